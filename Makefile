@@ -1,0 +1,27 @@
+PYTHON ?= .venv/bin/python
+
+.PHONY: venv check lint types test slow bench golden
+
+venv:
+	python3 -m venv .venv && .venv/bin/pip install -q -c constraints.txt -e '.[dev]'
+
+check: lint types test
+
+lint:
+	$(PYTHON) -m ruff check .
+	$(PYTHON) -m ruff format --check .
+
+types:
+	$(PYTHON) -m mypy
+
+test:
+	$(PYTHON) -m pytest -q
+
+slow:
+	$(PYTHON) -m pytest -q -m slow
+
+bench:
+	$(PYTHON) -m benchmarks
+
+golden:
+	$(PYTHON) -m tests.golden

@@ -1,0 +1,1 @@
+"""What runs on each client: one file per algorithm family."""

@@ -1,0 +1,119 @@
+"""Approx-DisKernelUCB: kernel bandit with event-triggered synchronisation of embedded statistics (Li et al. 2022;
+baseline of papers 000, 001).
+
+Between synchronisations an agent adds its own new points to its copy of the embedded statistics, the dictionary fixed.
+Once it has answered in a synchronisation it waits for the new model.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from pydantic import Field
+
+from agents.messages import GlobalStatistics, LocalStatistics, Sample, SharedDictionary, SyncRequest, SyncStart
+from agents.parameters import KernelBandit
+from simulator.core.algorithm import Algorithm
+from simulator.core.message import Message
+from simulator.core.node import SERVER, Address, Agent, Arms, Outbox, Setting
+from simulator.maths.nystrom import Dictionary, LocalNystrom, NystromPosterior, Statistics
+from simulator.maths.observations import Observations
+from simulator.maths.versions import Versions
+
+
+class ApproxDisConfig(KernelBandit):
+    """Parameters of Approx-DisKernelUCB."""
+
+    q: float = Field(default=1.0, ge=0)
+    """Sampling: a point enters the dictionary with probability min(1, q * sigma_last^2)."""
+    threshold: float = Field(default=1.0, ge=0)
+    """The paper's D: a synchronisation is due when the variances of an agent's new points add up to more."""
+
+
+class ApproxDisKernelUCB(Agent):
+    """The client's side."""
+
+    def __init__(self, setting: Setting) -> None:
+        super().__init__(setting)
+        self.config: ApproxDisConfig = setting.config
+        self._store: Versions[NystromPosterior] = setting.sharing.get("posteriors", Versions)
+        self._dictionaries: Versions[Dictionary] = setting.sharing.get("dictionaries", Versions)
+        self._dictionary = Dictionary(self.config.kernel)
+        self._data = Observations(setting.dimension)
+        self._adopt(0, self._store.get(0, lambda: self._fit(Statistics.zero(0))))
+
+    def _fit(self, statistics: Statistics) -> NystromPosterior:
+        return NystromPosterior.fit(self._dictionary, statistics, self.config.lam)
+
+    def _adopt(self, version: int, model: NystromPosterior) -> None:
+        """Start from the model of a synchronisation."""
+        self._last = model
+        self.posterior = LocalNystrom(model)
+        self._version, self._new_variance, self._requested, self.waiting = version, 0.0, False, False
+
+    def choose(self, arms: Arms) -> int:
+        """The arm with the largest mu + alpha * sigma; own new points count."""
+        mean, variance = self.posterior.moments(arms.features)
+        arm = int(np.argmax(mean + self.config.alpha * np.sqrt(variance)))
+        self._point, self._last_variance = arms.features[arm], float(self.posterior.base_variance[arm])
+        return arm
+
+    def observe(self, arm: int, reward: float) -> Outbox:
+        """Add the pull; ask for a synchronisation when the sum of sigma_last^2 over the new points exceeds D."""
+        self.posterior.append(self._point, reward)
+        self._data.append(self._point, reward)
+        self._new_variance += self._last_variance
+        self.unshared += 1
+        if self._requested or not self._new_variance > self.config.threshold:
+            return []
+        self._requested = True
+        self.note("trigger", version=self._version, value=self._new_variance)
+        return [(SERVER, SyncRequest(version=self._version))]
+
+    def receive(self, message: Message, source: Address) -> Outbox:
+        """The agent's part in the two phases of a synchronisation."""
+        if isinstance(message, SyncStart):
+            return [(SERVER, self._sample(message))]
+        if isinstance(message, SharedDictionary):
+            return [(SERVER, self._statistics(message))]
+        assert isinstance(message, GlobalStatistics)
+        statistics = Statistics(message.A, message.b)
+        self._adopt(message.version, self._store.get(message.version, lambda: self._fit(statistics)))
+        self.note("model", version=message.version, round=message.round)
+        return []
+
+    def _sample(self, message: SyncStart) -> Sample:
+        """Dictionary phase: sample from ALL local data with probability min(1, q * sigma_last^2)."""
+        self.waiting = True
+        points = self._data.points
+        probability = np.minimum(1.0, self.config.q * self._last.variance(points))
+        sampled = self.setting.rng.random(len(probability)) < probability
+        return Sample(points=points[sampled], version=message.version, round=message.round)
+
+    def _statistics(self, message: SharedDictionary) -> LocalStatistics:
+        """Statistics phase: all local data in the new dictionary."""
+        empty = Dictionary(self.config.kernel)
+        self._dictionary = self._dictionaries.get(message.round, lambda: empty.appended(message.points))
+        local = Statistics.of(self._dictionary.embed(self._data.points), self._data.rewards)
+        self.unshared = 0
+        return LocalStatistics(
+            A=local.A, b=local.b, version=message.version, round=message.round, pulls=self._data.size
+        )
+
+
+ALGORITHM = Algorithm(
+    name="approx_dis_kernel_ucb",
+    agent=ApproxDisKernelUCB,
+    server="server.approx_dis_kernel_ucb:ApproxDisKernelUCBServer",
+    config=ApproxDisConfig,
+    summary="Synchronous kernel bandit: all agents rebuild a common dictionary and sum embedded statistics.",
+    reference="Li et al. 2022, Approx-DisKernelUCB; baseline of papers 000 and 001",
+    messages=(
+        ("sync_request", "up", "0"),
+        ("sync_start", "down", "0 to all"),
+        ("sample", "up", "d * (points sampled) from each agent"),
+        ("dictionary", "down", "d*m to all, m points in the union"),
+        ("statistics", "up", "m^2 + m from each agent"),
+        ("model", "down", "m^2 + m to all"),
+    ),
+    counts=("each synchronisation: up d*m + N(m^2 + m), down N(d*m + m^2 + m)",),
+)

@@ -1,0 +1,178 @@
+"""Async-KernelUCB: "Learning Kernelized Contextual Bandits in a Distributed and Asynchronous Environment" (paper
+000), Algorithm 1.
+
+Deviations from the printed text:
+
+* the embedding uses the Cholesky root of K_SS, with which equation 5 becomes zero padding
+(``simulator.maths.nystrom``);
+* with link delays the agent goes on with its old model while an exchange is under way (``blocking: false``); points
+  pulled meanwhile belong to the next data set, and the trigger is not looked at again before the exchange has ended.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from pydantic import Field
+
+from agents.messages import NewModel, Request, ServerModel, Upload
+from agents.parameters import KernelBandit
+from simulator.core.algorithm import Algorithm
+from simulator.core.config import Config
+from simulator.core.message import Message
+from simulator.core.node import SERVER, Address, Agent, Arms, FloatArray, Outbox, Setting
+from simulator.maths.nystrom import Dictionary, NystromPosterior, Statistics
+from simulator.maths.observations import Observations
+from simulator.maths.versions import Versions
+
+
+class ExchangeConfig(Config):
+    """How the server treats exchanges that overlap."""
+
+    exchanges: Literal["serial", "interleaved"] = "serial"
+    """serial: one exchange is finished before the next is answered, as in the paper; interleaved: all at once."""
+
+
+class AsyncConfig(KernelBandit):
+    """Parameters of Algorithm 1."""
+
+    q: float = Field(default=1.0, ge=0)
+    """Sampling: a point enters the dictionary with probability min(1, q * sigma^2)."""
+    threshold: float = Field(default=1.0, ge=0)
+    """The paper's D: an exchange is due when the variances of the new points add up to more."""
+    transfer: Literal["full", "delta"] = "full"
+    """full: as in the paper; delta: only what the receiver lacks."""
+    server: ExchangeConfig = ExchangeConfig()
+    """Overlapping exchanges."""
+    blocking: bool = False
+    """True: the agent waits while its exchange is under way."""
+
+
+@dataclass(slots=True)
+class Exchange:
+    """What an agent remembers of the exchange under way: the new data, and what the server's model was."""
+
+    points: FloatArray
+    rewards: FloatArray
+    base: NystromPosterior | None = None
+    base_version: int = -1
+    dictionary: Dictionary | None = None
+    embedded: FloatArray | None = None
+    added: FloatArray | None = None
+
+
+class AsyncKernelUCB(Agent):
+    """The client's side of Algorithm 1."""
+
+    def __init__(self, setting: Setting) -> None:
+        super().__init__(setting)
+        self.config: AsyncConfig = setting.config
+        self._store: Versions[NystromPosterior] = setting.sharing.get("posteriors", Versions)
+        # Line 2: mu_0 = 0, sigma_0^2 = k(x,x)/lambda, S_0 and D_0 empty.
+        self._start = setting.sharing.get("start", self._empty)
+        self._keep(self._start, 0)
+        self._new = Observations(setting.dimension)
+        self._new_variance = 0.0
+        self._exchange: Exchange | None = None
+
+    def _empty(self) -> NystromPosterior:
+        dictionary = Dictionary(self.config.kernel)
+        return NystromPosterior.fit(dictionary, Statistics.zero(0), self.config.lam)
+
+    def _keep(self, model: NystromPosterior, version: int) -> None:
+        """Act on ``model`` from now on; the whole of it is kept only where later messages may refer to it."""
+        self.model, self._version = model.predictor, version
+        self._held = model if self.config.transfer == "delta" else self._start
+
+    def choose(self, arms: Arms) -> int:
+        """Line 5, equation 3: the arm with the largest mu + alpha * sigma of the model of the last communication."""
+        mean, variance = self.model.moments(arms.features)
+        arm = int(np.argmax(mean + self.config.alpha * np.sqrt(variance)))
+        self._point, self._variance = arms.features[arm], float(variance[arm])
+        return arm
+
+    def observe(self, arm: int, reward: float) -> Outbox:
+        """Lines 5-7: keep the pull; when equation 4 holds, ask for an exchange."""
+        self._new.append(self._point, reward)
+        self._new_variance += self._variance
+        self.unshared += 1
+        if self._exchange is not None or not self._new_variance > self.config.threshold:
+            return []
+        self.note("trigger", version=self._version, value=self._new_variance)
+        self._exchange = Exchange(*self._new.since(0))
+        self._new, self._new_variance = Observations(self.setting.dimension), 0.0
+        self.waiting = self.config.blocking
+        return [(SERVER, Request(version=self._version))]
+
+    def receive(self, message: Message, source: Address) -> Outbox:
+        """Messages 2 and 4 of an exchange."""
+        assert self._exchange is not None
+        if isinstance(message, ServerModel):
+            return self._upload(message, self._exchange)
+        assert isinstance(message, NewModel)
+        self._adopt(message, self._exchange)
+        return []
+
+    def _upload(self, message: ServerModel, exchange: Exchange) -> Outbox:
+        """Lines 9-11: sample new dictionary points with the server's newest variance, send them and the statistics."""
+        base = self._store.get(message.version, lambda: self._server_model(message))
+        probability = np.minimum(1.0, self.config.q * base.variance(exchange.points))
+        sampled = self.setting.rng.random(len(probability)) < probability
+        exchange.base, exchange.base_version = base, message.version
+        exchange.added = exchange.points[sampled]
+        exchange.dictionary = base.dictionary.appended(exchange.added)
+        exchange.embedded = exchange.dictionary.embed(exchange.points)
+        statistics = Statistics.of(exchange.embedded, exchange.rewards)
+        pulls = len(exchange.rewards)
+        self.unshared -= pulls
+        upload = Upload(points=exchange.added, rewards=exchange.rewards[sampled], A=statistics.A, b=statistics.b,
+                        version=message.version, round=message.round, pulls=pulls)  # fmt: skip
+        return [(SERVER, upload)]
+
+    def _server_model(self, message: ServerModel) -> NystromPosterior:
+        """The server's model as message 2 describes it."""
+        if message.A is None or message.b is None:
+            return self._held
+        dictionary = self._held.dictionary.appended(message.points)
+        return NystromPosterior.fit(dictionary, Statistics(message.A, message.b), self.config.lam)
+
+    def _adopt(self, message: NewModel, exchange: Exchange) -> None:
+        """Line 14: the model of S_k with the server's new statistics."""
+        self._keep(self._store.get(message.version, lambda: self._updated(message, exchange)), message.version)
+        self._exchange, self.waiting = None, False
+        self.note("model", version=message.version, round=message.round)
+
+    def _updated(self, message: NewModel, exchange: Exchange) -> NystromPosterior:
+        assert exchange.base is not None
+        assert exchange.added is not None
+        if message.version == exchange.base_version + 1:
+            assert exchange.dictionary is not None
+            assert exchange.embedded is not None
+            return exchange.base.updated(exchange.dictionary, exchange.embedded, exchange.rewards)
+        assert message.A is not None
+        assert message.b is not None
+        dictionary = exchange.base.dictionary.appended(message.points).appended(exchange.added)
+        return NystromPosterior.fit(dictionary, Statistics(message.A, message.b), self.config.lam)
+
+
+ALGORITHM = Algorithm(
+    name="async_kernel_ucb",
+    agent=AsyncKernelUCB,
+    server="server.async_kernel_ucb:AsyncKernelUCBServer",
+    config=AsyncConfig,
+    summary="Asynchronous kernel bandit: an agent that has learnt enough exchanges statistics with the server.",
+    reference="paper 000 (Learning Kernelized Contextual Bandits, asynchronous), Algorithm 1",
+    messages=(
+        ("request", "up", "0"),
+        ("dictionary", "down", "m(d+1) + m^2 + m, m = |S_(k-1)|"),
+        ("upload", "up", "|dS|(d+1) + m'^2 + m', m' = |S_k|"),
+        ("model", "down", "m'^2 + m'"),
+    ),
+    counts=(
+        "transfer: delta - dictionary: only the points that the agent lacks, and m^2 + m only when the model has "
+        "changed since the agent's last exchange; model: 0",
+        "exchanges: interleaved - model: d+1 more for each dictionary point that came in between",
+    ),
+)

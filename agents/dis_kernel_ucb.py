@@ -1,0 +1,95 @@
+"""DisKernelUCB: exact kernel bandit with event-triggered synchronisation of raw points (Li et al. 2022; baseline of
+paper 001).
+
+The data of all agents that has been synchronised is one log in an order that all agents know (synchronisation by
+synchronisation, agent by agent); an agent's newest points stand on top of it.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from pydantic import Field
+
+from agents.messages import MissingPoints, NewPoints, SyncRequest, SyncStart
+from agents.parameters import KernelBandit
+from simulator.core.algorithm import Algorithm
+from simulator.core.message import Message
+from simulator.core.node import SERVER, Address, Agent, Arms, Outbox, Setting
+from simulator.maths.exact import LogPosterior, SharedLog
+from simulator.maths.observations import Observations
+
+
+class DisConfig(KernelBandit):
+    """Parameters of DisKernelUCB."""
+
+    threshold: float = Field(default=1.0, ge=0)
+    """The paper's D: a synchronisation is due when n_new * (gain in log det) exceeds it."""
+
+
+class DisKernelUCB(Agent):
+    """The client's side."""
+
+    def __init__(self, setting: Setting) -> None:
+        super().__init__(setting)
+        self.config: DisConfig = setting.config
+        self._log = setting.sharing.get("log", lambda: SharedLog(self.config.kernel, self.config.lam))
+        self.posterior = LogPosterior(self._log)
+        self._new = Observations(setting.dimension)
+        self._version = 0
+        self._requested = False
+
+    def choose(self, arms: Arms) -> int:
+        """The arm with the largest mu + alpha * sigma on synchronised and own new data."""
+        mean, variance = self.posterior.moments(arms.features)
+        arm = int(np.argmax(mean + self.config.alpha * np.sqrt(variance)))
+        self._point = arms.features[arm]
+        return arm
+
+    def observe(self, arm: int, reward: float) -> Outbox:
+        """Add the pull; ask for a synchronisation when n_new * log(det(I+K_all/lam) / det(I+K_synced/lam)) > D."""
+        self.posterior.append_own(self._point, reward)
+        self._new.append(self._point, reward)
+        self.unshared += 1
+        gain = self._new.size * self.posterior.log_det_gain
+        if self._requested or not gain > self.config.threshold:
+            return []
+        self._requested = True
+        self.note("trigger", version=self._version, value=gain)
+        return [(SERVER, SyncRequest(version=self._version))]
+
+    def receive(self, message: Message, source: Address) -> Outbox:
+        """Upload the new points when a synchronisation starts; take in the others' when it ends."""
+        if isinstance(message, SyncStart):
+            self.waiting = True
+            points, rewards = self._new.since(0)
+            self.unshared = 0
+            return [(SERVER, NewPoints(points=points, rewards=rewards, pulls=len(rewards), round=message.round))]
+        assert isinstance(message, MissingPoints)
+        own, before = self._new, message.before
+        points = np.concatenate([message.points[:before], own.points, message.points[before:]])
+        rewards = np.concatenate([message.rewards[:before], own.rewards, message.rewards[before:]])
+        known = self.posterior.known
+        if known == self._log.size:
+            self._log.extend(known, points, rewards)
+        self.posterior.adopt(known + len(points), own.size)
+        self._new = Observations(self.setting.dimension)
+        self._version, self._requested, self.waiting = message.version, False, False
+        self.note("model", version=message.version, round=message.round)
+        return []
+
+
+ALGORITHM = Algorithm(
+    name="dis_kernel_ucb",
+    agent=DisKernelUCB,
+    server="server.dis_kernel_ucb:DisKernelUCBServer",
+    config=DisConfig,
+    summary="Exact kernel bandit; all agents exchange their new raw points when one of them has learnt enough.",
+    reference="Li et al. 2022, DisKernelUCB; baseline of paper 001",
+    messages=(
+        ("sync_request", "up", "0"),
+        ("sync_start", "down", "0 to all"),
+        ("points", "up", "n_new(d+1) from each agent"),
+        ("missing_points", "down", "(sum of all n_new - own n_new)(d+1) to each agent"),
+    ),
+    counts=("P points synchronised in all: up P(d+1), down P(N-1)(d+1)",),
+)

@@ -1,0 +1,153 @@
+"""Everything that can be said, and what each of it costs: the payload fields.
+
+Shapes: m points in the dictionary, d dimensions, n points of one agent.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simulator.core.message import Message, payload
+
+FloatArray = NDArray[np.float64]
+
+
+# --- asynchronous exchange (paper 000, Algorithm 1)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Request(Message):
+    """Up: the trigger has fired (a signal). ``version``: of the agent's model."""
+
+    kind: ClassVar[str] = "request"
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ServerModel(Message):
+    """Down, line 8: the server's dictionary with rewards and its embedded statistics.
+
+    With ``transfer: delta`` only the points from ``start`` on, and no statistics when the agent has them.
+    """
+
+    kind: ClassVar[str] = "dictionary"
+    points: FloatArray = payload()
+    rewards: FloatArray = payload()
+    A: FloatArray | None = payload()
+    b: FloatArray | None = payload()
+    start: int = 0
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Upload(Message):
+    """Up, line 11: new dictionary points with rewards, statistics of the new data over the enlarged dictionary.
+
+    ``version`` is that of the dictionary which the points extend.
+    """
+
+    kind: ClassVar[str] = "upload"
+    points: FloatArray = payload()
+    rewards: FloatArray = payload()
+    A: FloatArray = payload()
+    b: FloatArray = payload()
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class NewModel(Message):
+    """Down, line 13: the server's statistics with the upload taken in.
+
+    ``points``, ``rewards``: dictionary points that came in between with interleaved exchanges; they stand before the
+    agent's own. With ``transfer: delta`` no statistics when the agent can add them up itself.
+    """
+
+    kind: ClassVar[str] = "model"
+    points: FloatArray = payload()
+    rewards: FloatArray = payload()
+    A: FloatArray | None = payload()
+    b: FloatArray | None = payload()
+
+
+# --- synchronisation of all agents (Li et al. 2022)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class SyncRequest(Message):
+    """Up: the trigger has fired. ``version``: of the agent's model."""
+
+    kind: ClassVar[str] = "sync_request"
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class SyncStart(Message):
+    """Down: everybody is to take part in a synchronisation."""
+
+    kind: ClassVar[str] = "sync_start"
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Sample(Message):
+    """Up: the agent's sample for the dictionary, d scalars a point."""
+
+    kind: ClassVar[str] = "sample"
+    points: FloatArray = payload()
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class SharedDictionary(Message):
+    """Down: the union of all samples."""
+
+    kind: ClassVar[str] = "dictionary"
+    points: FloatArray = payload()
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class LocalStatistics(Message):
+    """Up: embedded statistics of all local data. ``pulls``: how many that are in all."""
+
+    kind: ClassVar[str] = "statistics"
+    A: FloatArray = payload()
+    b: FloatArray = payload()
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class GlobalStatistics(Message):
+    """Down: the sum of all local statistics."""
+
+    kind: ClassVar[str] = "model"
+    A: FloatArray = payload()
+    b: FloatArray = payload()
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class NewPoints(Message):
+    """Up: raw points since the last synchronisation, d + 1 scalars each."""
+
+    kind: ClassVar[str] = "points"
+    points: FloatArray = payload()
+    rewards: FloatArray = payload()
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class MissingPoints(Message):
+    """Down: the points that the receiver lacks; its own stand after the first ``before`` of them."""
+
+    kind: ClassVar[str] = "missing_points"
+    points: FloatArray = payload()
+    rewards: FloatArray = payload()
+    before: int = 0
+
+
+# --- immediate sharing
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Point(Message):
+    """Up, and down to the others: one point with its reward, at ``position`` in the server's log (-1 on the way up)."""
+
+    kind: ClassVar[str] = "point"
+    point: FloatArray = payload()
+    reward: float = payload()
+    position: int = -1

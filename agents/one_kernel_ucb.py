@@ -1,0 +1,73 @@
+"""OneKernelUCB: every point is shared at once and all agents learn one exact model (baseline of paper 000, section 5).
+
+With link delays an agent acts on what has reached it. The server numbers the points; since messages keep their order, a
+number that an agent was not sent is that of its own next point, so the agent knows the first part of the server's log
+and keeps its newest points on top of it.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from agents.messages import Point
+from agents.parameters import KernelBandit
+from simulator.core.algorithm import Algorithm, Needs
+from simulator.core.message import Message
+from simulator.core.node import SERVER, Address, Agent, Arms, FloatArray, Outbox, Setting
+from simulator.maths.exact import LogPosterior, SharedLog
+
+
+class OneKernelUCB(Agent):
+    """Exact kernel ridge regression on all that has been shared and the agent's own points."""
+
+    def __init__(self, setting: Setting) -> None:
+        super().__init__(setting)
+        self.config: KernelBandit = setting.config
+        self._log = setting.sharing.get("log", lambda: SharedLog(self.config.kernel, self.config.lam))
+        self.posterior = LogPosterior(self._log)
+        self._own: list[tuple[FloatArray, float]] = []  # points that are not known to stand in the log
+        self._known = 0  # entries of the log that are known; the posterior catches up at the next turn
+        self._own_known = 0
+
+    def choose(self, arms: Arms) -> int:
+        """The arm with the largest mu + alpha * sigma (paper 000, equations 1 and 3)."""
+        if self._known != self.posterior.known:
+            self.posterior.adopt(self._known, self._own_known)
+            self._own_known = 0
+        mean, variance = self.posterior.moments(arms.features)
+        arm = int(np.argmax(mean + self.config.alpha * np.sqrt(variance)))
+        self._point = arms.features[arm]
+        return arm
+
+    def observe(self, arm: int, reward: float) -> Outbox:
+        """Add the pull and share it."""
+        self.posterior.append_own(self._point, reward)
+        self._own.append((self._point, reward))
+        return [(SERVER, Point(point=self._point, reward=reward, pulls=1))]
+
+    def receive(self, message: Message, source: Address) -> Outbox:
+        """Another agent's point; the numbers left out since the last one are the agent's own points."""
+        assert isinstance(message, Point)
+        while self._known < message.position:
+            self._enter(*self._own.pop(0))
+            self._own_known += 1
+        self._enter(message.point, message.reward)
+        return []
+
+    def _enter(self, point: FloatArray, reward: float) -> None:
+        if self._known == self._log.size:
+            self._log.extend(self._known, point[None], np.array([reward]))
+        self._known += 1
+
+
+ALGORITHM = Algorithm(
+    name="one_kernel_ucb",
+    agent=OneKernelUCB,
+    server="server.one_kernel_ucb:OneKernelUCBServer",
+    config=KernelBandit,
+    summary="Every point is sent to everybody at once; all agents act on one exact kernel model.",
+    reference="paper 000, section 5 (OneKernelUCB); Valko et al. 2013",
+    needs=Needs(ordered=True),
+    messages=(("point", "up", "d + 1"), ("point", "down", "d + 1 to each of the other N - 1 agents")),
+    counts=("T pulls in all: up T(d+1), down T(N-1)(d+1)",),
+)

@@ -1,0 +1,1 @@
+"""What runs on the server: one file per protocol, same stem as its agent."""

@@ -1,0 +1,118 @@
+"""The server of Async-KernelUCB (paper 000, Algorithm 1): one running total instead of N stored statistics.
+
+With nested dictionaries and the Cholesky root, equation 5 is zero padding, so that
+
+    A(D_k; S_k) = pad(A(D_(k-1); S_(k-1))) + A(dD_k; S_k),    b alike.
+
+``exchanges: interleaved`` (ours): uploads computed against an older dictionary are re-expressed in the newest one, in
+which the points that came in between stand before those of the upload.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+
+import numpy as np
+
+from agents.messages import NewModel, Request, ServerModel, Upload
+from simulator.core.message import Message
+from simulator.core.node import Address, FloatArray, Outbox, Server, Setting
+from simulator.maths.nystrom import Dictionary, Statistics
+
+TOLERANCE = 1e-8
+
+
+class AsyncKernelUCBServer(Server):
+    """Answers requests, takes in uploads.
+
+    Attributes:
+        version: k, the number of uploads taken in.
+    """
+
+    def __init__(self, setting: Setting) -> None:
+        super().__init__(setting)
+        self.config = setting.config
+        self.version = 0
+        self.statistics = Statistics.zero(0)
+        self._points: FloatArray = np.empty((0, setting.dimension))
+        self._rewards: FloatArray = np.empty(0)
+        self._sizes = [0]  # of the dictionary, by version
+        self._queue: deque[tuple[Address, Request]] = deque()
+        self._engaged = False
+        self._started = 0
+        self._checked = (0, 0.0)
+
+    def receive(self, message: Message, source: Address) -> Outbox:
+        """Messages 1 and 3 of an exchange."""
+        if isinstance(message, Request):
+            if self.config.server.exchanges == "serial" and self._engaged:
+                self._queue.append((source, message))
+                return []
+            return [self._answer(source, message)]
+        assert isinstance(message, Upload)
+        outbox: Outbox = [self._take_in(source, message)]
+        if self._queue:
+            outbox.append(self._answer(*self._queue.popleft()))
+        return outbox
+
+    def _answer(self, agent: Address, request: Request) -> tuple[Address, ServerModel]:
+        """Line 8: send the dictionary and the statistics."""
+        self._engaged = True
+        self._started += 1
+        delta = self.config.transfer == "delta"
+        start = self._sizes[request.version] if delta else 0
+        unchanged = delta and request.version == self.version
+        A, b = (None, None) if unchanged else (self.statistics.A, self.statistics.b)
+        return agent, ServerModel(points=self._points[start:], rewards=self._rewards[start:], A=A, b=b, start=start,
+                                  version=self.version, round=self._started)  # fmt: skip
+
+    def _take_in(self, agent: Address, upload: Upload) -> tuple[Address, NewModel]:
+        """Lines 12-13: S_k = S_(k-1) and dS_k, equation 5, send the new statistics."""
+        known = self._sizes[upload.version]
+        between = slice(known, len(self._points))
+        missing, missing_rewards = self._points[between], self._rewards[between]
+        intervened = upload.version != self.version
+        news = Statistics(upload.A, upload.b)
+        if len(missing):
+            news = self._reexpressed(news, known, upload.points)
+        self._points = np.concatenate([self._points, upload.points])
+        self._rewards = np.concatenate([self._rewards, upload.rewards])
+        self.statistics = self.statistics.padded(len(self._points)) + news.padded(len(self._points))
+        self.version += 1
+        self.rounds = self.version
+        self.applied += upload.pulls
+        self._sizes.append(len(self._points))
+        self._engaged = False
+        self.note("apply", version=self.version, round=upload.round, value=upload.pulls)
+        spare = self.config.transfer == "delta" and not intervened
+        A, b = (None, None) if spare else (self.statistics.A, self.statistics.b)
+        return agent, NewModel(points=missing, rewards=missing_rewards, A=A, b=b, version=self.version,
+                               round=upload.round)  # fmt: skip
+
+    def _reexpressed(self, news: Statistics, known: int, added: FloatArray) -> Statistics:
+        """Statistics over (old dictionary, added) in the coordinates of (newest dictionary, added)."""
+        empty = Dictionary(self.config.kernel)
+        common = empty.appended(self._points[:known])
+        old = common.appended(added)
+        new = common.appended(self._points[known:]).appended(added)
+        return news.reexpressed(old, new)
+
+    def report(self) -> dict[str, float | int]:
+        """Size of the dictionary and number of its points that add nothing to its span."""
+        dictionary = Dictionary(self.config.kernel).appended(self._points)
+        return {"dictionary_size": len(self._points), "skipped_points": dictionary.skipped}
+
+    def broken_invariants(self) -> Iterator[str]:
+        """A symmetric and positive semidefinite; log det(A + lambda I) - m log(lambda) never falls."""
+        A = self.statistics.A
+        if not np.allclose(A, A.T, atol=TOLERANCE * (1 + np.abs(A).max(initial=0.0))):
+            yield f"the server's statistics of version {self.version} are not symmetric"
+        eigenvalues = np.linalg.eigvalsh(A) if A.size else np.zeros(1)
+        if eigenvalues[0] < -TOLERANCE * (1 + eigenvalues[-1]):
+            yield f"the server's statistics of version {self.version} have the eigenvalue {eigenvalues[0]:.3g} < 0"
+        version, gain = self._checked
+        now = float(np.log1p(np.maximum(eigenvalues, 0.0) / self.config.lam).sum())
+        if now < gain - TOLERANCE * (1 + gain) or self.version < version:
+            yield f"log det fell from {gain:.9g} (version {version}) to {now:.9g} (version {self.version})"
+        self._checked = (self.version, now)

@@ -1,0 +1,22 @@
+"""The server of OneKernelUCB: passes every point on to all other agents (baseline of paper 000, section 5)."""
+
+from __future__ import annotations
+
+from agents.messages import Point
+from simulator.core.message import Message
+from simulator.core.node import Address, Multicast, Outbox, Server
+
+
+class OneKernelUCBServer(Server):
+    """Numbers the points in the order in which they arrive; a point passed on is one communication round."""
+
+    def receive(self, message: Message, source: Address) -> Outbox:
+        """Pass a point on."""
+        assert isinstance(message, Point)
+        position = self.rounds
+        self.rounds += 1
+        self.applied += message.pulls
+        if self.setting.agents == 1:
+            return []
+        point = Point(point=message.point, reward=message.reward, position=position, round=self.rounds)
+        return [(Multicast(excluding=source), point)]

@@ -1,0 +1,1 @@
+"""Time, network, faults, accounting, random streams and trace: the machinery without mathematics."""

@@ -1,0 +1,52 @@
+"""How an algorithm introduces itself to the registry."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from pydantic import BaseModel
+
+from simulator.core.node import Agent
+
+
+@dataclass(frozen=True)
+class Needs:
+    """What an algorithm cannot do without.
+
+    Attributes:
+        topologies: network topologies it can run on.
+        reliable: every message must arrive; a lossy datagram network is refused.
+        ordered: the messages of a pair must arrive in order; datagrams with a random latency are refused.
+        problems: kinds of problem it can run on; empty for any that offers arms turn by turn.
+    """
+
+    topologies: tuple[str, ...] = ("star",)
+    reliable: bool = True
+    ordered: bool = False
+    problems: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Algorithm:
+    """One registered algorithm.
+
+    Attributes:
+        name: what users write after ``algorithm:``.
+        agent: the class that runs on each client.
+        server: the server's class as ``"module:Class"``, or None for algorithms without a server.
+        config: its parameters; defaults are the paper's.
+        summary: one line.
+        reference: paper, algorithm number.
+        messages: (kind, direction, scalars) of every message, for ``coband describe``.
+        counts: closed forms of the communication, for ``coband describe``.
+    """
+
+    name: str
+    agent: type[Agent]
+    server: str | None
+    config: type[BaseModel]
+    summary: str
+    reference: str
+    needs: Needs = field(default_factory=Needs)
+    messages: tuple[tuple[str, str, str], ...] = ()
+    counts: tuple[str, ...] = ()

@@ -1,0 +1,308 @@
+"""One run: builds nodes and network from a validated scenario, runs the clock, returns the result.
+
+algorithm + agents + schedule + network + world + streams  ->  events  ->  ledger, trace, result
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, fields
+from typing import Any, Literal, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import BaseModel
+
+from simulator.core import trace as tr
+from simulator.core.algorithm import Algorithm
+from simulator.core.clock import TURN, Clock
+from simulator.core.distributions import BaseDistribution, Draws, is_zero
+from simulator.core.faults import AgentsConfig, ServerConfig
+from simulator.core.host import AgentHost, Host
+from simulator.core.invariants import Audit, InvariantViolation, check_pulls
+from simulator.core.ledger import Ledger
+from simulator.core.message import Message
+from simulator.core.network import NetworkConfig, StarNetwork
+from simulator.core.node import SERVER, Agent, Node, Server, Setting, Sharing
+from simulator.core.schedule import OneAtATime, Renewal, Rounds
+from simulator.core.streams import Streams
+from simulator.core.trace import Trace
+from simulator.core.transport import Packet, ReliableTransport, Transport
+
+FloatArray = NDArray[np.float64]
+
+
+class World(Protocol):
+    """What the engine asks of a problem (see ``simulator.problems.world``)."""
+
+    dimension: int
+    fixed_arms: bool
+
+    def arms(self, agent: int, turn: int) -> FloatArray:
+        """The (n, d) arm set of an agent's own turn."""
+
+    def pull(self, agent: int, turn: int, arm: int) -> tuple[float, float]:
+        """(noisy reward, pseudo-regret) of an arm."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Everything that determines one run but the algorithm, its parameters and the world."""
+
+    agents: AgentsConfig
+    schedule: OneAtATime | Rounds | Renewal
+    network: NetworkConfig
+    server: ServerConfig = field(default_factory=ServerConfig)
+    trace: Literal["off", "protocol", "full"] = "protocol"
+    checks: Literal["cheap", "full"] = "cheap"
+    share: bool = True
+
+
+@dataclass
+class Progress:
+    """What the engine notes of every pull."""
+
+    ledger: Ledger
+    duration: float | None
+    on_pull: Callable[[int], None] | None
+    full: bool
+    times: list[float] = field(default_factory=list)
+    regrets: list[float] = field(default_factory=list)
+    scalars: list[int] = field(default_factory=list)
+    reward: float = 0.0
+
+    def pulled(self, now: float, regret: float, reward: float, seq: int) -> None:
+        """Take note of a pull; its messages are in the ledger already."""
+        if regret < 0:
+            raise InvariantViolation(f"the pseudo-regret of a turn is {regret}, which must not be negative", seq)
+        self.times.append(now)
+        self.regrets.append(regret)
+        self.scalars.append(self.ledger.scalars)
+        self.reward += reward
+        if self.on_pull is not None and not len(self.times) % 64:
+            self.on_pull(len(self.times))
+
+    def may_start(self, now: float) -> bool:
+        """False once the schedule's duration is over."""
+        return self.duration is None or now < self.duration
+
+    def describe_choice(self, features: FloatArray, arm: int) -> str | None:
+        """The arm set for the trace at level ``full``."""
+        return json.dumps({"arm": int(arm), "arms": features.tolist()}) if self.full else None
+
+
+@dataclass
+class RunResult:
+    """What one run gives.
+
+    Attributes:
+        totals: the counts of the ledger and the nodes' own numbers.
+        times, regret, scalars: after each pull, simulated time, cumulative pseudo-regret, cumulative scalars.
+        fingerprint: of the trace.
+        stalled: turns that the schedule allowed and that were never taken, since agents waited in vain.
+    """
+
+    turns: int
+    regret: float
+    reward: float
+    totals: dict[str, int | float]
+    rounds: int
+    simulated_time: float
+    fingerprint: str
+    stalled: int
+    times: FloatArray
+    regret_series: FloatArray
+    scalars_series: NDArray[np.int64]
+    ledger: Ledger
+    audit: Audit
+    agents: list[Agent]
+    server: Server | None
+
+
+class Engine:
+    """Builds and runs one run.
+
+    Args:
+        plan: agents, schedule, network, levels.
+        algorithm: the registry entry.
+        config: the algorithm's validated parameters.
+        world: the problem, built for this replication.
+        streams: of this replication.
+        sink: where trace batches go; None to keep none.
+        on_pull: called now and then with the number of pulls so far.
+    """
+
+    def __init__(self, plan: Plan, algorithm: Algorithm, config: BaseModel, world: World, streams: Streams,
+                 sink: tr.Sink | None = None, on_pull: Callable[[int], None] | None = None) -> None:  # fmt: skip
+        self.plan, self.world, self.streams = plan, world, streams
+        count = plan.agents.count
+        self.clock = Clock()
+        self.trace = Trace(sink if plan.trace != tr.OFF else None)
+        self.ledger = Ledger(count, plan.network.scalar_bits, plan.network.header_bits)
+        reliable = plan.network.transport == "reliable"
+        self.audit = Audit(ordered=reliable)
+        self.progress = Progress(self.ledger, plan.schedule.duration, on_pull, plan.trace == tr.FULL)
+        transport_class = ReliableTransport if reliable and plan.network.lossy else Transport
+        self.transport = transport_class(
+            self.clock, StarNetwork(plan.network, count, streams), self.ledger, self.trace, self.audit,
+            self._deliver, self._describe, reliable,
+        )  # fmt: skip
+        self._simulated_time = 0.0
+        self._make_nodes(algorithm, config)
+        self._make_hosts()
+
+    def _make_nodes(self, algorithm: Algorithm, config: BaseModel) -> None:
+        sharing, count = Sharing(self.plan.share), self.plan.agents.count
+
+        def setting(index: int) -> Setting:
+            return Setting(index, count, self.world.dimension, config, sharing, self.streams.coin)
+
+        self.agents = [algorithm.agent(setting(index)) for index in range(count)]
+        self.server: Server | None = None
+        if algorithm.server is not None:
+            module, _, name = algorithm.server.partition(":")
+            self.server = getattr(importlib.import_module(module), name)(setting(SERVER))
+
+    def _make_hosts(self) -> None:
+        plan, check = self.plan, self._check_node if self.plan.checks == "full" else None
+        slowness = plan.agents.slowness(self.streams)
+        after_turn = self._think if isinstance(plan.schedule, Renewal) else None
+        self._hosts: list[Host] = []
+        for agent, factor in zip(self.agents, slowness, strict=True):
+            index = agent.setting.index
+            self._hosts.append(AgentHost(
+                agent, self.clock, self.trace, self._draws(plan.agents.handling, index, "handling", factor),
+                self.transport.send, check, world=self.world,
+                compute=self._draws(plan.agents.compute, index, "compute", factor),
+                progress=self.progress, after_turn=after_turn,
+            ))  # fmt: skip
+        if self.server is not None:
+            handling = self._draws(plan.server.handling, SERVER + len(self.agents) + 1, "handling", 1.0)
+            self._hosts.append(Host(self.server, self.clock, self.trace, handling, self.transport.send, check))
+
+    def _draws(self, distribution: BaseDistribution, index: int, purpose: str, factor: float) -> Draws | None:
+        if is_zero(distribution):
+            return None
+        return Draws(distribution, self.streams("compute", index, purpose), factor)
+
+    def _deliver(self, packet: Packet) -> None:
+        self._simulated_time = self.clock.now
+        self._hosts[packet.destination].on_packet(packet)  # the server is last, so its address -1 finds it
+
+    def _describe(self, message: Message) -> str | None:
+        if self.plan.trace != tr.FULL:
+            return None
+        return json.dumps({name: _plain(getattr(message, name)) for name in message.payload_fields()})
+
+    def _check_node(self, node: Node, cause: int) -> None:
+        for sentence in node.broken_invariants():
+            raise InvariantViolation(sentence, cause)
+
+    # --- turns
+
+    def _start(self) -> None:
+        schedule = self.plan.schedule
+        if isinstance(schedule, Renewal):
+            paces = [1.0] * len(self.agents)
+            if schedule.pace is not None:
+                paces = schedule.pace.draw(self.streams("schedule", 0, "pace"), len(self.agents)).tolist()
+            self._thinking = [
+                Draws(schedule.think, self.streams("schedule", index, "think"), pace)
+                for index, pace in enumerate(paces)
+            ]
+            for index in range(len(self.agents)):
+                self._think(index)
+        else:
+            self._ticks: Iterator[tuple[float, int]] = schedule.ticks(len(self.agents), self.streams)
+            self._schedule_tick()
+
+    def _schedule_tick(self) -> None:
+        """Put the schedule's next tick on the clock."""
+        time, agent = next(self._ticks, (np.inf, -1))
+        if agent >= 0 and self.progress.may_start(time):
+            self.clock.at(time, TURN, agent, self._tick, agent)
+
+    def _tick(self, event: Any) -> None:
+        self._hosts[event.value].tick()
+        self._schedule_tick()
+
+    def _think(self, agent: int) -> None:
+        """Renewal: the agent's next turn is due when it has thought."""
+        schedule = self.plan.schedule
+        assert isinstance(schedule, Renewal)
+        host = self._hosts[agent]
+        assert isinstance(host, AgentHost)
+        if schedule.turns is None or host.turns < schedule.turns:
+            time = self.clock.now + self._thinking[agent]()
+            if self.progress.may_start(time):
+                self.clock.at(time, TURN, agent, lambda event: host.tick())
+
+    # --- the run
+
+    def run(self) -> RunResult:
+        """Run until every turn is taken and every message has arrived.
+
+        Raises:
+            InvariantViolation: with the causal chain of the event that broke an invariant.
+        """
+        try:
+            self._start()
+            self.clock.run()
+            self._check_end()
+        except InvariantViolation as violation:
+            self.trace.record(self.clock.now, tr.VIOLATION, SERVER, cause=violation.cause)
+            chain = [self._spell(row) for row in self.trace.chain(violation.cause)]
+            self.trace.flush()
+            raise InvariantViolation("\n".join([str(violation), *chain]), violation.cause) from None
+        finally:
+            self.trace.flush()
+        return self._result()
+
+    def _spell(self, row: tr.Row) -> str:
+        names = ["server" if node == SERVER else f"agent {node}" for node in row[3:5]]
+        return f"  <- event {row[0]} at time {row[1]:g}: {tr.EVENTS[row[2]]} at {names[0]}"
+
+    def _check_end(self) -> None:
+        self.audit.at_end()
+        for node in [*self.agents, *([self.server] if self.server else [])]:
+            self._check_node(node, tr.NONE)
+        unshared = sum(agent.unshared for agent in self.agents)
+        applied = self.server.applied if self.server is not None else 0
+        check_pulls(len(self.progress.times), unshared, applied, self.audit.lost_for_good)
+
+    def _result(self) -> RunResult:
+        progress = self.progress
+        totals = self.ledger.totals()
+        for node in [*self.agents, *([self.server] if self.server else [])]:
+            for key, value in node.report().items():
+                totals[key] = totals.get(key, 0) + value
+        last_pull = max(progress.times, default=0.0)
+        regret = np.cumsum(progress.regrets)
+        return RunResult(
+            turns=len(progress.times),
+            regret=float(regret[-1]) if regret.size else 0.0,
+            reward=progress.reward,
+            totals=totals,
+            rounds=self.server.rounds if self.server is not None else 0,
+            simulated_time=max(last_pull, self._simulated_time),
+            fingerprint=self.trace.fingerprint(),
+            stalled=sum(host.due for host in self._hosts if isinstance(host, AgentHost) and not host.node.done),
+            times=np.asarray(progress.times),
+            regret_series=regret,
+            scalars_series=np.asarray(progress.scalars, dtype=np.int64),
+            ledger=self.ledger,
+            audit=self.audit,
+            agents=self.agents,
+            server=self.server,
+        )
+
+
+def _plain(value: Any) -> Any:
+    """A payload value as JSON can hold it."""
+    if isinstance(value, np.ndarray):
+        return value.tolist()
+    if hasattr(value, "__dataclass_fields__"):
+        return {item.name: _plain(getattr(value, item.name)) for item in fields(value)}
+    return value

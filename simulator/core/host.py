@@ -1,0 +1,189 @@
+"""A node in simulated time: it does one thing at a time, and what comes meanwhile queues up.
+
+Messages that have arrived go before turns that are due. While a node handles a message or takes a turn nothing else
+reaches it, so what it decides at the end of a turn is what it would have decided at the start.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from simulator.core import trace as tr
+from simulator.core.clock import DELIVERY, TURN, Clock
+from simulator.core.distributions import Draws
+from simulator.core.node import Address, Agent, Arms, Node, Outbox
+from simulator.core.trace import Trace
+from simulator.core.transport import Packet
+
+if TYPE_CHECKING:
+    from simulator.core.engine import Progress, World
+
+Send = Callable[[Address, Any, Any, int], None]
+
+
+class Host:
+    """Wraps one node.
+
+    Args:
+        node: the agent or server.
+        handling: draws the time that handling a message takes; None for none.
+        send: puts a message on the network: (source, recipient, message, cause).
+        check: called after every message and turn with ``checks: full``, else None.
+    """
+
+    def __init__(self, node: Node, clock: Clock, trace: Trace, handling: Draws | None, send: Send,
+                 check: Callable[[Node, int], None] | None) -> None:  # fmt: skip
+        self.node, self.address = node, node.setting.index
+        self._clock, self._trace, self._handling, self._send, self._check = clock, trace, handling, send, check
+        self._busy = False
+        self._inbox: deque[tuple[Packet, int]] = deque()
+
+    def on_packet(self, packet: Packet) -> None:
+        """A message has reached this node."""
+        message = packet.message
+        seq = self._trace.record(
+            self._clock.now, tr.DELIVER, self.address, packet.source, packet.id, packet.send, packet.kind,
+            packet.scalars, 0, message.round, message.version, packet.attempts,
+        )  # fmt: skip
+        if self._busy:
+            self._inbox.append((packet, seq))
+        elif self._handling is None:
+            self._handle(packet, seq)
+        else:
+            self._start_handling(packet, seq)
+
+    def _start_handling(self, packet: Packet, seq: int) -> None:
+        assert self._handling is not None
+        self._busy = True
+        end = self._clock.now + self._handling()
+        self._clock.at(end, DELIVERY, self.address, self._end_handling, (packet, seq))
+
+    def _end_handling(self, event: Any) -> None:
+        self._busy = False
+        self._handle(*event.value)
+        self._next()
+
+    def _handle(self, packet: Packet, seq: int) -> None:
+        self._carry_out(self.node.receive(packet.message, packet.source), seq)
+
+    def _carry_out(self, outbox: Outbox, cause: int) -> None:
+        """Record the node's notes and send its messages."""
+        node = self.node
+        if node.notes:
+            for note in node.notes:
+                # A number from the mathematics stays out of the fingerprint: its last bits depend on shared work.
+                seq = self._trace.record(
+                    self._clock.now, tr.CODES[note.event], self.address, cause=cause, round=note.round,
+                    version=note.version, detail=f"{note.value:.9g}",
+                )  # fmt: skip
+                if note.event == "trigger":
+                    cause = seq
+            node.notes.clear()
+        for recipient, message in outbox:
+            self._send(self.address, recipient, message, cause)
+        if self._check is not None:
+            self._check(node, cause)
+
+    def _next(self) -> None:
+        """Free again: take up what has been waiting."""
+        while self._inbox and not self._busy:
+            packet, seq = self._inbox.popleft()
+            if self._handling is None:
+                self._handle(packet, seq)
+            else:
+                self._start_handling(packet, seq)
+
+
+class AgentHost(Host):
+    """Wraps one agent and gives it its turns.
+
+    Args:
+        world: where arms and rewards come from.
+        compute: draws the time that a turn takes; None for none.
+        progress: takes note of every pull.
+        after_turn: called with the agent's index when one of its turns has ended (renewal schedules).
+    """
+
+    node: Agent
+
+    def __init__(self, node: Agent, clock: Clock, trace: Trace, handling: Draws | None, send: Send,
+                 check: Callable[[Node, int], None] | None, *, world: World, compute: Draws | None,
+                 progress: Progress, after_turn: Callable[[int], None] | None) -> None:  # fmt: skip
+        super().__init__(node, clock, trace, handling, send, check)
+        self._world, self._compute, self._progress, self._after_turn = world, compute, progress, after_turn
+        self._fixed = world.fixed_arms
+        self.turns = 0
+        self._due = 0
+        self._waited = False
+        self._resumption = tr.NONE
+
+    def tick(self) -> None:
+        """The schedule allows one more turn."""
+        if self.node.done:
+            return
+        if self._busy or self.node.waiting or self._due:
+            self._due += 1
+        else:
+            self._start_turn()
+
+    @property
+    def due(self) -> int:
+        """Turns that the schedule has allowed and the agent has not started."""
+        return self._due
+
+    def _start_turn(self) -> None:
+        self.turns += 1
+        now = self._clock.now
+        cause, self._resumption = self._resumption, tr.NONE
+        seq = self._trace.record(now, tr.TURN, self.address, cause=cause, value=self.turns)
+        if self._compute is None:
+            self._turn(seq)
+        else:
+            self._busy = True
+            self._clock.at(now + self._compute(), TURN, self.address, self._end_turn, seq)
+
+    def _end_turn(self, event: Any) -> None:
+        self._busy = False
+        self._turn(event.value)
+        self._next()
+
+    def _turn(self, cause: int) -> None:
+        """Choose, pull, observe, send: one step of the paper's loop."""
+        agent, turn, now = self.address, self.turns, self._clock.now
+        features = self._world.arms(agent, turn)
+        arm = self.node.choose(Arms(features, self._fixed))
+        reward, regret = self._world.pull(agent, turn, arm)
+        detail = self._progress.describe_choice(features, arm)
+        seq = self._trace.record(now, tr.CHOOSE, agent, cause=cause, value=arm, detail=detail)
+        seq = self._trace.record(now, tr.REWARD, agent, cause=seq, value=reward)
+        self._carry_out(self.node.observe(arm, reward), seq)
+        self._progress.pulled(now, regret, reward, seq)
+        self._note_waiting(seq)
+        if self._after_turn is not None:
+            self._after_turn(agent)
+
+    def _handle(self, packet: Packet, seq: int) -> None:
+        super()._handle(packet, seq)
+        self._note_waiting(seq)
+        if self._due and not self._busy and not self.node.waiting and not self._inbox:
+            self._clock.at(self._clock.now, TURN, self.address, self._take_due)
+
+    def _next(self) -> None:
+        super()._next()
+        self._take_due()
+
+    def _take_due(self, event: Any = None) -> None:
+        """Take the turns that fell due while the agent was busy or waiting."""
+        while self._due and not self._busy and not self.node.waiting and not self.node.done:
+            self._due -= 1
+            if self._progress.may_start(self._clock.now):
+                self._start_turn()
+
+    def _note_waiting(self, cause: int) -> None:
+        waiting = self.node.waiting
+        if waiting != self._waited:
+            self._waited = waiting
+            seq = self._trace.record(self._clock.now, tr.WAIT if waiting else tr.RESUME, self.address, cause=cause)
+            self._resumption = tr.NONE if waiting else seq

@@ -1,0 +1,122 @@
+"""What must hold in every run: conservation of copies, order, and of pulls.
+
+The cheap checks always run; ``checks: full`` adds the nodes' own invariants after every message. A violation stops
+the run.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from simulator.core.transport import Packet
+
+
+class InvariantViolation(Exception):
+    """Something happened that must never happen; the message says what, ``cause`` is the seq of the event."""
+
+    def __init__(self, text: str, cause: int = -1) -> None:
+        super().__init__(text)
+        self.cause = cause
+
+
+@dataclass(slots=True)
+class Copies:
+    """Fate of the copies of one kind of message."""
+
+    sent: int = 0
+    delivered: int = 0
+    dropped: int = 0
+    duplicates: int = 0
+    expired: int = 0  # messages (not copies) that the transport gave up
+
+    @property
+    def in_flight(self) -> int:
+        """Copies that are still on the way."""
+        return self.sent - self.delivered - self.dropped - self.duplicates
+
+
+class Audit:
+    """Counts the fate of every copy and checks each delivery.
+
+    Args:
+        ordered: deliveries of one pair must come in order, each once (reliable transport).
+    """
+
+    def __init__(self, ordered: bool) -> None:
+        self._ordered = ordered
+        self.copies: dict[str, Copies] = defaultdict(Copies)
+        self._last: dict[tuple[int, int], int] = {}
+        self._seen: set[tuple[int, int]] = set()
+        self._skipped: set[tuple[int, int, int]] = set()
+
+    def sent(self, packet: Packet) -> None:
+        """A copy was put on a link."""
+        self.copies[packet.message.kind].sent += 1
+
+    def dropped(self, packet: Packet) -> None:
+        """A copy was lost."""
+        self.copies[packet.message.kind].dropped += 1
+
+    def duplicate(self, packet: Packet) -> None:
+        """A copy arrived that the receiver already had, and was suppressed."""
+        self.copies[packet.message.kind].duplicates += 1
+
+    def gave_up(self, packet: Packet) -> None:
+        """The transport gave a message up."""
+        self.copies[packet.message.kind].expired += 1
+        self._skipped.add((*packet.pair, packet.number))
+
+    def delivered(self, packet: Packet, now: float) -> None:
+        """A message is handed to its receiver; it must have been sent, once, and in its turn."""
+        copies = self.copies[packet.message.kind]
+        copies.delivered += 1
+        if copies.in_flight < 0:
+            raise InvariantViolation(f"more copies of {packet.message.kind!r} arrived than were sent", packet.send)
+        if self._ordered:
+            self._in_order(packet)
+        elif (packet.id, packet.destination) in self._seen:
+            text = f"message {packet.id} was delivered twice to node {packet.destination}"
+            raise InvariantViolation(text, packet.send)
+        else:
+            self._seen.add((packet.id, packet.destination))
+
+    def _in_order(self, packet: Packet) -> None:
+        pair = packet.pair
+        expected = self._last.get(pair, 0) + 1
+        while self._skipped and (*pair, expected) in self._skipped:
+            expected += 1
+        if packet.number != expected:
+            raise InvariantViolation(
+                f"message {packet.number} from node {pair[0]} to node {pair[1]} was delivered when message {expected} "
+                "was due: reliable transport hands over each message once and in order",
+                packet.send,
+            )
+        self._last[pair] = packet.number
+
+    def at_end(self) -> None:
+        """When no event is left, no copy may be in flight."""
+        for kind, copies in self.copies.items():
+            if copies.in_flight != 0:
+                raise InvariantViolation(f"{copies.in_flight} copies of {kind!r} neither arrived nor were lost")
+
+    @property
+    def given_up(self) -> int:
+        """Messages that the transport gave up."""
+        return sum(copies.expired for copies in self.copies.values())
+
+    @property
+    def lost_for_good(self) -> bool:
+        """True when some message never reached its receiver."""
+        return self.given_up > 0 or (not self._ordered and any(copies.dropped for copies in self.copies.values()))
+
+
+def check_pulls(pulls: int, unshared: int, applied: int, in_flight_lost: bool) -> None:
+    """At the end: the pulls that the server has taken in and those that agents still hold are all pulls, each once."""
+    held = unshared + applied
+    if held > pulls or (held < pulls and not in_flight_lost):
+        raise InvariantViolation(
+            f"the server has applied {applied} pulls and agents hold {unshared}, which must make {pulls} in all"
+        )

@@ -1,0 +1,109 @@
+"""The account of everything that was sent.
+
+Payload: first copies, the scalars that a protocol needs. Wire: all copies that a transport put on a link, repetitions
+and acknowledgements included. A multicast is one entry with its number of receivers, so that totals exist in both
+conventions: per receiver (a broadcast to N costs N times) and broadcast once (paper 001).
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+
+UP, DOWN, PEER = "up", "down", "peer"
+
+
+@dataclass(slots=True)
+class Entry:
+    """Totals of one kind of message in one direction."""
+
+    sends: int = 0
+    messages: int = 0
+    scalars: int = 0
+    scalars_broadcast_once: int = 0
+
+
+@dataclass
+class Ledger:
+    """Totals by kind and direction, by agent and by communication round.
+
+    ``scalars`` is the running total per receiver, which the engine samples after every turn.
+    """
+
+    agents: int
+    scalar_bits: int = 64
+    header_bits: int = 0
+    scalars: int = 0
+    by_kind: dict[tuple[str, str], Entry] = field(default_factory=dict)
+    by_round: dict[int, int] = field(default_factory=lambda: defaultdict(int))
+    uplink_by_agent: list[int] = field(default_factory=list)
+    downlink_by_agent: list[int] = field(default_factory=list)
+    repeated_messages: int = 0
+    repeated_scalars: int = 0
+    acknowledgements: int = 0
+
+    def __post_init__(self) -> None:
+        self.uplink_by_agent = [0] * self.agents
+        self.downlink_by_agent = [0] * self.agents
+
+    def first_copies(self, kind: str, direction: str, agents: list[int], scalars: int, round: int) -> None:
+        """Record one send of a message.
+
+        Args:
+            kind: the message's kind.
+            direction: up (agent to server), down (server to agent) or peer.
+            agents: the agents at the other end from the server: the sender for up, the receivers for down.
+            scalars: payload size of one copy.
+            round: communication round, -1 if unknown.
+        """
+        entry = self.by_kind.get((kind, direction))
+        if entry is None:
+            entry = self.by_kind[kind, direction] = Entry()
+        copies = len(agents)
+        entry.sends += 1
+        entry.messages += copies
+        if not scalars:
+            return
+        total = copies * scalars
+        entry.scalars += total
+        entry.scalars_broadcast_once += scalars if copies else 0
+        self.scalars += total
+        if round >= 0:
+            self.by_round[round] += total
+        if direction != PEER:
+            account = self.uplink_by_agent if direction == UP else self.downlink_by_agent
+            for agent in agents:
+                account[agent] += scalars
+
+    def repetition(self, scalars: int) -> None:
+        """Record that the transport sent a copy again."""
+        self.repeated_messages += 1
+        self.repeated_scalars += scalars
+
+    def acknowledgement(self) -> None:
+        """Record an acknowledgement: no scalars, one header."""
+        self.acknowledgements += 1
+
+    def total(self, what: str, direction: str | None = None) -> int:
+        """Sum of an :class:`Entry` field over all kinds, in one direction or in all."""
+        return sum(getattr(entry, what) for (_, way), entry in self.by_kind.items() if direction in (None, way))
+
+    def totals(self) -> dict[str, int | float]:
+        """The counts that results report; keys as in ``coband run --json``."""
+        messages = self.total("messages")
+        wire_messages = messages + self.repeated_messages + self.acknowledgements
+        wire_scalars = self.scalars + self.repeated_scalars
+        uplink = self.total("scalars", UP)
+        return {
+            "messages": messages,
+            "uplink_scalars": uplink,
+            "downlink_scalars": self.total("scalars", DOWN),
+            "peer_scalars": self.total("scalars", PEER),
+            "scalars": self.scalars,
+            "scalars_broadcast_once": self.total("scalars_broadcast_once"),
+            "uplink_scalars_per_agent": uplink / self.agents,
+            "bits": self.scalars * self.scalar_bits + messages * self.header_bits,
+            "wire_messages": wire_messages,
+            "wire_scalars": wire_scalars,
+            "wire_bits": wire_scalars * self.scalar_bits + wire_messages * self.header_bits,
+        }

@@ -1,0 +1,59 @@
+"""What travels: messages whose size is computed from what they carry.
+
+A message is a frozen dataclass. Fields marked with :func:`payload` are the real numbers that a link has to carry and
+that the ledger counts; everything else (versions, positions, counts of pulls) is header.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields, is_dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+
+def payload() -> Any:
+    """Mark a dataclass field as payload: its scalars are counted."""
+    return field(metadata={"payload": True})
+
+
+def size_of(value: object) -> int:
+    """Number of scalars in a payload value: the sum of array sizes, 1 for a number, 0 for None."""
+    if isinstance(value, np.ndarray):
+        return value.size
+    if value is None:
+        return 0
+    if isinstance(value, (int, float, np.number)):
+        return 1
+    if isinstance(value, (tuple, list)):
+        return sum(size_of(item) for item in value)
+    if is_dataclass(value):
+        return sum(size_of(getattr(value, item.name)) for item in fields(value))
+    raise TypeError(f"a payload of type {type(value).__name__} has no size in scalars; use arrays or numbers")
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Message:
+    """Base of everything that can be said.
+
+    Header fields, which cost nothing: ``round`` (communication round, -1 if unknown), ``version`` (of the model it is
+    about, -1 if none), ``pulls`` (how many pulls' statistics an upload brings that the server does not have yet).
+    """
+
+    kind: ClassVar[str] = "message"
+    _payload_fields: ClassVar[tuple[str, ...]] = ()
+    round: int = -1
+    version: int = -1
+    pulls: int = 0
+
+    @classmethod
+    def payload_fields(cls) -> tuple[str, ...]:
+        """Names of the fields that are payload, in order of declaration."""
+        if "_payload_fields" not in cls.__dict__:
+            cls._payload_fields = tuple(item.name for item in fields(cls) if item.metadata.get("payload"))
+        return cls._payload_fields
+
+    @property
+    def scalars(self) -> int:
+        """Payload size in scalars: computed from the payload, never typed in by hand."""
+        return sum(size_of(getattr(self, name)) for name in self.payload_fields())

@@ -1,0 +1,158 @@
+"""The interfaces of agents and servers: state machines that the simulator calls.
+
+A node never sleeps and never touches a clock, a file or a global random stream. The simulator calls it when its turn
+has come or a message has arrived, and carries out what it answers: an outbox of (recipient, message).
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Hashable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simulator.core.message import Message
+
+FloatArray = NDArray[np.float64]
+Address = int
+SERVER: Address = -1
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Multicast:
+    """Recipient: every agent, but for ``excluding`` where given."""
+
+    excluding: Address | None = None
+
+
+ALL_AGENTS = Multicast()
+Recipient = Address | Multicast
+Outbox = list[tuple[Recipient, Message]]
+
+
+@dataclass(slots=True)
+class Arms:
+    """The arm set of one turn: ``features`` of shape (n, d); ``fixed`` when every turn offers the same set."""
+
+    features: FloatArray
+    fixed: bool = False
+
+
+@dataclass(slots=True)
+class Note:
+    """Something a node wants the trace to say: ``event`` is one of trigger, apply, model, eliminate, stop."""
+
+    event: str
+    round: int = -1
+    version: int = -1
+    value: float = 0.0
+
+
+class Sharing:
+    """Work that several nodes would do alike, done once.
+
+    ``get(key, build)`` hands out one object per key. What it returns may save work, never pass information: with
+    ``on=False`` every caller gets an object of its own and the run is identical.
+    """
+
+    def __init__(self, on: bool = True) -> None:
+        self.on = on
+        self._objects: dict[Hashable, Any] = {}
+
+    def get(self, key: Hashable, build: Callable[[], T]) -> T:
+        """The object under ``key``, built at the first call (at every call when sharing is off)."""
+        if not self.on:
+            return build()
+        if key not in self._objects:
+            self._objects[key] = build()
+        found: T = self._objects[key]
+        return found
+
+
+@dataclass(frozen=True)
+class Setting:
+    """All that a node may know when it is made.
+
+    Attributes:
+        index: its address; ``SERVER`` for the server.
+        agents: number of agents.
+        dimension: arm dimension d.
+        config: the algorithm's parameters.
+        sharing: see :class:`Sharing`.
+        open_coin: opens the private stream of an agent; an agent asks for its own (``rng``).
+    """
+
+    index: Address
+    agents: int
+    dimension: int
+    config: Any
+    sharing: Sharing
+    open_coin: Callable[[int], np.random.Generator]
+
+    @cached_property
+    def rng(self) -> np.random.Generator:
+        """This agent's private stream."""
+        return self.open_coin(self.index)
+
+
+class Node(ABC):
+    """What agents and servers have in common."""
+
+    def __init__(self, setting: Setting) -> None:
+        self.setting = setting
+        self.notes: list[Note] = []
+
+    def note(self, event: str, *, round: int = -1, version: int = -1, value: float = 0.0) -> None:
+        """Tell the trace that something happened inside this node."""
+        self.notes.append(Note(event, round, version, value))
+
+    @abstractmethod
+    def receive(self, message: Message, source: Address) -> Outbox:
+        """A message has arrived; learn from it and answer."""
+
+    def report(self) -> dict[str, float | int]:
+        """Numbers about the end of a run, such as ``dictionary_size``; they become part of the result."""
+        return {}
+
+    def broken_invariants(self) -> Iterator[str]:
+        """One sentence for each of the node's own invariants that does not hold now."""
+        return iter(())
+
+
+class Agent(Node):
+    """One client: chooses arms, learns from rewards, talks.
+
+    Attributes:
+        waiting: True while the protocol forbids a new turn.
+        done: True once the agent has stopped by its own rule.
+        unshared: number of own pulls that no upload has taken along yet.
+    """
+
+    waiting: bool = False
+    done: bool = False
+    unshared: int = 0
+
+    @abstractmethod
+    def choose(self, arms: Arms) -> int:
+        """Index of the arm to pull, in the arm set of this turn."""
+
+    @abstractmethod
+    def observe(self, arm: int, reward: float) -> Outbox:
+        """Learn from the pull of ``arm``; answer with the messages to send now."""
+
+
+class Server(Node):
+    """The centre of a star.
+
+    Attributes:
+        rounds: completed communication rounds, as the protocol defines them.
+        applied: number of pulls whose statistics the server has taken in.
+    """
+
+    rounds: int = 0
+    applied: int = 0

@@ -1,0 +1,118 @@
+"""Turns: who acts when.
+
+A schedule issues ticks, each the permission of one agent to take one turn. A tick that finds its agent busy, waiting
+for the protocol or out of reach is kept, and the turn is taken as soon as the agent is free.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Annotated, Literal
+
+import numpy as np
+from pydantic import Field, model_validator
+
+from simulator.core.config import Config
+from simulator.core.distributions import Distribution
+
+Streams = Callable[[str, int, str], np.random.Generator]
+BLOCK = 1024
+
+
+class BaseSchedule(Config):
+    """What all schedules have."""
+
+    duration: float | None = Field(default=None, gt=0)
+    """No turn starts at or after this simulated time; null for no limit."""
+
+
+class OneAtATime(BaseSchedule):
+    """Tick t (at time t * interval, t = 1, 2, ...) goes to one agent; ``turns`` = interactions in all (paper 000)."""
+
+    kind: Literal["one_at_a_time"]
+    turns: int = Field(ge=1)
+    """Interactions of all agents together."""
+    interval: float = Field(default=1.0, gt=0)
+    """Simulated time between two ticks."""
+    order: Literal["uniform", "weighted", "round_robin"] = "uniform"
+    """How the acting agent is found: drawn uniformly, drawn by ``weights``, or in turn."""
+    weights: tuple[Annotated[float, Field(ge=0)], ...] | None = None
+    """One weight per agent, with ``order: weighted``."""
+
+    @model_validator(mode="after")
+    def _weights_where_needed(self) -> OneAtATime:
+        if (self.weights is not None) != (self.order == "weighted"):
+            raise ValueError("weights go with order: weighted, and only with it")
+        if self.weights is not None and sum(self.weights) <= 0:
+            raise ValueError("at least one weight must be > 0")
+        return self
+
+    def total_turns(self, agents: int) -> int:
+        """Turns of all agents together."""
+        return self.turns
+
+    def ticks(self, agents: int, streams: Streams) -> Iterator[tuple[float, int]]:
+        """(time, agent) of every tick, in order of time."""
+        for tick, agent in enumerate(self._agents(agents, streams("schedule", 0, "agent")), start=1):
+            yield tick * self.interval, agent
+
+    def _agents(self, agents: int, rng: np.random.Generator) -> Iterator[int]:
+        if self.order == "round_robin":
+            yield from (tick % agents for tick in range(self.turns))
+            return
+        if self.weights is None:
+            edges = np.arange(1, agents + 1) / agents
+        else:
+            edges = np.cumsum(self.weights) / np.sum(self.weights)
+        last = int(np.flatnonzero(np.diff(edges, prepend=0.0))[-1])
+        for start in range(0, self.turns, BLOCK):
+            drawn = np.searchsorted(edges, rng.random(min(BLOCK, self.turns - start)), side="right")
+            yield from np.minimum(drawn, last).tolist()
+
+
+class Rounds(BaseSchedule):
+    """Each agent starts turn t at time t * interval, or as soon as it is free again; ``turns`` = turns per agent."""
+
+    kind: Literal["rounds"]
+    turns: int = Field(ge=1)
+    """Turns of each agent."""
+    interval: float = Field(default=1.0, gt=0)
+    """Simulated time between two rounds."""
+
+    def total_turns(self, agents: int) -> int:
+        """Turns of all agents together."""
+        return self.turns * agents
+
+    def ticks(self, agents: int, streams: Streams) -> Iterator[tuple[float, int]]:
+        """(time, agent) of every tick, in order of time and then of agents."""
+        for turn in range(1, self.turns + 1):
+            time = turn * self.interval
+            for agent in range(agents):
+                yield time, agent
+
+
+class Renewal(BaseSchedule):
+    """Each agent thinks for a random time after each of its turns; at least one of ``turns``, ``duration`` is given."""
+
+    kind: Literal["renewal"]
+    think: Distribution
+    """Time between the end of a turn (and of the wait that it caused) and the start of the agent's next one."""
+    pace: Distribution | None = None
+    """Drawn once per agent: its think times are multiplied by it; null for 1."""
+    turns: int | None = Field(default=None, ge=1)
+    """Turns of each agent; null for as many as ``duration`` allows."""
+
+    @model_validator(mode="after")
+    def _bounded(self) -> Renewal:
+        if self.turns is None and self.duration is None:
+            raise ValueError("a renewal schedule needs turns (per agent), duration, or both, to end")
+        if self.turns is None and self.think.mean == 0:
+            raise ValueError("think times of 0 need turns (per agent) to end")
+        return self
+
+    def total_turns(self, agents: int) -> int | None:
+        """Turns of all agents together, None when only the duration limits them."""
+        return None if self.turns is None else self.turns * agents
+
+
+Schedule = Annotated[OneAtATime | Rounds | Renewal, Field(discriminator="kind")]

@@ -1,0 +1,237 @@
+"""Carrying messages: datagrams, and a reliable transport with acknowledgement, repetition and order per pair.
+
+Both put copies on the links of a network and hand them to the receiving host. When nothing can be lost, the reliable
+transport needs no acknowledgements: it only keeps the order of each pair.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from simulator.core import trace as tr
+from simulator.core.clock import DELIVERY, TIMER, Clock
+from simulator.core.invariants import Audit
+from simulator.core.ledger import Ledger
+from simulator.core.message import Message
+from simulator.core.network import DOWN, UP, StarNetwork
+from simulator.core.node import SERVER, Address, Multicast, Recipient
+from simulator.core.trace import Trace
+
+Describe = Callable[[Message], str | None]
+
+
+@dataclass(slots=True, eq=False)
+class Packet:
+    """One message on its way to one receiver.
+
+    Attributes:
+        id: number of the send; the copies of a multicast share it.
+        number: position in the sequence of messages of this (source, destination), from 1.
+        send: seq of the send event.
+        attempts: copies put on the link so far.
+        acknowledged: the sender knows that the receiver has it.
+    """
+
+    message: Message
+    id: int
+    source: Address
+    destination: Address
+    number: int
+    send: int
+    kind: int
+    scalars: int
+    attempts: int = 0
+    acknowledged: bool = False
+
+    @property
+    def agent(self) -> int:
+        """The agent whose links it uses."""
+        return self.source if self.destination == SERVER else self.destination
+
+    @property
+    def pair(self) -> tuple[Address, Address]:
+        """(source, destination)."""
+        return self.source, self.destination
+
+
+class Transport:
+    """Sends each message once (``datagram``), in order per pair where ``ordered``.
+
+    Args:
+        deliver: called with a packet when it has reached its receiver.
+        describe: text of a message's payload for the trace, or None.
+    """
+
+    def __init__(self, clock: Clock, network: StarNetwork, ledger: Ledger, trace: Trace, audit: Audit,
+                 deliver: Callable[[Packet], None], describe: Describe, ordered: bool) -> None:  # fmt: skip
+        self._clock, self._network, self._ledger, self._trace, self._audit = clock, network, ledger, trace, audit
+        self._deliver, self._describe, self._ordered = deliver, describe, ordered
+        self._everyone = list(range(ledger.agents))
+        self._header_bits, self._scalar_bits = ledger.header_bits, ledger.scalar_bits
+        self._messages = 0
+        self._numbers: dict[tuple[Address, Address], int] = {}
+        self._latest: dict[tuple[Address, Address], float] = {}
+
+    def send(self, source: Address, recipient: Recipient, message: Message, cause: int) -> None:
+        """Send ``message`` from ``source``, because of the event ``cause``."""
+        receivers = self._receivers(recipient)
+        scalars, kind = message.scalars, self._trace.name(message.kind)
+        direction = UP if source != SERVER else DOWN
+        self._ledger.first_copies(
+            message.kind, direction, receivers if direction == DOWN else [source], scalars, message.round
+        )
+        peer = tr.EVERYONE if isinstance(recipient, Multicast) else recipient
+        seq = self._trace.record(
+            self._clock.now, tr.SEND, source, peer, self._messages, cause, kind, scalars, 0,
+            message.round, message.version, len(receivers), detail=self._describe(message),
+        )  # fmt: skip
+        numbers = self._numbers
+        for receiver in receivers:
+            pair = (source, receiver)
+            number = numbers[pair] = numbers.get(pair, 0) + 1
+            self._put(Packet(message, self._messages, source, receiver, number, seq, kind, scalars))
+        self._messages += 1
+
+    def _receivers(self, recipient: Recipient) -> list[Address]:
+        if not isinstance(recipient, Multicast):
+            return [recipient]
+        if recipient.excluding is None:
+            return self._everyone
+        return [agent for agent in self._everyone if agent != recipient.excluding]
+
+    def _put(self, packet: Packet) -> float:
+        """Put one copy on the link; returns the time at which it has left the sender."""
+        self._audit.sent(packet)
+        packet.attempts += 1
+        down = packet.source == SERVER
+        now = start = self._clock.now
+        bits = packet.scalars * self._scalar_bits + self._header_bits
+        if down and self._network.egress is not None:
+            start = self._network.egress.leave(now, packet.scalars, bits)
+        link = self._network.link(DOWN if down else UP, packet.agent)
+        left = arrival = start
+        if link is not None:
+            left, arrival = link.transmit(start, packet.scalars, bits)
+            if link.loses():
+                self._lost(packet)
+                return left
+        if not down and self._network.ingress is not None:
+            self._clock.at(arrival, DELIVERY, SERVER, self._enter_server, packet)
+        else:
+            self._schedule(packet, arrival)
+        return left
+
+    def _enter_server(self, event: Any) -> None:
+        packet: Packet = event.value
+        assert self._network.ingress is not None
+        bits = packet.scalars * self._scalar_bits + self._header_bits
+        self._schedule(packet, self._network.ingress.leave(self._clock.now, packet.scalars, bits))
+
+    def _schedule(self, packet: Packet, arrival: float) -> None:
+        if self._ordered:
+            arrival = max(arrival, self._latest.get(packet.pair, 0.0))
+            self._latest[packet.pair] = arrival
+        self._clock.at(arrival, DELIVERY, packet.destination, self._arrive, packet)
+
+    def _lost(self, packet: Packet) -> None:
+        self._audit.dropped(packet)
+        self._event(tr.DROP, packet, reason=self._trace.name("loss"))
+
+    def _arrive(self, event: Any) -> None:
+        packet: Packet = event.value
+        self._audit.delivered(packet, self._clock.now)
+        self._deliver(packet)
+
+    def _event(self, event: int, packet: Packet, reason: int = tr.NONE) -> int:
+        return self._trace.record(
+            self._clock.now, event, packet.source, packet.destination, packet.id, packet.send, packet.kind,
+            packet.scalars, 0, packet.message.round, packet.message.version, packet.attempts, reason,
+        )  # fmt: skip
+
+
+@dataclass(slots=True)
+class Receiving:
+    """What the receiving end of one pair knows."""
+
+    expected: int = 1
+    held: dict[int, Packet] = field(default_factory=dict)
+    skipped: set[int] = field(default_factory=set)
+
+
+class ReliableTransport(Transport):
+    """Every message exactly once and in order per pair, over links that lose copies.
+
+    Each copy that arrives is acknowledged (an acknowledgement can be lost too); what is not acknowledged in time is
+    sent again, each time after a longer wait; the receiver suppresses duplicates and holds what came too early.
+    """
+
+    def __init__(self, *args: Any, **keywords: Any) -> None:
+        super().__init__(*args, **keywords)
+        self._receiving: dict[tuple[Address, Address], Receiving] = {}
+        self._timeouts: dict[int, float] = {}
+
+    def _put(self, packet: Packet) -> float:
+        left = super()._put(packet)
+        wait = self._timeouts.get(packet.agent)
+        if wait is None:
+            wait = self._timeouts[packet.agent] = self._network.timeout(packet.agent)
+        wait *= self._network.config.retransmission.backoff ** (packet.attempts - 1)
+        self._clock.at(left + wait, TIMER, packet.source, self._overdue, packet)
+        return left
+
+    def _schedule(self, packet: Packet, arrival: float) -> None:
+        self._clock.at(arrival, DELIVERY, packet.destination, self._arrive, packet)
+
+    def _overdue(self, event: Any) -> None:
+        packet: Packet = event.value
+        if packet.acknowledged:
+            return
+        if packet.attempts < self._network.config.retransmission.max_attempts:
+            self._ledger.repetition(packet.scalars)
+            self._event(tr.RETRANSMIT, packet)
+            self._put(packet)
+            return
+        receiving = self._receiving.setdefault(packet.pair, Receiving())
+        if packet.number >= receiving.expected and packet.number not in receiving.held:
+            self._event(tr.EXPIRE, packet, reason=self._trace.name("max_attempts"))
+            self._audit.gave_up(packet)
+            receiving.skipped.add(packet.number)
+            self._release(receiving)
+
+    def _arrive(self, event: Any) -> None:
+        packet: Packet = event.value
+        receiving = self._receiving.setdefault(packet.pair, Receiving())
+        self._acknowledge(packet)
+        if packet.number < receiving.expected or packet.number in receiving.held or packet.number in receiving.skipped:
+            self._audit.duplicate(packet)
+            self._event(tr.DUPLICATE, packet, reason=self._trace.name("suppressed"))
+            return
+        receiving.held[packet.number] = packet
+        self._release(receiving)
+
+    def _release(self, receiving: Receiving) -> None:
+        """Hand over all that is in order now."""
+        while receiving.expected in receiving.held or receiving.expected in receiving.skipped:
+            packet = receiving.held.pop(receiving.expected, None)
+            receiving.skipped.discard(receiving.expected)
+            receiving.expected += 1
+            if packet is not None:
+                self._audit.delivered(packet, self._clock.now)
+                self._deliver(packet)
+
+    def _acknowledge(self, packet: Packet) -> None:
+        self._ledger.acknowledgement()
+        link = self._network.link(UP if packet.source == SERVER else DOWN, packet.agent)
+        arrival = self._clock.now
+        if link is not None:
+            if link.loses():
+                return
+            arrival += link.latency()
+        self._clock.at(arrival, DELIVERY, packet.source, self._acknowledged, packet)
+
+    @staticmethod
+    def _acknowledged(event: Any) -> None:
+        packet: Packet = event.value
+        packet.acknowledged = True

@@ -1,0 +1,1 @@
+"""Growing Cholesky factors, kernels, embeddings: mathematics only, no nodes, messages or time."""

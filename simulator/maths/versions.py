@@ -1,0 +1,31 @@
+"""Results by version, so that nodes on equal versions share one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Generic, TypeVar
+
+T = TypeVar("T")
+
+
+class Versions(Generic[T]):
+    """What has been built for a version is handed to all who ask for it: it saves work and tells nothing.
+
+    Only the newest versions are kept; who uses an older one holds on to it.
+
+    Args:
+        capacity: number of versions kept.
+    """
+
+    def __init__(self, capacity: int = 32) -> None:
+        self._capacity = capacity
+        self._held: dict[int, T] = {}
+
+    def get(self, version: int, build: Callable[[], T]) -> T:
+        """The result for ``version``, built if it is not held."""
+        if version in self._held:
+            return self._held[version]
+        result = self._held[version] = build()
+        while len(self._held) > self._capacity:
+            del self._held[min(self._held)]
+        return result

@@ -1,0 +1,1 @@
+"""What the agents face; each problem keeps the hidden truth apart from what an agent may see."""

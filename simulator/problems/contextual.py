@@ -1,0 +1,109 @@
+"""Synthetic contextual bandits: drawn arm sets or a fixed domain, and a drawn reward (paper 000, section 5)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from pydantic import Field
+
+from simulator.problems.arms import ArmSource, ArmSpec
+from simulator.problems.rewards import NoiseSpec, RewardFunction, RewardSpec, as_noise
+from simulator.problems.world import (
+    Blocks,
+    FixedArmsWorld,
+    FloatArray,
+    Noise,
+    Problem,
+    ProblemEntry,
+    Streams,
+    World,
+    check_arm,
+    longest_block,
+    read_only,
+)
+
+_Turn = tuple[FloatArray, FloatArray, float, float]
+"""What a turn offers: arms (n, d), their means (n,), the largest mean, the draw of the noise."""
+
+
+class ContextualWorld:
+    """A world whose arm set changes from turn to turn, drawn from one stream per agent."""
+
+    fixed_arms = False
+
+    def __init__(self, source: ArmSource, reward: RewardFunction, noise: Noise, streams: Streams, agents: int) -> None:
+        """Args: source of arm sets; f; noise; the replication's streams; how many agents share the memory of blocks."""
+        self.dimension = source.dimension
+        self._source = source
+        self._reward = reward
+        self._streams = streams
+        self._noise = noise
+        self._longest = longest_block(agents, source.count * source.dimension)
+        self._blocks: dict[int, Blocks[_Turn]] = {}
+
+    def arms(self, agent: int, turn: int) -> FloatArray:
+        """Arms of the turn, (n, d)."""
+        return self._at(agent, turn)[0]
+
+    def means(self, agent: int, turn: int) -> FloatArray:
+        """f of the turn's arms, (n,)."""
+        return self._at(agent, turn)[1]
+
+    def pull(self, agent: int, turn: int, arm: int) -> tuple[float, float]:
+        """Reward and pseudo-regret of an arm; an IndexError when there is no such arm."""
+        _, means, best, draw = self._at(agent, turn)
+        check_arm(arm, len(means))
+        mean = float(means[arm])
+        return self._noise.reward(mean, draw), best - mean
+
+    def describe(self) -> dict[str, Any]:
+        """The drawn reward function."""
+        return self._reward.describe()
+
+    def _at(self, agent: int, turn: int) -> _Turn:
+        blocks = self._blocks.get(agent)
+        if blocks is None:
+            blocks = self._blocks[agent] = self._open(agent)
+        return blocks.at(turn)
+
+    def _open(self, agent: int) -> Blocks[_Turn]:
+        arms, noise = self._streams("world", agent, "arms"), self._streams("world", agent, "noise")
+        return Blocks(lambda turns: self._draw(arms, noise, turns), self._longest)
+
+    def _draw(self, arm_stream: np.random.Generator, noise_stream: np.random.Generator, turns: int) -> list[_Turn]:
+        arms = read_only(self._source.draw(arm_stream, turns))
+        means = read_only(self._reward(arms))
+        best = means.max(axis=1).tolist()
+        return list(zip(arms, means, best, self._noise.draws(noise_stream, turns), strict=True))
+
+
+class ContextualProblem(Problem):
+    """Arms from a region or a pool, and a mean reward drawn once per replication."""
+
+    kind: Literal["contextual"]
+    """Contextual bandit with synthetic arms and rewards."""
+    arms: ArmSpec
+    """Where the arm set of a turn comes from."""
+    reward: RewardSpec
+    """The mean reward f."""
+    noise: NoiseSpec = Field(default=0.1)
+    """Noise of a reward; a number is the standard deviation of Gaussian noise (0.1 is ours, paper 000 gives none)."""
+
+    def build(self, streams: Streams, agents: int, base: Path | None = None) -> World:
+        """Draw pool and reward function from the streams (world, 0, pool) and (world, 0, reward)."""
+        source = self.arms.build(streams)
+        reward = self.reward.draw(streams("world", 0, "reward"), source)
+        noise = as_noise(self.noise)
+        if source.fixed is not None:
+            return FixedArmsWorld(source.fixed, reward(source.fixed[None])[0], noise, streams, reward.describe())
+        return ContextualWorld(source, reward, noise, streams, agents)
+
+
+PROBLEM = ProblemEntry(
+    name="contextual",
+    config=ContextualProblem,
+    summary="synthetic arms (ball, sphere, box, pool) with a cosine, cubic or RKHS reward",
+    reference="paper 000, section 5 (synthetic dataset); paper 001, section 5",
+)

@@ -1,0 +1,231 @@
+"""Public datasets in their original files: what they are called, where they come from, and how to read them.
+
+Nothing is downloaded here; `coband data fetch` does that.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from types import MappingProxyType
+
+import numpy as np
+import numpy.typing as npt
+
+from simulator.problems.world import FloatArray, read_only
+
+UCI = "https://archive.ics.uci.edu/ml/machine-learning-databases"
+
+
+class DataError(ValueError):
+    """A dataset that is unknown, missing or malformed; the text starts with file and line where there are any."""
+
+    def __init__(self, message: str, path: Path | None = None, line: int | None = None) -> None:
+        """Args: message, what is wrong and what is expected; path, the file; line, counted from 1."""
+        where = "" if path is None else f"{path}: " if line is None else f"{path}:{line}: "
+        super().__init__(where + message)
+        self.path = path
+        self.line = line
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """A dataset in one comma-separated file without header: feature columns, and a class column first or last."""
+
+    name: str
+    title: str
+    file: str
+    url: str
+    sha256: str
+    size: int
+    """Bytes."""
+    rows: int
+    features: int
+    """Feature columns of the file."""
+    numeric: bool
+    """Features are numbers; otherwise they are categories, one letter each, "?" among them."""
+    class_first: bool
+    classes: tuple[str, ...]
+    positive: str
+    """The class that counts as reward 1 unless a scenario says otherwise."""
+    licence: str
+    citation: str
+
+
+_MAGIC = Dataset(
+    name="magic",
+    title="MAGIC Gamma Telescope",
+    file="magic04.data",
+    url=f"{UCI}/magic/magic04.data",
+    sha256="e9314b7ebd4b4b59a3b3d65f7316663963777b16a46786877651dbbaa640b36a",
+    size=1_477_391,
+    rows=19_020,
+    features=10,
+    numeric=True,
+    class_first=False,
+    classes=("g", "h"),
+    positive="g",
+    licence="CC BY 4.0",
+    citation="R. Bock (2004). MAGIC Gamma Telescope. UCI Machine Learning Repository. https://doi.org/10.24432/C52C8B",
+)
+
+_MUSHROOM = Dataset(
+    name="mushroom",
+    title="Mushroom",
+    file="agaricus-lepiota.data",
+    url=f"{UCI}/mushroom/agaricus-lepiota.data",
+    sha256="e65d082030501a3ebcbcd7c9f7c71aa9d28fdfff463bf4cf4716a3fe13ac360e",
+    size=373_704,
+    rows=8_124,
+    features=22,
+    numeric=False,
+    class_first=True,
+    classes=("e", "p"),
+    positive="e",
+    licence="CC BY 4.0",
+    citation="Mushroom (1981). UCI Machine Learning Repository. https://doi.org/10.24432/C5959T",
+)
+
+DATASETS: Mapping[str, Dataset] = MappingProxyType({dataset.name: dataset for dataset in (_MAGIC, _MUSHROOM)})
+"""All known datasets by name."""
+
+
+@dataclass(frozen=True)
+class Table:
+    """A dataset in memory: features (rows, d), read-only, and the class of each row, (rows,)."""
+
+    features: FloatArray
+    labels: npt.NDArray[np.str_]
+
+
+def find(name: str) -> Dataset:
+    """The dataset of that name.
+
+    Raises:
+        DataError: unknown; the text lists the nearest known names.
+    """
+    if name in DATASETS:
+        return DATASETS[name]
+    near = difflib.get_close_matches(name, DATASETS, n=3) or sorted(DATASETS)
+    raise DataError(f"unknown dataset {name!r}; did you mean {' or '.join(near)}?")
+
+
+def data_directory() -> Path:
+    """Where downloaded files are kept: $COBAND_DATA, else $XDG_CACHE_HOME/coband/data, else ~/.cache/coband/data."""
+    chosen = os.environ.get("COBAND_DATA")
+    if chosen:
+        return Path(chosen).expanduser()
+    cache = Path(os.environ.get("XDG_CACHE_HOME", ""))
+    if not cache.is_absolute():  # the XDG rules ignore relative paths
+        cache = Path.home() / ".cache"
+    return cache / "coband" / "data"
+
+
+def locate(dataset: Dataset, path: Path | None = None, base: Path | None = None) -> Path:
+    """The file of a dataset.
+
+    Args:
+        dataset: what to look for.
+        path: the file, or a directory that holds it, itself or in a folder named after the dataset; None:
+            `data_directory()`.
+        base: directory that a relative `path` starts from; None: the working directory.
+
+    Raises:
+        DataError: there is no such file; the text says where it was looked for and what to do.
+    """
+    place = data_directory() if path is None else (base or Path()) / path.expanduser()
+    tried = [place / dataset.file, place / dataset.name / dataset.file] if path is None or place.is_dir() else [place]
+    for candidate in tried:
+        if candidate.is_file():
+            return candidate
+    raise DataError(
+        f"dataset {dataset.name!r}: {dataset.file} is missing. Looked for: {', '.join(map(str, tried))}. "
+        f"Run `coband data fetch {dataset.name}` to download it, or set `problem.data.path` to the file "
+        f"or to a directory that holds it."
+    )
+
+
+def load(name: str, path: Path | None = None, base: Path | None = None) -> Table:
+    """Read a dataset; the result is kept until the file changes. Arguments as for `find` and `locate`.
+
+    Numbers are returned as they stand. Categories become 0/1 columns, one per category that occurs, in alphabetical
+    order within each column of the file; "?" (mushroom's stalk-root) is a category like any other.
+
+    Raises:
+        DataError: unknown, missing or malformed.
+    """
+    dataset = find(name)
+    file = locate(dataset, path, base)
+    return _load(dataset.name, *fingerprint(file))
+
+
+def fingerprint(file: Path) -> tuple[Path, int, int]:
+    """What a cached result depends on: the resolved path, the time of change in ns, the size in bytes."""
+    status = file.stat()
+    return file.resolve(), status.st_mtime_ns, status.st_size
+
+
+@lru_cache(maxsize=4)
+def _load(name: str, file: Path, changed: int, size: int) -> Table:
+    dataset = DATASETS[name]
+    rows, labels = _read(dataset, file)
+    features = _numbers(rows, file) if dataset.numeric else _one_hot(np.array(rows))
+    label_array = np.array(labels)
+    label_array.flags.writeable = False
+    return Table(read_only(features), label_array)
+
+
+def _read(dataset: Dataset, file: Path) -> tuple[list[list[str]], list[str]]:
+    """Feature fields and class of each line, checked for their number and for known classes."""
+    try:
+        text = file.read_text(encoding="ascii", errors="replace")
+    except OSError as error:
+        raise DataError(f"dataset {dataset.name!r} cannot be read: {error.strerror}.", file) from error
+    rows: list[list[str]] = []
+    labels: list[str] = []
+    for number, line in enumerate(text.rstrip().splitlines(), start=1):
+        fields = [field.strip() for field in line.split(",")]
+        if len(fields) != dataset.features + 1:
+            expected = f"{dataset.features} features and the class, separated by commas"
+            raise DataError(f"{len(fields)} columns; {dataset.name} needs {expected}.", file, number)
+        label = fields.pop(0 if dataset.class_first else -1)
+        if label not in dataset.classes:
+            column = 1 if dataset.class_first else dataset.features + 1
+            expected = " or ".join(map(repr, dataset.classes))
+            raise DataError(f"column {column} is {label!r}; {dataset.name} needs a class, {expected}.", file, number)
+        rows.append(fields)
+        labels.append(label)
+    if not rows:
+        raise DataError(f"the file is empty; {dataset.name} has {dataset.rows} lines.", file)
+    return rows, labels
+
+
+def _numbers(rows: list[list[str]], file: Path) -> FloatArray:
+    """The fields as finite numbers, (rows, features)."""
+    try:
+        values = np.array(rows, dtype=np.float64)
+        if np.isfinite(values).all():
+            return values
+    except ValueError:
+        pass  # the loop below says where
+    for number, fields in enumerate(rows, start=1):
+        for column, field in enumerate(fields, start=1):
+            if not _is_finite(field):
+                raise DataError(f"column {column} is {field!r}; a finite number is expected.", file, number)
+    raise AssertionError("numpy and float() disagree about what a number is")
+
+
+def _is_finite(field: str) -> bool:
+    try:
+        return bool(np.isfinite(float(field)))
+    except ValueError:
+        return False
+
+
+def _one_hot(categories: npt.NDArray[np.str_]) -> FloatArray:
+    """0/1 columns, (rows, sum over columns of the number of categories)."""
+    return np.hstack([(column[:, None] == np.unique(column)).astype(np.float64) for column in categories.T])

@@ -1,0 +1,168 @@
+"""Reward functions and noise: what `problem.reward` and `problem.noise` say.
+
+paper 000 is "Learning Kernelized Contextual Bandits in a Distributed and Asynchronous Environment", paper 001 is
+"Order-Optimal Regret in Distributed Kernel Bandits using Uniform Sampling with Shared Randomness".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal, Protocol
+
+import numpy as np
+from pydantic import Discriminator, Field, Tag
+
+from simulator.problems.arms import ArmSource, uniform_ball, uniform_sphere
+from simulator.problems.rkhs import RkhsReward
+from simulator.problems.world import FloatArray, Noise, Spec
+
+
+class RewardFunction(Protocol):
+    """A drawn mean reward f: R^d -> R."""
+
+    def __call__(self, arms: FloatArray) -> FloatArray:
+        """f of the arms of several turns: (turns, n, d) -> (turns, n).
+
+        The values of a turn must not depend, not even in the last bit, on the turns evaluated with it. A product of
+        matrices does not promise that; one scalar product per row does.
+        """
+
+    def describe(self) -> dict[str, Any]:
+        """What was drawn, in JSON types."""
+
+
+@dataclass(frozen=True)
+class RidgeFunction:
+    """f(x) = g(x . theta), a function of one direction."""
+
+    theta: FloatArray
+    profile: Callable[[FloatArray], FloatArray]
+
+    def __call__(self, arms: FloatArray) -> FloatArray:
+        """f of each arm: (turns, n, d) -> (turns, n)."""
+        projections: FloatArray = np.vecdot(arms, self.theta)
+        return self.profile(projections)
+
+    def describe(self) -> dict[str, Any]:
+        """The drawn theta."""
+        return {"theta": self.theta.tolist()}
+
+
+def cosine(u: FloatArray) -> FloatArray:
+    """cos(3 u): f1 of paper 000, section 5, and h1 of paper 001, section 5."""
+    return np.cos(3.0 * u)
+
+
+def cubic_async(u: FloatArray) -> FloatArray:
+    """u^3 - 3 u^2 - u + 3: f2 of paper 000, section 5."""
+    return ((u - 3.0) * u - 1.0) * u + 3.0
+
+
+def cubic_duets(u: FloatArray) -> FloatArray:
+    """u^3 - 3 u^2 + 3 u + 3: h2 of paper 001, section 5."""
+    return ((u - 3.0) * u + 3.0) * u + 3.0
+
+
+class _RidgeReward(Spec):
+    """A function of x . theta, with theta drawn once per replication."""
+
+    theta: Literal["ball", "sphere"] = "ball"
+    """Where theta is drawn from: uniform in the unit ball (paper 000) or on the unit sphere (paper 001)."""
+
+    def _draw(
+        self, rng: np.random.Generator, source: ArmSource, profile: Callable[[FloatArray], FloatArray]
+    ) -> RidgeFunction:
+        draw_theta = uniform_ball if self.theta == "ball" else uniform_sphere
+        return RidgeFunction(np.ascontiguousarray(draw_theta(rng, (), source.dimension)), profile)
+
+
+class CosineReward(_RidgeReward):
+    """f(x) = cos(3 x . theta)."""
+
+    kind: Literal["cosine"]
+    """cos(3 x . theta): f1 of paper 000 and h1 of paper 001."""
+
+    def draw(self, rng: np.random.Generator, source: ArmSource) -> RewardFunction:
+        """Draw theta."""
+        return self._draw(rng, source, cosine)
+
+
+class CubicReward(_RidgeReward):
+    """A cubic polynomial of u = x . theta; the two papers print different signs."""
+
+    kind: Literal["cubic"]
+    """A cubic polynomial of u = x . theta."""
+    form: Literal["async", "duets"] = "async"
+    """async: u^3 - 3u^2 - u + 3 (f2 of paper 000); duets: u^3 - 3u^2 + 3u + 3 (h2 of paper 001)."""
+
+    def draw(self, rng: np.random.Generator, source: ArmSource) -> RewardFunction:
+        """Draw theta."""
+        return self._draw(rng, source, cubic_async if self.form == "async" else cubic_duets)
+
+
+RewardSpec = Annotated[CosineReward | CubicReward | RkhsReward, Field(discriminator="kind")]
+"""Any `problem.reward` section."""
+
+
+class _AdditiveNoise(Spec):
+    """Noise added to the mean."""
+
+    def reward(self, mean: float, draw: float) -> float:
+        """Mean plus noise."""
+        return mean + draw
+
+
+class GaussianNoise(_AdditiveNoise):
+    """Normal noise of mean zero."""
+
+    kind: Literal["gaussian"]
+    """Normal, mean zero."""
+    sd: float = Field(ge=0)
+    """Standard deviation, in units of the reward."""
+
+    def draws(self, rng: np.random.Generator, turns: int) -> list[float]:
+        """One N(0, sd^2) variable per turn."""
+        values: list[float] = (self.sd * rng.standard_normal(turns)).tolist()
+        return values
+
+
+class UniformNoise(_AdditiveNoise):
+    """Noise uniform in [-half_width, half_width]."""
+
+    kind: Literal["uniform"]
+    """Uniform, mean zero."""
+    half_width: float = Field(ge=0)
+    """Largest absolute value, in units of the reward."""
+
+    def draws(self, rng: np.random.Generator, turns: int) -> list[float]:
+        """One uniform variable per turn."""
+        values: list[float] = (self.half_width * (2.0 * rng.random(turns) - 1.0)).tolist()
+        return values
+
+
+def _noise_kind(value: object) -> str | None:
+    """The tag of a noise section: a bare number, or what `kind` says."""
+    if isinstance(value, int | float | str):
+        return "number"
+    kind = value.get("kind") if isinstance(value, dict) else getattr(value, "kind", None)
+    return kind if isinstance(kind, str) else None
+
+
+NoiseSpec = Annotated[
+    Annotated[float, Field(ge=0), Tag("number")]
+    | Annotated[GaussianNoise, Tag("gaussian")]
+    | Annotated[UniformNoise, Tag("uniform")],
+    Discriminator(
+        _noise_kind,
+        custom_error_type="noise",
+        custom_error_message="Write a number (the standard deviation), {kind: gaussian, sd: ...} "
+        "or {kind: uniform, half_width: ...}",
+    ),
+]
+"""Any `problem.noise` section; a bare number is the standard deviation of Gaussian noise."""
+
+
+def as_noise(spec: float | GaussianNoise | UniformNoise) -> Noise:
+    """The noise that a section describes."""
+    return spec if isinstance(spec, GaussianNoise | UniformNoise) else GaussianNoise(kind="gaussian", sd=spec)

@@ -1,0 +1,66 @@
+"""Rewards drawn from the RKHS (reproducing kernel Hilbert space) of a kernel, with a known norm; ours."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import numpy as np
+from pydantic import Field
+
+from simulator.maths.kernels import KernelSpec
+from simulator.problems.world import FloatArray, Spec
+
+if TYPE_CHECKING:
+    from simulator.problems.arms import ArmSource
+
+
+@dataclass(frozen=True)
+class RkhsFunction:
+    """f = sum_j a_j k(c_j, .) with centres c, (m, d), and weights a, (m,)."""
+
+    kernel: KernelSpec
+    centres: FloatArray
+    weights: FloatArray
+
+    def __call__(self, arms: FloatArray) -> FloatArray:
+        """f of each arm: (turns, n, d) -> (turns, n)."""
+        # One turn at a time: the last bits of a product of matrices depend on how many rows it has, and the values of a
+        # turn must not depend on the turns drawn with it.
+        return np.stack([np.vecdot(self.kernel(turn, self.centres), self.weights) for turn in arms])
+
+    @property
+    def norm(self) -> float:
+        """||f||_k = sqrt(a^T k(c, c) a)."""
+        return math.sqrt(max(0.0, float(self.weights @ self.kernel(self.centres, self.centres) @ self.weights)))
+
+    def describe(self) -> dict[str, Any]:
+        """The drawn centres and weights."""
+        return {"centres": self.centres.tolist(), "weights": self.weights.tolist()}
+
+
+class RkhsReward(Spec):
+    """f = sum_j a_j k(c_j, .), scaled to a given norm; a_j standard normal, c_j from the arms' domain (ours)."""
+
+    kind: Literal["rkhs"]
+    """A function of the kernel's RKHS: sum_j a_j k(c_j, x)."""
+    kernel: Annotated[KernelSpec, Field(discriminator="kind")]
+    """The kernel k."""
+    norm: float = Field(default=1.0, gt=0)
+    """||f||_k; f is scaled to it, so that |f(x)| <= norm sqrt(k(x, x))."""
+    centres: int = Field(default=30, ge=1)
+    """Number of centres c_j, drawn uniformly from the region or the pool that arms come from."""
+
+    def draw(self, rng: np.random.Generator, source: ArmSource) -> RkhsFunction:
+        """Draw centres and weights.
+
+        Raises:
+            ValueError: the drawn f is zero, as with arms that the kernel maps to 0, and cannot be scaled.
+        """
+        centres = np.ascontiguousarray(source.domain(rng, self.centres))
+        function = RkhsFunction(self.kernel, centres, rng.standard_normal(self.centres))
+        norm = function.norm
+        if not norm > 0.0:
+            raise ValueError(f"norm(={self.norm}) is out of reach: {self.kernel} vanishes on the arms' domain.")
+        return RkhsFunction(self.kernel, centres, function.weights * (self.norm / norm))

@@ -1,0 +1,201 @@
+"""What a problem offers the simulator: a world that hands out arm sets and rewards and keeps the truth to itself.
+
+The engine alone talks to a `World`; an agent sees the feature array of its turn and the reward of its pull, nothing
+else. All draws of a turn depend on (agent, the agent's own turn number) only, so that two algorithms compared on one
+replication meet the same arms and the same noise, whatever they send and in whatever order their agents act.
+"""
+
+from __future__ import annotations
+
+import abc
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Generic, Protocol, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+import pydantic
+
+FloatArray = npt.NDArray[np.float64]
+
+Streams = Callable[[str, int, str], np.random.Generator]
+"""Named random streams, (role, entity, purpose) -> generator; equal arguments give equal, fresh streams."""
+
+FIRST_BLOCK = 4
+"""Turns drawn when an agent acts for the first time."""
+
+LONGEST_BLOCK = 16
+"""Turns drawn at once for one agent, at most: few are drawn in vain at the end of a run, and all fit the cache."""
+
+BLOCK_MEMORY = 2**28
+"""Bytes that the blocks of all agents may hold together, as long as each holds at least one turn."""
+
+T = TypeVar("T")
+
+
+class Spec(pydantic.BaseModel):
+    """Base of all parts of a `problem:` section: immutable, and strict about unknown keys and non-finite numbers."""
+
+    model_config = pydantic.ConfigDict(
+        frozen=True, extra="forbid", use_attribute_docstrings=True, allow_inf_nan=False, populate_by_name=True
+    )
+
+
+class World(Protocol):
+    """The truth of one replication, drawn once, and the turns of its agents.
+
+    For one agent, turn numbers start at 1 and never go back; agents may be asked in any order.
+    """
+
+    @property
+    def dimension(self) -> int:
+        """Features per arm, d."""
+
+    @property
+    def fixed_arms(self) -> bool:
+        """Whether every agent sees the same arm set, in the same order, at every turn."""
+
+    def arms(self, agent: int, turn: int) -> FloatArray:
+        """Arm features of a turn, shape (n, d), C-contiguous and read-only."""
+
+    def pull(self, agent: int, turn: int, arm: int) -> tuple[float, float]:
+        """Noisy reward of `arm`, and its pseudo-regret max_x f(x) - f(x_arm) >= 0.
+
+        Raises:
+            IndexError: the turn has no such arm.
+        """
+
+    def means(self, agent: int, turn: int) -> FloatArray:
+        """Expected reward f(x) of each arm of a turn, shape (n,), read-only: the hidden truth."""
+
+    def describe(self) -> dict[str, Any]:
+        """The drawn truth (theta, ...) in JSON types, for the record of the run."""
+
+
+class Problem(Spec, abc.ABC):
+    """The `problem:` section of a scenario: what to draw a world from."""
+
+    @abc.abstractmethod
+    def build(self, streams: Streams, agents: int, base: Path | None = None) -> World:
+        """Draw the world of one replication.
+
+        Args:
+            streams: the replication's named random streams.
+            agents: how many agents will act, numbered from 0.
+            base: directory that relative file names start from, usually the scenario's; None: the working directory.
+        """
+
+
+@dataclass(frozen=True)
+class ProblemEntry:
+    """A problem as the registry knows it (entry-point group `coband.problems`)."""
+
+    name: str
+    config: type[Problem]
+    summary: str
+    reference: str
+
+
+class Noise(Protocol):
+    """How a reward scatters around its mean: one draw per turn, the same for every arm (common random numbers)."""
+
+    def draws(self, rng: np.random.Generator, turns: int) -> list[float]:
+        """The next draws of a stream, one per turn."""
+
+    def reward(self, mean: float, draw: float) -> float:
+        """The reward of an arm with this mean in the turn with this draw."""
+
+
+class Blocks(Generic[T]):
+    """One agent's draws, turn by turn, made in blocks that double in length up to `longest` turns.
+
+    Short first blocks keep agents that act rarely cheap, longer ones spread numpy's cost per call. `draw(turns)` must
+    continue its streams turn after turn, so that the lengths of the blocks leave the values alone.
+    """
+
+    def __init__(self, draw: Callable[[int], Sequence[T]], longest: int = LONGEST_BLOCK) -> None:
+        self._draw = draw
+        self._longest = longest
+        self._length = min(FIRST_BLOCK, longest)
+        self._start = 1
+        self._items: Sequence[T] = ()
+
+    def at(self, turn: int) -> T:
+        """The draws of a turn.
+
+        Raises:
+            ValueError: the turn lies in a block that has been left behind.
+        """
+        index = turn - self._start
+        if index < 0:
+            raise ValueError(f"turn(={turn}) must be >= {self._start}: an agent's turns start at 1 and do not go back.")
+        while index >= len(self._items):
+            index -= len(self._items)
+            self._start += len(self._items)
+            self._items = self._draw(self._length)
+            self._length = min(2 * self._length, self._longest)
+        return self._items[index]
+
+
+def longest_block(agents: int, values_per_turn: int) -> int:
+    """Turns per block, 1 to `LONGEST_BLOCK`, that keep all agents together within `BLOCK_MEMORY`."""
+    return min(LONGEST_BLOCK, max(1, BLOCK_MEMORY // (8 * max(1, agents) * values_per_turn)))
+
+
+class FixedArmsWorld:
+    """One arm set for all turns of all agents; only the noise changes."""
+
+    fixed_arms = True
+
+    def __init__(
+        self, arms: FloatArray, means: FloatArray, noise: Noise, streams: Streams, truth: dict[str, Any]
+    ) -> None:
+        """Args: arms (n, d); means f(x) of the arms, (n,); truth, what `describe` returns."""
+        self.dimension = int(arms.shape[1])
+        self._arms = read_only(arms)
+        self._means = read_only(means)
+        self._mean_of: list[float] = means.tolist()
+        self._best = max(self._mean_of)
+        self._noise = noise
+        self._streams = streams
+        self._draws: dict[int, Blocks[float]] = {}
+        self._truth = truth
+
+    def arms(self, agent: int, turn: int) -> FloatArray:
+        """The arm set, (n, d)."""
+        return self._arms
+
+    def means(self, agent: int, turn: int) -> FloatArray:
+        """The means, (n,)."""
+        return self._means
+
+    def pull(self, agent: int, turn: int, arm: int) -> tuple[float, float]:
+        """Reward and pseudo-regret of an arm; an IndexError when there is no such arm."""
+        check_arm(arm, len(self._mean_of))
+        draws = self._draws.get(agent)
+        if draws is None:
+            draws = self._draws[agent] = self._open(agent)
+        mean = self._mean_of[arm]
+        return self._noise.reward(mean, draws.at(turn)), self._best - mean
+
+    def describe(self) -> dict[str, Any]:
+        """The drawn truth."""
+        return self._truth
+
+    def _open(self, agent: int) -> Blocks[float]:
+        rng = self._streams("world", agent, "noise")
+        return Blocks(lambda turns: self._noise.draws(rng, turns))
+
+
+def check_arm(arm: int, count: int) -> None:
+    """Refuse an index outside 0 .. count - 1; a negative one would silently count from the end."""
+    if not 0 <= arm < count:
+        raise IndexError(f"arm(={arm}) must be one of 0 .. {count - 1}: the turn offers {count} arms.")
+
+
+def read_only(values: FloatArray) -> FloatArray:
+    """The array as C-contiguous float64 that nobody can write to."""
+    frozen = np.ascontiguousarray(values, dtype=np.float64).view()
+    frozen.flags.writeable = False
+    return frozen

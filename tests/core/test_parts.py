@@ -1,0 +1,182 @@
+"""Distributions, streams, schedules, messages: one test per promise."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import pytest
+from pydantic import TypeAdapter, ValidationError
+
+from simulator.core.distributions import Constant, Distribution, Draws, is_zero
+from simulator.core.faults import AgentsConfig
+from simulator.core.ledger import Ledger
+from simulator.core.message import Message, payload, size_of
+from simulator.core.network import Bits, NetworkConfig, Stage
+from simulator.core.schedule import Schedule
+from simulator.core.streams import Streams
+
+DISTRIBUTION: TypeAdapter[Any] = TypeAdapter(Distribution)
+SCHEDULE: TypeAdapter[Any] = TypeAdapter(Schedule)
+DISTRIBUTIONS = [
+    {"kind": "constant", "value": 2.0},
+    {"kind": "uniform", "low": 1.0, "high": 3.0},
+    {"kind": "exponential", "rate": 0.5},
+    {"kind": "shifted_exponential", "shift": 0.2, "rate": 2.0},
+    {"kind": "gamma", "shape": 3.0, "scale": 0.5},
+    {"kind": "lognormal", "median": 1.0, "sigma": 0.5},
+    {"kind": "pareto", "minimum": 1.0, "shape": 4.0},
+    {"kind": "empirical", "values": [1.0, 2.0, 6.0]},
+]
+
+
+@pytest.mark.parametrize("spec", DISTRIBUTIONS, ids=lambda spec: spec["kind"])
+def test_distributions_have_their_mean_and_do_not_depend_on_blocks(spec: dict[str, Any]) -> None:
+    distribution = DISTRIBUTION.validate_python(spec)
+    sample = distribution.draw(np.random.default_rng(0), 40_000)
+    assert sample.min() >= 0
+    assert sample.mean() == pytest.approx(distribution.mean, rel=0.03)
+    draws = Draws(distribution, np.random.default_rng(0), factor=2.0)
+    assert [draws() for _ in range(5000)] == pytest.approx(2.0 * sample[:5000], rel=1e-15)
+
+
+def test_known_quantiles() -> None:
+    rng = np.random.default_rng(1)
+    lognormal = DISTRIBUTION.validate_python({"kind": "lognormal", "median": 0.05, "sigma": 0.5}).draw(rng, 40_000)
+    assert np.median(lognormal) == pytest.approx(0.05, rel=0.02)
+    assert np.log(lognormal).std() == pytest.approx(0.5, rel=0.02)
+    pareto = DISTRIBUTION.validate_python({"kind": "pareto", "minimum": 2.0, "shape": 1.5}).draw(rng, 40_000)
+    assert (pareto > 4.0).mean() == pytest.approx(2.0**-1.5, rel=0.03)
+
+
+def test_a_number_is_a_constant() -> None:
+    assert DISTRIBUTION.validate_python(3) == Constant(value=3.0)
+    assert is_zero(DISTRIBUTION.validate_python(0))
+    assert {"type": "number"} in DISTRIBUTION.json_schema()["anyOf"]
+
+
+def test_empirical_values_from_a_file(tmp_path: Path) -> None:
+    file = tmp_path / "delays.txt"
+    file.write_text("0.5\n1.5\n")
+    distribution = DISTRIBUTION.validate_python({"kind": "empirical", "file": str(file)})
+    assert set(distribution.draw(np.random.default_rng(0), 50)) == {0.5, 1.5}
+
+
+@pytest.mark.parametrize("spec", [
+    {"kind": "uniform", "low": 3.0, "high": 1.0}, {"kind": "exponential", "rate": 0.0}, -1,
+    {"kind": "constant", "value": -1.0}, {"kind": "empirical"}, {"kind": "empirical", "values": []}, {"kind": "normal"},
+    {"kind": "empirical", "file": "/nowhere"},
+])  # fmt: skip
+def test_impossible_distributions_are_refused(spec: Any) -> None:
+    with pytest.raises(ValidationError):
+        DISTRIBUTION.validate_python(spec)
+
+
+def test_streams_are_found_by_name() -> None:
+    streams = Streams(7, 2)
+    first = streams("world", 3, "arms").random(4)
+    assert np.array_equal(first, Streams(7, 2)("world", 3, "arms").random(4))
+    others = [Streams(7, 1)("world", 3, "arms"), Streams(8, 2)("world", 3, "arms"), streams("world", 4, "arms"),
+              streams("world", 3, "noise"), streams("agent", 3, "arms"), Streams(9, 0)("world", 3, "arms")]  # fmt: skip
+    assert all(not np.array_equal(first, other.random(4)) for other in others)
+    assert np.array_equal(streams.coin(5).random(3), streams.coin(5).random(3))
+
+
+@pytest.mark.parametrize("seed", [0, 2**40])
+def test_stream_values_never_change(seed: int) -> None:
+    expected = {0: 0.8563072453052888, 2**40: 0.9563276045244846}
+    value = float(Streams(seed)("world", 0, "arms").random())
+    assert value == pytest.approx(expected[seed], rel=1e-15)
+
+
+def ticks(spec: dict[str, Any], agents: int, seed: int = 0) -> list[tuple[float, int]]:
+    return list(SCHEDULE.validate_python(spec).ticks(agents, Streams(seed)))
+
+
+def test_rounds_visit_everybody_in_order() -> None:
+    assert ticks({"kind": "rounds", "turns": 2, "interval": 0.5}, 2) == [(0.5, 0), (0.5, 1), (1.0, 0), (1.0, 1)]
+
+
+def test_one_at_a_time_orders() -> None:
+    robin = ticks({"kind": "one_at_a_time", "turns": 5, "order": "round_robin"}, 3)
+    assert robin == [(1.0, 0), (2.0, 1), (3.0, 2), (4.0, 0), (5.0, 1)]
+    uniform = np.bincount([agent for _, agent in ticks({"kind": "one_at_a_time", "turns": 30_000}, 5)])
+    assert uniform == pytest.approx(np.full(5, 6000), rel=0.05)
+    weighted = {"kind": "one_at_a_time", "turns": 30_000, "order": "weighted", "weights": [0, 1, 3, 0]}
+    counts = np.bincount([agent for _, agent in ticks(weighted, 4)], minlength=4)
+    assert counts == pytest.approx([0, 7500, 22_500, 0], rel=0.05)
+
+
+def test_a_longer_horizon_keeps_the_beginning() -> None:
+    short = ticks({"kind": "one_at_a_time", "turns": 100}, 7)
+    assert ticks({"kind": "one_at_a_time", "turns": 3000}, 7)[:100] == short
+
+
+@pytest.mark.parametrize("spec", [
+    {"kind": "one_at_a_time", "turns": 0}, {"kind": "one_at_a_time", "turns": 5, "order": "weighted"},
+    {"kind": "one_at_a_time", "turns": 5, "weights": [1.0]}, {"kind": "rounds"}, {"kind": "renewal", "think": 1.0},
+    {"kind": "renewal", "think": 0.0, "duration": 5.0}, {"kind": "rounds", "turns": 5, "duration": 0},
+    {"kind": "one_at_a_time", "turns": 5, "order": "weighted", "weights": [0.0, 0.0]},
+])  # fmt: skip
+def test_impossible_schedules_are_refused(spec: dict[str, Any]) -> None:
+    with pytest.raises(ValidationError):
+        SCHEDULE.validate_python(spec)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Parcel(Message):
+    kind: ClassVar[str] = "parcel"
+    matrix: Any = payload()
+    number: Any = payload()
+    absent: Any = payload()
+    nested: Any = payload()
+    header: Any = None
+
+
+def test_size_is_computed_from_the_payload_alone() -> None:
+    parcel = Parcel(matrix=np.ones((3, 4)), number=2.5, absent=None, nested=[np.ones(2), 1], header=np.ones(100))
+    assert parcel.scalars == 12 + 1 + 0 + 3
+    with pytest.raises(TypeError, match="has no size in scalars"):
+        size_of("text")
+
+
+def test_stage_handles_one_copy_at_a_time() -> None:
+    stage = Stage(2.0)
+    assert [stage.leave(0.0, 4, 0), stage.leave(1.0, 2, 0), stage.leave(10.0, 2, 0)] == [2.0, 3.0, 11.0]
+    assert Stage(Bits(bits=64.0)).leave(0.0, 99, 128) == 2.0
+
+
+def test_reliable_transport_needs_a_finite_timeout() -> None:
+    endless = {"kind": "pareto", "minimum": 1.0, "shape": 0.9}
+    with pytest.raises(ValidationError, match="timeout"):
+        NetworkConfig.model_validate({"latency": endless, "loss": 0.1})
+    NetworkConfig.model_validate({"latency": endless, "loss": 0.1, "retransmission": {"timeout": 3.0}})
+    with pytest.raises(ValidationError, match="loss 1"):
+        NetworkConfig.model_validate({"links": [{"loss": 1.0}]})
+
+
+def test_stragglers_are_as_many_as_asked_and_the_same_for_everyone() -> None:
+    config = AgentsConfig.model_validate({"count": 50, "stragglers": {"fraction": 0.1, "slowdown": 10}})
+    factors = config.slowness(Streams(1))
+    assert sorted(factors) == [1.0] * 45 + [10.0] * 5
+    assert factors == config.slowness(Streams(1))
+    assert factors != config.slowness(Streams(2))
+
+
+def test_ledger_totals() -> None:
+    ledger = Ledger(3, scalar_bits=32, header_bits=8)
+    ledger.first_copies("a", "up", [1], 10, -1)
+    ledger.first_copies("b", "down", [0, 1, 2], 5, 4)
+    ledger.first_copies("c", "down", [2], 0, 4)
+    ledger.repetition(10)
+    ledger.acknowledgement()
+    totals = ledger.totals()
+    assert totals["messages"] == 5
+    assert (totals["uplink_scalars"], totals["downlink_scalars"], totals["scalars"]) == (10, 15, 25)
+    assert totals["scalars_broadcast_once"] == 15
+    assert totals["bits"] == 25 * 32 + 5 * 8
+    assert totals["wire_scalars"] == 35
+    assert totals["wire_bits"] == 35 * 32 + 7 * 8
+    assert ledger.by_round == {4: 15}

@@ -1,0 +1,117 @@
+"""A small world and a small protocol to test the machinery with: no mathematics."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import TypeAdapter
+
+from simulator.core.algorithm import Algorithm
+from simulator.core.config import Config
+from simulator.core.engine import Engine, Plan, RunResult
+from simulator.core.message import Message, payload
+from simulator.core.node import ALL_AGENTS, SERVER, Address, Agent, Arms, Outbox, Server, Setting
+from simulator.core.streams import Streams
+from simulator.core.trace import Row
+
+FloatArray = NDArray[np.float64]
+
+
+class ToyWorld:
+    """Two arms with rewards 0 and 1; the agents of the toy protocol pull the second."""
+
+    dimension = 2
+    fixed_arms = True
+
+    def arms(self, agent: int, turn: int) -> FloatArray:
+        return np.eye(2)
+
+    def pull(self, agent: int, turn: int, arm: int) -> tuple[float, float]:
+        return float(arm) + 0.001 * agent + turn, 1.0 - arm
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Report(Message):
+    kind: ClassVar[str] = "report"
+    values: FloatArray = payload()
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class News(Message):
+    kind: ClassVar[str] = "news"
+    total: float = payload()
+
+
+class ToyConfig(Config):
+    """The toy's parameters."""
+
+    size: int = 3
+    blocking: bool = False
+    every: int = 1
+
+
+class ToyAgent(Agent):
+    """Reports every pull, and hears the total."""
+
+    def __init__(self, setting: Setting) -> None:
+        super().__init__(setting)
+        self.heard: list[float] = []
+        self.numbers = 0
+        self._pulls = 0
+
+    def choose(self, arms: Arms) -> int:
+        return 1
+
+    def observe(self, arm: int, reward: float) -> Outbox:
+        self._pulls += 1
+        self.unshared += 1
+        if self._pulls % self.setting.config.every:
+            return []
+        self.waiting = self.setting.config.blocking
+        pulls, self.unshared = self.unshared, 0
+        return [(SERVER, Report(values=np.full(self.setting.config.size, float(self._pulls)), pulls=pulls))]
+
+    def receive(self, message: Message, source: Address) -> Outbox:
+        assert isinstance(message, News)
+        self.heard.append(message.total)
+        self.waiting = False
+        return []
+
+
+class ToyServer(Server):
+    """Counts reports and tells everyone."""
+
+    def __init__(self, setting: Setting) -> None:
+        super().__init__(setting)
+        self.order: list[tuple[int, float]] = []
+
+    def receive(self, message: Message, source: Address) -> Outbox:
+        assert isinstance(message, Report)
+        self.order.append((source, float(message.values[0])))
+        self.applied += message.pulls
+        self.rounds += 1
+        self.note("apply", round=self.rounds)
+        return [(ALL_AGENTS, News(total=float(self.rounds), round=self.rounds))]
+
+    def broken_invariants(self) -> Iterator[str]:
+        if self.applied < self.rounds:
+            yield "applied fewer pulls than reports"
+
+
+TOY = Algorithm(
+    name="toy", agent=ToyAgent, server="tests.core.toys:ToyServer", config=ToyConfig, summary="A toy.", reference="none"
+)
+
+
+def run(plan: dict[str, Any], seed: int = 0, **config: Any) -> tuple[RunResult, list[Row], Engine]:
+    """One run of the toy: the result, all trace rows, and the engine."""
+    rows: list[Row] = []
+    engine = Engine(
+        TypeAdapter(Plan).validate_python(plan), TOY, ToyConfig(**config), ToyWorld(), Streams(seed),
+        sink=lambda batch, names: rows.extend(batch),
+    )  # fmt: skip
+    return engine.run(), rows, engine

@@ -1,0 +1,86 @@
+"""The conformance kit: what every registered algorithm must pass, whatever it computes.
+
+Runs on a small world: the same run twice, with work shared or not; random delays, loss and slow agents leave nothing
+lost or counted twice; payloads are what the ledger counts. Use it on your own algorithm: register it under the
+entry-point group ``coband.algorithms`` and call the functions below.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from simulator.core import trace as tr
+from tests.runs import Run, run
+
+SCHEDULES: dict[str, dict[str, Any]] = {
+    "one_at_a_time": {"kind": "one_at_a_time", "turns": 60},
+    "rounds": {"kind": "rounds", "turns": 15},
+    "renewal": {"kind": "renewal", "turns": 15, "think": {"kind": "exponential", "rate": 1.0}},
+}
+NETWORKS: dict[str, dict[str, Any]] = {
+    "ideal": {},
+    "constant": {"latency": 0.7},
+    "random": {"latency": {"kind": "lognormal", "median": 1.5, "sigma": 1.0}},
+    "heavy": {"latency": {"kind": "pareto", "minimum": 0.2, "shape": 1.2}, "bandwidth": 60.0},
+    "narrow": {"server": {"uplink": 40.0, "downlink": 80.0}, "latency": 0.1},
+    "lossy": {"latency": {"kind": "exponential", "rate": 2.0}, "loss": 0.3},
+}
+AGENTS: dict[str, dict[str, Any]] = {
+    "fast": {},
+    "slow": {
+        "compute": {"kind": "shifted_exponential", "shift": 0.2, "rate": 2.0},
+        "handling": {"kind": "exponential", "rate": 4.0},
+        "stragglers": {"fraction": 0.34, "slowdown": 8},
+    },
+}
+
+
+def simulate(
+    name: str, config: dict[str, Any], schedule: str, network: str, agents: str, seed: int, **more: Any
+) -> Run:
+    """One run of the kit; invariants are checked after every message."""
+    return run(
+        name, config, agents=3, seed=seed, schedule=SCHEDULES[schedule], network=NETWORKS[network],
+        agent=AGENTS[agents], **more,
+    )  # fmt: skip
+
+
+def check_complete(result: Run, turns: int) -> None:
+    """All turns were taken, every pull is with the server or still with its agent, every copy accounted for."""
+    run_result = result.result
+    assert run_result.turns == turns
+    assert run_result.stalled == 0
+    server = result.engine.server
+    applied = server.applied if server is not None else 0
+    assert applied + sum(agent.unshared for agent in result.engine.agents) == turns
+    assert not any(agent.waiting for agent in result.engine.agents)
+    for copies in run_result.audit.copies.values():
+        assert copies.sent == copies.delivered + copies.dropped + copies.duplicates
+
+
+def check_ledger(result: Run) -> None:
+    """The ledger's totals are the sums over the trace's sends."""
+    totals = result.result.totals
+    sends = result.events(tr.SEND)
+    assert totals["scalars"] == sum(row[8] * row[12] for row in sends)
+    assert totals["messages"] == sum(row[12] for row in sends)
+    assert totals["scalars_broadcast_once"] == sum(row[8] for row in sends if row[12])
+    delivered = Counter(row[5] for row in result.events(tr.DELIVER))
+    assert delivered == Counter({row[5]: int(row[12]) for row in sends if row[12]})
+
+
+def check_deterministic(name: str, config: dict[str, Any]) -> None:
+    """The same scenario and seed give the same fingerprint; another seed another one; shared work changes nothing."""
+    first = simulate(name, config, "one_at_a_time", "random", "slow", seed=1)
+    again = simulate(name, config, "one_at_a_time", "random", "slow", seed=1)
+    other = simulate(name, config, "one_at_a_time", "random", "slow", seed=2)
+    alone = simulate(name, config, "one_at_a_time", "random", "slow", seed=1, share=False)
+    assert first.result.fingerprint == again.result.fingerprint == alone.result.fingerprint
+    assert first.result.fingerprint != other.result.fingerprint
+
+
+def turns_of(schedule: str) -> int:
+    """Turns of all three agents together."""
+    turns = int(SCHEDULES[schedule]["turns"])
+    return turns if schedule == "one_at_a_time" else 3 * turns

@@ -1,0 +1,19 @@
+"""Results by version."""
+
+from simulator.maths.versions import Versions
+
+
+def test_each_version_is_built_once_and_the_oldest_is_forgotten() -> None:
+    built: list[int] = []
+
+    def build(version: int) -> str:
+        built.append(version)
+        return f"model {version}"
+
+    versions: Versions[str] = Versions(capacity=2)
+    for version in (1, 2, 2, 1, 3, 3, 2):
+        assert versions.get(version, lambda version=version: build(version)) == f"model {version}"
+    assert built == [1, 2, 3]
+    assert versions.get(1, lambda: build(1)) == "model 1"
+    assert versions.get(3, lambda: build(3)) == "model 3"
+    assert built == [1, 2, 3, 1]

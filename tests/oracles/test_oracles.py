@@ -1,0 +1,450 @@
+"""The oracles themselves: closed forms, hand-checked runs, and the cases where two algorithms must coincide."""
+
+from types import ModuleType, SimpleNamespace
+
+import numpy as np
+import pytest
+
+from tests.oracles import (
+    SERVER,
+    OracleRun,
+    Turns,
+    World,
+    approx_dis_kernel_ucb,
+    async_kernel_ucb,
+    dis_kernel_ucb,
+    n_kernel_ucb,
+    one_kernel_ucb,
+)
+from tests.oracles.posterior import (
+    Dictionary,
+    FloatArray,
+    Kernel,
+    Point,
+    Statistics,
+    exact,
+    log_det,
+    nystroem,
+    statistics,
+    transfer,
+)
+from tests.oracles.turns import BallWorld, TableWorld, ball, coins, gaussian, linear, one_at_a_time, rounds
+
+ALL = [async_kernel_ucb, approx_dis_kernel_ucb, dis_kernel_ucb, one_kernel_ucb, n_kernel_ucb]
+NAMES = [module.__name__.rsplit(".", 1)[1] for module in ALL]
+EVERYTHING = 1e12
+"""A sampling factor q that takes every point that is not known already."""
+NEVER = float("inf")
+ONE_POINT = TableWorld([[1.0, 0.0]], [1.0])
+
+
+def play(
+    module: ModuleType, turns: Turns, world: World, kernel: Kernel | None = None, agents: int = 3, **config: float
+) -> OracleRun:
+    options = SimpleNamespace(**{"alpha": 0.5, "lam": 1.0, "threshold": 1.0, "q": 1.0, **config})
+    result = module.run(turns, world, kernel or gaussian(1.0), options, coins(5), agents)
+    assert isinstance(result, OracleRun)
+    return result
+
+
+def some_data(seed: int, count: int, dimension: int = 3) -> list[Point]:
+    rng = np.random.default_rng(seed)
+    return [(x, float(rng.standard_normal())) for x in ball(rng, count, dimension)]
+
+
+def pulled(run: OracleRun, world: World) -> list[Point]:
+    return [(world.arms(agent, turn)[arm], reward) for agent, turn, arm, reward, _ in run.pulls]
+
+
+def choices(run: OracleRun) -> list[tuple[int, int, int]]:
+    return [(agent, turn, arm) for agent, turn, arm, _, _ in run.pulls]
+
+
+def close(left: tuple[FloatArray, FloatArray], right: tuple[FloatArray, FloatArray]) -> bool:
+    return bool(np.allclose(left[0], right[0], atol=1e-8) and np.allclose(left[1], right[1], atol=1e-8))
+
+
+def test_posterior_of_one_point_by_hand() -> None:
+    x = np.array([1.0, 0.0])
+    mu, sigma = exact(x[None, :], [(x, 2.0)], gaussian(1.0), lam=0.5)
+    assert mu[0] == pytest.approx(2 / 1.5)  # k / (k + lam) * y
+    assert sigma[0] ** 2 == pytest.approx(1 / 1.5)  # (1 - 1 / 1.5) / 0.5
+    assert log_det([(x, 2.0)], gaussian(1.0), lam=0.5) == pytest.approx(np.log(3))
+
+
+def test_exact_posterior_is_ridge_regression_for_the_linear_kernel() -> None:
+    data, X, lam = some_data(1, 12), ball(np.random.default_rng(2), 5, 3), 0.3
+    phi = np.array([x for x, _ in data])
+    V = phi.T @ phi + lam * np.eye(3)
+    theta = np.linalg.solve(V, phi.T @ np.array([y for _, y in data]))
+    sigma = np.sqrt([x @ np.linalg.solve(V, x) for x in X])
+    assert close(exact(X, data, linear, lam), (X @ theta, sigma))
+
+
+def test_no_data_and_no_dictionary_give_the_prior() -> None:
+    X = ball(np.random.default_rng(2), 5, 3)
+    prior = (np.zeros(5), np.full(5, np.sqrt(1 / 0.25)))
+    assert close(exact(X, [], gaussian(1.0), 0.25), prior)
+    assert close(nystroem(X, statistics(some_data(1, 4), Dictionary([], gaussian(1.0))), 0.25), prior)
+
+
+def test_nystroem_with_every_point_in_the_dictionary_is_exact() -> None:
+    data, X, kernel = some_data(3, 10), ball(np.random.default_rng(4), 6, 3), gaussian(1.0)
+    S = Dictionary([x for x, _ in data], kernel)
+    assert close(nystroem(X, statistics(data, S), 0.7), exact(X, data, kernel, 0.7))
+
+
+def test_nystroem_with_a_part_of_the_points_is_ridge_regression_on_their_span() -> None:
+    points = [np.array([1.0, 0.0, 0.0]), np.array([1.0, 1.0, 0.0])]
+    data, X, lam = some_data(3, 10), ball(np.random.default_rng(4), 6, 3), 0.7
+    P = np.diag([1.0, 1.0, 0.0])  # the projection on the span of the dictionary
+    phi = np.array([x for x, _ in data]) @ P
+    V = phi.T @ phi + lam * np.eye(3)
+    mu = X @ P @ np.linalg.solve(V, phi.T @ np.array([y for _, y in data]))
+    sigma2 = [(x @ x - x @ P @ phi.T @ phi @ np.linalg.solve(V, P @ x)) / lam for x in X]
+    assert close(nystroem(X, statistics(data, Dictionary(points, linear)), lam), (mu, np.sqrt(sigma2)))
+
+
+def test_repeated_dictionary_points_change_nothing() -> None:
+    data, X, kernel = some_data(3, 10), ball(np.random.default_rng(4), 6, 3), gaussian(1.0)
+    points = [x for x, _ in data[:4]]
+    once = nystroem(X, statistics(data, Dictionary(points, kernel)), 0.7)
+    twice = nystroem(X, statistics(data, Dictionary([*points, *points], kernel)), 0.7)
+    assert close(once, twice)
+
+
+def test_transfer_is_the_identity_between_equal_dictionaries() -> None:
+    S = Dictionary([x for x, _ in some_data(3, 5)], gaussian(1.0))
+    assert np.allclose(transfer(S, S), np.eye(5), atol=1e-10)
+
+
+def test_transfer_keeps_statistics_of_points_in_the_old_span() -> None:
+    data, kernel = some_data(3, 8), gaussian(1.0)
+    old, new = Dictionary([x for x, _ in data[:5]], kernel), Dictionary([x for x, _ in data], kernel)
+    T, before, direct = transfer(old, new), statistics(data[:5], old), statistics(data[:5], new)
+    assert np.allclose(T.T @ before.A @ T, direct.A, atol=1e-10)
+    assert np.allclose(T.T @ before.b, direct.b, atol=1e-10)
+
+
+def test_transfer_is_zero_padding_for_the_cholesky_root() -> None:
+    data, X, kernel, lam = some_data(3, 12), ball(np.random.default_rng(4), 6, 3), gaussian(1.0), 0.7
+    points = np.array([x for x, _ in data[:8]])
+    old, new = Dictionary(list(points[:5]), kernel), Dictionary(list(points), kernel)
+    before, T = statistics(data, old), transfer(old, new)
+    mu, sigma = nystroem(X, Statistics(new, T.T @ before.A @ T, T.T @ before.b), lam)
+
+    L = np.linalg.cholesky(kernel(points, points))
+    Z = np.linalg.solve(L, kernel(points, np.array([x for x, _ in data]))).T
+    A, b = np.zeros((8, 8)), np.zeros(8)
+    A[:5, :5] = Z[:, :5].T @ Z[:, :5]
+    b[:5] = Z[:, :5].T @ np.array([y for _, y in data])
+    z = np.linalg.solve(L, kernel(points, X))
+    ridge = A + lam * np.eye(8)
+    sigma2 = (1 - np.sum(z * (A @ np.linalg.solve(ridge, z)), axis=0)) / lam
+    assert close((mu, sigma), (z.T @ np.linalg.solve(ridge, b), np.sqrt(sigma2)))
+
+
+@pytest.mark.parametrize("module", ALL, ids=NAMES)
+@pytest.mark.parametrize("turns", [one_at_a_time(3, 15, np.random.default_rng(8)), rounds(3, 5)], ids=["one", "rounds"])
+def test_every_run_is_in_order_and_adds_up(module: ModuleType, turns: Turns) -> None:
+    run = play(module, turns, BallWorld(1))
+    assert [pull[0] for pull in run.pulls] == [i for step in turns for i in step]
+    assert all(pull[4] >= 0 for pull in run.pulls)
+    for agent in range(3):
+        own = [pull[1] for pull in run.pulls if pull[0] == agent]
+        assert own == list(range(1, len(own) + 1))
+    assert run.uplink == sum(scalars for _, _, destination, scalars in run.messages if destination == SERVER)
+    assert run.downlink == sum(scalars for _, source, _, scalars in run.messages if source == SERVER)
+    assert play(module, turns, BallWorld(1)).messages == run.messages
+
+
+@pytest.mark.parametrize("module", ALL, ids=NAMES)
+def test_ties_go_to_the_lowest_index(module: ModuleType) -> None:
+    run = play(module, rounds(3, 1), BallWorld(1))
+    assert [pull[2] for pull in run.pulls] == [0, 0, 0]
+
+
+@pytest.mark.parametrize("module", [async_kernel_ucb, approx_dis_kernel_ucb, dis_kernel_ucb, n_kernel_ucb])
+def test_without_communication_nothing_is_sent(module: ModuleType) -> None:
+    run = play(module, rounds(3, 4), BallWorld(1), threshold=NEVER)
+    assert (run.messages, run.rounds, run.dictionary_size) == ([], 0, 0)
+
+
+# Async-KernelUCB
+
+
+@pytest.mark.parametrize(("threshold", "pulls_until_exchange"), [(2.5, 3), (3.0, 4)])
+def test_async_first_trigger_by_hand(threshold: float, pulls_until_exchange: int) -> None:
+    """Without a model every sigma^2 is k/lam = 1, and the sum must be strictly greater than the threshold."""
+    before = play(async_kernel_ucb, [[0]] * (pulls_until_exchange - 1), BallWorld(1), threshold=threshold)
+    after = play(async_kernel_ucb, [[0]] * pulls_until_exchange, BallWorld(1), threshold=threshold)
+    assert (before.rounds, after.rounds) == (0, 1)
+
+
+def test_async_later_triggers_use_the_new_model_by_hand() -> None:
+    """One point only, lam = 1: after an exchange with n pulls known, sigma^2 = 1/(n + 1).
+
+    The threshold 0.6 is passed by pull 1 (sigma^2 = 1), then by 1/2 + 1/2 (pull 3, n = 3), then by 1/4 * 3 (pull 6),
+    then by 1/7 * 5 (pull 11).
+    """
+    counts = [play(async_kernel_ucb, [[0]] * n, ONE_POINT, threshold=0.6, q=EVERYTHING).rounds for n in range(1, 12)]
+    assert counts == [1, 1, 2, 2, 2, 3, 3, 3, 3, 3, 4]
+
+
+def test_async_one_exchange_message_by_message() -> None:
+    run = play(async_kernel_ucb, [[2], [2], [0], [0]], BallWorld(1), threshold=1.5, q=EVERYTHING, agents=3)
+    assert run.messages == [
+        ("request", 2, SERVER, 0),
+        ("dictionary", SERVER, 2, 0),
+        ("upload", 2, SERVER, 2 * 4 + 4 + 2),
+        ("model", SERVER, 2, 4 + 2),
+        ("request", 0, SERVER, 0),
+        ("dictionary", SERVER, 0, 2 * 4 + 4 + 2),
+        ("upload", 0, SERVER, 2 * 4 + 16 + 4),
+        ("model", SERVER, 0, 16 + 4),
+    ]
+
+
+@pytest.mark.parametrize("turns", [one_at_a_time(3, 12, np.random.default_rng(8)), rounds(3, 4)], ids=["one", "rounds"])
+def test_async_that_always_exchanges_everything_in_closed_form(turns: Turns) -> None:
+    world, d, K = BallWorld(1), 3, 12
+    run = play(async_kernel_ucb, turns, world, threshold=0.0, q=EVERYTHING)
+    assert (run.rounds, run.dictionary_size) == (K, K)
+    assert run.uplink == sum((d + 1) + k * k + k for k in range(1, K + 1))
+    assert run.downlink == sum((k - 1) * (d + 1) + (k - 1) ** 2 + (k - 1) + k * k + k for k in range(1, K + 1))
+    X = ball(np.random.default_rng(9), 7, d)
+    assert close(run.posterior_of_server(X), exact(X, pulled(run, world), gaussian(1.0), 1.0))
+    for agent in range(3):  # each knows what had arrived at its own last exchange
+        known = pulled(run, world)[: 1 + max(n for n, pull in enumerate(run.pulls) if pull[0] == agent)]
+        assert close(run.posterior_of(agent, X), exact(X, known, gaussian(1.0), 1.0))
+
+
+def test_async_agents_of_one_round_act_on_their_old_models() -> None:
+    world = TableWorld([[1.0, 0.0], [0.0, 1.0]], [-1.0, 1.0])
+    run = play(async_kernel_ucb, rounds(2, 2), world, threshold=0.0, q=EVERYTHING, agents=2, alpha=0.1)
+    assert choices(run) == [(0, 1, 0), (1, 1, 0), (0, 2, 1), (1, 2, 1)]
+
+
+def test_async_single_agent_that_always_exchanges_acts_as_the_exact_learner() -> None:
+    turns = [[0]] * 15
+    run = play(async_kernel_ucb, turns, BallWorld(2), threshold=0.0, q=EVERYTHING, agents=1)
+    alone = play(n_kernel_ucb, turns, BallWorld(2), agents=1)
+    assert run.pulls == alone.pulls
+
+
+def test_async_samples_by_the_servers_newest_deviation_and_one_coin_per_point() -> None:
+    """The second exchange happens after another agent's: agent 0 has no model yet, the server has one."""
+    world, q, kernel = BallWorld(3), 0.6, gaussian(0.3)
+    run = play(async_kernel_ucb, [[1]] * 8 + [[0]] * 8, world, kernel, threshold=7.5, q=q)
+    points = pulled(run, world)
+    first = [x for (x, _), u in zip(points[:8], coins(5)(1).random(8), strict=True) if u < q]
+    model = statistics(points[:8], Dictionary(first, kernel))
+    sigma = nystroem(np.array([x for x, _ in points[8:]]), model, 1.0)[1]
+    u = coins(5)(0).random(8)
+    second = [x for (x, _), ux, s in zip(points[8:], u, sigma, strict=True) if ux < q * s**2]
+    assert len(second) < np.sum(u < q), "the server's model must matter in this case"
+    assert run.rounds == 2
+    assert run.server is not None
+    assert np.array_equal(run.server.dictionary.points, first + second)
+
+
+def test_async_without_samples_learns_nothing() -> None:
+    run = play(async_kernel_ucb, [[0]] * 6, BallWorld(1), threshold=2.5, q=0.0, agents=1)
+    assert (run.rounds, run.dictionary_size, run.uplink, run.downlink) == (2, 0, 0, 0)
+    assert len(run.messages) == 8
+    X = ball(np.random.default_rng(9), 7, 3)
+    assert close(run.posterior_of(0, X), (np.zeros(7), np.ones(7)))
+
+
+def test_async_statistics_are_those_of_all_uploads_over_a_spanning_dictionary() -> None:
+    """With few arms the dictionary soon spans all of them, and late data are embedded without loss."""
+    world = TableWorld([[1.0, 0.0], [0.0, 1.0], [0.6, 0.8]], [0.2, 0.4, 0.1])
+    start = [[0], [0], [0]]
+    turns = start + one_at_a_time(3, 20, np.random.default_rng(3))
+    run = play(async_kernel_ucb, turns, world, linear, threshold=0.0, q=EVERYTHING, alpha=1.0)
+    X = ball(np.random.default_rng(9), 7, 2)
+    assert run.dictionary_size == 23
+    assert close(run.posterior_of_server(X), exact(X, pulled(run, world), linear, 1.0))
+
+
+# Approx-DisKernelUCB
+
+
+def test_approx_dis_one_synchronisation_message_by_message() -> None:
+    """Pulls 1 and 2 of agent 1 pass the threshold; agent 0 has one point, agent 2 none. All three are sampled."""
+    run = play(approx_dis_kernel_ucb, [[0], [1], [1]], BallWorld(1), threshold=1.5, q=EVERYTHING)
+    down, up = [(SERVER, i) for i in range(3)], [(i, SERVER) for i in range(3)]
+    assert run.messages == [
+        ("sync_request", 1, SERVER, 0),
+        *[("sync_start", *ends, 0) for ends in down],
+        ("sample", 0, SERVER, 3),
+        ("sample", 1, SERVER, 6),
+        ("sample", 2, SERVER, 0),
+        *[("dictionary", *ends, 3 * 3) for ends in down],
+        *[("statistics", *ends, 9 + 3) for ends in up],
+        *[("model", *ends, 9 + 3) for ends in down],
+    ]
+
+
+def test_approx_dis_trigger_after_a_round_is_one_synchronisation() -> None:
+    run = play(approx_dis_kernel_ucb, rounds(3, 1), BallWorld(1), threshold=0.5)
+    assert [message[:3] for message in run.messages[:4]] == [
+        *[("sync_request", i, SERVER) for i in range(3)],
+        ("sync_start", SERVER, 0),
+    ]
+    assert run.rounds == 1
+
+
+@pytest.mark.parametrize(
+    ("turns", "per_step"), [([[0], [1], [2], [1], [0]], 1), (rounds(3, 4), 3)], ids=["one", "rounds"]
+)
+def test_approx_dis_that_always_synchronises_everything_in_closed_form(turns: Turns, per_step: int) -> None:
+    world, d, N = BallWorld(1), 3, 3
+    run = play(approx_dis_kernel_ucb, turns, world, threshold=0.0, q=EVERYTHING)
+    sizes = [per_step * (t + 1) for t in range(len(turns))]
+    assert (run.rounds, run.dictionary_size) == (len(turns), sizes[-1])
+    assert run.uplink == sum(d * m + N * (m * m + m) for m in sizes)
+    assert run.downlink == sum(N * (d * m + m * m + m) for m in sizes)
+    X = ball(np.random.default_rng(9), 7, d)
+    for agent in range(N):
+        assert close(run.posterior_of(agent, X), exact(X, pulled(run, world), gaussian(1.0), 1.0))
+
+
+@pytest.mark.parametrize(("threshold", "expected"), [(1.99, 1), (2.0, 0)])
+def test_approx_dis_first_trigger_is_strict(threshold: float, expected: int) -> None:
+    assert play(approx_dis_kernel_ucb, [[0], [0], [1]], BallWorld(1), threshold=threshold).rounds == expected
+
+
+def test_approx_dis_keeps_the_trigger_deviation_of_the_last_synchronisation() -> None:
+    """One point only, lam = 1, threshold 0.6: as in the asynchronous case, own new points do not lower sigma_last."""
+    counts = [
+        play(approx_dis_kernel_ucb, [[0]] * n, ONE_POINT, threshold=0.6, q=EVERYTHING, agents=2).rounds
+        for n in range(1, 12)
+    ]
+    assert counts == [1, 1, 2, 2, 2, 3, 3, 3, 3, 3, 4]
+
+
+def test_approx_dis_agents_use_their_own_new_points() -> None:
+    """A dictionary that spans all arms: agents know the synchronised data of all and their own new points, exactly."""
+    world = TableWorld([[1.0, 0.0], [0.0, 1.0]], [0.5, 0.4])
+    turns = [[0], [0], [0], [1], [2], [1]]
+    run = play(approx_dis_kernel_ucb, turns, world, linear, threshold=2.5, q=EVERYTHING, alpha=0.0, lam=1.0)
+    assert run.rounds == 1
+    X, points = np.array([[1.0, 0.0]]), pulled(run, world)
+    assert close(run.posterior_of_server(X), exact(X, points[:3], linear, 1.0))
+    assert close(run.posterior_of(0, X), exact(X, points[:3], linear, 1.0))
+    assert close(run.posterior_of(1, X), exact(X, [*points[:4], points[5]], linear, 1.0))
+    assert close(run.posterior_of(2, X), exact(X, [*points[:3], points[4]], linear, 1.0))
+
+
+def test_approx_dis_samples_all_local_points_again_in_agent_order() -> None:
+    """Synchronisations after rounds 2 and 4; the second samples the points of all four rounds, by the first's model."""
+    world, q, kernel = BallWorld(3), 0.7, gaussian(1.0)
+    before = play(approx_dis_kernel_ucb, rounds(2, 2), world, threshold=1.5, q=q, agents=2)
+    run = play(approx_dis_kernel_ucb, rounds(2, 4), world, threshold=1.5, q=q, agents=2)
+    points = pulled(run, world)
+    streams = [coins(5)(i) for i in range(2)]
+    first = [x for i in range(2) for (x, _), u in zip(points[i:4:2], streams[i].random(2), strict=True) if u < q]
+    last = statistics(points[:4], Dictionary(first, kernel))
+    second = []
+    for i in range(2):
+        own = np.array([x for x, _ in points[i::2]])
+        taken = streams[i].random(4) < q * nystroem(own, last, 1.0)[1] ** 2
+        second += list(own[taken])
+    assert (before.rounds, run.rounds) == (1, 2)
+    assert before.server is not None
+    assert run.server is not None
+    assert np.array_equal(before.server.dictionary.points, first)
+    assert np.array_equal(run.server.dictionary.points, second)
+    X = ball(np.random.default_rng(9), 7, 3)
+    assert close(run.posterior_of_server(X), nystroem(X, statistics(points, Dictionary(second, kernel)), 1.0))
+
+
+# DisKernelUCB
+
+
+@pytest.mark.parametrize(("threshold", "expected"), [(0.69, 1), (0.70, 0)])
+def test_dis_first_trigger_by_hand(threshold: float, expected: int) -> None:
+    """One point, k = lam = 1: 1 * log(2 / 1) = 0.693."""
+    assert play(dis_kernel_ucb, [[0]], ONE_POINT, threshold=threshold).rounds == expected
+
+
+def test_dis_trigger_is_strict() -> None:
+    """The zero vector carries no information: 1 * log(1) = 0 is not greater than 0."""
+    assert play(dis_kernel_ucb, [[0]], TableWorld([[0.0, 0.0]], [1.0]), linear, threshold=0.0).rounds == 0
+
+
+def test_dis_later_triggers_by_hand() -> None:
+    """The same point n times: det(I + K) = 1 + n. Threshold 2: 2 log(3) = 2.197 at pull 2; then 3 log(6/3) = 2.079."""
+    counts = [play(dis_kernel_ucb, [[0]] * n, ONE_POINT, threshold=2.0).rounds for n in range(1, 6)]
+    assert counts == [0, 1, 1, 1, 2]
+
+
+def test_dis_one_synchronisation_message_by_message() -> None:
+    run = play(dis_kernel_ucb, [[1], [0], [1]], ONE_POINT, threshold=2.0)
+    assert run.messages == [
+        ("sync_request", 1, SERVER, 0),
+        *[("sync_start", SERVER, i, 0) for i in range(3)],
+        *[("points", i, SERVER, n * 3) for i, n in enumerate([1, 2, 0])],
+        *[("missing_points", SERVER, i, n * 3) for i, n in enumerate([2, 1, 3])],
+    ]
+
+
+@pytest.mark.parametrize("turns", [one_at_a_time(3, 15, np.random.default_rng(8)), rounds(3, 5)], ids=["one", "rounds"])
+def test_dis_that_always_synchronises_is_one_kernel_ucb(turns: Turns) -> None:
+    world, d, N, T = BallWorld(4), 3, 3, 15
+    dis = play(dis_kernel_ucb, turns, world, threshold=0.0)
+    one = play(one_kernel_ucb, turns, world)
+    assert choices(dis) == choices(one)
+    assert (dis.rounds, one.rounds) == (len(turns), T)
+    assert (dis.uplink, dis.downlink) == (one.uplink, one.downlink) == (T * (d + 1), T * (N - 1) * (d + 1))
+    X = ball(np.random.default_rng(9), 7, d)
+    for agent in range(N):
+        assert close(dis.posterior_of(agent, X), one.posterior_of(agent, X))
+        assert close(dis.posterior_of(agent, X), exact(X, pulled(dis, world), gaussian(1.0), 1.0))
+
+
+def test_dis_that_never_synchronises_is_n_kernel_ucb() -> None:
+    turns = rounds(3, 6)
+    assert (
+        play(dis_kernel_ucb, turns, BallWorld(4), threshold=NEVER).pulls
+        == play(n_kernel_ucb, turns, BallWorld(4)).pulls
+    )
+
+
+# OneKernelUCB and NKernelUCB
+
+
+def test_one_kernel_ucb_message_by_message() -> None:
+    run = play(one_kernel_ucb, [[1]], BallWorld(1))
+    assert run.messages == [("point", 1, SERVER, 4), ("point", SERVER, 0, 4), ("point", SERVER, 2, 4)]
+
+
+def test_one_kernel_ucb_agents_of_one_round_do_not_see_each_other() -> None:
+    """Arm 0 disappoints: in turn both agents take it in the same round, but one after the other only the first does."""
+    world = TableWorld([[1.0, 0.0], [0.0, 1.0]], [-1.0, 1.0])
+    together = play(one_kernel_ucb, rounds(2, 2), world, agents=2, alpha=0.1)
+    in_turn = play(one_kernel_ucb, [[0], [1]], world, agents=2, alpha=0.1)
+    assert choices(together) == [(0, 1, 0), (1, 1, 0), (0, 2, 1), (1, 2, 1)]
+    assert choices(in_turn) == [(0, 1, 0), (1, 1, 1)]
+
+
+def test_n_kernel_ucb_learns_from_own_points_only() -> None:
+    world = BallWorld(1)
+    run = play(n_kernel_ucb, rounds(3, 5), world)
+    X, points = ball(np.random.default_rng(9), 7, 3), pulled(run, world)
+    for agent in range(3):
+        assert close(run.posterior_of(agent, X), exact(X, points[agent::3], gaussian(1.0), 1.0))
+    assert run.messages == []
+    with pytest.raises(AssertionError, match="no statistics"):
+        run.posterior_of_server(X)
+
+
+def test_worlds_depend_on_agent_and_turn_alone() -> None:
+    world, again = BallWorld(1), BallWorld(1)
+    again.pull(2, 9, 0)
+    assert np.array_equal(world.arms(1, 4), again.arms(1, 4))
+    assert world.pull(1, 4, 2) == again.pull(1, 4, 2)
+    assert not np.array_equal(world.arms(1, 4), world.arms(1, 5))
+    assert not np.array_equal(world.arms(1, 4), world.arms(0, 4))
+    assert np.all(np.linalg.norm(world.arms(1, 4), axis=1) <= 1)

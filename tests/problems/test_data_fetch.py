@@ -1,0 +1,124 @@
+import functools
+import hashlib
+import http.server
+import sys
+import threading
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from simulator.experiments.data_fetch import FetchError, checksum, fetch, fetch_dataset, listing
+from simulator.problems.datasets import DATASETS, DataError, Dataset
+from tests.data_files import data_file
+from tests.problems.files import write_magic
+
+pytest.importorskip("pooch", reason="downloads need the extra `data`")
+
+
+class Quiet(http.server.SimpleHTTPRequestHandler):
+    """Serves files, notes what was asked for."""
+
+    asked: list[str]
+
+    def log_message(self, format: str, *args: object) -> None:
+        self.asked.append(self.path)
+
+
+@pytest.fixture
+def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Dataset, list[str]]]:
+    """The magic dataset of a server on this machine, and the list of requests to it."""
+    for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+    (tmp_path / "site").mkdir()
+    file = write_magic(tmp_path / "site")
+    asked: list[str] = []
+    handler = functools.partial(type("Handler", (Quiet,), {"asked": asked}), directory=str(file.parent))
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        url = f"http://127.0.0.1:{server.server_address[1]}/magic04.data"
+        yield replace(DATASETS["magic"], url=url, sha256=checksum(file), size=file.stat().st_size), asked
+        server.shutdown()
+        thread.join()
+
+
+def test_a_download_is_verified_and_not_repeated(site: tuple[Dataset, list[str]], tmp_path: Path) -> None:
+    dataset, asked = site
+    place = tmp_path / "new" / "data"
+    path = fetch_dataset(dataset, place)
+    assert path == place / "magic04.data"
+    assert checksum(path) == dataset.sha256
+    assert fetch_dataset(dataset, place) == path
+    assert len(asked) == 1
+
+
+def test_another_file_of_that_name_is_replaced(site: tuple[Dataset, list[str]], tmp_path: Path) -> None:
+    (tmp_path / "magic04.data").write_text("stale")
+    assert checksum(fetch_dataset(site[0], tmp_path)) == site[0].sha256
+
+
+def test_a_wrong_checksum_keeps_nothing(site: tuple[Dataset, list[str]], tmp_path: Path) -> None:
+    place = tmp_path / "data"
+    wrong = replace(site[0], sha256="0" * 64)
+    with pytest.raises(
+        FetchError, match=r"^dataset 'magic' could not be downloaded from http://127.* hash of downloaded file "
+    ):
+        fetch_dataset(wrong, place)
+    assert list(place.iterdir()) == []
+
+
+def test_a_failed_download_keeps_nothing_but_what_was_there(site: tuple[Dataset, list[str]], tmp_path: Path) -> None:
+    place = tmp_path / "data"
+    place.mkdir()
+    (place / "magic04.data").write_text("mine")
+    gone = replace(site[0], url=site[0].url.replace("magic04", "absent"))
+    with pytest.raises(FetchError, match=r"404.*Nothing was kept\. Try again, or save the file by hand as .*magic04"):
+        fetch_dataset(gone, place)
+    assert [(path.name, path.read_text()) for path in place.iterdir()] == [("magic04.data", "mine")]
+
+
+def test_no_server(tmp_path: Path, site: tuple[Dataset, list[str]]) -> None:
+    nobody = replace(site[0], url="http://127.0.0.1:9/magic04.data")
+    with pytest.raises(FetchError, match=r"^dataset 'magic' could not be downloaded from http://127.0.0.1:9/magic04"):
+        fetch_dataset(nobody, tmp_path / "data")
+    assert list((tmp_path / "data").iterdir()) == []
+
+
+def test_a_place_that_is_a_file(tmp_path: Path, site: tuple[Dataset, list[str]]) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(FetchError, match="could not be downloaded"):
+        fetch_dataset(site[0], tmp_path / "file")
+
+
+def test_without_pooch_the_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pooch", None)
+    with pytest.raises(FetchError, match=r"pip install 'coband\[data\]'"):
+        fetch("magic", tmp_path)
+
+
+def test_unknown_names(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="did you mean magic"):
+        fetch("magik", tmp_path)
+
+
+def test_listing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert [(s.dataset.name, s.state, s.path) for s in listing(tmp_path / "absent")] == [
+        ("magic", "absent", None),
+        ("mushroom", "absent", None),
+    ]
+    path = write_magic(tmp_path)
+    monkeypatch.setenv("COBAND_DATA", str(tmp_path))
+    assert [(s.state, s.path) for s in listing()] == [("differs", path), ("absent", None)]
+
+
+def test_the_real_files_have_the_official_checksums() -> None:
+    directory = data_file("magic/magic04.data").parents[1]
+    assert [s.state for s in listing(directory)] == ["verified", "verified"]
+    assert fetch("magic", directory / "magic") == directory / "magic" / "magic04.data"
+
+
+def test_checksum(tmp_path: Path) -> None:
+    (tmp_path / "f").write_bytes(b"abc")
+    assert checksum(tmp_path / "f") == hashlib.sha256(b"abc").hexdigest()

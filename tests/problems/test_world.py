@@ -1,0 +1,54 @@
+import numpy as np
+import pytest
+
+from simulator.problems.world import BLOCK_MEMORY, LONGEST_BLOCK, Blocks, longest_block
+
+
+def numbers(lengths: list[int]) -> Blocks[int]:
+    """Turn t holds t; `lengths` collects how many turns were drawn at once."""
+
+    def draw(turns: int) -> list[int]:
+        start = sum(lengths) + 1
+        lengths.append(turns)
+        return list(range(start, start + turns))
+
+    return Blocks(draw, longest=16)
+
+
+def test_blocks_double_up_to_the_longest() -> None:
+    lengths: list[int] = []
+    blocks = numbers(lengths)
+    assert [blocks.at(turn) for turn in range(1, 61)] == list(range(1, 61))
+    assert lengths == [4, 8, 16, 16, 16]
+
+
+def test_blocks_may_be_asked_again_and_may_skip_turns() -> None:
+    blocks = numbers([])
+    assert [blocks.at(turn) for turn in (1, 1, 3, 2, 30, 29, 200)] == [1, 1, 3, 2, 30, 29, 200]
+
+
+@pytest.mark.parametrize("turn", [0, -1])
+def test_turns_start_at_one(turn: int) -> None:
+    with pytest.raises(ValueError, match=rf"^turn\(={turn}\) must be >= 1: an agent's turns start at 1"):
+        numbers([]).at(turn)
+
+
+def test_turns_left_behind_are_refused() -> None:
+    blocks = numbers([])
+    blocks.at(5)
+    with pytest.raises(ValueError, match=r"^turn\(=4\) must be >= 5: "):
+        blocks.at(4)
+
+
+def test_memory_bounds_the_blocks_of_many_agents() -> None:
+    assert longest_block(100, 400) == LONGEST_BLOCK
+    turns = longest_block(10_000, 400)
+    assert 1 < turns < LONGEST_BLOCK
+    assert turns * 10_000 * 400 * 8 <= BLOCK_MEMORY
+    assert longest_block(10_000, 10**6) == 1
+
+
+def test_one_stream_in_pieces_is_the_same_stream() -> None:
+    whole, pieces = np.random.default_rng(1), np.random.default_rng(1)
+    together = whole.standard_normal((13, 4))
+    assert np.array_equal(together, np.concatenate([pieces.standard_normal((n, 4)) for n in (1, 2, 4, 6)]))

@@ -1,0 +1,116 @@
+"""Runs of registered algorithms on small worlds, without files: what several test modules need."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from pydantic import TypeAdapter
+
+from simulator.core import trace as tr
+from simulator.core.algorithm import Algorithm
+from simulator.core.engine import Engine, Plan, RunResult
+from simulator.core.streams import Streams
+from simulator.core.trace import Row
+from simulator.experiments.registry import Registry
+from simulator.problems.contextual import ContextualProblem
+
+PROBLEM = {
+    "kind": "contextual",
+    "arms": {"kind": "ball", "dimension": 3, "count": 5},
+    "reward": {"kind": "cosine"},
+    "noise": 0.1,
+}
+
+
+@lru_cache(maxsize=1)
+def registry() -> Registry:
+    """The installed algorithms and problems."""
+    return Registry.installed()
+
+
+def algorithm(name: str) -> Algorithm:
+    """A registered algorithm."""
+    return registry().algorithms[name]
+
+
+@dataclass
+class Run:
+    """One run with its trace."""
+
+    result: RunResult
+    rows: list[Row]
+    names: list[str]
+    engine: Engine
+
+    @property
+    def pulls(self) -> list[tuple[int, int, int, float]]:
+        """(agent, own turn number, arm, reward) in order of time."""
+        turns: dict[int, int] = defaultdict(int)
+        pulls = []
+        for choose, reward in zip(self.events(tr.CHOOSE), self.events(tr.REWARD), strict=True):
+            turns[choose[3]] += 1
+            pulls.append((choose[3], turns[choose[3]], int(choose[12]), reward[12]))
+        return pulls
+
+    @property
+    def messages(self) -> list[tuple[str, int | str, int | str, int]]:
+        """(kind, source, destination, scalars), one per receiver, in the order of sending."""
+        agents = len(self.engine.agents)
+        listed = []
+        for row in self.events(tr.SEND):
+            if row[4] == tr.EVERYONE:
+                skipped = () if row[11] is None or row[12] == agents else self._senders(row)
+                receivers: list[int | str] = [agent for agent in range(agents) if agent not in skipped]
+            else:
+                receivers = [_spell(row[4])]
+            listed += [(self.names[row[7]], _spell(row[3]), receiver, row[8]) for receiver in receivers]
+        return listed
+
+    def _senders(self, row: Row) -> tuple[int, ...]:
+        """The agent left out of a multicast: the one whose message caused it."""
+        cause = self.rows[row[6]]
+        return (cause[4] if cause[2] == tr.DELIVER else cause[3],)
+
+    def events(self, event: int) -> list[Row]:
+        """All rows of one kind of event."""
+        return [row for row in self.rows if row[2] == event]
+
+
+def _spell(node: int) -> int | str:
+    return "server" if node == -1 else node
+
+
+def world(problem: dict[str, Any], seed: int, agents: int) -> Any:
+    """A fresh world of a contextual problem."""
+    return ContextualProblem.model_validate(problem).build(Streams(seed), agents)
+
+
+def run(
+    name: str,
+    config: dict[str, Any],
+    *,
+    agents: int = 3,
+    schedule: dict[str, Any] | None = None,
+    problem: dict[str, Any] = PROBLEM,
+    seed: int = 0,
+    **plan: Any,
+) -> Run:
+    """Run a registered algorithm; ``plan`` holds further parts of the scenario, such as ``network``."""
+    entry = algorithm(name)
+    full = {
+        "agents": {"count": agents, **plan.pop("agent", {})},
+        "schedule": schedule or {"kind": "one_at_a_time", "turns": 60},
+        "network": {},
+        "checks": "full",
+        **plan,
+    }
+    rows: list[Row] = []
+    engine = Engine(
+        TypeAdapter(Plan).validate_python(full), entry, entry.config.model_validate(config),
+        world(problem, seed, agents), Streams(seed), sink=lambda batch, names: rows.extend(batch),
+    )  # fmt: skip
+    result = engine.run()
+    return Run(result, rows, list(engine.trace._names), engine)

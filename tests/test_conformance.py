@@ -1,0 +1,59 @@
+"""Every registered algorithm passes the conformance kit."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tests import kit
+from tests.runs import registry, run
+
+VARIANTS: dict[str, list[dict[str, Any]]] = {
+    "async_kernel_ucb": [
+        {},
+        {"server": {"exchanges": "interleaved"}},
+        {"transfer": "delta", "blocking": True},
+        {"transfer": "delta", "server": {"exchanges": "interleaved"}},
+    ],
+}
+CASES = [(name, variant) for name in sorted(registry().algorithms) for variant in VARIANTS.get(name, [{}])]
+
+
+def ids(case: Any) -> str:
+    return f"{case[0]}-{'-'.join(case[1])}" if isinstance(case, tuple) else str(case)
+
+
+@pytest.mark.parametrize("case", CASES, ids=ids)
+@pytest.mark.parametrize("network", kit.NETWORKS)
+@pytest.mark.parametrize("schedule", kit.SCHEDULES)
+def test_nothing_is_lost_or_counted_twice(case: tuple[str, dict[str, Any]], network: str, schedule: str) -> None:
+    for agents in kit.AGENTS:
+        result = kit.simulate(*case, schedule, network, agents, seed=3)
+        kit.check_complete(result, kit.turns_of(schedule))
+        kit.check_ledger(result)
+
+
+@pytest.mark.parametrize("case", CASES, ids=ids)
+def test_runs_are_deterministic_and_sharing_work_changes_nothing(case: tuple[str, dict[str, Any]]) -> None:
+    kit.check_deterministic(*case)
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(data=st.data())
+def test_any_order_of_deliveries_keeps_the_invariants(data: st.DataObject) -> None:
+    name, variant = data.draw(st.sampled_from(CASES))
+    latency = data.draw(
+        st.sampled_from([0.0, {"kind": "uniform", "high": 5.0}, {"kind": "pareto", "minimum": 0.1, "shape": 1.1}])
+    )
+    network = {"latency": latency, "loss": data.draw(st.sampled_from([0.0, 0.0, 0.2, 0.5]))}
+    agents = data.draw(st.integers(1, 5))
+    turns = data.draw(st.integers(1, 40))
+    result = run(
+        name, variant, agents=agents, seed=data.draw(st.integers(0, 1000)), network=network,
+        schedule={"kind": "one_at_a_time", "turns": turns},
+    )  # fmt: skip
+    kit.check_complete(result, turns)
+    kit.check_ledger(result)
