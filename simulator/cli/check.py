@@ -1,0 +1,61 @@
+"""``coband check``: run a scenario and compare its counts with what it says to expect."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from simulator.cli import progress, tables
+from simulator.cli.options import BadInput, Request, shared
+
+if TYPE_CHECKING:
+    from simulator.experiments.expectations import Comparison
+    from simulator.experiments.runner import Report
+
+
+@click.command()
+@shared
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Keep the run in this directory, new or empty; by default nothing is kept.",
+)
+@click.pass_context
+def check(context: click.Context, /, out: Path | None, **options: Any) -> None:
+    """Run the scenario in FILE and compare its counts with its `expect:` section.
+
+    Ends with status 1 when a count differs.
+    """
+    from simulator.experiments import expectations
+
+    request = Request(**options)
+    scenario = request.load()
+    try:
+        expectations.require(scenario, request.only, request.numbers)
+    except expectations.ExpectationError as error:
+        raise BadInput(f"{request.file}: {error}") from error
+    report = _execute(request, scenario, out)
+    progress.warn(report)
+    comparisons = expectations.compare(scenario, report.object)
+    _show(comparisons)
+    differ = any(not comparison.holds for comparison in comparisons)
+    context.exit(progress.exit_code(report) or int(differ))
+
+
+def _execute(request: Request, scenario: Any, out: Path | None) -> Report:
+    with tempfile.TemporaryDirectory(prefix="coband-check-") as scratch, progress.Bar(scenario.name) as bar:
+        return request.execute(scenario, Path(scratch) / "run" if out is None else out, bar)
+
+
+def _show(comparisons: list[Comparison]) -> None:
+    rows = [
+        [item.label, item.count, str(item.replication), item.expected, tables.number(item.got), item.word]
+        for item in comparisons
+    ]
+    tables.show(["label", "count", "replication", "expected", "got", ""], rows, left=2)
+    differing = sum(not item.holds for item in comparisons)
+    click.echo(f"{differing} of {len(rows)} counts differ" if differing else f"all {len(rows)} counts are as expected")

@@ -1,0 +1,43 @@
+"""``coband data``: public datasets."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from simulator.cli import tables
+
+WORDS = {"absent": "not here", "verified": "here, checksum verified", "differs": "here, but not the official file"}
+PLACE = click.option("--dir", "place", type=click.Path(path_type=Path, file_okay=False), metavar="DIR",
+                     help="Where the files are kept; by default $COBAND_DATA or the user's cache.")  # fmt: skip
+
+
+@click.group()
+def data() -> None:
+    """Fetch public datasets and list them."""
+
+
+@data.command()
+@click.argument("name")
+@PLACE
+def fetch(name: str, place: Path | None) -> None:
+    """Download dataset NAME and verify its checksum; a verified copy is not downloaded again."""
+    from simulator.experiments import data_fetch
+
+    click.echo(data_fetch.fetch(name, place))
+
+
+@data.command("list")
+@PLACE
+def list_(place: Path | None) -> None:
+    """List the known datasets and what of them is here."""
+    from simulator.experiments import data_fetch
+
+    rows = []
+    for status in data_fetch.listing(place):
+        dataset = status.dataset
+        where = "" if status.path is None else str(status.path)
+        size = [f"{dataset.rows:,}", f"{dataset.features}"]
+        rows.append([dataset.name, dataset.title, dataset.licence, WORDS[status.state], where, *size])
+    tables.show(["name", "title", "licence", "state", "file", "rows", "features"], rows, left=5)

@@ -1,0 +1,93 @@
+"""``coband describe``: one algorithm, problem or dataset in full."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import click
+
+from simulator.cli import tables
+from simulator.cli.plugins import warn_of_plugins
+
+Item = dict[str, Any]
+
+
+@click.command()
+@click.argument("name")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def describe(name: str, as_json: bool) -> None:
+    """Print summary, reference, parameters, messages and needs of NAME: an algorithm, a problem or a dataset."""
+    from simulator.experiments.catalogue import describe as look_up
+    from simulator.experiments.registry import Registry
+
+    warn_of_plugins()
+    found = look_up(name, Registry.installed())
+    if as_json:
+        click.echo(json.dumps(found if len(found) > 1 else found[0], indent=2, ensure_ascii=False))
+    else:
+        click.echo("\n\n".join("\n".join(_lines(item)) for item in found))
+
+
+def _lines(item: Item) -> Iterator[str]:
+    yield f"{item['name']} ({item['kind']})"
+    yield f"  {item['summary']}"
+    yield f"  {item['reference']}"
+    for key in ("url", "licence"):
+        if key in item:
+            yield f"  {key}: {item[key]}"
+    if item.get("parameters"):
+        yield from ("", "Parameters:")
+        yield from _parameters(item["parameters"], "  ")
+    if item.get("messages"):
+        yield from ("", "Messages:")
+        rows = [[message["kind"], message["direction"], message["scalars"]] for message in item["messages"]]
+        yield from _indented(tables.plain(["kind", "direction", "scalars"], rows, left=3))
+    if item.get("counts"):
+        yield from ("", "Communication:", *(f"  {count}" for count in item["counts"]))
+    if "needs" in item:
+        yield from ("", f"Needs: {_needs(item['needs'])}")
+
+
+def _parameters(parameters: list[Item], indent: str) -> Iterator[str]:
+    for parameter in parameters:
+        default = f" (default: {_value(parameter['default'])})" if "default" in parameter else ""
+        required = " (required)" if parameter["required"] else ""
+        yield f"{indent}{parameter['name']}: {parameter['type']}{required or default}"
+        if parameter["description"]:
+            yield f"{indent}    {_one_line(parameter['description'])}"
+        for choice in parameter.get("choices", ()):
+            if not choice["parameters"] and "kind" not in choice:
+                continue
+            title = f"kind: {choice['kind']}" if "kind" in choice else "mapping with"
+            yield f"{indent}  - {title}"
+            yield from _parameters(choice["parameters"], f"{indent}      ")
+
+
+def _value(value: Any) -> str:
+    """A default as it would be written in YAML, short."""
+    if isinstance(value, dict):
+        inner = ", ".join(f"{key}: {_value(part)}" for key, part in value.items() if part is not None)
+        return f"{{{inner}}}"
+    if isinstance(value, list):
+        return f"[{', '.join(map(_value, value))}]"
+    return json.dumps(value) if value is None or isinstance(value, bool) else str(value)
+
+
+def _needs(needs: Item) -> str:
+    words = [f"topology {' or '.join(needs['topologies'])}"]
+    if needs["reliable"]:
+        words.append("every message delivered (transport: reliable, or no loss)")
+    if needs["ordered"]:
+        words.append("messages in order (transport: reliable, or constant latencies)")
+    words.append(f"problems {', '.join(needs['problems'])}" if needs["problems"] else "any problem")
+    return "; ".join(words)
+
+
+def _indented(text: str) -> Iterator[str]:
+    yield from (f"  {line}" for line in text.splitlines())
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())

@@ -1,0 +1,37 @@
+"""``coband list``: what there is."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import click
+
+from simulator.cli import tables
+from simulator.cli.plugins import warn_of_plugins
+
+KINDS = ("algorithms", "problems", "datasets")
+
+
+@click.command("list")
+@click.argument("kind", type=click.Choice(KINDS), required=False)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def list_(kind: str | None, as_json: bool) -> None:
+    """List algorithms, problems and datasets, or only one of the three."""
+    from simulator.experiments.catalogue import catalogue
+    from simulator.experiments.registry import Registry
+
+    warn_of_plugins()
+    everything = catalogue(Registry.installed())
+    chosen = everything if kind is None else {kind: everything[kind]}
+    if as_json:
+        click.echo(json.dumps(chosen, indent=2, ensure_ascii=False))
+    else:
+        for number, (title, items) in enumerate(chosen.items()):
+            _show(title, items, blank=number > 0)
+
+
+def _show(title: str, items: list[dict[str, Any]], blank: bool) -> None:
+    if blank:
+        click.echo()
+    tables.show([title, ""], [[item["name"], item["summary"]] for item in items], left=2)

@@ -1,0 +1,139 @@
+"""The program ``coband``: finds commands without importing them, and turns the user's mistakes into one message.
+
+Exit status: 0 fine; 1 a check failed or a job broke off; 2 bad input; 70 a defect of coband; 130 interrupted; 141 the
+reader of the output has gone.
+"""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import os
+import sys
+import traceback
+from collections.abc import Mapping, Sequence
+from typing import Any, NoReturn
+
+import click
+
+BAD_INPUT, DEFECT, INTERRUPTED, BROKEN_PIPE = 2, 70, 130, 141
+
+COMMANDS: Mapping[str, tuple[str, str]] = {
+    "run": ("simulator.cli.run:run", "Run a scenario and keep its results."),
+    "check": ("simulator.cli.check:check", "Run a scenario and compare its counts with what it expects."),
+    "validate": ("simulator.cli.validate:validate", "Look for mistakes in scenario files."),
+    "list": ("simulator.cli.list:list_", "List algorithms, problems and datasets."),
+    "describe": ("simulator.cli.describe:describe", "Explain an algorithm, a problem or a dataset."),
+    "schema": ("simulator.cli.schema:schema", "Print the JSON Schema of scenario files, for editors."),
+    "trace": ("simulator.cli.trace:trace", "Look at the events of a run."),
+    "data": ("simulator.cli.data:data", "Fetch public datasets and list them."),
+}
+"""Name of each command, where it is, and its help in one line; here, so that ``--help`` need not import them."""
+
+
+class ReaderGoneError(Exception):
+    """Nobody reads the output any more; not an `OSError`, of which click would make status 1."""
+
+
+class LazyGroup(click.Group):
+    """A group whose commands are imported when they are called."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command."""
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError as error:
+            raise ReaderGoneError from error
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """The names."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import a command."""
+        if cmd_name not in COMMANDS:
+            return None
+        module, _, attribute = COMMANDS[cmd_name][0].partition(":")
+        command: click.Command = getattr(importlib.import_module(module), attribute)
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command, or name the nearest one."""
+        name = args[0]
+        if name not in COMMANDS and not name.startswith("-"):
+            near = difflib.get_close_matches(name, COMMANDS, n=1)
+            advice = f"did you mean {near[0]}?" if near else f"commands: {', '.join(COMMANDS)}"
+            ctx.fail(f"there is no command {name!r}; {advice}")
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the list of commands; the inherited method would import them all."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
+
+
+def _print_version(ctx: click.Context, parameter: click.Parameter, wanted: bool) -> None:
+    if wanted and not ctx.resilient_parsing:
+        from importlib.metadata import version
+
+        click.echo(f"coband {version('coband')}")
+        ctx.exit()
+
+
+@click.group(cls=LazyGroup, invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]})
+@click.option("--version", is_flag=True, is_eager=True, expose_value=False, callback=_print_version,
+              help="Print the version.")  # fmt: skip
+@click.pass_context
+def cli(ctx: click.Context) -> None:
+    """A discrete-event simulator for collaborative bandits: regret, communication and time on one clock."""
+    if ctx.invoked_subcommand is None:
+        click.echo(ctx.get_help())
+
+
+def main(arguments: Sequence[str] | None = None) -> NoReturn:
+    """Run the program and exit.
+
+    Args:
+        arguments: the command line without the program's name; None for that of this process.
+    """
+    sys.exit(_status(arguments))
+
+
+def _status(arguments: Sequence[str] | None) -> int:
+    """The exit status; whatever goes wrong is one message on standard error."""
+    try:
+        returned: Any = cli.main(args=None if arguments is None else list(arguments), prog_name="coband",
+                                 standalone_mode=False)  # fmt: skip
+        sys.stdout.flush()
+        return returned if isinstance(returned, int) else 0
+    except click.UsageError as error:
+        command = "coband" if error.ctx is None else error.ctx.command_path
+        return _complain(f"{error.format_message().rstrip()} (`{command} --help` explains)", BAD_INPUT)
+    except click.ClickException as error:
+        return _complain(error.format_message(), error.exit_code)
+    except (click.Abort, KeyboardInterrupt):
+        return _complain("interrupted", INTERRUPTED)
+    except (ReaderGoneError, BrokenPipeError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what Python flushes at its end goes there
+        return BROKEN_PIPE
+    except Exception as error:
+        return _explain(error)
+
+
+def _explain(error: Exception) -> int:
+    """A message for the user's mistakes, and for files that cannot be used; a traceback for ours."""
+    from simulator.experiments.scenario import BAD_INPUT as MISTAKES
+
+    if isinstance(error, MISTAKES):
+        return _complain(str(error), BAD_INPUT, prefix="")
+    if isinstance(error, OSError) and error.filename is not None:
+        return _complain(f"{error.filename}: {error.strerror}", BAD_INPUT)
+    traceback.print_exception(error)
+    return _complain("this is a defect of coband, not of your input; please report it with the lines above", DEFECT)
+
+
+def _complain(message: str, status: int, prefix: str = "coband: ") -> int:
+    click.echo(f"{prefix}{message}", err=True)
+    return status

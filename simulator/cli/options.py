@@ -1,0 +1,94 @@
+"""Options that ``run`` and ``check`` share, and what they mean."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from simulator.cli.plugins import warn_of_plugins
+
+if TYPE_CHECKING:
+    from simulator.experiments.runner import Listener, Report
+
+OPTIONS = (
+    click.argument("file", type=click.Path(path_type=Path)),
+    click.option("--set", "settings", multiple=True, metavar="KEY=VALUE",
+                 help="Change a value of the scenario; repeatable."),
+    click.option("--replications", type=click.IntRange(min=1), help="Number of replications."),
+    click.option("--replication", "numbers", type=click.IntRange(min=0), multiple=True,
+                 help="Run this replication alone, counted from 0; repeatable."),
+    click.option("--seed", type=click.IntRange(min=0), help="Seed of the scenario."),
+    click.option("--only", multiple=True, metavar="NAME", help="Run this label or algorithm alone; repeatable."),
+    click.option("--trace", type=click.Choice(["off", "protocol", "full"]), help="How much of the trace is kept."),
+    click.option("--workers", type=click.IntRange(min=1),
+                 help="Processes; by default one per job, at most one per core."),
+)  # fmt: skip
+
+
+class BadInput(click.ClickException):
+    """Something that the user gave cannot be used."""
+
+    exit_code = 2
+
+
+def shared(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command the shared options."""
+    for option in reversed(OPTIONS):
+        command = option(command)
+    return command
+
+
+@dataclass(frozen=True)
+class Request:
+    """What the shared options ask for."""
+
+    file: Path
+    settings: tuple[str, ...] = ()
+    replications: int | None = None
+    numbers: tuple[int, ...] = ()
+    seed: int | None = None
+    only: tuple[str, ...] = ()
+    trace: str | None = None
+    workers: int | None = None
+
+    def overrides(self) -> tuple[str, ...]:
+        """Settings in the scenario's own terms."""
+        named = {"replications": self.replications, "seed": self.seed, "trace": self.trace}
+        return (*self.settings, *(f"{key}={value}" for key, value in named.items() if value is not None))
+
+    def replay(self) -> list[str]:
+        """Start of the command that repeats one of the jobs."""
+        settings = [word for setting in self.settings for word in ("--set", setting)]
+        return ["coband", "run", str(self.file), *settings]
+
+    def load(self) -> Any:
+        """The scenario."""
+        from simulator.experiments import scenario  # here, so that --help need not wait for numpy
+
+        warn_of_plugins()
+        return scenario.load(self.file, self.overrides())
+
+    def execute(self, scenario: Any, out: Path | None, listener: Listener) -> Report:
+        """Run what is asked for.
+
+        Raises:
+            BadInput: nothing to run was selected, or there is no room for the results.
+        """
+        from simulator.experiments import directory, runner
+
+        try:
+            jobs = runner.jobs_of(scenario, self.only, self.numbers)
+            place = directory.create(scenario.name, out)
+        except (runner.SelectionError, directory.OutputError) as error:
+            raise BadInput(str(error)) from error
+        driver = runner.Driver(
+            scenario, runner.ResolvedText.of(scenario), jobs, place,
+            workers=self.workers or runner.default_workers(len(jobs)),
+            replay=self.replay(), command=sys.argv, listener=listener,
+        )  # fmt: skip
+        return driver.run()

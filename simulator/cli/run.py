@@ -1,0 +1,75 @@
+"""``coband run``: run a scenario."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from simulator.cli import progress, tables
+from simulator.cli.options import Request, shared
+
+if TYPE_CHECKING:
+    from simulator.experiments.runner import Report
+
+COLUMNS = {
+    "regret": "regret",
+    "uplink_scalars": "uplink",
+    "downlink_scalars": "downlink",
+    "scalars": "scalars",
+    "rounds": "rounds",
+    "simulated_time": "simulated time",
+}
+
+
+@click.command()
+@shared
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Run directory, new or empty; by default runs/<name>-<number>.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print the results as one JSON object.")
+@click.pass_context
+def run(context: click.Context, /, out: Path | None, as_json: bool, **options: Any) -> None:
+    """Run the scenario in FILE and store what happens in a run directory.
+
+    Each algorithm runs on each replication; all of them meet the same arms and the same noise.
+    Ctrl-C keeps what is finished.
+    """
+    request = Request(**options)
+    scenario = request.load()
+    with progress.Bar(scenario.name) as bar:
+        report = request.execute(scenario, out, bar)
+    progress.warn(report)
+    if as_json:
+        click.echo(_json(report), nl=False)
+        click.echo(f"run directory: {report.directory}", err=True)
+    else:
+        _show(report)
+    context.exit(progress.exit_code(report))
+
+
+def _json(report: Report) -> str:
+    from simulator.experiments.results import dump
+
+    return dump(report.object)
+
+
+def _show(report: Report) -> None:
+    """The table of results, and where they are."""
+    entries = [entry for entry in report.object["results"] if entry["replications"]]
+    if entries:
+        rows = [[entry["label"], *_cells(entry)] for entry in entries]
+        tables.show(["label", "n", *COLUMNS.values(), "wall seconds"], rows)
+    if any(len(entry["replications"]) > 1 for entry in entries):
+        click.echo("mean ± half the width of the 95 % confidence interval (Student t over n replications)")
+    click.echo(f"run directory: {report.directory}")
+
+
+def _cells(entry: dict[str, Any]) -> list[str]:
+    mean, bounds = entry["mean"], entry["ci95"]
+    cells = [tables.between(mean[key], bounds[key]) for key in COLUMNS]
+    return [str(len(entry["replications"])), *cells, f"{mean['wall_seconds']:.2f}"]

@@ -1,0 +1,29 @@
+"""``coband schema``: the JSON Schema of scenario files."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click
+
+from simulator.cli.plugins import warn_of_plugins
+
+
+@click.command()
+@click.option("--out", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", help="Write it to this file.")
+def schema(out: Path | None) -> None:
+    """Print the JSON Schema (draft 2020-12) of scenario files, installed plugins included.
+
+    Editors with a YAML language server check and complete scenarios with it, for instance by a first line
+    "# yaml-language-server: $schema=FILE".
+    """
+    from simulator.experiments.document import json_schema
+    from simulator.experiments.registry import Registry
+
+    warn_of_plugins()
+    text = json.dumps(json_schema(Registry.installed()), indent=2, ensure_ascii=False)
+    if out is None:
+        click.echo(text)
+    else:
+        out.write_text(text + "\n", encoding="utf-8")

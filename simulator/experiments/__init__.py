@@ -1,0 +1,1 @@
+"""Scenarios, runs, stores and statistics."""

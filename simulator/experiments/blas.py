@@ -1,0 +1,34 @@
+"""The linear algebra library underneath numpy: which one it is, and how many threads it uses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import lru_cache
+from typing import Any
+
+import threadpoolctl  # type: ignore[import-untyped]
+
+ONE_THREAD = {
+    f"{library}_NUM_THREADS": "1" for library in ("OPENBLAS", "OMP", "MKL", "BLIS", "NUMEXPR", "VECLIB_MAXIMUM")
+}
+"""Environment that libraries read when numpy is imported, so that a worker starts no threads that it must not use."""
+
+
+@lru_cache(maxsize=1)
+def _controller() -> Any:
+    return threadpoolctl.ThreadpoolController()
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """One thread: runs of these sizes are faster so, and the same on machines with more cores."""
+    with _controller().limit(limits=1):
+        yield
+
+
+def libraries() -> list[dict[str, Any]]:
+    """Name, version and processor architecture of each BLAS library in use."""
+    keys = ("internal_api", "version", "architecture", "threading_layer")
+    found = _controller().select(user_api="blas").info()
+    return [{key: library.get(key) for key in keys} for library in found]

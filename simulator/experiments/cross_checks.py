@@ -1,0 +1,117 @@
+"""Rules about several parts of a scenario at once, such as one weight per agent."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from simulator.core.algorithm import Algorithm
+from simulator.core.distributions import Constant
+from simulator.core.network import NetworkConfig
+from simulator.experiments.input_problems import InputProblem, KeyPath, did_you_mean, quoted
+from simulator.experiments.nodes import Node, Scalar, Sequence, descend
+
+
+def _entries(root: Node) -> Iterator[tuple[int, str | None, str]]:
+    """(index, algorithm, label) of every entry of ``algorithms`` that has a label or an algorithm."""
+    algorithms = descend(root, "algorithms")
+    for index in range(len(algorithms.items) if isinstance(algorithms, Sequence) else 0):
+        algorithm, label = (_text(root, "algorithms", index, key) for key in ("algorithm", "label"))
+        name = label or algorithm
+        if name is not None:
+            yield index, algorithm, name
+
+
+def cross_check(root: Node, valid: Mapping[str, Any], algorithms: Mapping[str, Algorithm]) -> Iterator[InputProblem]:
+    """The rules that are broken.
+
+    Args:
+        root: the document.
+        valid: the sections that are valid by themselves.
+        algorithms: the registered algorithms.
+    """
+    if "agents" in valid:
+        yield from _weights(root, valid)
+        yield from _links(root, valid)
+    yield from _labels(root)
+    yield from _expectations(root, valid)
+    for index, name, _ in _entries(root):
+        if name is not None and name in algorithms:
+            yield from _needs(root, valid, algorithms[name], index)
+
+
+def _weights(root: Node, valid: Mapping[str, Any]) -> Iterator[InputProblem]:
+    weights, agents = getattr(valid.get("schedule"), "weights", None), valid["agents"].count
+    if weights is not None and len(weights) != agents:
+        message = f"has {len(weights)} entries: must have one per agent (agents.count is {agents})"
+        yield _at(root, ("schedule", "weights"), message)
+
+
+def _links(root: Node, valid: Mapping[str, Any]) -> Iterator[InputProblem]:
+    count = valid["agents"].count
+    for number, rule in enumerate(valid["network"].links if "network" in valid else ()):
+        for position, agent in enumerate(rule.agents if rule.agents != "all" else ()):
+            if agent >= count:
+                message = f"{agent} is not an agent: must be < {count}, the agents.count; agents are numbered from 0"
+                yield _at(root, ("network", "links", number, "agents", position), message)
+
+
+def _labels(root: Node) -> Iterator[InputProblem]:
+    taken: dict[str, int] = {}
+    for index, _, label in _entries(root):
+        first = taken.setdefault(label, index)
+        if first != index:
+            key = "label" if _text(root, "algorithms", index, "label") else "algorithm"
+            message = f"the label {quoted(label)} is that of algorithms[{first}] already; give each entry its own label"
+            yield _at(root, ("algorithms", index, key), message)
+
+
+def _expectations(root: Node, valid: Mapping[str, Any]) -> Iterator[InputProblem]:
+    labels = [label for _, _, label in _entries(root)]
+    for index, expectation in enumerate(valid.get("expect", ())):
+        if labels and expectation.label not in labels:
+            near = did_you_mean(expectation.label, labels)
+            message = f"{quoted(expectation.label)} is no entry of algorithms{near or ';'} labels: {', '.join(labels)}"
+            yield _at(root, ("expect", index, "label"), message)
+        values, replications = expectation.equals, valid.get("replications")
+        if isinstance(values, tuple) and replications is not None and len(values) < replications:
+            message = f"has {len(values)} entries: must have one per replication (replications is {replications})"
+            yield _at(root, ("expect", index, "equals"), message)
+
+
+def _needs(root: Node, valid: Mapping[str, Any], algorithm: Algorithm, index: int) -> Iterator[InputProblem]:
+    name, needs, place = algorithm.name, algorithm.needs, ("algorithms", index, "algorithm")
+    problem, network = valid.get("problem"), valid.get("network")
+    if problem is not None and needs.problems and problem.kind not in needs.problems:
+        allowed = ", ".join(needs.problems)
+        yield _at(root, place, f"{name} cannot run on problem.kind {problem.kind}; it runs on: {allowed}")
+    if network is None:
+        return
+    if network.topology not in needs.topologies:
+        allowed = ", ".join(needs.topologies)
+        yield _at(root, place, f"{name} cannot run on network.topology {network.topology}; it runs on: {allowed}")
+    if needs.reliable and network.lossy and network.transport == "datagram":
+        remedy = "set network.transport: reliable, or remove the loss"
+        yield _at(root, place, f"{name} needs every message, but this network loses some; {remedy}")
+    if needs.ordered and network.transport == "datagram" and _reorders(network):
+        remedy = "set network.transport: reliable, or give constant latencies"
+        yield _at(root, place, f"{name} needs messages in order, but datagrams overtake each other; {remedy}")
+
+
+def _reorders(network: NetworkConfig) -> bool:
+    """Whether a message can overtake an earlier one on the same link."""
+    latencies = [network.latency, *(rule.latency for rule in network.links if rule.latency is not None)]
+    return not all(isinstance(latency, Constant) for latency in latencies)
+
+
+def _at(root: Node, path: KeyPath, message: str) -> InputProblem:
+    node, above = descend(root, *path), path
+    while node is None:
+        above = above[:-1]
+        node = descend(root, *above)
+    return node.mark.problem(path, message)
+
+
+def _text(root: Node, *path: str | int) -> str | None:
+    node = descend(root, *path)
+    return node.value if isinstance(node, Scalar) and isinstance(node.value, str) else None

@@ -1,0 +1,97 @@
+"""Download of the public datasets, with their checksums verified (needs the optional extra `data`)."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from simulator.problems.datasets import DATASETS, DataError, Dataset, data_directory, find, locate
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+
+class FetchError(DataError):
+    """A dataset could not be downloaded."""
+
+
+@dataclass(frozen=True)
+class Status:
+    """A dataset and what is at hand of it.
+
+    `state` is absent; verified: the file has the official checksum; differs: there is a file, but another one.
+    """
+
+    dataset: Dataset
+    state: Literal["absent", "verified", "differs"]
+    path: Path | None
+
+
+def fetch(name: str, directory: Path | None = None) -> Path:
+    """Download a dataset unless a verified copy is there.
+
+    Args:
+        name: one of `DATASETS`.
+        directory: where to put the file; None: `data_directory()`. A file of that name that is not the
+            official one is replaced.
+
+    Returns:
+        The verified file.
+
+    Raises:
+        DataError: no such dataset.
+        FetchError: pooch is not installed, the download failed, or its checksum is wrong. Nothing is left behind
+            then, and a file that was there before is kept.
+    """
+    return fetch_dataset(find(name), directory)
+
+
+def fetch_dataset(dataset: Dataset, directory: Path | None = None) -> Path:
+    """`fetch`, for a dataset that need not be in `DATASETS`."""
+    place = data_directory() if directory is None else directory
+    target = place / dataset.file
+    if target.is_file() and checksum(target) == dataset.sha256:
+        return target
+    pooch = _pooch()
+    pooch.get_logger().setLevel(logging.ERROR)  # its notes on progress would mix with the program's own output
+    try:
+        pooch.retrieve(dataset.url, known_hash=f"sha256:{dataset.sha256}", fname=dataset.file, path=place)
+    except (OSError, ValueError) as error:  # requests' errors are OSErrors; pooch raises ValueError on a wrong checksum
+        raise FetchError(
+            f"dataset {dataset.name!r} could not be downloaded from {dataset.url}: {str(error).rstrip('.')}. "
+            f"Nothing was kept. Try again, or save the file by hand as {target}."
+        ) from error
+    return target
+
+
+def listing(directory: Path | None = None) -> list[Status]:
+    """What is at hand of each dataset, in `directory` or, if None, in `data_directory()`."""
+    return [_status(dataset, data_directory() if directory is None else directory) for dataset in DATASETS.values()]
+
+
+def checksum(file: Path) -> str:
+    """SHA-256 of a file, in hexadecimal."""
+    with file.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def _status(dataset: Dataset, directory: Path) -> Status:
+    if not directory.is_dir():
+        return Status(dataset, "absent", None)
+    try:
+        path = locate(dataset, directory)
+    except DataError:
+        return Status(dataset, "absent", None)
+    return Status(dataset, "verified" if checksum(path) == dataset.sha256 else "differs", path)
+
+
+def _pooch() -> ModuleType:
+    try:
+        import pooch
+    except ImportError as error:
+        raise FetchError("downloads need pooch, which is not installed: pip install 'coband[data]'.") from error
+    module: ModuleType = pooch
+    return module

@@ -1,0 +1,106 @@
+"""What a scenario's ``expect:`` section says, compared with what a run gave."""
+
+from __future__ import annotations
+
+import difflib
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from simulator.experiments.scenario import Scenario
+
+Number = int | float
+TOLERANCE = 1e-9  # relative, for counts that are not whole numbers
+
+
+class ExpectationError(ValueError):
+    """A scenario's expectations cannot be compared; the text says why."""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """One expected count of one replication.
+
+    Attributes:
+        expected: in words, such as "12" or "at most 12".
+        got: None when the run did not get so far, or does not count this.
+    """
+
+    label: str
+    count: str
+    replication: int
+    expected: str
+    got: Number | None
+    holds: bool
+
+    @property
+    def word(self) -> str:
+        """The verdict."""
+        return "ok" if self.holds else "differs"
+
+
+def require(scenario: Scenario, only: Sequence[str] = (), replications: Sequence[int] = ()) -> None:
+    """Make sure, before a long run, that there is something to compare.
+
+    Raises:
+        ExpectationError: no ``expect:`` section, none for the chosen labels, or too few values for the replications.
+    """
+    if not scenario.expect:
+        raise ExpectationError("the scenario has no expect: section, so there is nothing to check; use `coband run`.")
+    names = {entry.label: entry.algorithm.name for entry in scenario.algorithms}
+    chosen = [item for item in scenario.expect if not only or item.label in only or names.get(item.label) in only]
+    if not chosen:
+        raise ExpectationError(f"expect: says nothing about {', '.join(only)}.")
+    last = max(replications, default=scenario.replications - 1)
+    for item in chosen:
+        if isinstance(item.equals, (list, tuple)) and len(item.equals) <= last:
+            raise ExpectationError(
+                f"expect: {item.label}: {item.count}: {len(item.equals)} values do not reach replication {last}."
+            )
+
+
+def compare(scenario: Scenario, report: dict[str, Any]) -> list[Comparison]:
+    """Every expectation about a label that ran, for each of its replications.
+
+    Raises:
+        ExpectationError: a count that no replication reports.
+    """
+    finished = {entry["label"]: entry["replications"] for entry in report["results"]}
+    return [comparison for item in scenario.expect for comparison in _compare(item, finished.get(item.label, ()))]
+
+
+def _compare(item: Any, records: Sequence[dict[str, Any]]) -> Iterator[Comparison]:
+    for record in records:
+        if item.count not in record:
+            near = difflib.get_close_matches(item.count, record, n=3) or list(record)
+            raise ExpectationError(f"{item.label} does not count {item.count!r}; there is {', '.join(near)}.")
+        replication, got = record["replication"], record[item.count]
+        number = got if isinstance(got, (int, float)) else None
+        wanted, tests = _wanted(item, replication)
+        holds = number is not None and all(test(number) for test in tests)
+        yield Comparison(item.label, item.count, replication, wanted, number, holds)
+
+
+def _wanted(item: Any, replication: int) -> tuple[str, list[Any]]:
+    """An expectation in words, and the tests that a count must pass."""
+    words, tests = [], []
+    if item.equals is not None:
+        equals = item.equals[replication] if isinstance(item.equals, (list, tuple)) else item.equals
+        words.append(f"{equals:,}")
+        tests.append(lambda got: equal(got, equals))
+    if item.at_least is not None:
+        words.append(f"at least {item.at_least:,}")
+        tests.append(lambda got: got >= item.at_least)
+    if item.at_most is not None:
+        words.append(f"at most {item.at_most:,}")
+        tests.append(lambda got: got <= item.at_most)
+    return " and ".join(words), tests
+
+
+def equal(got: Number, expected: Number) -> bool:
+    """Whole numbers exactly, others up to rounding."""
+    if float(got).is_integer() and float(expected).is_integer():
+        return got == expected
+    return math.isclose(got, expected, rel_tol=TOLERANCE)

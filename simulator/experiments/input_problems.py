@@ -1,0 +1,73 @@
+"""What is wrong with a scenario, and where: the error reports that a user reads."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+LONGEST_SHOWN = 60
+KeyPath = tuple[str | int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class InputProblem:
+    """One thing that is wrong.
+
+    Attributes:
+        file: the file, or the ``--set key.path=value`` that the value came from.
+        line, column: counted from 1; None where there is no position in a file.
+        key: key path such as ``algorithms[0].alpha``; empty for the document itself.
+        message: what was given, what is allowed, what to do.
+    """
+
+    file: str
+    line: int | None
+    column: int | None
+    key: str
+    message: str
+
+    def __str__(self) -> str:
+        place = self.file if self.line is None else f"{self.file}:{self.line}:{self.column}"
+        return f"{place}: {self.key}: {self.message}" if self.key else f"{place}: {self.message}"
+
+
+class ScenarioError(Exception):
+    """A scenario that cannot be used; ``problems`` are all that was found, in the order of the file."""
+
+    def __init__(self, problems: Iterable[InputProblem]) -> None:
+        self.problems = sorted(problems, key=_place)
+        super().__init__(self.problems)
+
+    def __str__(self) -> str:
+        return "\n".join(map(str, self.problems))
+
+
+def _place(problem: InputProblem) -> tuple[bool, int, int]:
+    return problem.line is None, problem.line or 0, problem.column or 0
+
+
+def key_path(path: KeyPath) -> str:
+    """The path as users write it: ``("algorithms", 0, "alpha")`` is ``algorithms[0].alpha``."""
+    text = ""
+    for step in path:
+        text += f"[{step}]" if isinstance(step, int) else f".{shortened(step)}"
+    return text.removeprefix(".")
+
+
+def shortened(text: str) -> str:
+    """The text on one line: control characters escaped, and cut after `LONGEST_SHOWN` characters."""
+    line = "".join(character if character.isprintable() else repr(character)[1:-1] for character in text)
+    return line if len(line) <= LONGEST_SHOWN else line[:LONGEST_SHOWN] + "..."
+
+
+def quoted(text: str) -> str:
+    """The text in quotes, on one line and not too long."""
+    return f"'{shortened(text)}'"
+
+
+def did_you_mean(name: str, known: Sequence[str]) -> str:
+    """``"; did you mean latency?"``, or nothing when no known name is near."""
+    by_folded = {candidate.casefold(): candidate for candidate in known}
+    near = difflib.get_close_matches(name.casefold(), list(by_folded), n=1, cutoff=0.55)
+    return f"; did you mean {by_folded[near[0]]}?" if near else ""

@@ -1,0 +1,177 @@
+"""A job is one algorithm on one replication; this is what a worker process does with it."""
+
+from __future__ import annotations
+
+import gc
+import os
+import time
+import traceback
+from collections.abc import Callable, Hashable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Protocol, cast
+
+from simulator.core.engine import Engine, Plan, RunResult, World
+from simulator.core.invariants import InvariantViolation
+from simulator.core.streams import Streams
+from simulator.experiments.blas import one_thread
+from simulator.experiments.recording import Recording
+from simulator.experiments.results import Record, record
+from simulator.experiments.scenario import BAD_INPUT, Scenario
+
+COMMIT_SECONDS = 1.0
+YOUNG_OBJECTS = 50_000  # a trace makes thousands of small tuples; collecting garbage every 700 of them finds none
+
+OnPull = Callable[[int], None]
+
+
+class Source(Hashable, Protocol):
+    """Where a worker finds the scenario; equal sources give equal scenarios, in any process."""
+
+    def load(self) -> Scenario:
+        """The scenario."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """One algorithm on one replication.
+
+    Attributes:
+        id: its number in the store, from 0.
+        trace: level of the trace.
+        driver: process id of the driver when the job may outlive it, else None.
+    """
+
+    id: int
+    label: str
+    algorithm: str
+    replication: int
+    seed: int
+    trace: str
+    driver: int | None = None
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a job ended: ``finished`` with a record, or ``violated`` or ``failed`` with an error text."""
+
+    status: str
+    record: Record | None = None
+    error: str | None = None
+
+
+class DriverGone(Exception):
+    """The process that handed out the jobs has died, so nobody waits for this one."""
+
+
+PASSED_ON: tuple[type[Exception], ...] = (*BAD_INPUT, DriverGone)
+"""What ends more than one job."""
+
+
+class Pulse:
+    """Called by the engine now and then: keeps the stored trace fresh and tells how far the job is."""
+
+    def __init__(self, job: Job, on_pull: OnPull | None) -> None:
+        self._job, self._on_pull = job, on_pull
+        self._last = time.monotonic()
+        self.flush: Callable[[], None] | None = None
+
+    def __call__(self, pulls: int) -> None:
+        """Note that ``pulls`` pulls have been made."""
+        if self._on_pull is not None:
+            self._on_pull(pulls)
+        now = time.monotonic()
+        if now - self._last < COMMIT_SECONDS:
+            return
+        self._last = now
+        check_driver(self._job)
+        if self.flush is not None:
+            self.flush()
+
+
+def check_driver(job: Job) -> None:
+    """Raise DriverGone when the job's driver is not this process's parent any more."""
+    if job.driver is not None and job.driver != os.getppid():
+        raise DriverGone(f"the driving process {job.driver} has ended")
+
+
+def perform(job: Job, source: Source, file: Path, on_pull: OnPull | None = None) -> Outcome:
+    """Run a job and record it.
+
+    Args:
+        job: what to run.
+        source: the scenario it is part of.
+        file: where its trace, ledger and series go.
+        on_pull: called now and then with the number of pulls so far.
+
+    Raises:
+        ScenarioError: the scenario cannot be built.
+        DataError: a dataset is missing or malformed.
+    """
+    check_driver(job)
+    scenario = _load(source)
+    recording = Recording(file, job)
+    try:
+        outcome = _attempt(job, scenario, recording, on_pull)
+    except BaseException:
+        recording.close("interrupted")
+        raise
+    recording.close(outcome.status, outcome.record, outcome.error)
+    return outcome
+
+
+@lru_cache(maxsize=2)
+def _load(source: Source) -> Scenario:
+    return source.load()
+
+
+def _attempt(job: Job, scenario: Scenario, recording: Recording, on_pull: OnPull | None) -> Outcome:
+    start = time.perf_counter()
+    try:
+        with one_thread(), few_collections():
+            result = _run(job, scenario, recording, on_pull)
+        wall_seconds = time.perf_counter() - start
+        recording.store(result)
+    except PASSED_ON:
+        raise
+    except InvariantViolation as violation:
+        return Outcome("violated", error=str(violation))
+    except Exception:
+        return Outcome("failed", error=traceback.format_exc())
+    return Outcome("finished", record(result, job.seed, job.replication, wall_seconds))
+
+
+def _run(job: Job, scenario: Scenario, recording: Recording, on_pull: OnPull | None) -> RunResult:
+    entry = next(entry for entry in scenario.algorithms if entry.label == job.label)
+    streams = Streams(job.seed, job.replication)
+    world = cast(World, scenario.problem.build(streams, scenario.agents.count, scenario.base))
+    pulse = Pulse(job, on_pull)
+    engine = Engine(plan(scenario), entry.algorithm, entry.config, world, streams, recording.sink, pulse)
+    pulse.flush = engine.trace.flush
+    return engine.run()
+
+
+def plan(scenario: Scenario) -> Plan:
+    """What the engine needs of a scenario."""
+    return Plan(
+        agents=scenario.agents,
+        schedule=scenario.schedule,
+        network=scenario.network,
+        server=scenario.server,
+        trace=scenario.trace,
+        checks=scenario.checks,
+        share=scenario.share,
+    )
+
+
+@contextmanager
+def few_collections() -> Iterator[None]:
+    """Let the garbage collector look less often."""
+    thresholds = gc.get_threshold()
+    gc.set_threshold(YOUNG_OBJECTS, *thresholds[1:])
+    try:
+        yield
+    finally:
+        gc.set_threshold(*thresholds)

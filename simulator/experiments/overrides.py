@@ -1,0 +1,83 @@
+"""``--set key.path=value``: values from the command line put into a document."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from simulator.experiments.input_problems import InputProblem, KeyPath, ScenarioError, did_you_mean, quoted, shortened
+from simulator.experiments.nodes import Mapping, Mark, Node, Scalar, Sequence, descend
+from simulator.experiments.yaml_nodes import read
+
+
+def override(root: Node, text: str) -> tuple[Node, list[InputProblem]]:
+    """The document with one value set.
+
+    The value is read as YAML. Entries of a list are found by number, by label or algorithm (``algorithms.Bold.alpha``),
+    or all at once (``algorithms.*.alpha``); mappings on the way that do not exist are made.
+
+    Args:
+        root: the document.
+        text: ``key.path=value``.
+
+    Returns:
+        The new document, and problems with the value.
+
+    Raises:
+        ScenarioError: not of that form, or there is no such place.
+    """
+    mark = Mark(f"--set {shortened(text)}")
+    path, sign, value = text.partition("=")
+    steps = [step.strip() for step in path.split(".")]
+    if not sign or not all(steps):
+        raise _refused(mark, (), "must be key.path=value, such as agents.count=20")
+    node, problems = read(value, mark.file, origin=mark)
+    return _set(root, steps, node, mark, ()), [replace(problem, key=path) for problem in problems]
+
+
+def _set(node: Node, steps: list[str], value: Node, mark: Mark, path: KeyPath) -> Node:
+    if not steps:
+        return value
+    step, *rest = steps
+    if isinstance(node, Sequence):
+        chosen = _items(node, step, mark, path)
+        items = list(node.items)
+        for index in chosen:
+            items[index] = _set(items[index], rest, value, mark, (*path, index))
+        return Sequence(node.mark, tuple(items))
+    if isinstance(node, Scalar) and node.value is not None:
+        raise _refused(mark, path, f"is {quoted(node.text)}, which has no key {quoted(step)}; set it as a whole")
+    entries = node.entries if isinstance(node, Mapping) else {}
+    key_mark, old = entries.get(step, (mark, Scalar(mark, None, "")))
+    new = _set(old, rest, value, mark, (*path, step))
+    place = node.mark if isinstance(node, Mapping) else mark
+    return Mapping(place, {**entries, step: (key_mark if rest else mark, new)})
+
+
+def _items(node: Sequence, step: str, mark: Mark, path: KeyPath) -> set[int]:
+    """The indices that a step of the path means."""
+    count = len(node.items)
+    if step == "*":
+        return set(range(count))
+    if step.isdecimal():
+        if int(step) < count:
+            return {int(step)}
+        raise _refused(mark, path, f"has no entry {step}; it has {count}, counted from 0")
+    for key in ("label", "algorithm"):
+        found = {index for index, item in enumerate(node.items) if _name(item, key) == step}
+        if len(found) == 1:
+            return found
+        if found:
+            numbers = ", ".join(map(str, sorted(found)))
+            raise _refused(mark, path, f"{quoted(step)} is the {key} of entries {numbers}; give a number or *")
+    names = [name for item in node.items for key in ("label", "algorithm") if (name := _name(item, key))]
+    near = did_you_mean(step, names)
+    raise _refused(mark, path, f"has no entry {quoted(step)}{near or ';'} give a label, a number from 0, or *")
+
+
+def _name(item: Node, key: str) -> str | None:
+    found = descend(item, key)
+    return found.value if isinstance(found, Scalar) and isinstance(found.value, str) else None
+
+
+def _refused(mark: Mark, path: KeyPath, message: str) -> ScenarioError:
+    return ScenarioError([mark.problem(path, message)])

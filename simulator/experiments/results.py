@@ -1,0 +1,111 @@
+"""What a run reports: one record per replication, means and intervals per label, as strict JSON."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from simulator.experiments import statistics
+
+if TYPE_CHECKING:
+    from simulator.core.engine import RunResult
+
+Value = int | float | str | None
+Record = dict[str, Value]
+
+KEYS = ("seed", "replication", "turns", "regret", "reward", "messages", "uplink_scalars", "downlink_scalars",
+        "peer_scalars", "scalars", "scalars_broadcast_once", "rounds", "simulated_time", "dictionary_size", "stalled",
+        "fingerprint", "wall_seconds")  # fmt: skip
+"""Keys that every record has, null where they do not apply; an algorithm's own numbers follow them."""
+NOT_AVERAGED = ("seed", "replication", "fingerprint")
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A job that broke off.
+
+    Attributes:
+        kind: "violated" (an invariant did not hold) or "failed" (an error, or a process that died).
+        error: what happened, with the causal chain or the traceback.
+        replay: command that repeats this job alone, with a full trace.
+    """
+
+    label: str
+    replication: int
+    kind: str
+    error: str
+    replay: str
+
+
+def record(result: RunResult, seed: int, replication: int, wall_seconds: float) -> Record:
+    """The record of one finished job."""
+    known: dict[str, Any] = {
+        "seed": seed,
+        "replication": replication,
+        "turns": result.turns,
+        "regret": result.regret,
+        "reward": result.reward,
+        "rounds": result.rounds,
+        "simulated_time": result.simulated_time,
+        "stalled": result.stalled,
+        "fingerprint": result.fingerprint,
+        "wall_seconds": round(wall_seconds, 6),
+    }
+    merged = {**dict.fromkeys(KEYS), **result.totals, **known}
+    return {key: plain(value) for key, value in merged.items()}
+
+
+def plain(value: Any) -> Value:
+    """A number as JSON can hold it: numpy scalars become Python's, what is not finite becomes null."""
+    if value is None or isinstance(value, str):
+        return value
+    number: int | float = value.item() if hasattr(value, "item") else value
+    return number if math.isfinite(number) else None
+
+
+def summarise(label: str, algorithm: str, records: Sequence[Record]) -> dict[str, Any]:
+    """One entry of ``results``: the records of a label in order of replication, their means and 95 % intervals.
+
+    A key that some replication lacks has neither mean nor interval.
+    """
+    ordered = sorted(records, key=lambda item: int(item["replication"] or 0))
+    means: dict[str, float | None] = {}
+    intervals: dict[str, list[float] | None] = {}
+    for key in _averaged(ordered):
+        values = [item.get(key) for item in ordered]
+        numbers = [value for value in values if isinstance(value, (int, float))]
+        complete = len(numbers) == len(values)
+        means[key] = statistics.mean(numbers) if complete else None
+        bounds = statistics.interval(numbers) if complete else None
+        intervals[key] = None if bounds is None else list(bounds)
+    return {"label": label, "algorithm": algorithm, "replications": ordered, "mean": means, "ci95": intervals}
+
+
+def _averaged(records: Iterable[Record]) -> list[str]:
+    keys: dict[str, None] = {}
+    for item in records:
+        keys.update(dict.fromkeys(item))
+    return [key for key in keys if key not in NOT_AVERAGED]
+
+
+def report(scenario: str, entries: Iterable[dict[str, Any]], failures: Iterable[Failure]) -> dict[str, Any]:
+    """The object that ``coband run --json`` prints and results.json holds.
+
+    Args:
+        scenario: its name.
+        entries: from :func:`summarise`, in the scenario's order.
+        failures: jobs that broke off.
+    """
+    return {"scenario": scenario, "results": list(entries), "failures": [vars(failure) for failure in failures]}
+
+
+def dump(value: Any, *, indented: bool = True) -> str:
+    """Strict JSON text, ending in a newline; on one line, which is much quicker to write, if not ``indented``.
+
+    Raises:
+        ValueError: a number is not finite.
+    """
+    return json.dumps(value, allow_nan=False, indent=2 if indented else None, ensure_ascii=False) + "\n"

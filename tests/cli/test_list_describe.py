@@ -1,0 +1,105 @@
+"""``coband list``, ``coband describe`` and ``coband schema``."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from simulator.cli.describe import describe
+from simulator.cli.list import list_
+from simulator.cli.schema import schema
+from simulator.experiments.catalogue import UnknownNameError
+from simulator.experiments.catalogue import describe as look_up
+from simulator.experiments.document import json_schema
+from simulator.experiments.registry import Registry
+from tests.experiments.plugins import REGISTRY
+
+
+@pytest.fixture(autouse=True)
+def _plugins(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Registry, "installed", lambda: REGISTRY)
+
+
+def test_list() -> None:
+    lines = CliRunner().invoke(list_).output.splitlines()
+    assert lines[:4] == ["algorithms", "async_kernel_ucb  Talks.", "local_ucb         Is silent.", ""]
+    assert [line for line in lines if line.startswith("magic")] == [
+        "magic     MAGIC Gamma Telescope: 19,020 rows, 10 features"
+    ]
+
+
+def test_list_one_kind() -> None:
+    assert CliRunner().invoke(list_, ["algorithms"]).output.splitlines() == [
+        "algorithms",
+        "async_kernel_ucb  Talks.",
+        "local_ucb         Is silent.",
+    ]
+
+
+def test_list_as_json() -> None:
+    everything = json.loads(CliRunner().invoke(list_, ["--json"]).output)
+    assert list(everything) == ["algorithms", "problems", "datasets"]
+    assert everything["algorithms"][1] == {"name": "local_ucb", "summary": "Is silent.", "reference": "ours"}
+
+
+def test_describe_an_algorithm() -> None:
+    text = CliRunner().invoke(describe, ["async_kernel_ucb"]).output
+    start = text.index("  alpha")
+    assert text.startswith(
+        "async_kernel_ucb (algorithm)\n  Talks.\n  paper 000, Algorithm 1\n\nParameters:\n"
+        "  kernel: {kind: gaussian | matern | linear | polynomial | product | sum, ...} "
+        "(default: {gamma: 1.0, kind: gaussian})\n      The kernel.\n    - kind: gaussian\n"
+        "        gamma: a number > 0 or null (default: null)\n"
+    )
+    assert text[start:] == (
+        "  alpha: a number >= 0 (default: 1.0)\n      Exploration.\n"
+        "  transfer: one of full, delta (default: full)\n"
+        "  steps: a whole number >= 1 and <= 100 (default: 30)\n"
+        "  blocking: true or false (default: false)\n"
+        "  dims: a list of at most 3 (each a whole number) (default: [])\n\n"
+        "Messages:\n  kind    direction  scalars\n  upload  up         m + 1\n\n"
+        "Communication:\n  each exchange: m + 1\n\n"
+        "Needs: topology star; every message delivered (transport: reliable, or no loss); any problem\n"
+    )
+
+
+def test_describe_an_algorithm_as_json() -> None:
+    found = json.loads(CliRunner().invoke(describe, ["local_ucb", "--json"]).output)
+    assert found["parameters"] == [{"name": "beta", "type": "a number > 0", "required": True, "description": ""}]
+    assert found["needs"]["problems"] == ["clusters"]
+    assert found["server"] is False
+
+
+def test_describe_a_problem_and_a_dataset() -> None:
+    assert "Parameters:\n  arms: {kind: ball | sphere | box | pool, ...} (required)\n" in (
+        CliRunner().invoke(describe, ["contextual"]).output
+    )
+    assert "licence: CC BY 4.0" in CliRunner().invoke(describe, ["magic"]).output
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        (
+            "async_kernel",
+            "nothing is called 'async_kernel'; did you mean async_kernel_ucb? known: async_kernel_ucb, local_ucb, "
+            "clusters, contextual, magic, mushroom",
+        ),
+        ("duets", "'duets' is installed but could not be loaded: ModuleNotFoundError: No module named 'torch'"),
+    ],
+)
+def test_describe_an_unknown_name(name: str, message: str) -> None:
+    with pytest.raises(UnknownNameError) as caught:
+        look_up(name, REGISTRY)
+    assert str(caught.value) == message
+
+
+def test_schema(tmp_path: Path) -> None:
+    printed = CliRunner().invoke(schema).output
+    assert json.loads(printed) == json_schema(REGISTRY)
+    file = tmp_path / "schema.json"
+    assert CliRunner().invoke(schema, ["--out", str(file)]).output == ""
+    assert file.read_text() == printed

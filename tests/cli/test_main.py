@@ -1,0 +1,152 @@
+"""The program as a whole: help, exit status, one message for every mistake."""
+
+from __future__ import annotations
+
+import importlib
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import click
+import pytest
+
+from simulator.cli import main as program
+from simulator.experiments import scenario as scenarios
+from simulator.problems.datasets import DataError
+
+ROOT = Path(__file__).parents[2]
+
+
+class Outcome:
+    def __init__(self, status: int, out: str, err: str) -> None:
+        self.status, self.out, self.err = status, out, err
+
+
+@pytest.fixture
+def coband(capsys: pytest.CaptureFixture[str]) -> Callable[..., Outcome]:
+    def run(*arguments: str) -> Outcome:
+        with pytest.raises(SystemExit) as caught:
+            program.main(arguments)
+        captured = capsys.readouterr()
+        assert isinstance(caught.value.code, int)
+        return Outcome(caught.value.code, captured.out, captured.err)
+
+    return run
+
+
+def python(code: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", code, *arguments], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+
+
+def test_help_lists_every_command_and_imports_none() -> None:
+    code = (
+        "import sys\nfrom simulator.cli.main import main\n"
+        "try: main(['--help'])\n"
+        "finally: print(sorted({name.split('.')[0] for name in sys.modules} & {'numpy', 'pydantic', 'yaml', 'rich'}),\n"
+        "               [name for name in sys.modules if name.startswith('simulator')])"
+    )
+    result = python(code)
+    for name, (_, text) in program.COMMANDS.items():
+        assert f"  {name} " in result.stdout
+        assert text in result.stdout
+    assert result.stdout.endswith("[] ['simulator', 'simulator.cli', 'simulator.cli.main']\n")
+    assert result.returncode == 0
+
+
+@pytest.mark.parametrize("name", program.COMMANDS)
+def test_commands_are_where_the_table_says(name: str) -> None:
+    module, _, attribute = program.COMMANDS[name][0].partition(":")
+    command = getattr(importlib.import_module(module), attribute)
+    assert isinstance(command, click.Command)
+    assert command.name == name
+
+
+def test_module_and_console_script_are_the_same_program() -> None:
+    result = subprocess.run(
+        [sys.executable, "-m", "simulator", "nonsense"], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert result.returncode == 2
+    assert result.stderr.startswith("coband: there is no command 'nonsense'; commands: run, check, ")
+
+
+def test_without_arguments_it_explains_itself(coband: Callable[..., Outcome]) -> None:
+    outcome = coband()
+    assert outcome.status == 0
+    assert outcome.out.startswith("Usage: coband")
+
+
+def test_version(coband: Callable[..., Outcome]) -> None:
+    outcome = coband("--version")
+    assert outcome.status == 0
+    assert outcome.out.startswith("coband ")
+
+
+def test_unknown_command(coband: Callable[..., Outcome]) -> None:
+    outcome = coband("vlidate")
+    assert (outcome.status, outcome.out) == (2, "")
+    assert outcome.err == "coband: there is no command 'vlidate'; did you mean validate? (`coband --help` explains)\n"
+
+
+def test_unknown_option(coband: Callable[..., Outcome]) -> None:
+    outcome = coband("validate", "--sett", "x")
+    assert outcome.status == 2
+    assert "--sett" in outcome.err
+    assert "ean" in outcome.err  # "Did you mean --set?", in words that depend on the version of click
+    assert outcome.err.endswith("(`coband validate --help` explains)\n")
+    assert outcome.err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "message"),
+    [
+        (KeyboardInterrupt(), 130, "\ncoband: interrupted\n"),
+        (PermissionError(13, "Permission denied", "out.json"), 2, "coband: out.json: Permission denied\n"),
+        (DataError("data.csv:3: 2 columns"), 2, "data.csv:3: 2 columns\n"),
+        (
+            scenarios.ScenarioError([scenarios.InputProblem("a.yaml", 1, 2, "seed", "is odd")]),
+            2,
+            "a.yaml:1:2: seed: is odd\n",
+        ),
+    ],
+)
+def test_mistakes_are_one_message(
+    error: BaseException, status: int, message: str, coband: Callable[..., Outcome], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _break(monkeypatch, error)
+    outcome = coband("schema")
+    assert (outcome.status, outcome.err) == (status, message)
+
+
+def test_a_defect_is_a_traceback_and_a_status_of_its_own(
+    coband: Callable[..., Outcome], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _break(monkeypatch, ZeroDivisionError("oops"))
+    outcome = coband("schema")
+    assert outcome.status == 70
+    assert "ZeroDivisionError: oops" in outcome.err
+    assert "please report it" in outcome.err
+
+
+def _break(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> None:
+    """Make ``coband schema`` fail."""
+
+    def fail(context: click.Context) -> None:
+        raise error
+
+    monkeypatch.setattr(importlib.import_module("simulator.cli.schema").schema, "invoke", fail)
+
+
+def test_a_closed_pipe_ends_quietly() -> None:
+    program_text = "from simulator.cli.main import main; main(['schema'])"
+    process = subprocess.Popen(
+        [sys.executable, "-c", program_text], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    assert process.stdout is not None
+    process.stdout.close()
+    assert process.stderr is not None
+    with process.stderr:
+        assert process.stderr.read() == b""
+    assert process.wait() == 141
