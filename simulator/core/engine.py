@@ -37,8 +37,13 @@ FloatArray = NDArray[np.float64]
 class World(Protocol):
     """What the engine asks of a problem (see ``simulator.problems.world``)."""
 
-    dimension: int
-    fixed_arms: bool
+    @property
+    def dimension(self) -> int:
+        """Arm dimension d."""
+
+    @property
+    def fixed_arms(self) -> bool:
+        """Whether every turn of every agent offers the same arms."""
 
     def arms(self, agent: int, turn: int) -> FloatArray:
         """The (n, d) arm set of an agent's own turn."""

@@ -11,9 +11,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Protocol, cast
+from typing import Protocol
 
-from simulator.core.engine import Engine, Plan, RunResult, World
+from simulator.core.engine import Engine, Plan, RunResult
 from simulator.core.invariants import InvariantViolation
 from simulator.core.streams import Streams
 from simulator.experiments.blas import one_thread
@@ -122,6 +122,14 @@ def perform(job: Job, source: Source, file: Path, on_pull: OnPull | None = None)
     return outcome
 
 
+def work(job: Job, source: Source, file: Path) -> Outcome:
+    """`perform` in a worker process, which ends at once when its driver is gone."""
+    try:
+        return perform(job, source, file)
+    except DriverGone:
+        os._exit(1)  # the pool's own way out waits for the driver to hang up
+
+
 @lru_cache(maxsize=2)
 def _load(source: Source) -> Scenario:
     return source.load()
@@ -146,7 +154,7 @@ def _attempt(job: Job, scenario: Scenario, recording: Recording, on_pull: OnPull
 def _run(job: Job, scenario: Scenario, recording: Recording, on_pull: OnPull | None) -> RunResult:
     entry = next(entry for entry in scenario.algorithms if entry.label == job.label)
     streams = Streams(job.seed, job.replication)
-    world = cast(World, scenario.problem.build(streams, scenario.agents.count, scenario.base))
+    world = scenario.problem.build(streams, scenario.agents.count, scenario.base)
     pulse = Pulse(job, on_pull)
     engine = Engine(plan(scenario), entry.algorithm, entry.config, world, streams, recording.sink, pulse)
     pulse.flush = engine.trace.flush

@@ -33,7 +33,9 @@ def test_jobs_are_every_label_on_every_replication() -> None:
 
 def test_an_unknown_name_lists_the_nearest() -> None:
     fake: Any = FakeScenario()
-    with pytest.raises(runner.SelectionError, match="no algorithm or label 'Seldon' in this scenario; did you mean Seldom"):
+    with pytest.raises(
+        runner.SelectionError, match="no algorithm or label 'Seldon' in this scenario; did you mean Seldom"
+    ):
         runner.jobs_of(fake, only=["Seldon"])
     with pytest.raises(runner.SelectionError, match="there are Often, fake, Seldom"):
         runner.jobs_of(fake, only=["xyz"])
@@ -178,7 +180,9 @@ def test_a_run_overwrites_nothing(tmp_path: Path) -> None:
     (tmp_path / "full" / "file").touch()
     with pytest.raises(directory.OutputError, match="is not empty, and a run overwrites nothing"):
         directory.create("x", tmp_path / "full")
-    with pytest.raises(directory.OutputError, match=r"no run directory can be made: .*Choose another place with --out DIR"):
+    with pytest.raises(
+        directory.OutputError, match=r"no run directory can be made: .*Choose another place with --out DIR"
+    ):
         directory.create("x", tmp_path / "full" / "file")
     (tmp_path / "empty").mkdir()
     first, second = directory.create("x", tmp_path / "empty"), directory.create("x", tmp_path / "empty")
