@@ -51,7 +51,7 @@ def start(out: Path, workers: int = 1, **scenario: Any) -> subprocess.Popen[str]
     return subprocess.Popen([sys.executable, "-c", code], cwd=ROOT, stdout=subprocess.PIPE, text=True)
 
 
-def wait_until(condition: Callable[[], bool], seconds: float = 20.0) -> None:
+def wait_until(condition: Callable[[], bool], seconds: float = 120.0) -> None:
     """Wait until something in another process has happened."""
     end = time.monotonic() + seconds
     while not condition():

@@ -128,9 +128,9 @@ def test_an_interruption_keeps_what_is_finished(tmp_path: Path) -> None:
 def test_an_interruption_stops_the_workers(tmp_path: Path) -> None:
     out = tmp_path / "run"
     process = start(out, workers=2, mischief=((1, "slow"),), turns=5000, count=1, labels=("Often",))
-    wait_until(lambda: results_of(out) == 1)
+    wait_until(lambda: results_of(out) == 1 and stored_events(out, 1) > 0)
     process.send_signal(signal.SIGINT)
-    output, _ = process.communicate(timeout=15)
+    output, _ = process.communicate(timeout=60)
     assert output.split() == ["True", "1"]
     with store.open_run(out) as run:
         assert [job.status for job in run.jobs] == ["finished", "interrupted"]
@@ -141,7 +141,7 @@ def test_a_killed_run_loses_nothing_finished_and_keeps_partial_traces(tmp_path: 
     process = start(out, mischief=((1, "slow"),), turns=2000, count=1, labels=("Often",))
     wait_until(lambda: results_of(out) == 1 and stored_events(out, 1) > 0)
     process.kill()
-    process.communicate(timeout=15)
+    process.communicate(timeout=60)
     assert results_of(out) == 1
     with store.open_run(out) as run:
         assert [job.status for job in run.jobs] == ["finished", "running"]
