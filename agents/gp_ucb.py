@@ -1,9 +1,9 @@
 """GP-UCB over a fixed domain, every agent alone (Srinivas et al. 2010): N-KernelUCB of paper 001, section 5.
 
 Mean and deviation are eq. 3 and eq. 4 of paper 001; its deviation is not divided by lambda, so that ``beta`` here is
-``alpha`` of ``n_kernel_ucb`` times sqrt(lam). ``beta: theory`` is that of IGP-UCB (Chowdhury and Gopalan 2017, theorem
-3), B + R sqrt(2 (gamma + 1 + log(1/delta))), with the information gain of the agent's own points for the largest gain
-gamma that any points could have.
+``alpha`` of ``n_kernel_ucb`` divided by sqrt(lam). ``beta: theory`` is that of IGP-UCB (Chowdhury and Gopalan 2017,
+theorem 3), B + R sqrt(2 (gamma + 1 + log(1/delta))), with the information gain of the agent's own points for the
+largest gain gamma that any points could have.
 """
 
 from __future__ import annotations

@@ -1,10 +1,11 @@
-"""DUETS: the run is the pseudo-code, no query point travels, counts are the closed forms, masks are equal everywhere."""
+"""DUETS: the run is the pseudo-code, no query point travels, counts are closed forms, masks are equal everywhere."""
 
 from __future__ import annotations
 
 import json
 import math
 from collections.abc import Iterator
+from itertools import pairwise
 from types import SimpleNamespace
 from typing import Any
 
@@ -12,8 +13,10 @@ import numpy as np
 import pytest
 
 from agents.duets import DuetsConfig
+from server.duets import DuetsServer
 from simulator.core import trace as tr
 from simulator.core.streams import Streams
+from simulator.experiments.scenario import ScenarioError, loads
 from simulator.maths.domain import Domain
 from simulator.maths.elimination import Induced, epoch_lengths, most_epochs
 from simulator.maths.kernels import Gaussian
@@ -90,12 +93,15 @@ def test_a_run_without_delays_is_the_pseudo_code(case: int) -> None:
     totals, server = simulated.result.totals, simulated.engine.server
     assert (totals["uplink_scalars"], totals["downlink_scalars"]) == (expected.uplink, expected.downlink)
     assert simulated.result.rounds == expected.rounds
-    assert server.sizes == expected.sizes  # type: ignore[union-attr]
-    assert server.active.tolist() == (expected.active[-1] if expected.active else [*range(plan["problem"]["domain"]["points"])])  # type: ignore[union-attr]  # fmt: skip
+    assert isinstance(server, DuetsServer)
+    assert server.sizes == expected.sizes
+    everything = list(range(plan["problem"]["domain"]["points"]))
+    assert server.active.tolist() == [everything, *expected.active][-1]
 
 
 def test_the_random_cases_reach_what_they_are_meant_to_test() -> None:
-    runs = [run("duets", config, **plan) for plan, config, _ in (random_case(case) for case in range(CONFIGURATIONS))]
+    cases = [random_case(case) for case in range(CONFIGURATIONS)]
+    runs = [run("duets", config, **plan) for plan, config, _ in cases]
     assert max(result.result.rounds for result in runs) == 3
     sizes = [size for result in runs for size in result.engine.server.sizes]  # type: ignore[union-attr]
     assert min(sizes) == 0
@@ -137,7 +143,7 @@ def test_the_number_of_epochs(agents: int) -> None:
             assert sum(lengths) == horizon
             assert len(lengths) <= most_epochs(horizon, agents)
             assert list(lengths) == oracle.epochs(horizon, first)
-            assert all(later >= earlier for earlier, later in zip(lengths, lengths[1:-1], strict=False))
+            assert all(later >= earlier for earlier, later in pairwise(lengths[:-1]))
 
 
 def test_the_papers_epochs() -> None:
@@ -325,6 +331,27 @@ def test_a_domain_that_changes_is_refused() -> None:
     with pytest.raises(ValueError, match="duets needs a fixed domain"):
         run("duets", SMALL, problem={"kind": "contextual", "arms": {"kind": "ball", "dimension": 3, "count": 5},
                                      "reward": {"kind": "cosine"}})  # fmt: skip
+
+
+SCENARIO = """
+name: timed
+agents: {count: 3}
+schedule: {kind: rounds, turns: 9, duration: 5}
+problem: {kind: fixed_domain, domain: {kind: box, dimension: 2, points: 20}, reward: {kind: branin}}
+algorithms:
+  - {algorithm: duets, label: Blind}
+  - {algorithm: duets, label: Told, horizon: 5}
+"""
+
+
+def test_a_schedule_that_may_end_early_needs_a_horizon() -> None:
+    with pytest.raises(ScenarioError) as caught:
+        loads(SCENARIO)
+    remedy = "give horizon (turns of each agent), or leave out schedule.duration"
+    assert [problem.message for problem in caught.value.problems] == [f"duets must know the number of turns; {remedy}"]
+    assert loads(SCENARIO.replace(", duration: 5", "")).name == "timed"
+    with pytest.raises(ValueError, match="duets must know the number of turns: give horizon"):
+        run("duets", SMALL, schedule={"kind": "rounds", "turns": 9, "duration": 5})
 
 
 def test_repeated_points_of_a_domain_enter_the_inducing_set_once() -> None:

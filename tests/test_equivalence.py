@@ -54,9 +54,17 @@ def random_case(name: str, case: int) -> tuple[dict[str, Any], dict[str, Any]]:
     plan = {
         "agents": agents,
         "seed": case,
-        "problem": {"kind": "contextual", "arms": arms, "reward": {"kind": "cosine"}, "noise": float(rng.uniform(0, 0.3))},
-        "schedule": {"kind": "rounds", "turns": -(-turns // agents)} if rounds else {"kind": "one_at_a_time", "turns": turns},
-    }  # fmt: skip
+        "problem": {
+            "kind": "contextual",
+            "arms": arms,
+            "reward": {"kind": "cosine"},
+            "noise": float(rng.uniform(0, 0.3)),
+        },
+        "schedule": {
+            "kind": "rounds" if rounds else "one_at_a_time",
+            "turns": -(-turns // agents) if rounds else turns,
+        },
+    }
     config: dict[str, Any] = {
         "kernel": kernels[int(rng.choice(4, p=[0.55, 0.25, 0.1, 0.1])) % (2 if arms["kind"] == "sphere" else 4)],
         "alpha": float(rng.choice([0.1, 0.5, 1.0, 4.0])),
