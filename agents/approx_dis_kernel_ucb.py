@@ -7,6 +7,8 @@ Once it has answered in a synchronisation it waits for the new model.
 
 from __future__ import annotations
 
+from typing import Literal
+
 import numpy as np
 from pydantic import Field
 
@@ -16,6 +18,7 @@ from agents.parameters import KernelBandit
 from simulator.core.algorithm import Algorithm
 from simulator.core.message import Message
 from simulator.core.node import SERVER, Address, Agent, Arms, Outbox, Setting
+from simulator.maths.domain import distinct
 from simulator.maths.domain_nystrom import DomainEmbedding, DomainModel, DomainNystrom
 from simulator.maths.nystrom import Dictionary, LocalNystrom, NystromPosterior, Statistics
 from simulator.maths.observations import Observations
@@ -29,6 +32,8 @@ class ApproxDisConfig(KernelBandit):
     """Sampling: a point enters the dictionary with probability min(1, q * sigma_last^2)."""
     threshold: float = Field(default=1.0, ge=0)
     """The paper's D: a synchronisation is due when the variances of an agent's new points add up to more."""
+    repeats: Literal["keep", "drop"] = "keep"
+    """keep: a point sampled several times stands as often in the dictionary; drop: once, which spans the same."""
 
 
 class ApproxDisKernelUCB(Agent):
@@ -97,7 +102,8 @@ class ApproxDisKernelUCB(Agent):
         points = self._data.points
         probability = np.minimum(1.0, self.config.q * self.posterior.base_variance_of(points))
         sampled = self.setting.rng.random(len(probability)) < probability
-        return Sample(points=points[sampled], version=message.version, round=message.round)
+        chosen = points[sampled] if self.config.repeats == "keep" else distinct(points[sampled])[0]
+        return Sample(points=chosen, version=message.version, round=message.round)
 
     def _statistics(self, message: SharedDictionary) -> LocalStatistics:
         """Statistics phase: all local data in the new dictionary."""

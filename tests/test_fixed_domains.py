@@ -56,6 +56,19 @@ def test_a_run_on_a_fixed_domain_is_the_pseudo_code(name: str, case: int, monkey
 
 
 @pytest.mark.parametrize("case", range(CONFIGURATIONS))
+def test_a_dictionary_without_repeats_is_that_of_the_pseudo_code(case: int) -> None:
+    """Equal points stand once, so the dictionary never has more points than the domain."""
+    plan, config = fixed_case("approx_dis_kernel_ucb", case)
+    config["repeats"] = "drop"
+    simulated = run("approx_dis_kernel_ucb", config, **plan)
+    oracle = oracle_of("approx_dis_kernel_ucb", plan, config, simulated)
+    assert simulated.pulls == [pull[:4] for pull in oracle.pulls]
+    totals = simulated.result.totals
+    assert (totals["uplink_scalars"], totals["downlink_scalars"]) == (oracle.uplink, oracle.downlink)
+    assert totals["dictionary_size"] == oracle.dictionary_size <= plan["problem"]["domain"]["points"]
+
+
+@pytest.mark.parametrize("case", range(CONFIGURATIONS))
 def test_gp_ucb_is_the_pseudo_code(case: int) -> None:
     plan, config = fixed_case("n_kernel_ucb", case) if case % 4 else random_case("n_kernel_ucb", case)
     config = {"kernel": config["kernel"], "lam": config["lam"], "beta": config["alpha"] if case % 3 else "theory"}

@@ -36,7 +36,7 @@ class Domain:
     def __init__(self, kernel: Kernel, points: FloatArray) -> None:
         self.kernel = kernel
         self.points = points
-        self.distinct, self._places = _distinct(points)
+        self.distinct, self._places = distinct(points)
         self.diag = kernel.diag(self.distinct)
         self._bound = kernel.against(self.distinct)
 
@@ -90,7 +90,7 @@ class Domain:
         return {row.tobytes(): number for number, row in enumerate(np.ascontiguousarray(self.distinct))}
 
 
-def _distinct(points: FloatArray) -> tuple[FloatArray, IntArray | None]:
+def distinct(points: FloatArray) -> tuple[FloatArray, IntArray | None]:
     """The distinct points in order of first appearance, and the number of each point among them (None: its own)."""
     found, first, place = np.unique(points, axis=0, return_index=True, return_inverse=True)
     if len(found) == len(points):

@@ -5,6 +5,8 @@ Paper 000 ("Learning Kernelized Contextual Bandits in a Distributed and Asynchro
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from simulator.maths.dictionary import Dictionary
@@ -19,24 +21,33 @@ class DomainModel:
 
     Attributes:
         base: the posterior.
-        features: of the M distinct points, (M, m).
-        mean, variance: of the distinct points, (M,).
+        mean, variance: of the M distinct points, (M,).
     """
 
     def __init__(self, domain: Domain, base: NystromPosterior) -> None:
         self.domain, self.base = domain, base
         predictor = base.predictor
-        self.features = predictor.features(domain.distinct)
-        self.mean = self.features @ predictor.w
-        self.variance = predictor.variance_of(domain.distinct, self.features)
+        self._features = predictor.features(domain.distinct)
+        self.mean = self._features @ predictor.w
+        self.variance = predictor.variance_of(domain.distinct, self._features)
+        self._covariances: dict[int, FloatArray] = {}
+
+    def covariance(self, entry: int) -> FloatArray:
+        """z(U)^T P z(u) of all distinct points U with one of them, (M,); computed once."""
+        if entry not in self._covariances:
+            self._covariances[entry] = self._features @ self.base.gain(self._features[entry])
+        return self._covariances[entry]
 
 
 class DomainNystrom:
     """One agent's posterior over a domain: a shared model and its own points since; duties of ``LocalNystrom``.
 
-    With g_j = F H_j, the features of all points times the correction of own point j (see ``LocalNystrom``),
+    Own point j with reward y changes P, and with it the covariances z^T P z between all points, by a rank-one term:
+    with g_j = z(U)^T P_(j-1) z(x_j) and c_j = 1 + g_j(x_j),
 
-        sigma(x)^2 = sigma_base(x)^2 - sum_j g_j(x)^2 / c_j,    mu_j = mu_(j-1) + g_j (y_j - mu_(j-1)(x_j)) / c_j.
+        sigma(x)^2 = sigma_base(x)^2 - sum_j g_j(x)^2 / c_j,    mu_j = mu_(j-1) + g_j (y - mu_(j-1)(x_j)) / c_j.
+
+    Only the rows v_j = g_j / sqrt(c_j) are kept, over the points of the domain and not of the dictionary.
 
     Attributes:
         base: the shared posterior.
@@ -47,27 +58,23 @@ class DomainNystrom:
         self.model, self.base = model, model.base
         self.base_variance: FloatArray = np.empty(0)
         self._mean, self._variance = model.mean, model.variance
-        self._H = GrowingRows(model.features.shape[1], 4)
-        self._c = GrowingRows(1, 4)
+        self._rows = GrowingRows(model.domain.size, 4)
 
     @property
     def size(self) -> int:
         """Number of own points."""
-        return self._H.size
+        return self._rows.size
 
     def append(self, x: FloatArray, y: float) -> None:
         """Add the agent's own observation: a point x (d,) of the domain and its reward."""
-        entry = self.model.domain.entries(x[None])[0]
-        f = self.model.features[entry]
-        H, c = self._H.leading(self.size), self._c.leading(self.size)[:, 0]
-        h = self.base.gain(f)
-        h -= ((H @ f) / c) @ H
-        c_new = 1.0 + f @ h
-        g = self.model.features @ h
-        self._mean = self._mean + g * ((y - self._mean[entry]) / c_new)
-        self._variance = self._variance - g * g / c_new
-        self._H.append(h[None])
-        self._c.append(np.array([[c_new]]))
+        entry = int(self.model.domain.entries(x[None])[0])
+        V = self._rows.leading(self.size)
+        g = self.model.covariance(entry) - V[:, entry] @ V
+        root = math.sqrt(1.0 + g[entry])
+        v = g / root
+        self._mean = self._mean + v * ((y - self._mean[entry]) / root)
+        self._variance = self._variance - v * v
+        self._rows.append(v[None])
 
     def moments(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Mean and variance (paper 000, eq. 2) of points X (n, d) of the domain, each (n,)."""
