@@ -15,7 +15,7 @@ Deviations from the printed text:
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 from pydantic import Field
@@ -41,7 +41,7 @@ class DuetsConfig(Config):
     """Pulls of each agent in the first epoch."""
     p0: float = Field(default=10.0, ge=0)
     """Sampling: a point enters the inducing set with probability min(1, p0 * sigma_max^2)."""
-    beta: float | Literal["theory"] = 1.0
+    beta: Annotated[float, Field(ge=0)] | Literal["theory"] = 1.0
     """Points are kept within 2 * beta * sigma_max of the best mean; theory: B + R sqrt(2/lam log(2/delta'))."""
     lam: float = Field(default=0.2, gt=0)
     """Ridge parameter lambda (not printed in the paper; 0.2 is that of its public code)."""

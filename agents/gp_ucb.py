@@ -9,7 +9,7 @@ largest gain gamma that any points could have.
 from __future__ import annotations
 
 import math
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 from pydantic import Field
@@ -29,7 +29,7 @@ class GpUcbConfig(Config):
 
     kernel: AnyKernel = Gaussian(length_scale=1.0)
     """The kernel k(x, y)."""
-    beta: float | Literal["theory"] = 1.0
+    beta: Annotated[float, Field(ge=0)] | Literal["theory"] = 1.0
     """Exploration: points are chosen by mu + beta * sigma; theory: that of IGP-UCB."""
     lam: float = Field(default=0.2, gt=0)
     """Ridge parameter lambda."""
