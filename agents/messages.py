@@ -151,3 +151,42 @@ class Point(Message):
     point: FloatArray = payload()
     reward: float = payload()
     position: int = -1
+
+
+# --- epochs with shared randomness (paper 001)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class EpochEnd(Message):
+    """Up: the agent has pulled all points of its epoch (a signal). ``round``: the epoch."""
+
+    kind: ClassVar[str] = "epoch_end"
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class InducingSet(Message):
+    """Down, Algorithm 2, line 8: the inducing set S_j."""
+
+    kind: ClassVar[str] = "inducing_set"
+    points: FloatArray = payload()
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Projection(Message):
+    """Up, Algorithm 1, line 14: the agent's rewards projected on the inducing set, v = Z^T Y."""
+
+    kind: ClassVar[str] = "projection"
+    v: FloatArray = payload()
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class EpochModel(Message):
+    """Down, Algorithm 2, line 11: weights vbar and the largest deviation sigma_max.
+
+    ``gram``: with ``elimination: ucb`` Z^T Z of all pulls too, without which an agent knows no deviations.
+    """
+
+    kind: ClassVar[str] = "epoch_model"
+    vbar: FloatArray = payload()
+    sigma_max: float = payload()
+    gram: FloatArray | None = payload()

@@ -15,11 +15,16 @@ from simulator.core.engine import Engine, Plan, RunResult
 from simulator.core.streams import Streams
 from simulator.core.trace import Row
 from simulator.experiments.registry import Registry
-from simulator.problems.contextual import ContextualProblem
 
 PROBLEM = {
     "kind": "contextual",
     "arms": {"kind": "ball", "dimension": 3, "count": 5},
+    "reward": {"kind": "cosine"},
+    "noise": 0.1,
+}
+FIXED_PROBLEM = {
+    "kind": "fixed_domain",
+    "domain": {"kind": "ball", "dimension": 3, "points": 40},
     "reward": {"kind": "cosine"},
     "noise": 0.1,
 }
@@ -84,8 +89,14 @@ def _spell(node: int) -> int | str:
 
 
 def world(problem: dict[str, Any], seed: int, agents: int) -> Any:
-    """A fresh world of a contextual problem."""
-    return ContextualProblem.model_validate(problem).build(Streams(seed), agents)
+    """A fresh world of a registered problem."""
+    return registry().problems[problem["kind"]].config.model_validate(problem).build(Streams(seed), agents)
+
+
+def problem_of(name: str) -> dict[str, Any]:
+    """A small problem that the algorithm can run on."""
+    kinds = algorithm(name).needs.problems
+    return next(problem for problem in (PROBLEM, FIXED_PROBLEM) if not kinds or problem["kind"] in kinds)
 
 
 def run(
@@ -94,7 +105,7 @@ def run(
     *,
     agents: int = 3,
     schedule: dict[str, Any] | None = None,
-    problem: dict[str, Any] = PROBLEM,
+    problem: dict[str, Any] | None = None,
     seed: int = 0,
     **plan: Any,
 ) -> Run:
@@ -110,7 +121,7 @@ def run(
     rows: list[Row] = []
     engine = Engine(
         TypeAdapter(Plan).validate_python(full), entry, entry.config.model_validate(config),
-        world(problem, seed, agents), Streams(seed), sink=lambda batch, names: rows.extend(batch),
+        world(problem or problem_of(name), seed, agents), Streams(seed), sink=lambda batch, names: rows.extend(batch),
     )  # fmt: skip
     result = engine.run()
     return Run(result, rows, list(engine.trace._names), engine)

@@ -18,6 +18,7 @@ VARIANTS: dict[str, list[dict[str, Any]]] = {
         {"transfer": "delta", "blocking": True},
         {"transfer": "delta", "server": {"exchanges": "interleaved"}},
     ],
+    "duets": [{}, {"inducing": "rate", "elimination": "ucb", "beta": "theory"}],
 }
 CASES = [(name, variant) for name in sorted(registry().algorithms) for variant in VARIANTS.get(name, [{}])]
 

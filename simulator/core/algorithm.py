@@ -18,12 +18,14 @@ class Needs:
         reliable: every message must arrive; a lossy datagram network is refused.
         ordered: the messages of a pair must arrive in order; datagrams with a random latency are refused.
         problems: kinds of problem it can run on; empty for any that offers arms turn by turn.
+        horizon: the number of turns must be known; a schedule with a duration needs the parameter ``horizon``.
     """
 
     topologies: tuple[str, ...] = ("star",)
     reliable: bool = True
     ordered: bool = False
     problems: tuple[str, ...] = ()
+    horizon: bool = False
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ import importlib
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, fields
+from functools import cache
 from typing import Any, Literal, Protocol
 
 import numpy as np
@@ -159,10 +160,14 @@ class Engine:
         self._make_hosts()
 
     def _make_nodes(self, algorithm: Algorithm, config: BaseModel) -> None:
-        sharing, count = Sharing(self.plan.share), self.plan.agents.count
+        sharing, count, world = Sharing(self.plan.share), self.plan.agents.count, self.world
+        domain = world.arms(0, 1) if world.fixed_arms else None
+        count_turns = cache(lambda: self.plan.schedule.turns_per_agent(count, self.streams))
 
         def setting(index: int) -> Setting:
-            return Setting(index, count, self.world.dimension, config, sharing, self.streams.coin)
+            return Setting(
+                index, count, world.dimension, config, sharing, self.streams.coin, domain, count_turns
+            )  # fmt: skip
 
         self.agents = [algorithm.agent(setting(index)) for index in range(count)]
         self.server: Server | None = None

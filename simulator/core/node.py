@@ -84,7 +84,9 @@ class Setting:
         dimension: arm dimension d.
         config: the algorithm's parameters.
         sharing: see :class:`Sharing`.
-        open_coin: opens the private stream of an agent; an agent asks for its own (``rng``).
+        open_coin: opens the private stream of an agent or the server; a node asks for its own (``rng``).
+        domain: the arm set (n, d) when every agent is offered the same one, the same array, at every turn; else None.
+        count_turns: finds ``horizon``.
     """
 
     index: Address
@@ -93,11 +95,18 @@ class Setting:
     config: Any
     sharing: Sharing
     open_coin: Callable[[int], np.random.Generator]
+    domain: FloatArray | None = None
+    count_turns: Callable[[], int | None] = lambda: None
 
     @cached_property
     def rng(self) -> np.random.Generator:
-        """This agent's private stream."""
+        """This node's private stream."""
         return self.open_coin(self.index)
+
+    @cached_property
+    def horizon(self) -> int | None:
+        """Turns that the schedule gives every agent at least; None when only a duration limits them."""
+        return self.count_turns()
 
 
 class Node(ABC):

@@ -85,6 +85,11 @@ def _needs(root: Node, valid: Mapping[str, Any], algorithm: Algorithm, index: in
     if problem is not None and needs.problems and problem.kind not in needs.problems:
         allowed = ", ".join(needs.problems)
         yield _at(root, place, f"{name} cannot run on problem.kind {problem.kind}; it runs on: {allowed}")
+    schedule, entries = valid.get("schedule"), valid.get("algorithms")
+    timed = schedule is not None and schedule.duration is not None
+    if needs.horizon and timed and entries is not None and getattr(entries[index], "horizon", None) is None:
+        remedy = "give horizon (turns of each agent), or leave out schedule.duration"
+        yield _at(root, place, f"{name} must know the number of turns; {remedy}")
     if network is None:
         return
     if network.topology not in needs.topologies:

@@ -106,6 +106,10 @@ class SharedLog:
         """z = L^(-1) y over the first ``known`` rows, shape (known,)."""
         return self._whitened.leading(known)[:, 0]
 
+    def posterior(self) -> LogPosterior:
+        """The posterior of an agent that knows nothing yet."""
+        return LogPosterior(self)
+
     def _cross(self, X: FloatArray, known: int) -> FloatArray:
         return np.empty((len(X), 0)) if self._bound is None else self._bound.leading(known).evaluate(X)
 
