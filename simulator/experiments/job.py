@@ -146,9 +146,14 @@ def _attempt(job: Job, scenario: Scenario, recording: Recording, on_pull: OnPull
 def _run(job: Job, scenario: Scenario, recording: Recording, on_pull: OnPull | None) -> RunResult:
     entry = next(entry for entry in scenario.algorithms if entry.label == job.label)
     streams = Streams(job.seed, job.replication)
-    world = cast(World, scenario.problem.build(streams, scenario.agents.count, scenario.base))
+    count, topology = scenario.agents.count, scenario.network.graph
+    graph = None if topology is None else topology.build(count, streams)
+    distances = None if graph is None else graph.distances
+    world = cast(World, scenario.problem.build_on(distances, streams, count, scenario.base))
     pulse = Pulse(job, on_pull)
-    engine = Engine(plan(scenario), entry.algorithm, entry.config, world, streams, recording.sink, pulse)
+    engine = Engine(
+        plan(scenario), entry.algorithm, entry.config, world, streams, recording.sink, pulse, graph
+    )
     pulse.flush = engine.trace.flush
     return engine.run()
 

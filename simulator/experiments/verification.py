@@ -8,9 +8,12 @@ from dataclasses import dataclass
 from typing import cast
 
 from simulator.core import trace as tr
+from simulator.core.local import SEEN
 from simulator.experiments.store import StoredJob, StoredRun
 
-SEND, DELIVER, DROP, EXPIRE = (tr.CODES[name] for name in ("send", "deliver", "drop", "expire"))
+SEND, DELIVER, DROP, EXPIRE, DUPLICATE = (
+    tr.CODES[name] for name in ("send", "deliver", "drop", "expire", "duplicate")
+)
 
 
 @dataclass(frozen=True)
@@ -102,12 +105,18 @@ def _deliveries(job: StoredJob) -> Iterator[str]:
 
 
 def _arrivals(job: StoredJob) -> Iterator[str]:
-    """At the end of a run every message has reached each of its receivers, or was lost on the way there."""
+    """At the end of a run every message has reached each of its receivers, or was lost on the way there.
+
+    A copy of a LOCAL message that came to a node which had seen it has arrived too; a row about several nodes counts
+    as many as its value says.
+    """
     row = job.part.execute(
         f"""
         SELECT s.message, s.value, coalesce(d.arrived, 0), coalesce(l.lost, 0)
         FROM events s
-        LEFT JOIN (SELECT message, count(*) AS arrived FROM events WHERE job = ?1 AND event = {DELIVER}
+        LEFT JOIN (SELECT message, sum(CASE node WHEN {tr.EVERYONE} THEN value ELSE 1 END) AS arrived FROM events
+            WHERE job = ?1 AND (event = {DELIVER} OR event = {DUPLICATE} AND reason =
+                (SELECT code FROM names WHERE job = ?1 AND text = '{SEEN}'))
             GROUP BY message) d ON d.message = s.message
         LEFT JOIN (SELECT message, count(DISTINCT peer) AS lost FROM events
             WHERE job = ?1 AND event IN ({DROP}, {EXPIRE}) GROUP BY message) l ON l.message = s.message
