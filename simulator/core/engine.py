@@ -363,7 +363,6 @@ class Engine:
             server=self.server,
         )
 
-
     def _graph_in_words(self) -> str | None:
         graph = self.graph
         if graph is None:

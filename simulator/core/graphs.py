@@ -155,7 +155,9 @@ class ErdosRenyi(RandomGraph):
         for attempt in range(ATTEMPTS):
             above = np.triu(rng.random((agents, agents)) < self.p, 1)
             rows = above | above.T
-            graph = Graph(tuple(tuple(np.flatnonzero(row).tolist()) for row in rows), f"{description}, {attempt + 1} draws")
+            graph = Graph(
+                tuple(tuple(np.flatnonzero(row).tolist()) for row in rows), f"{description}, {attempt + 1} draws"
+            )
             if not self.connected or graph.connected:
                 return graph
         raise GraphError(

@@ -64,6 +64,12 @@ class Audit:
         fate.delivered += delivered
         fate.duplicates += copies - delivered
 
+    def ignored(self, packet: Packet) -> None:
+        """A copy of a LOCAL message was handed to a node that had seen it."""
+        copies = self.copies[packet.message.kind]
+        copies.delivered -= 1
+        copies.duplicates += 1
+
     def passed_on(self, flood: Flood, node: int, cause: int) -> None:
         """A LOCAL message is handed to a node: within its time to live, and once."""
         if flood.hop > flood.hops:

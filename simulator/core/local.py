@@ -84,6 +84,7 @@ class HopByHop(Local):
         around, flood, node = self._around, packet.flood, packet.destination
         assert flood is not None
         if node in self._seen[flood.id]:
+            around.audit.ignored(packet)
             around.trace.record(
                 around.clock.now, tr.DUPLICATE, node, packet.source, packet.id, packet.send, packet.kind,
                 packet.scalars, flood.hop, packet.message.round, packet.message.version, packet.attempts,

@@ -107,7 +107,9 @@ class Transport:
         )
         self._send(source, recipient if isinstance(recipient, int) else tr.EVERYONE, receivers, message, cause)
 
-    def pass_on(self, source: Address, receivers: Sequence[Address], message: Message, cause: int, flood: Flood) -> None:
+    def pass_on(
+        self, source: Address, receivers: Sequence[Address], message: Message, cause: int, flood: Flood
+    ) -> None:
         """Put a copy of a LOCAL message on the link to each of some neighbours of ``source``."""
         self._ledger.peer_copies(message.kind, len(receivers), message.scalars, message.round)
         self._send(source, tr.EVERYONE, receivers, message, cause, flood)

@@ -63,7 +63,9 @@ def _groups(root: Node, valid: Mapping[str, Any]) -> Iterator[InputProblem]:
         for index, group in enumerate(partition.groups):
             for position, agent in enumerate(group):
                 if agent >= count:
-                    message = f"{agent} is not an agent: must be < {count}, the agents.count; agents are numbered from 0"
+                    message = (
+                        f"{agent} is not an agent: must be < {count}, the agents.count; agents are numbered from 0"
+                    )
                     yield _at(root, ("network", "partitions", number, "groups", index, position), message)
 
 

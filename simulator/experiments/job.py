@@ -151,9 +151,7 @@ def _run(job: Job, scenario: Scenario, recording: Recording, on_pull: OnPull | N
     distances = None if graph is None else graph.distances
     world = cast(World, scenario.problem.build_on(distances, streams, count, scenario.base))
     pulse = Pulse(job, on_pull)
-    engine = Engine(
-        plan(scenario), entry.algorithm, entry.config, world, streams, recording.sink, pulse, graph
-    )
+    engine = Engine(plan(scenario), entry.algorithm, entry.config, world, streams, recording.sink, pulse, graph)
     pulse.flush = engine.trace.flush
     return engine.run()
 

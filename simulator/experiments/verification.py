@@ -11,9 +11,7 @@ from simulator.core import trace as tr
 from simulator.core.local import SEEN
 from simulator.experiments.store import StoredJob, StoredRun
 
-SEND, DELIVER, DROP, EXPIRE, DUPLICATE = (
-    tr.CODES[name] for name in ("send", "deliver", "drop", "expire", "duplicate")
-)
+SEND, DELIVER, DROP, EXPIRE, DUPLICATE = (tr.CODES[name] for name in ("send", "deliver", "drop", "expire", "duplicate"))
 
 
 @dataclass(frozen=True)

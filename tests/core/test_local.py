@@ -156,7 +156,9 @@ def test_hop_by_hop_and_direct_are_one_run(
 ) -> None:
     topology = {"kind": "erdos_renyi", "p": p, "connected": False}
     direct, direct_rows, one = talk(topology, agents, hops, seed=seed, schedule=schedule, local={"mode": "direct"})
-    walked, walked_rows, other = talk(topology, agents, hops, seed=seed, schedule=schedule, local={"mode": "hop_by_hop"})
+    walked, walked_rows, other = talk(
+        topology, agents, hops, seed=seed, schedule=schedule, local={"mode": "hop_by_hop"}
+    )
     assert heard(one) == heard(other)
     assert direct.totals == walked.totals
     assert direct.scalars_series.tolist() == walked.scalars_series.tolist()
@@ -185,7 +187,7 @@ def copies_by_time(rows: list[Row], event: int) -> dict[tuple[float, int], float
 @settings(max_examples=40, deadline=None)
 @given(
     agents=st.integers(2, 10), hops=st.integers(1, 4), seed=st.integers(0, 10_000),
-    loss=st.sampled_from([0.1, 0.5, 0.9]), transport=st.sampled_from(["datagram", "reliable"]),
+    loss=st.sampled_from([0.1, 0.5, 0.7]), transport=st.sampled_from(["datagram", "reliable"]),
     latency=st.sampled_from([0.0, 0.7, {"kind": "exponential", "rate": 0.5}]),
 )  # fmt: skip
 def test_under_loss_nothing_is_doubled_and_nothing_outlives_its_hops(
@@ -193,17 +195,18 @@ def test_under_loss_nothing_is_doubled_and_nothing_outlives_its_hops(
 ) -> None:
     topology = {"kind": "erdos_renyi", "p": 0.5, "connected": False}
     more = {"retransmission": {"timeout": 1.0}} if latency else {}
-    result, rows, engine = talk(topology, agents, hops, 4, seed, loss=loss, transport=transport, latency=latency, **more)
+    result, rows, engine = talk(
+        topology, agents, hops, 4, seed, loss=loss, transport=transport, latency=latency, **more
+    )
     ideal, _, _ = talk(topology, agents, hops, 4, seed)
     near = adjacency(engine)
     for v, list_of_heard in enumerate(heard(engine)):
         said = [(trial, agent) for _, trial, agent in list_of_heard]
         assert len(set(said)) == len(said)
         assert {agent for _, agent in said} <= ball(near, v, hops) - {v}
-    if transport == "reliable":
+    assert result.totals["deliveries"] <= ideal.totals["deliveries"]
+    if transport == "reliable" and hops == 1:  # over several hops a detour that is quicker can use up the hops
         assert result.totals["deliveries"] == ideal.totals["deliveries"]
-    else:
-        assert result.totals["deliveries"] <= ideal.totals["deliveries"]
     assert max((row[9] for row in rows if row[2] == tr.DELIVER), default=0) <= hops
     delivered = sum(row[2] == tr.DELIVER for row in rows)
     assert delivered == result.totals["deliveries"]
@@ -229,7 +232,12 @@ def test_a_link_rule_slows_the_links_of_one_agent() -> None:
 def test_a_partition_holds_messages_back_or_loses_them() -> None:
     partition = [{"start": 0.0, "end": 2.5, "groups": [[0, 1]]}]
     lost, rows, engine = talk("line", 4, 1, 4, partitions=partition, transport="datagram")
-    assert {(row[4], row[3]) for row in rows if row[2] == tr.DELIVER and row[1] < 2.5} == {(0, 1), (1, 0), (2, 3), (3, 2)}
+    assert {(row[4], row[3]) for row in rows if row[2] == tr.DELIVER and row[1] < 2.5} == {
+        (0, 1),
+        (1, 0),
+        (2, 3),
+        (3, 2),
+    }
     assert lost.totals["deliveries"] == 4 * 6 - 2 * 2
     assert {trial for _, trial, agent in heard(engine)[1] if agent == 2} == {3, 4}
     late, _, engine = talk("line", 4, 1, 4, partitions=partition)
