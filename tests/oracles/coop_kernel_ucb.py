@@ -132,14 +132,16 @@ def run(trials: int, adjacency: Adjacency, world: World, K: Pair, config: object
             sent[t, v] = Observation(t, v, arm, arms[arm], y)
             if centre == v or t <= distances(adjacency, v)[centre]:
                 buffers[v].append(sent[t, v])
-        for v, message in flooding.trial([(t, v) for v in range(V)]):
-            centre = v if centres is None else centres[v]
-            if centre == v and message[1] in accepts[v]:
-                buffers[v].append(sent[message])
-            elif centre == message[1]:
-                last[v] = sent[message]
+        late = config.hops if t == trials else 0  # type: ignore[attr-defined]
+        for new_messages in [[(t, v) for v in range(V)], *[[]] * late]:  # what is under way at the end still arrives
+            for v, message in flooding.trial(new_messages):
+                centre = v if centres is None else centres[v]
+                if centre == v and message[1] in accepts[v]:
+                    buffers[v].append(sent[message])
+                elif centre == message[1]:
+                    last[v] = sent[message]
     out.deliveries, out.transmissions = flooding.deliveries, flooding.transmissions
-    for v in range(V):
+    for v in range(V if similarity is None else 0):
         for item in sorted(buffers[v], key=lambda item: (item.trial, item.agent)):
             out.learners[v].add(item)
     return out
