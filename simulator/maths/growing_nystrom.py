@@ -33,7 +33,8 @@ class GrowingNystrom:
         self.dictionary = Dictionary(kernel)
         self._A = np.zeros((0, 0), order="F")
         self._b = np.zeros(0)
-        self._factor: FloatArray | None = None
+        self._factor = self._A
+        self._factored = True
         self._whitened = np.zeros(0)
 
     def add(self, P: FloatArray, y: FloatArray) -> None:
@@ -45,26 +46,28 @@ class GrowingNystrom:
             A = np.zeros((self.dictionary.size, self.dictionary.size), order="F")
             A[: len(self._A), : len(self._A)] = self._A
             self._A, self._b = A, np.concatenate([self._b, np.zeros(len(A) - len(self._b))])
+            self._factor = np.empty_like(A, order="F")  # kept, as fresh memory of this size costs more than the factor
         Z = self.dictionary.embed(P)
         self._A = dsyrk(1.0, Z, beta=1.0, c=self._A, trans=1, lower=1, overwrite_c=1)
         self._b += Z.T @ y
-        self._factor = None
+        self._factored = False
 
     def moments(self, P: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Mean and variance at P (n, d), each (n,)."""
         if not self.dictionary.size:
             return np.zeros(len(P)), self.dictionary.kernel.diag(P) / self._lam
         Z = self.dictionary.embed(P)
-        factor = self._factored()
-        U, _ = dtrtrs(factor, Z.T, lower=1)
+        self._refactor()
+        U, _ = dtrtrs(self._factor, Z.T, lower=1)
         unseen = self.dictionary.kernel.diag(P) - np.einsum("ij,ij->i", Z, Z)
         variance = np.maximum(unseen, 0.0) / self._lam + np.einsum("ij,ij->j", U, U)
         return U.T @ self._whitened, variance
 
-    def _factored(self) -> FloatArray:
-        if self._factor is None:
-            ridge = self._A.copy(order="F")
-            ridge.flat[:: len(ridge) + 1] += self._lam
-            self._factor, _ = dpotrf(ridge, lower=1, overwrite_a=1)
-            self._whitened, _ = dtrtrs(self._factor, self._b, lower=1)
-        return self._factor
+    def _refactor(self) -> None:
+        if self._factored:
+            return
+        np.copyto(self._factor, self._A)
+        self._factor.flat[:: len(self._factor) + 1] += self._lam
+        self._factor, _ = dpotrf(self._factor, lower=1, overwrite_a=1, clean=0)
+        self._whitened, _ = dtrtrs(self._factor, self._b, lower=1)
+        self._factored = True
