@@ -9,6 +9,7 @@ import networkx as nx
 import numpy as np
 import pytest
 
+from simulator.core.node import Refusal
 from simulator.core.streams import Streams
 from simulator.maths.covers import centres, power_graph
 from tests.graphs import POOL, check_conservation, graph_of, run, world
@@ -253,3 +254,43 @@ def test_message_sizes(name: str) -> None:
         totals = run(name, config, problem).result.totals
         assert totals["peer_scalars"] == scalars * totals["transmissions"]
         assert totals["transmissions"] == totals["deliveries"] == 5 * 8 * 2
+
+
+@pytest.mark.parametrize(("name", "kernel", "refused"), [
+    ("eager_kernel_ucb", "gaussian", True), ("naive_coop", "gaussian", True), ("coop_kernel_ucb", "gaussian", False),
+    ("naive_coop", "linear", False),
+])  # fmt: skip
+def test_exact_posteriors_that_do_not_fit_are_refused_with_an_estimate(name: str, kernel: str, refused: bool) -> None:
+    problem = {"kind": "network", "arms": {"kind": "ball", "dimension": 3, "count": 2},
+               "kernel": {"kind": "gaussian", "gamma": 1.0}}  # fmt: skip
+    config = {"kernel": {"kind": kernel, **({"gamma": 1.0} if kernel == "gaussian" else {})},
+              "posterior": {"kind": "exact", "memory": 5e-3}}  # fmt: skip
+    plan: Any = {
+        "topology": {"kind": "erdos_renyi", "p": 0.7},
+        "agents": 40,
+        "schedule": {"kind": "rounds", "turns": 5},
+    }
+    if not refused:
+        assert run(name, config, problem, **plan).result.turns == 200
+        return
+    with pytest.raises(Refusal, match=r"up to 1\d\d observations need about .* GiB.*use posterior: \{kind: nystrom"):
+        run(name, {**config, "posterior": {"kind": "exact", "memory": 1e-4}}, problem, **plan)
+    assert run(name, {**config, "posterior": "nystrom"}, problem, **plan).result.turns == 200
+
+
+def test_what_cannot_run_says_so() -> None:
+    problem = {"kind": "network", "arms": {"kind": "ball", "dimension": 3, "count": 2},
+               "kernel": {"kind": "gaussian", "gamma": 1.0}}  # fmt: skip
+    with pytest.raises(Refusal, match="dist_kernel_ucb needs one arm set for all turns"):
+        run("dist_kernel_ucb", {}, problem)
+
+
+def test_half_the_diameter() -> None:
+    problem = {"kind": "network", "arms": POOL, "kernel": {"kind": "gaussian", "gamma": 1.0}}
+    for topology, hops in (("line", 4), ("ring", 2), ("complete", 1)):
+        assert (
+            run("eager_kernel_ucb", {"hops": "half_diameter"}, problem, topology=topology, agents=9).result.totals[
+                "hops"
+            ]
+            == hops
+        )
