@@ -1,5 +1,5 @@
-"""Coop-KernelUCB, Eager-KernelUCB and naive cooperation: "Kernel Methods for Cooperative Multi-Agent Contextual Bandits"
-(paper 004), Algorithms 1 and 2 and section 5.
+"""Coop-KernelUCB, Eager-KernelUCB and naive cooperation: "Kernel Methods for Cooperative Multi-Agent Contextual
+Bandits" (paper 004), Algorithms 1 and 2 and section 5.
 
 Deviations from the printed text:
 

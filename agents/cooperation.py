@@ -1,5 +1,5 @@
-"""What the algorithms of paper 004 ("Kernel Methods for Cooperative Multi-Agent Contextual Bandits") have in common: their
-parameters, and the posterior of what an agent knows about several agents' tasks (equation 9)."""
+"""What the algorithms of paper 004 ("Kernel Methods for Cooperative Multi-Agent Contextual Bandits") have in common:
+their parameters, and the posterior of what an agent knows about several agents' tasks (equation 9)."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Kernel UCB and IGP-UCB, every agent alone (paper 004, "Kernel Methods for Cooperative Multi-Agent Contextual Bandits",
-section 5; Valko et al. 2013; Chowdhury and Gopalan 2017)."""
+"""Kernel UCB and IGP-UCB, every agent alone (paper 004, "Kernel Methods for Cooperative Multi-Agent Contextual
+Bandits", section 5; Valko et al. 2013; Chowdhury and Gopalan 2017)."""
 
 from __future__ import annotations
 

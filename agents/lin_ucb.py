@@ -1,5 +1,5 @@
-"""LinUCB and OFUL, every agent alone (paper 004, "Kernel Methods for Cooperative Multi-Agent Contextual Bandits", section
-5; Li et al. 2010; Abbasi-Yadkori et al. 2011)."""
+"""LinUCB and OFUL, every agent alone (paper 004, "Kernel Methods for Cooperative Multi-Agent Contextual Bandits",
+section 5; Li et al. 2010; Abbasi-Yadkori et al. 2011)."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class LinUCB(Agent):
 
 
 class Oful(LinUCB):
-    """LinUCB with the self-normalised radius R sqrt(2 ln(det(V)^(1/2) det(lambda I)^(-1/2) / delta)) + sqrt(lambda) S."""
+    """LinUCB with the radius R sqrt(2 ln(det(V)^(1/2) det(lambda I)^(-1/2) / delta)) + sqrt(lambda) S."""
 
     def radius(self) -> float:
         """Abbasi-Yadkori et al. 2011, theorem 2."""

@@ -160,8 +160,8 @@ class Point(Message):
 class Pull(Message):
     """To all within some hops: <t, v, x, y> of one pull, d + 3 scalars.
 
-    With it z_v where agents are told apart by known contexts, and the arm's place in its arm set where arms in different
-    places have different models.
+    With it z_v where agents are told apart by known contexts, and the arm's place in its arm set where arms in
+    different places have different models.
     """
 
     kind: ClassVar[str] = "pull"

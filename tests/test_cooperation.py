@@ -80,13 +80,13 @@ def pair_kernel(config: dict[str, Any], network: Any) -> oracle.Pair:
     arms, similarity = plain(config["kernel"]), config["arm_similarity"]
     adds_up = network is not None and config.get("composition") == "sum"
 
-    def K(one: oracle.Observation, other: oracle.Observation) -> float:
+    def kernel(one: oracle.Observation, other: oracle.Observation) -> float:
         of_arms = float(arms(one.x[None], other.x[None])[0, 0])
         of_tasks = 1.0 if network is None else network(one.agent, other.agent)
         joined = of_tasks + of_arms if adds_up else of_tasks * of_arms
         return joined * (1.0 if one.place == other.place else similarity)
 
-    return K
+    return kernel
 
 
 def estimates(config: dict[str, Any]) -> Any:
@@ -243,7 +243,8 @@ def test_message_sizes(name: str) -> None:
     """t, v, x, y; z where contexts are known; the arm's place where arms have models of their own."""
     d, dz = 3, 2
     problem = {"kind": "network", "arms": POOL, "kernel": {"kind": "gaussian", "gamma": 1.0},
-               "contexts": {"kind": "ball", "dimension": dz}, "network_kernel": {"kind": "gaussian", "gamma": 1.0}}  # fmt: skip
+               "contexts": {"kind": "ball", "dimension": dz},
+               "network_kernel": {"kind": "gaussian", "gamma": 1.0}}  # fmt: skip
     variants: list[tuple[dict[str, Any], int]] = [({}, d + 3), ({"arm_similarity": 0.5}, d + 4)]
     if name != "naive_coop":
         variants += [

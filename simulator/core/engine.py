@@ -24,8 +24,8 @@ from simulator.core.graphs import Graph
 from simulator.core.host import AgentHost, Host
 from simulator.core.invariants import Audit, InvariantViolation, check_pulls
 from simulator.core.ledger import Ledger
-from simulator.core.message import Message
 from simulator.core.local import Direct, HopByHop, Local, Surroundings
+from simulator.core.message import Message
 from simulator.core.network import Network, NetworkConfig
 from simulator.core.node import SERVER, Address, Agent, Neighbours, Node, Recipient, Refusal, Server, Setting, Sharing
 from simulator.core.schedule import OneAtATime, Renewal, Rounds
@@ -168,7 +168,8 @@ class Engine:
         self.local = None if self.graph is None else self._make_local(self.graph)
         if algorithm.needs.fixed_arms and not world.fixed_arms:
             raise Refusal(
-                f"{algorithm.name} needs one arm set for all turns of all agents; this problem offers fresh arms each turn"
+                f"{algorithm.name} needs one arm set for all turns of all agents; this problem offers fresh arms each "
+                "turn"
             )
         self._simulated_time = 0.0
         # In a round all agents are about to act on what they know, so turns can be prepared together.

@@ -161,7 +161,8 @@ class ErdosRenyi(RandomGraph):
             if not self.connected or graph.connected:
                 return graph
         raise GraphError(
-            f"no connected graph in {ATTEMPTS} draws of {description} with {agents} agents; raise p, or set connected: false"
+            f"no connected graph in {ATTEMPTS} draws of {description} with {agents} agents; raise p, or set "
+            "connected: false"
         )
 
 

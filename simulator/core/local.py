@@ -1,5 +1,5 @@
-"""The LOCAL service: messages that go from neighbour to neighbour in a graph (paper 004, "Kernel Methods for Cooperative
-Multi-Agent Contextual Bandits", section 3.1).
+"""The LOCAL service: messages that go from neighbour to neighbour in a graph (paper 004, "Kernel Methods for
+Cooperative Multi-Agent Contextual Bandits", section 3.1).
 
 A message with a time to live of gamma hops reaches every agent at most gamma links from the one that sent it. The first
 hop takes the link's latency; every node then passes it on once, one trial after it came, to all its neighbours but the
@@ -167,7 +167,7 @@ class Direct(Local):
             )
 
     def _copies(self, origin: Address, hop: int) -> tuple[int, int, int]:
-        """Agents at distance ``hop`` of the origin, copies that are put on links for that hop, and by how many agents."""
+        """Agents at distance ``hop`` of the origin, copies put on links for that hop, and by how many agents."""
         graph = self._around.graph
         row = graph.distances[origin]
         if hop == 1:

@@ -1,8 +1,8 @@
 """The network: latency, bandwidth with FIFO serialisation, shared server capacity, loss, partitions.
 
-In a star a copy of a message from the server leaves through the server's shared downlink capacity, then through the agent's own
-down link, then waits for the latency; a copy to the server goes through the agent's up link, the latency, and the
-server's shared uplink capacity. In a graph it goes over the link between two neighbours, which has a bandwidth of its
+In a star a copy of a message from the server leaves through the server's shared downlink capacity, then through the
+agent's own down link, then waits for the latency; a copy to the server goes through the agent's up link, the latency,
+and the server's shared uplink capacity. In a graph it goes over the link between two neighbours, which has a bandwidth of its
 own in each direction. Each stage with a finite bandwidth handles one copy at a time, in order of arrival.
 """
 

@@ -57,8 +57,8 @@ def anchored(root: Node, base: Path) -> Node:
     """The tree with its relative file names made independent of the working directory.
 
     A name in a scenario is relative to the scenario, one in ``--set`` to the working directory. Files of delays and of
-    graphs become absolute, as their readers know no scenario; ``problem.data.path`` stays as it is where it is relative to the
-    scenario, since the problem is told that directory.
+    graphs become absolute, as their readers know no scenario; ``problem.data.path`` stays as it is where it is relative
+    to the scenario, since the problem is told that directory.
     """
     root = _with_network_files(root, base)
     data = descend(root, "problem", "data", "path")

@@ -80,7 +80,7 @@ class BoundTable:
 
 @dataclass(frozen=True, eq=False)
 class SameArm:
-    """k(p, q) = 1 where column c agrees, else ``similarity`` in [0, 1]: how much arms in different places have in common.
+    """k(p, q) = 1 where column c agrees, else ``similarity`` in [0, 1]: what arms in different places have in common.
 
     With similarity 0 every place of the arm set has a model of its own (the "independent" setting of appendix D.1).
     """

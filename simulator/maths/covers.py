@@ -77,7 +77,8 @@ class IndependentSet:
 def independent_set(graph: BoolMatrix, weights: list[int], steps: int = EXACT_STEPS) -> IndependentSet:
     """A maximum-weight independent set, by branch and bound; greedy where the search takes more than ``steps``.
 
-    The greedy set takes the heaviest node per node that it excludes, again and again. The bound is a greedy cover of the candidates by cliques: an independent set takes at most the heaviest of each.
+    The greedy set takes the heaviest node per node that it excludes, again and again. The bound is a
+    greedy cover of the candidates by cliques: an independent set takes at most the heaviest of each.
     """
     return _Search(_masks(graph), weights, steps if len(graph) <= EXACT_NODES else 0).run()
 

@@ -1,4 +1,4 @@
-"""A Nystrom posterior for many observations of few kinds: the first points make the dictionary, all points the statistics.
+"""A Nystrom posterior for many observations: the first points make the dictionary, all points the statistics.
 
 With embeddings z over the dictionary (``simulator.maths.dictionary``), A = sum z z^T and b = sum z y,
 

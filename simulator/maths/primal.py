@@ -1,4 +1,4 @@
-"""Linear kernels in the primal: ridge regression on explicit features, exact, with memory that does not grow with the data.
+"""Linear kernels in the primal: ridge regression on explicit features, exact, in memory that does not grow.
 
 With features phi, V = sum phi phi^T + lam I and b = sum phi y,
 

@@ -1,11 +1,12 @@
-"""Agents with different tasks, as alike as their network contexts (paper 004, "Kernel Methods for Cooperative Multi-Agent
-Contextual Bandits", sections 3 and 5): f_v(x) = F(z_v, x) with F from the RKHS of K.
+"""Agents with different tasks, as alike as their network contexts (paper 004, "Kernel Methods for Cooperative
+Multi-Agent Contextual Bandits", sections 3 and 5): f_v(x) = F(z_v, x) with F from the RKHS of K.
 
     K((z, x), (z', x')) = K_z(z, z') K_x(x, x')     or with + in place of the product
 
 The paper does not say how F is drawn. Here F = sum_j a_j K((z_j, x_j), .), a_j standard normal, z_j the context of a
 random agent, x_j from the arms' domain, scaled to a given norm. Nor does it say how arms would tell tasks apart, which
-estimating K_z from them asks for; with ``shift`` the arms of agent v lie around a centre that is a linear function of z_v.
+estimating K_z from them asks for; with ``shift`` the arms of agent v lie around a centre that is a linear function of
+z_v.
 """
 
 from __future__ import annotations
@@ -72,8 +73,8 @@ class ClusterContext(Spec):
     hops: Annotated[int, Field(ge=1)] | Literal["half_diameter"] = "half_diameter"
     """gamma of the power graph G_gamma."""
     around: Literal["centres", "colours"] = "centres"
-    """centres: every agent has the task of an agent at most gamma links away, out of an independent set of G_gamma, so that
-    neighbours tend to have the same; colours: tasks are the independent sets of a colouring of G_gamma, so that agents
+    """centres: every agent has the task of an agent at most gamma links away, out of an independent set of G_gamma, so
+    that neighbours tend to have the same; colours: tasks are the independent sets of a colouring of G_gamma, so that agents
     within gamma links never have the same."""
 
     def draw(self, rng: np.random.Generator, agents: int, distances: Distances | None) -> FloatArray:

@@ -147,7 +147,8 @@ def test_a_message_from_distance_h_is_there_before_trial_t_plus_h_and_not_before
 @given(
     agents=st.integers(1, 12), p=st.floats(0.05, 1.0), hops=st.integers(1, 5), seed=st.integers(0, 10_000),
     schedule=st.sampled_from([
-        {"kind": "rounds", "turns": 4}, {"kind": "one_at_a_time", "turns": 15}, {"kind": "rounds", "turns": 3, "interval": 0.5},
+        {"kind": "rounds", "turns": 4}, {"kind": "one_at_a_time", "turns": 15},
+        {"kind": "rounds", "turns": 3, "interval": 0.5},
         {"kind": "renewal", "turns": 3, "think": {"kind": "exponential", "rate": 1.0}},
     ]),
 )  # fmt: skip
@@ -216,7 +217,7 @@ def test_under_loss_nothing_is_doubled_and_nothing_outlives_its_hops(
 
 
 def test_latency_and_bandwidth_delay_each_hop() -> None:
-    """A line, 3 scalars at 6 per unit: half a unit on each link, 0.25 of latency; the second hop starts a trial later."""
+    """A line, 3 scalars at 6 per unit: half a unit on each link, 0.25 of latency; hop 2 starts a trial later."""
     _, rows, _ = talk("line", 3, 2, 1, latency=0.25, bandwidth=6.0)
     times = sorted((row[1], row[3], row[9]) for row in rows if row[2] == tr.DELIVER)
     first, second = 1.0 + 0.75, 1.0 + 0.75 + 1.0 + 0.75

@@ -38,7 +38,7 @@ class Flooding:
         self._moving: list[tuple[tuple[int, int], int, int, int]] = []  # (message, from, to, hops made on arrival)
 
     def trial(self, sent: Sequence[tuple[int, int]]) -> list[tuple[int, tuple[int, int]]]:
-        """One trial: new messages (trial, agent) leave, older ones go one hop further; (receiver, message) delivered."""
+        """One trial: new messages (trial, agent) leave, older ones go a hop further; (receiver, message)."""
         moving, self._moving = self._moving, []
         for message in sent:
             self._seen[message] = {message[1]}

@@ -1,5 +1,5 @@
-"""Kernel UCB, IGP-UCB, LinUCB and OFUL of one agent after another, by dense solves (paper 004, section 5; Valko et al. 2013;
-Chowdhury and Gopalan 2017; Li et al. 2010; Abbasi-Yadkori et al. 2011)."""
+"""Kernel UCB, IGP-UCB, LinUCB and OFUL of one agent after another, by dense solves (paper 004, section 5; Valko et al.
+2013; Chowdhury and Gopalan 2017; Li et al. 2010; Abbasi-Yadkori et al. 2011)."""
 
 from typing import Any
 

@@ -28,7 +28,7 @@ def build(agents: int = 6, seed: int = 0, topology: Any = None, **parts: Any) ->
     "network_kernel", [GAUSSIAN, {"kind": "linear"}, {"kind": "matern", "nu": 1.5, "length_scale": 1.0}]
 )
 def test_rewards_are_a_function_of_that_norm_in_the_rkhs(composition: str, network_kernel: dict[str, Any]) -> None:
-    """Nothing with F's values on some points has a smaller norm than f^T K^(-1) f, which is nearly F's on many points."""
+    """Nothing with F's values on some points has a smaller norm than f^T K^(-1) f, nearly F's on many points."""
     parts = {"contexts": {"kind": "sphere", "dimension": 2}, "network_kernel": network_kernel,
              "composition": composition, "norm": 2.0, "centres": 3}  # fmt: skip
     truth = build(5, **parts)
