@@ -36,11 +36,11 @@ def check(context: click.Context, /, out: Path | None, **options: Any) -> None:
     scenario = request.load()
     try:
         expectations.require(scenario, request.only, request.numbers)
+        report = _execute(request, scenario, out)
+        progress.warn(report)
+        comparisons = expectations.compare(scenario, report.object)
     except expectations.ExpectationError as error:
         raise BadInput(f"{request.file}: {error}") from error
-    report = _execute(request, scenario, out)
-    progress.warn(report)
-    comparisons = expectations.compare(scenario, report.object)
     _show(comparisons)
     differ = any(not comparison.holds for comparison in comparisons)
     context.exit(progress.exit_code(report) or int(differ))
@@ -57,5 +57,4 @@ def _show(comparisons: list[Comparison]) -> None:
         for item in comparisons
     ]
     tables.show(["label", "count", "replication", "expected", "got", ""], rows, left=2)
-    differing = sum(not item.holds for item in comparisons)
-    click.echo(f"{differing} of {len(rows)} counts differ" if differing else f"all {len(rows)} counts are as expected")
+    click.echo(f"{sum(item.holds for item in comparisons)} of {len(rows)} counts are as expected")

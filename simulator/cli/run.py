@@ -12,6 +12,7 @@ from simulator.cli.options import Request, shared
 
 if TYPE_CHECKING:
     from simulator.experiments.runner import Report
+    from simulator.experiments.timeline import Progress
 
 WITH_SERVER = {
     "regret": "regret",
@@ -74,7 +75,27 @@ def _show(report: Report) -> None:
         tables.show(["label", "n", *columns.values(), "wall seconds"], rows)
     if any(len(entry["replications"]) > 1 for entry in entries):
         click.echo("mean ± half the width of the 95 % confidence interval (Student t over n replications)")
+    if len({entry["mean"]["simulated_time"] for entry in entries}) > 1:
+        _show_timeline(report, [entry["label"] for entry in entries])
     click.echo(f"run directory: {report.directory}")
+
+
+def _show_timeline(report: Report, labels: list[str]) -> None:
+    """What each algorithm has reached at the same simulated times."""
+    from simulator.experiments.store import open_run
+    from simulator.experiments.timeline import timeline
+
+    with open_run(report.directory) as stored:
+        rows = [
+            [tables.number(round(at.time, 2)), at.label, *map(tables.number, _reached(at))]
+            for at in timeline(stored, labels)
+        ]
+    click.echo("at the same simulated time (means over replications):")
+    tables.show(["time", "label", "turns", "regret", "regret/turn", "scalars"], rows, left=2)
+
+
+def _reached(at: Progress) -> tuple[float | None, ...]:
+    return round(at.turns), round(at.regret, 1), at.regret_per_turn, round(at.scalars)
 
 
 def _cells(entry: dict[str, Any], columns: dict[str, str]) -> list[str]:

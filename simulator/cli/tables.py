@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Sequence
 
@@ -54,7 +55,11 @@ def number(value: float | int | None) -> str:
 
 
 def between(mean: float | None, bounds: Sequence[float] | None) -> str:
-    """A mean with half the width of its interval."""
+    """A mean with half the width of its interval: that to two digits, and the mean to as many decimals."""
     if mean is None or bounds is None:
         return number(mean)
-    return f"{number(mean)} ± {number(0.5 * (bounds[1] - bounds[0]))}"
+    half_width = 0.5 * (bounds[1] - bounds[0])
+    if half_width == 0:
+        return number(mean)
+    decimals = max(0, 1 - math.floor(math.log10(half_width)))
+    return f"{mean:,.{decimals}f} ± {half_width:,.{decimals}f}"

@@ -43,8 +43,13 @@ class World(Protocol):
     agent is told its own.
     """
 
-    dimension: int
-    fixed_arms: bool
+    @property
+    def dimension(self) -> int:
+        """Arm dimension d."""
+
+    @property
+    def fixed_arms(self) -> bool:
+        """Whether every turn of every agent offers the same arms."""
 
     def arms(self, agent: int, turn: int) -> FloatArray:
         """The (n, d) arm set of an agent's own turn."""

@@ -2,8 +2,8 @@
 
 In a star a copy of a message from the server leaves through the server's shared downlink capacity, then through the
 agent's own down link, then waits for the latency; a copy to the server goes through the agent's up link, the latency,
-and the server's shared uplink capacity. In a graph it goes over the link between two neighbours, which has a bandwidth of its
-own in each direction. Each stage with a finite bandwidth handles one copy at a time, in order of arrival.
+and the server's shared uplink capacity. In a graph it goes over the link between two neighbours, which has a bandwidth
+of its own in each direction. Each stage with a finite bandwidth handles one copy at a time, in order of arrival.
 """
 
 from __future__ import annotations

@@ -2,22 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 from simulator.experiments.input_problems import InputProblem, KeyPath, ScenarioError, did_you_mean, quoted, shortened
 from simulator.experiments.nodes import Mapping, Mark, Node, Scalar, Sequence, descend
 from simulator.experiments.yaml_nodes import read
 
+Takes = Callable[[str, str], bool]
 
-def override(root: Node, text: str) -> tuple[Node, list[InputProblem]]:
+
+def takes_anything(algorithm: str, key: str) -> bool:
+    """Every algorithm has every parameter, for all we know."""
+    return True
+
+
+def override(root: Node, text: str, takes: Takes = takes_anything) -> tuple[Node, list[InputProblem]]:
     """The document with one value set.
 
     The value is read as YAML. Entries of a list are found by number, by label or algorithm (``algorithms.Bold.alpha``),
-    or all at once (``algorithms.*.alpha``); mappings on the way that do not exist are made.
+    or all at once (``algorithms.*.alpha``: all that have that parameter); mappings on the way that do not exist are
+    made.
 
     Args:
         root: the document.
         text: ``key.path=value``.
+        takes: whether an algorithm has a parameter.
 
     Returns:
         The new document, and problems with the value.
@@ -31,24 +41,26 @@ def override(root: Node, text: str) -> tuple[Node, list[InputProblem]]:
     if not sign or not all(steps):
         raise _refused(mark, (), "must be key.path=value, such as agents.count=20")
     node, problems = read(value, mark.file, origin=mark)
-    return _set(root, steps, node, mark, ()), [replace(problem, key=path) for problem in problems]
+    return _set(root, steps, node, mark, (), takes), [replace(problem, key=path) for problem in problems]
 
 
-def _set(node: Node, steps: list[str], value: Node, mark: Mark, path: KeyPath) -> Node:
+def _set(node: Node, steps: list[str], value: Node, mark: Mark, path: KeyPath, takes: Takes) -> Node:
     if not steps:
         return value
     step, *rest = steps
     if isinstance(node, Sequence):
         chosen = _items(node, step, mark, path)
+        if step == "*" and rest:
+            chosen = {i for i in chosen if takes(_name(node.items[i], "algorithm") or "", rest[0])} or chosen
         items = list(node.items)
         for index in chosen:
-            items[index] = _set(items[index], rest, value, mark, (*path, index))
+            items[index] = _set(items[index], rest, value, mark, (*path, index), takes)
         return Sequence(node.mark, tuple(items))
     if isinstance(node, Scalar) and node.value is not None:
         raise _refused(mark, path, f"is {quoted(node.text)}, which has no key {quoted(step)}; set it as a whole")
     entries = node.entries if isinstance(node, Mapping) else {}
     key_mark, old = entries.get(step, (mark, Scalar(mark, None, "")))
-    new = _set(old, rest, value, mark, (*path, step))
+    new = _set(old, rest, value, mark, (*path, step), takes)
     place = node.mark if isinstance(node, Mapping) else mark
     return Mapping(place, {**entries, step: (key_mark if rest else mark, new)})
 

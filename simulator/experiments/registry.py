@@ -42,6 +42,11 @@ class Registry:
         """The registry of this Python environment, read once per process."""
         return _installed()
 
+    def takes(self, algorithm: str, parameter: str) -> bool:
+        """Whether an algorithm has a parameter; True for algorithms that are not known."""
+        known = self.algorithms.get(algorithm)
+        return known is None or parameter in known.config.model_fields
+
 
 class PluginError(Exception):
     """An entry point whose object is not what its group asks for."""

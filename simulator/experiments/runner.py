@@ -15,7 +15,7 @@ from typing import Any, Protocol
 
 from simulator.experiments import executors, results
 from simulator.experiments.directory import SCENARIO, RunDirectory
-from simulator.experiments.job import Job, OnPull, Outcome, Source, perform
+from simulator.experiments.job import Job, OnPull, Outcome, Source, perform, work
 from simulator.experiments.manifest import manifest, now
 from simulator.experiments.results import Failure, Record
 from simulator.experiments.scenario import Scenario, loads
@@ -214,7 +214,7 @@ class Driver:
         file = self._directory.job_file(job)
         if local:
             return executor.submit(perform, job, self._source, file, self._on_pull())
-        return executor.submit(perform, replace(job, driver=os.getpid()), self._source, file)
+        return executor.submit(work, replace(job, driver=os.getpid()), self._source, file)
 
     def _on_pull(self) -> OnPull | None:
         if self._listener is None or not self._turns:

@@ -121,14 +121,15 @@ def loads(text: str, file: str = "<string>", overrides: Sequence[str] = (), *, b
         what = "the file is empty" if plain(root) is None else f"{given(root)} is not a scenario"
         message = f"{what}; a scenario is a mapping of keys (name, agents, ...)"
         raise ScenarioError([*problems, root.mark.problem((), message)])
+    registry = registry or Registry.installed()
     tree: Node = root
     for setting in overrides:
         try:
-            tree, more = override(tree, setting)
+            tree, more = override(tree, setting, registry.takes)
             problems += more
         except ScenarioError as error:
             problems += error.problems
-    return _Validation(anchored(tree, base), registry or Registry.installed(), problems).scenario(base)
+    return _Validation(anchored(tree, base), registry, problems).scenario(base)
 
 
 @lru_cache(maxsize=8)

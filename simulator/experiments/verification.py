@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import cast
+from dataclasses import dataclass, field
+from typing import Any, cast
 
 from simulator.core import trace as tr
 from simulator.core.local import SEEN
 from simulator.experiments.store import StoredJob, StoredRun
 
-SEND, DELIVER, DROP, EXPIRE, DUPLICATE = (tr.CODES[name] for name in ("send", "deliver", "drop", "expire", "duplicate"))
+SEND, DELIVER, DROP, EXPIRE = (tr.CODES[name] for name in ("send", "deliver", "drop", "expire"))
+DUPLICATE = tr.CODES["duplicate"]
+VALUE, REASON = tr.NUMERIC.index("value"), tr.NUMERIC.index("reason")
+SERVER = -1
 
 
 @dataclass(frozen=True)
@@ -36,130 +39,146 @@ def verify(run: StoredRun, jobs: Sequence[StoredJob] | None = None) -> Iterator[
 
 
 def _verdict(job: StoredJob) -> Verdict:
-    (events,) = job.part.execute("SELECT count(*) FROM events WHERE job = ?", (job.id,)).fetchone()
     if job.trace == tr.OFF:
         return Verdict(job, 0, "the run kept no trace (trace: off), so there is nothing to check", ())
     if job.status == "waiting":
         return Verdict(job, 0, "the job never started", ())
-    checks = [_numbered(job, events), _orderly_times(job), _earlier_causes(job), _deliveries(job)]
-    remark = ""
+    names = [text for (text,) in job.part.execute("SELECT text FROM names WHERE job = ? ORDER BY code", (job.id,))]
+    walk = Walk(names)
+    # fingerprint_of reads its rows once, one after the other, so a trace of any length passes through
+    fingerprint = tr.fingerprint_of(cast(Sequence[Any], walk.through(_rows(job))), names)
     if job.record is None:
         remark = f"partial trace of a job that is {job.status}: no fingerprint and no ledger to compare with"
-    else:
-        checks += [_arrivals(job), _fingerprint(job), _ledger(job)]
-    return Verdict(job, events, remark, tuple(difference for check in checks for difference in check))
+        return Verdict(job, walk.events, remark, tuple(walk.differences.values()))
+    walk.end()
+    found = [*walk.differences.values(), *_against_record(job.record, walk, fingerprint), *_against_ledger(job, walk)]
+    return Verdict(job, walk.events, "", tuple(found))
 
 
-def _numbered(job: StoredJob, events: int) -> Iterator[str]:
-    first, last, distinct = job.part.execute(
-        "SELECT min(seq), max(seq), count(DISTINCT seq) FROM events WHERE job = ?", (job.id,)
-    ).fetchone()
-    if events and (first, last, distinct) != (0, events - 1, events):
-        yield f"seq has gaps or repeats: {events} events are numbered {first} to {last}, {distinct} different numbers"
-
-
-def _orderly_times(job: StoredJob) -> Iterator[str]:
-    row = job.part.execute(
-        """
-        SELECT seq, time, before FROM
-            (SELECT seq, time, lag(time) OVER (ORDER BY seq) AS before FROM events WHERE job = ?)
-        WHERE time < before LIMIT 1
-        """,
-        (job.id,),
-    ).fetchone()
-    if row:
-        yield f"time goes back at event {row[0]}: {row[1]} after {row[2]}"
-
-
-def _earlier_causes(job: StoredJob) -> Iterator[str]:
-    row = job.part.execute("SELECT seq, cause FROM events WHERE job = ? AND cause >= seq LIMIT 1", (job.id,)).fetchone()
-    if row:
-        yield f"event {row[0]} has cause {row[1]}, which is not earlier"
-
-
-def _deliveries(job: StoredJob) -> Iterator[str]:
-    """Each delivery belongs to a send of the same message to that node, by the node that sent it, and happens once."""
-    row = job.part.execute(
-        f"""
-        SELECT d.seq, d.message FROM events d
-        LEFT JOIN (SELECT seq, message, node, peer, time FROM events WHERE job = ?1 AND event = {SEND}) s
-            ON s.message = d.message
-        WHERE d.job = ?1 AND d.event = {DELIVER} AND (s.seq IS NULL OR s.seq <> d.cause OR s.node <> d.peer
-            OR s.time > d.time OR s.peer NOT IN (d.node, {tr.EVERYONE})) LIMIT 1
-        """,
-        (job.id,),
-    ).fetchone()
-    if row:
-        yield f"delivery {row[0]} of message {row[1]} has no matching send"
-    row = job.part.execute(
-        f"""
-        SELECT message, node FROM events WHERE job = ? AND event = {DELIVER}
-        GROUP BY message, node HAVING count(*) > 1 LIMIT 1
-        """,
-        (job.id,),
-    ).fetchone()
-    if row:
-        yield f"message {row[0]} was delivered more than once to {_spell(row[1])}"
-
-
-def _arrivals(job: StoredJob) -> Iterator[str]:
-    """At the end of a run every message has reached each of its receivers, or was lost on the way there.
-
-    A copy of a LOCAL message that came to a node which had seen it has arrived too; a row about several nodes counts
-    as many as its value says.
-    """
-    row = job.part.execute(
-        f"""
-        SELECT s.message, s.value, coalesce(d.arrived, 0), coalesce(l.lost, 0)
-        FROM events s
-        LEFT JOIN (SELECT message, sum(CASE node WHEN {tr.EVERYONE} THEN value ELSE 1 END) AS arrived FROM events
-            WHERE job = ?1 AND (event = {DELIVER} OR event = {DUPLICATE} AND reason =
-                (SELECT code FROM names WHERE job = ?1 AND text = '{SEEN}'))
-            GROUP BY message) d ON d.message = s.message
-        LEFT JOIN (SELECT message, count(DISTINCT peer) AS lost FROM events
-            WHERE job = ?1 AND event IN ({DROP}, {EXPIRE}) GROUP BY message) l ON l.message = s.message
-        WHERE s.job = ?1 AND s.event = {SEND} AND (coalesce(d.arrived, 0) > s.value
-            OR coalesce(d.arrived, 0) + coalesce(l.lost, 0) < s.value) LIMIT 1
-        """,
-        (job.id,),
-    ).fetchone()
-    if row:
-        message, receivers, arrived, lost = row
-        yield f"message {message} had {receivers:g} receivers: {arrived} deliveries and {lost} losses are stored"
-
-
-def _fingerprint(job: StoredJob) -> Iterator[str]:
+def _rows(job: StoredJob) -> Iterator[tuple[Any, ...]]:
     columns = ", ".join(tr.NUMERIC)
-    rows = job.part.execute(f"SELECT {columns} FROM events WHERE job = ? ORDER BY seq", (job.id,))
-    names = [text for (text,) in job.part.execute("SELECT text FROM names WHERE job = ? ORDER BY code", (job.id,))]
-    # SQLite keeps NaN as NULL; only value can be NaN
-    whole = (row if row[12] is not None else (*row[:12], math.nan, *row[13:]) for row in rows)
-    found = tr.fingerprint_of(cast(Sequence[Sequence[float]], whole), names)  # read once, row by row
-    stored = (job.record or {}).get("fingerprint")
-    if found != stored:
-        yield f"the fingerprint of the stored events is {found}, and the run's was {stored}"
+    for row in job.part.execute(f"SELECT {columns} FROM events WHERE job = ? ORDER BY seq", (job.id,)):
+        # SQLite keeps NaN as NULL, and only this column can be NaN
+        yield row if row[VALUE] is not None else (*row[:VALUE], math.nan, *row[VALUE + 1 :])
 
 
-def _ledger(job: StoredJob) -> Iterator[str]:
-    sent = job.part.execute(
-        f"""
-        SELECT k.text, CASE WHEN e.node = -1 THEN 'down' WHEN e.peer = -1 THEN 'up' ELSE 'peer' END, count(*),
-            CAST(sum(e.value) AS INTEGER), CAST(sum(e.scalars * e.value) AS INTEGER)
-        FROM events e JOIN names k ON k.job = e.job AND k.code = e.kind
-        WHERE e.job = ? AND e.event = {SEND} GROUP BY 1, 2 ORDER BY 1, 2
-        """,
-        (job.id,),
-    ).fetchall()
-    kept = job.part.execute(
-        "SELECT kind, direction, sends, messages, scalars FROM ledger WHERE job = ? ORDER BY kind, direction", (job.id,)
-    ).fetchall()
-    for line in sorted(set(sent) ^ set(kept)):
-        where = "trace has" if line in sent else "ledger has"
-        yield f"the {where} {line[2]} sends, {line[3]} messages and {line[4]} scalars of {line[0]!r} {line[1]}"
-    total, reported = sum(line[4] for line in sent), (job.record or {}).get("scalars")
-    if total != reported:
-        yield f"the sends of the trace add up to {total} scalars, and the result says {reported}"
+def _against_record(record: dict[str, Any], walk: Walk, fingerprint: str) -> Iterator[str]:
+    if fingerprint != record["fingerprint"]:
+        yield f"the fingerprint of the stored events is {fingerprint}, and the run's was {record['fingerprint']}"
+    total = sum(sent[2] for sent in walk.sent.values())
+    if total != record["scalars"]:
+        yield f"the sends of the trace add up to {total} scalars, and the result says {record['scalars']}"
+
+
+def _against_ledger(job: StoredJob, walk: Walk) -> Iterator[str]:
+    query = "SELECT kind, direction, sends, messages, scalars FROM ledger WHERE job = ?"
+    kept = {(kind, way): counts for kind, way, *counts in job.part.execute(query, (job.id,))}
+    for key in sorted(kept.keys() | walk.sent.keys()):
+        traced, booked = walk.sent.get(key, [0, 0, 0]), kept.get(key, [0, 0, 0])
+        if traced != booked:
+            yield (
+                f"messages of kind {key[0]!r} ({key[1]}): the trace has {_counts(traced)}, the ledger {_counts(booked)}"
+            )
+
+
+def _counts(counts: Sequence[int]) -> str:
+    return f"{counts[0]} sends, {counts[1]} messages, {counts[2]} scalars"
+
+
+@dataclass(slots=True)
+class Sent:
+    """A message under way.
+
+    Attributes:
+        pending: receivers that it has neither reached nor been lost for.
+        reached: who has it; None once nobody is pending.
+        lost: for whom it was lost or given up, at least once.
+    """
+
+    seq: int
+    node: int
+    peer: int
+    pending: int
+    reached: set[int] | None = field(default_factory=set)
+    lost: set[int] = field(default_factory=set)
+
+    def arrive(self, copies: int) -> None:
+        """So many copies have come to receivers."""
+        self.pending -= copies
+        if not self.pending:
+            self.reached = None  # nothing more may come, so who has it need not be remembered
+
+
+class Walk:
+    """Goes through a trace once and notes, of each kind of mistake, the first.
+
+    Attributes:
+        differences: kind of mistake -> sentence.
+        sent: (kind of message, direction) -> [sends, messages, scalars], a multicast counting once per receiver.
+    """
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self._names = names
+        self.events = 0
+        self.differences: dict[str, str] = {}
+        self.sent: dict[tuple[str, str], list[int]] = {}
+        self._messages: dict[int, Sent] = {}
+
+    def through(self, rows: Iterator[tuple[Any, ...]]) -> Iterator[tuple[Any, ...]]:
+        """The same rows, each checked on its way."""
+        expected, clock = 0, -math.inf
+        for row in rows:
+            seq, time, event, node, peer, message, cause, kind, scalars = row[:9]
+            if seq != expected:
+                self._note("seq", f"events are missing or repeated: where number {expected} should be, {seq} is")
+            if time < clock:
+                self._note("time", f"time goes back at event {seq}: {time} after {clock}")
+            if cause >= seq:
+                self._note("cause", f"event {seq} has cause {cause}, which is not earlier")
+            if event == SEND:
+                self._send(seq, node, peer, message, kind, scalars, int(row[VALUE]))
+            elif event == DELIVER:
+                self._deliver(seq, node, peer, message, cause, int(row[VALUE]) if node == tr.EVERYONE else 1)
+            elif event == DUPLICATE and self._is_seen(row[REASON]) and message in self._messages:
+                self._messages[message].arrive(int(row[VALUE]) if node == tr.EVERYONE else 1)
+            elif event in (DROP, EXPIRE) and message in self._messages:
+                self._messages[message].lost.add(peer)
+            expected, clock = seq + 1, time
+            self.events += 1
+            yield row
+
+    def _note(self, kind: str, sentence: str) -> None:
+        self.differences.setdefault(kind, sentence)
+
+    def _send(self, seq: int, node: int, peer: int, message: int, kind: int, scalars: int, receivers: int) -> None:
+        self._messages[message] = Sent(seq, node, peer, receivers)
+        way = "down" if node == SERVER else "up" if peer == SERVER else "peer"
+        name = self._names[kind] if 0 <= kind < len(self._names) else f"number {kind}"
+        totals = self.sent.setdefault((name, way), [0, 0, 0])
+        for index, count in enumerate((1, receivers, receivers * scalars)):
+            totals[index] += count
+
+    def _is_seen(self, reason: int) -> bool:
+        """Whether a duplicate is that of a LOCAL message, which its receiver ignores: it has arrived, all the same."""
+        return 0 <= reason < len(self._names) and self._names[reason] == SEEN
+
+    def _deliver(self, seq: int, node: int, peer: int, message: int, cause: int, copies: int) -> None:
+        sent = self._messages.get(message)
+        if sent is None or sent.seq != cause or sent.node != peer or sent.peer not in (node, tr.EVERYONE):
+            self._note("send", f"delivery {seq}, of message {message}, has no matching send")
+        elif sent.reached is None or node in sent.reached:
+            self._note("twice", f"delivery {seq} brings message {message} to {_spell(node)} once more")
+        else:
+            sent.reached.add(node)
+            sent.arrive(copies)
+
+    def end(self) -> None:
+        """At the end of a finished run every message has reached each of its receivers, or was lost on the way."""
+        for message, sent in self._messages.items():
+            if sent.reached is not None and sent.pending > len(sent.lost - sent.reached):
+                missing = sent.pending - len(sent.lost - sent.reached)
+                self._note("arrival", f"message {message}, sent at event {sent.seq}, is missing {missing} deliveries")
 
 
 def _spell(node: int) -> str:
-    return "the server" if node == -1 else f"agent {node}"
+    return "the server" if node == SERVER else f"agent {node}"

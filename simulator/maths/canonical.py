@@ -1,9 +1,9 @@
 """Exact posteriors on observations of several agents, with the factor shared by all who know the same.
 
 Observations are keyed (trial, agent). Those of a group of agents have a canonical order, by trial and then by agent,
-and a log in that order has one growing factor (``simulator.maths.exact``). What somebody knows beyond the leading part of
-the log that it knows without a gap is a small factor of its own on top. So members of a clique at one hop, who all know
-everything up to the last trial, share one factor, and in any other case the result is the same, more slowly.
+and a log in that order has one growing factor (``simulator.maths.exact``). What somebody knows beyond the leading part
+of the log that it knows without a gap is a small factor of its own on top. So members of a clique at one hop, who all
+know everything up to the last trial, share one factor, and in any other case the result is the same, more slowly.
 """
 
 from __future__ import annotations

@@ -74,8 +74,8 @@ class ClusterContext(Spec):
     """gamma of the power graph G_gamma."""
     around: Literal["centres", "colours"] = "centres"
     """centres: every agent has the task of an agent at most gamma links away, out of an independent set of G_gamma, so
-    that neighbours tend to have the same; colours: tasks are the independent sets of a colouring of G_gamma, so that agents
-    within gamma links never have the same."""
+    that neighbours tend to have the same; colours: tasks are the independent sets of a colouring of G_gamma, so that
+    agents within gamma links never have the same."""
 
     def draw(self, rng: np.random.Generator, agents: int, distances: Distances | None) -> FloatArray:
         """Contexts (agents, number of clusters)."""
@@ -185,14 +185,17 @@ class NetworkProblem(Problem):
 
     def build(self, streams: Streams, agents: int, base: Path | None = None) -> World:
         """Draw the world of agents that sit on no graph."""
-        return self.build_on(None, streams, agents, base)
+        return self._world(None, streams, agents)
 
-    def build_on(self, distances: Distances | None, streams: Streams, agents: int, base: Path | None = None) -> World:
+    def build_on(self, distances: Distances, streams: Streams, agents: int, base: Path | None = None) -> World:
         """Draw contexts, F and centres from the streams (world, 0, contexts | reward | shift).
 
         Raises:
-            DataError: contexts follow a graph, and there is none; or F vanishes.
+            DataError: F vanishes.
         """
+        return self._world(distances, streams, agents)
+
+    def _world(self, distances: Distances | None, streams: Streams, agents: int) -> World:
         source = self.arms.build(streams)
         contexts = read_only(self.contexts.draw(streams("world", 0, "contexts"), agents, distances))
         rewards = self._rewards(streams("world", 0, "reward"), source, contexts)

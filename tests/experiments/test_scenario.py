@@ -185,6 +185,14 @@ def test_override_an_entry(override: str) -> None:
     assert alphas == [9.0 if "*" in override else 0.1, 9.0]
 
 
+def test_a_star_means_the_entries_that_have_the_parameter() -> None:
+    text = CLUSTERS.replace("{algorithm: async_kernel_ucb, label: Bold, alpha: 4}", "{algorithm: local_ucb, beta: 1}")
+    changed = good(text, "algorithms.*.alpha=9", "algorithms.*.beta=2").algorithms
+    assert [changed[0].config.alpha, changed[1].config.beta] == [9.0, 2.0]  # type: ignore[attr-defined]
+    with pytest.raises(ScenarioError, match="unknown key; did you mean"):
+        good(text, "algorithms.*.alpa=9")
+
+
 def test_override_by_algorithm_where_it_is_unique() -> None:
     text = CLUSTERS.replace("{algorithm: async_kernel_ucb, label: Bold, alpha: 4}", "{algorithm: local_ucb, beta: 1}")
     assert good(text, "algorithms.local_ucb.beta=2").algorithms[1].config.beta == 2.0  # type: ignore[attr-defined]

@@ -19,8 +19,9 @@ GAUSSIAN = {"kind": "gaussian", "gamma": 1.0}
 
 def build(agents: int = 6, seed: int = 0, topology: Any = None, **parts: Any) -> Any:
     problem = NetworkProblem.model_validate({"kind": "network", "arms": BALL, "kernel": GAUSSIAN, **parts})
-    distances = None if topology is None else graph_of(topology, agents, seed).distances
-    return problem.build_on(distances, Streams(seed), agents)
+    if topology is None:
+        return problem.build(Streams(seed), agents)
+    return problem.build_on(graph_of(topology, agents, seed).distances, Streams(seed), agents)
 
 
 @pytest.mark.parametrize("composition", ["product", "sum"])

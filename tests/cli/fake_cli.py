@@ -1,0 +1,43 @@
+"""The program with a fake scenario behind every file name."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from simulator.cli.main import main
+from simulator.experiments import runner, scenario
+from tests.experiments.fakes import FakeScenario
+
+
+class Program:
+    """Runs ``coband`` in this process.
+
+    Attributes:
+        scenario: what every scenario file holds.
+    """
+
+    def __init__(self, capsys: pytest.CaptureFixture[str]) -> None:
+        self.scenario = FakeScenario()
+        self._capsys = capsys
+
+    def load(self, path: object, overrides: tuple[str, ...] = ()) -> Any:
+        return self.scenario.overridden(overrides)
+
+    def __call__(self, *arguments: object) -> tuple[int, str, str]:
+        """Exit status, standard output and standard error of a command line."""
+        with pytest.raises(SystemExit) as exit_:
+            main([str(argument) for argument in arguments])
+        captured = self._capsys.readouterr()
+        assert isinstance(exit_.value.code, int)
+        return exit_.value.code, captured.out, captured.err
+
+
+def install(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Any) -> Program:
+    """The program, in an empty working directory."""
+    program = Program(capsys)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(scenario, "load", program.load)
+    monkeypatch.setattr(runner.ResolvedText, "of", lambda given: given)
+    return program

@@ -1,0 +1,77 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.cli.fake_cli import Program, install
+from tests.experiments.fakes import FakeExpect, FakeScenario
+
+
+@pytest.fixture
+def coband(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Program:
+    return install(monkeypatch, capsys, tmp_path)
+
+
+def expecting(*expect: FakeExpect, **scenario: object) -> FakeScenario:
+    return FakeScenario(expect=expect, **scenario)  # type: ignore[arg-type]
+
+
+def test_counts_that_agree(coband: Program) -> None:
+    coband.scenario = expecting(
+        FakeExpect("Often", "scalars", equals=700),
+        FakeExpect("Often", "rounds", equals=(100, 100)),
+        FakeExpect("Seldom", "messages", at_least=1, at_most=400),
+    )
+    status, output, errors = coband("check", "x.yaml", "--workers", 1)
+    assert (status, errors) == (0, "")
+    lines = output.splitlines()
+    assert lines[0].split() == ["label", "count", "replication", "expected", "got"]
+    assert lines[1].split() == ["Often", "scalars", "0", "700", "700", "ok"]
+    assert "at least 1 and at most 400" in lines[5]
+    assert lines[-1] == "6 of 6 counts are as expected"
+    assert list(Path().iterdir()) == []
+
+
+def test_a_count_that_differs_ends_with_status_1(coband: Program) -> None:
+    coband.scenario = expecting(
+        FakeExpect("Often", "rounds", equals=(100, 99)), FakeExpect("Often", "scalars", at_most=10)
+    )
+    status, output, _ = coband("check", "x.yaml", "--workers", 1)
+    verdicts = [line.split()[-1] for line in output.splitlines()[1:-1]]
+    assert (status, verdicts) == (1, ["ok", "differs", "differs", "differs"])
+    assert output.endswith("1 of 4 counts are as expected\n")
+
+
+def test_only_the_chosen_labels_and_replications(coband: Program) -> None:
+    coband.scenario = expecting(
+        FakeExpect("Often", "rounds", equals=(7, 100)), FakeExpect("Seldom", "rounds", equals=7)
+    )
+    status, output, _ = coband("check", "x.yaml", "--only", "Often", "--replication", 1, "--out", "kept")
+    assert status == 0
+    assert output.endswith("1 of 1 counts are as expected\n")
+    assert Path("kept/run.sqlite").exists()
+
+
+@pytest.mark.parametrize(
+    ("expect", "arguments", "message"),
+    [
+        ([], [], "x.yaml: the scenario has no expect: section"),
+        ([FakeExpect("Often", "rounds", equals=1)], ["--only", "Seldom"], "expect: says nothing about Seldom"),
+        ([FakeExpect("Often", "rounds", equals=(1, 2))], ["--replications", 3], "2 values do not reach replication 2"),
+        ([FakeExpect("Often", "round", equals=1)], [], "Often does not count 'round'; there is rounds"),
+    ],
+)
+def test_bad_input(coband: Program, expect: list[FakeExpect], arguments: list[str], message: str) -> None:
+    coband.scenario = expecting(*expect)
+    status, output, errors = coband("check", "x.yaml", "--workers", 1, *arguments)
+    assert (status, output) == (2, "")
+    assert message in errors
+
+
+def test_a_violation_is_no_success(coband: Program) -> None:
+    coband.scenario = expecting(FakeExpect("Often", "rounds", equals=100), mischief=((1, "negative"),))
+    status, output, errors = coband("check", "x.yaml", "--workers", 1)
+    assert status == 1
+    assert "broke an invariant" in errors
+    assert output.endswith("1 of 1 counts are as expected\n")

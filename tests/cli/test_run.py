@@ -1,0 +1,148 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from simulator.cli import progress, tables
+from tests.cli.fake_cli import Program, install
+from tests.experiments.fakes import FakeScenario
+
+
+@pytest.fixture
+def coband(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Program:
+    return install(monkeypatch, capsys, tmp_path)
+
+
+def test_a_table_and_the_run_directory(coband: Program) -> None:
+    status, output, errors = coband("run", "x.yaml", "--workers", 1)
+    lines = output.splitlines()
+    assert (status, errors) == (0, "")
+    assert lines[0].split("  ")[0] == "label"
+    assert lines[1].startswith("Often   2  ")
+    assert "200       500      700     100" in lines[1]
+    assert " ± " in lines[1]
+    assert lines[-1] == "run directory: runs/fake-0001"
+    assert coband("run", "x.yaml", "--workers", 1)[1].endswith("run directory: runs/fake-0002\n")
+
+
+def test_json_is_one_strict_object_and_nothing_else(coband: Program) -> None:
+    status, output, errors = coband("run", "x.yaml", "--json", "--workers", 1, "--out", "here")
+    report = json.loads(output, parse_constant=pytest.fail)
+    assert status == 0
+    assert report == json.loads(Path("here/results.json").read_text())
+    assert list(report) == ["scenario", "results", "failures"]
+    assert errors == "run directory: here\n"
+
+
+def test_options_change_the_scenario(coband: Program) -> None:
+    arguments = [
+        "--seed",
+        9,
+        "--replications",
+        3,
+        "--only",
+        "Often",
+        "--trace",
+        "off",
+        "--set",
+        "turns=6",
+        "--workers",
+        1,
+    ]
+    report = json.loads(coband("run", "x.yaml", "--json", *arguments)[1])
+    (entry,) = report["results"]
+    assert [(record["seed"], record["replication"], record["turns"]) for record in entry["replications"]] == [
+        (9, 0, 30), (9, 1, 30), (9, 2, 30),
+    ]  # fmt: skip
+    (entry,) = json.loads(coband("run", "x.yaml", "--json", "--only", "Often", "--replication", 5)[1])["results"]
+    assert [record["replication"] for record in entry["replications"]] == [5]
+
+
+def test_a_replayed_job_gives_the_same_fingerprint(coband: Program) -> None:
+    first = json.loads(coband("run", "x.yaml", "--json", "--workers", 1)[1])["results"][1]["replications"][1]
+    options = ["--seed", 3, "--replication", 1, "--only", "Seldom", "--trace", "full"]
+    again = json.loads(coband("run", "x.yaml", "--json", *options)[1])["results"][0]["replications"][0]
+    assert again["fingerprint"] == first["fingerprint"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--only", "Oftne"], "coband: no algorithm or label 'Oftne' in this scenario; did you mean Often?\n"),
+        (
+            ["--out", "full"],
+            "coband: full is not empty, and a run overwrites nothing. Remove it, or choose another --out",
+        ),
+        (["--workers", "0"], "0 is not in the range x>=1"),
+    ],
+)
+def test_bad_input(coband: Program, arguments: list[str], message: str) -> None:
+    Path("full").mkdir()
+    Path("full/file").touch()
+    status, output, errors = coband("run", "x.yaml", *arguments)
+    assert (status, output) == (2, "")
+    assert message in errors
+    assert not Path("runs").exists()
+
+
+def test_a_violation_ends_with_status_1_and_says_how_to_replay(coband: Program) -> None:
+    coband.scenario = FakeScenario(mischief=((1, "negative"),), labels=("Often",))
+    status, output, errors = coband("run", "x.yaml", "--workers", 1, "--set", "count=4")
+    assert status == 1
+    assert output.splitlines()[1].startswith("Often  1  ")
+    assert "Often, replication 1, broke an invariant: the pseudo-regret of a turn is -1.0" in errors
+    assert "<- event" in errors
+    replay = "coband run x.yaml --set count=4 --seed 3 --replication 1 --only Often --trace full"
+    assert f"to see it again: {replay}" in errors
+    assert coband(*replay.split()[1:])[0] == 1
+
+
+def test_an_error_is_shown_in_full_once(coband: Program) -> None:
+    coband.scenario = FakeScenario(mischief=((0, "error"), (1, "error")))
+    status, output, errors = coband("run", "x.yaml", "--workers", 1)
+    assert (status, output) == (1, "run directory: runs/fake-0001\n")
+    assert errors.count("Traceback") == 1
+    assert errors.count("failed: ZeroDivisionError: a bug") == 4
+
+
+def test_ctrl_c_ends_with_status_130_and_says_what_is_kept(coband: Program) -> None:
+    coband.scenario = FakeScenario(mischief=((1, "interrupt"),))
+    status, output, errors = coband("run", "x.yaml", "--workers", 1)
+    assert status == 130
+    assert "interrupted: 2 finished jobs are kept in runs/fake-0001, 2 are missing" in errors
+    assert output.splitlines()[1].startswith("Often   1  ")
+
+
+def test_stalled_agents_are_a_warning(capsys: pytest.CaptureFixture[str]) -> None:
+    from simulator.experiments.runner import Report
+
+    progress.warn(Report({"results": []}, [], 0, False, Path("d"), stalled=[("Sync", 3, 17)]))
+    assert "warning: Sync, replication 3: 17 turns were never taken" in capsys.readouterr().err
+
+
+def test_a_bar_on_a_terminal(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    monkeypatch.setenv("TERM", "xterm")
+    with progress.Bar("study") as bar:
+        bar.begin(4)
+        bar.progressed(2.0)
+    assert "study" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("mean", "bounds", "text"),
+    [
+        (2354.123, None, "2,354.1"),
+        (200.0, None, "200"),
+        (None, None, "-"),
+        (700.0, (700.0, 700.0), "700"),
+        (69.35, (19.0, 119.7), "69 ± 50"),
+        (9.254, (8.4584, 10.0496), "9.25 ± 0.80"),
+        (0.0123456, (0.0120, 0.0126912), "0.01235 ± 0.00035"),
+        (299799.5, (198712.1, 400886.9), "299,800 ± 101,087"),
+    ],
+)
+def test_numbers_as_people_read_them(mean: float | None, bounds: tuple[float, float] | None, text: str) -> None:
+    assert tables.between(mean, bounds) == text

@@ -1,0 +1,121 @@
+from __future__ import annotations
+
+import json
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from simulator.cli.options import BadInput
+from simulator.cli.trace import parse_interval, spell_node
+from tests.cli.fake_cli import Program, install
+from tests.experiments.fake_runs import ROOT, perform
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("trace") / "run"
+    perform(out)
+    return out
+
+
+@pytest.fixture
+def coband(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Program:
+    return install(monkeypatch, capsys, tmp_path)
+
+
+def test_show(coband: Program, run: Path) -> None:
+    status, output, _ = coband("trace", "show", run, "--label", "Seldom", "--replication", 1, "--limit", 3)
+    lines = output.splitlines()
+    assert (status, lines[0], len(lines)) == (0, "Seldom, replication 1", 5)
+    assert lines[1].split()[:6] == ["seq", "time", "event", "node", "peer", "kind"]
+    assert lines[3].split() == ["1", "1", "choose", "agent", "0", *[".", ".", ".", "0", "0", ".", ".", "1", "."]]
+
+
+def test_show_chosen_events_as_json(coband: Program, run: Path) -> None:
+    options = ["--event", "deliver", "--node", 2, "--kind", "mean", "--time", "4..6", "--limit", 2, "--json"]
+    status, output, _ = coband("trace", "show", run / "run.sqlite", *options)
+    events = [json.loads(line) for line in output.splitlines()]
+    assert (status, len(events)) == (0, 2)
+    assert {(event["event"], event["node"], event["kind"], event["peer"]) for event in events} == {
+        ("deliver", "agent 2", "mean", "server")
+    }
+
+
+def test_stats(coband: Program, run: Path) -> None:
+    status, output, _ = coband("trace", "stats", run, "--by", "kind", "--label", "Often")
+    assert status == 0
+    assert [line.split() for line in output.splitlines()[2:]] == [
+        ["Often", "mean", "1,200", "200", "1,000", "1,000", "1,000"],
+        ["Often", "sums", "400", "200", "200", "400", "200"],
+    ]
+
+
+def test_verify_and_hash(coband: Program, run: Path) -> None:
+    status, output, _ = coband("trace", "verify", run)
+    assert (status, output.splitlines()[0]) == (0, "Often, replication 0: 1,600 events, ok")
+    status, output, _ = coband("trace", "hash", run, "--label", "Often", "--replication", 1)
+    label, replication, fingerprint = output.rstrip("\n").split("\t")
+    assert (status, label, replication, len(fingerprint)) == (0, "Often", "1", 64)
+
+
+def test_verify_says_what_it_could_not_check(coband: Program, tmp_path: Path) -> None:
+    perform(tmp_path / "off", replications=1, trace="off", labels=("Often",))
+    perform(tmp_path / "broken", replications=1, mischief=((0, "negative"),), labels=("Often",))
+    assert coband("trace", "verify", tmp_path / "off")[:2] == (
+        0, "Often, replication 0: the run kept no trace (trace: off), so there is nothing to check\n",
+    )  # fmt: skip
+    status, output, _ = coband("trace", "verify", tmp_path / "broken")
+    assert status == 0
+    assert "consistent as far as it goes; partial trace of a job that is violated" in output
+    assert coband("trace", "hash", tmp_path / "broken")[1] == "Often\t0\tviolated\n"
+
+
+def test_verify_ends_with_status_1_on_a_difference(coband: Program, tmp_path: Path) -> None:
+    perform(tmp_path / "run", replications=1, labels=("Often",))
+    connection = sqlite3.connect(tmp_path / "run" / "run.sqlite")
+    with connection:
+        connection.execute("UPDATE events SET value = 0.25 WHERE seq = 2")
+    connection.close()
+    status, output, _ = coband("trace", "verify", tmp_path / "run")
+    assert status == 1
+    assert output.startswith("Often, replication 0: the fingerprint of the stored events is ")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["show", "nowhere"], "nowhere is not a run: there is no nowhere"),
+        (["show", "RUN", "--label", "Ofen"], "there is no label 'Ofen' in this run; there is Often."),
+        (["show", "RUN", "--kind", "means"], "there is no kind 'means' in this run; there is mean"),
+        (["show", "RUN", "--node", "client 3"], "--node 'client 3' is no node"),
+        (["show", "RUN", "--time", "3"], "--time '3' is no interval of simulated time; give A..B"),
+        (["stats", "RUN", "--by", "day"], "'day' is not one of 'event', 'kind', 'node', 'round'"),
+    ],
+)
+def test_bad_input(coband: Program, run: Path, arguments: list[str], message: str) -> None:
+    status, output, errors = coband("trace", *(str(run) if word == "RUN" else word for word in arguments))
+    assert (status, output) == (2, "")
+    assert message in errors
+
+
+def test_a_closed_pager_is_no_error(run: Path) -> None:
+    code = "from simulator.cli.main import main; main()"
+    command = [sys.executable, "-c", code, "trace", "show", str(run)]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.readline()
+        process.stdout.close()
+        assert process.stderr.read() == b""
+
+
+def test_intervals_and_nodes() -> None:
+    assert parse_interval("1e1..20") == (10.0, 20.0)
+    assert parse_interval("..2") == (None, 2.0)
+    assert parse_interval("3..") == (3.0, None)
+    assert [spell_node(text) for text in ("server", "7", "agent 7", None)] == ["server", "agent 7", "agent 7", None]
+    with pytest.raises(BadInput):
+        parse_interval("..")

@@ -1,0 +1,62 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from simulator.experiments.statistics import estimate, interval, mean, paired_difference
+
+
+@given(st.lists(st.floats(-1e6, 1e6), min_size=2, max_size=20), st.floats(0.5, 0.999))
+def test_the_interval_is_students(values: list[float], level: float) -> None:
+    found = interval(values, level)
+    error = stats.sem(values)
+    quantile = stats.t.ppf(0.5 * (1 + level), len(values) - 1)
+    expected = (np.mean(values) - quantile * error, np.mean(values) + quantile * error)
+    assert found == pytest.approx(expected, rel=1e-9, abs=1e-6)
+
+
+def test_a_table_value() -> None:
+    # t_{0.975, 4} = 2.776, s = sqrt(2.5)
+    low, high = interval([1.0, 2.0, 3.0, 4.0, 5.0]) or (0.0, 0.0)
+    assert (low, high) == pytest.approx((3 - 2.776445 * np.sqrt(2.5 / 5), 3 + 2.776445 * np.sqrt(2.5 / 5)), abs=1e-6)
+
+
+def test_one_value_has_no_interval() -> None:
+    single = estimate([4.0])
+    assert (single.mean, single.interval, single.half_width, single.count) == (4.0, None, None, 1)
+
+
+def test_equal_values_have_an_interval_of_length_zero() -> None:
+    assert interval([2.0, 2.0, 2.0]) == (2.0, 2.0)
+
+
+def test_intervals_cover_as_often_as_they_say() -> None:
+    rng = np.random.default_rng(0)
+    bounds = [interval(rng.normal(1.0, 2.0, 5).tolist(), 0.9) or (0.0, 0.0) for _ in range(2000)]
+    covered = np.mean([low <= 1.0 <= high for low, high in bounds])
+    assert abs(covered - 0.9) < 0.03
+
+
+def test_pairing_removes_what_both_share() -> None:
+    rng = np.random.default_rng(1)
+    world = rng.normal(0.0, 100.0, 10)
+    first, second = (world + 1 + rng.normal(0, 0.1, 10)).tolist(), (world + rng.normal(0, 0.1, 10)).tolist()
+    difference = paired_difference(first, second)
+    assert difference.interval is not None
+    assert difference.interval[0] < 1.0 < difference.interval[1]
+    alone = estimate(first)
+    assert difference.half_width is not None
+    assert alone.half_width is not None
+    assert difference.half_width < alone.half_width / 100
+
+
+def test_what_is_refused() -> None:
+    with pytest.raises(ValueError, match="no values"):
+        mean([])
+    with pytest.raises(ValueError, match=r"level\(=95\) must lie between 0 and 1"):
+        interval([1.0, 2.0], 95)
+    with pytest.raises(ValueError, match="2 values cannot be paired with 1"):
+        paired_difference([1.0, 2.0], [1.0])
