@@ -190,3 +190,23 @@ class EpochModel(Message):
     vbar: FloatArray = payload()
     sigma_max: float = payload()
     gram: FloatArray | None = payload()
+
+
+# --- LOCAL messages in a graph (paper 004)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Pull(Message):
+    """To all within some hops: <t, v, x, y> of one pull, d + 3 scalars.
+
+    With it z_v where agents are told apart by known contexts, and the arm's place in its arm set where arms in
+    different places have different models.
+    """
+
+    kind: ClassVar[str] = "pull"
+    trial: int = payload()
+    agent: int = payload()
+    point: FloatArray = payload()
+    reward: float = payload()
+    context: FloatArray | None = payload()
+    place: int | None = payload()

@@ -45,6 +45,6 @@ ALGORITHM = Algorithm(
     config=KernelBandit,
     summary="Every agent alone with an exact kernel posterior; no communication.",
     reference="paper 000, section 5 (NKernelUCB); Valko et al. 2013",
-    needs=Needs(reliable=False),
+    needs=Needs(topologies=("star", "graph"), reliable=False),
     counts=("0 scalars",),
 )

@@ -14,12 +14,19 @@ if TYPE_CHECKING:
     from simulator.experiments.runner import Report
     from simulator.experiments.timeline import Progress
 
-COLUMNS = {
+WITH_SERVER = {
     "regret": "regret",
     "uplink_scalars": "uplink",
     "downlink_scalars": "downlink",
     "scalars": "scalars",
     "rounds": "rounds",
+    "simulated_time": "simulated time",
+}
+ON_A_GRAPH = {
+    "regret": "group regret",
+    "deliveries": "deliveries",
+    "transmissions": "transmissions",
+    "scalars": "scalars",
     "simulated_time": "simulated time",
 }
 
@@ -63,8 +70,9 @@ def _show(report: Report) -> None:
     """The table of results, and where they are."""
     entries = [entry for entry in report.object["results"] if entry["replications"]]
     if entries:
-        rows = [[entry["label"], *_cells(entry)] for entry in entries]
-        tables.show(["label", "n", *COLUMNS.values(), "wall seconds"], rows)
+        columns = WITH_SERVER if entries[0]["mean"].get("deliveries") is None else ON_A_GRAPH
+        rows = [[entry["label"], *_cells(entry, columns)] for entry in entries]
+        tables.show(["label", "n", *columns.values(), "wall seconds"], rows)
     if any(len(entry["replications"]) > 1 for entry in entries):
         click.echo("mean ± half the width of the 95 % confidence interval (Student t over n replications)")
     if len({entry["mean"]["simulated_time"] for entry in entries}) > 1:
@@ -90,7 +98,7 @@ def _reached(at: Progress) -> tuple[float | None, ...]:
     return round(at.turns), round(at.regret, 1), at.regret_per_turn, round(at.scalars)
 
 
-def _cells(entry: dict[str, Any]) -> list[str]:
+def _cells(entry: dict[str, Any], columns: dict[str, str]) -> list[str]:
     mean, bounds = entry["mean"], entry["ci95"]
-    cells = [tables.between(mean[key], bounds[key]) for key in COLUMNS]
+    cells = [tables.between(mean[key], bounds[key]) for key in columns]
     return [str(len(entry["replications"])), *cells, f"{mean['wall_seconds']:.2f}"]

@@ -6,7 +6,7 @@ transport needs no acknowledgements: it only keeps the order of each pair.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,11 +15,28 @@ from simulator.core.clock import DELIVERY, TIMER, Clock
 from simulator.core.invariants import Audit
 from simulator.core.ledger import Ledger
 from simulator.core.message import Message
-from simulator.core.network import DOWN, UP, StarNetwork
-from simulator.core.node import SERVER, Address, Multicast, Recipient
+from simulator.core.network import DOWN, UP, Network
+from simulator.core.node import SERVER, Address, Neighbours, Recipient
 from simulator.core.trace import Trace
 
 Describe = Callable[[Message], str | None]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Flood:
+    """Where a packet stands on its way through a graph (``simulator.core.local``).
+
+    Attributes:
+        id: number of the LOCAL message.
+        origin: the agent that it is from.
+        hops: its time to live, in links.
+        hop: links passed when the packet arrives.
+    """
+
+    id: int
+    origin: Address
+    hops: int
+    hop: int
 
 
 @dataclass(slots=True, eq=False)
@@ -32,6 +49,7 @@ class Packet:
         send: seq of the send event.
         attempts: copies put on the link so far.
         acknowledged: the sender knows that the receiver has it.
+        flood: of a message that is passed on from neighbour to neighbour.
     """
 
     message: Message
@@ -44,11 +62,17 @@ class Packet:
     scalars: int
     attempts: int = 0
     acknowledged: bool = False
+    flood: Flood | None = None
 
     @property
-    def agent(self) -> int:
-        """The agent whose links it uses."""
-        return self.source if self.destination == SERVER else self.destination
+    def origin(self) -> Address:
+        """The node that said it."""
+        return self.source if self.flood is None else self.flood.origin
+
+    @property
+    def hop(self) -> int:
+        """Links passed by a message that is passed on, 0 otherwise."""
+        return 0 if self.flood is None else self.flood.hop
 
     @property
     def pair(self) -> tuple[Address, Address]:
@@ -64,10 +88,10 @@ class Transport:
         describe: text of a message's payload for the trace, or None.
     """
 
-    def __init__(self, clock: Clock, network: StarNetwork, ledger: Ledger, trace: Trace, audit: Audit,
+    def __init__(self, clock: Clock, network: Network, ledger: Ledger, trace: Trace, audit: Audit,
                  deliver: Callable[[Packet], None], describe: Describe, ordered: bool) -> None:  # fmt: skip
         self._clock, self._network, self._ledger, self._trace, self._audit = clock, network, ledger, trace, audit
-        self._deliver, self._describe, self._ordered = deliver, describe, ordered
+        self._deliver, self.describe, self._ordered = deliver, describe, ordered
         self._everyone = list(range(ledger.agents))
         self._header_bits, self._scalar_bits = ledger.header_bits, ledger.scalar_bits
         self._messages = 0
@@ -77,26 +101,42 @@ class Transport:
     def send(self, source: Address, recipient: Recipient, message: Message, cause: int) -> None:
         """Send ``message`` from ``source``, because of the event ``cause``."""
         receivers = self._receivers(recipient)
-        scalars, kind = message.scalars, self._trace.name(message.kind)
         direction = UP if source != SERVER else DOWN
         self._ledger.first_copies(
-            message.kind, direction, receivers if direction == DOWN else [source], scalars, message.round
+            message.kind, direction, receivers if direction == DOWN else [source], message.scalars, message.round
         )
-        peer = tr.EVERYONE if isinstance(recipient, Multicast) else recipient
+        self._send(source, recipient if isinstance(recipient, int) else tr.EVERYONE, receivers, message, cause)
+
+    def pass_on(
+        self, source: Address, receivers: Sequence[Address], message: Message, cause: int, flood: Flood
+    ) -> None:
+        """Put a copy of a LOCAL message on the link to each of some neighbours of ``source``."""
+        self._ledger.peer_copies(message.kind, len(receivers), message.scalars, message.round)
+        self._send(source, tr.EVERYONE, receivers, message, cause, flood)
+
+    def number(self) -> int:
+        """The number of a send; the copies of a multicast share it."""
+        self._messages += 1
+        return self._messages - 1
+
+    def _send(self, source: Address, peer: Address, receivers: Sequence[Address], message: Message, cause: int,
+              flood: Flood | None = None) -> None:  # fmt: skip
+        scalars, kind, id = message.scalars, self._trace.name(message.kind), self.number()
         seq = self._trace.record(
-            self._clock.now, tr.SEND, source, peer, self._messages, cause, kind, scalars, 0,
-            message.round, message.version, len(receivers), detail=self._describe(message),
+            self._clock.now, tr.SEND, source, peer, id, cause, kind, scalars, 0 if flood is None else flood.hop,
+            message.round, message.version, len(receivers), detail=self.describe(message),
         )  # fmt: skip
         numbers = self._numbers
         for receiver in receivers:
             pair = (source, receiver)
             number = numbers[pair] = numbers.get(pair, 0) + 1
-            self._put(Packet(message, self._messages, source, receiver, number, seq, kind, scalars))
-        self._messages += 1
+            self._put(Packet(message, id, source, receiver, number, seq, kind, scalars, flood=flood))
 
     def _receivers(self, recipient: Recipient) -> list[Address]:
-        if not isinstance(recipient, Multicast):
+        if isinstance(recipient, int):
             return [recipient]
+        if isinstance(recipient, Neighbours):
+            raise TypeError("in a star nobody has neighbours; send to SERVER or ALL_AGENTS")
         if recipient.excluding is None:
             return self._everyone
         return [agent for agent in self._everyone if agent != recipient.excluding]
@@ -107,17 +147,20 @@ class Transport:
         packet.attempts += 1
         down = packet.source == SERVER
         now = start = self._clock.now
+        if self._network.cut_off(packet.source, packet.destination, now):
+            self._lost(packet, "partition")
+            return now
         bits = packet.scalars * self._scalar_bits + self._header_bits
         if down and self._network.egress is not None:
             start = self._network.egress.leave(now, packet.scalars, bits)
-        link = self._network.link(DOWN if down else UP, packet.agent)
+        link = self._network.link(packet.source, packet.destination)
         left = arrival = start
         if link is not None:
             left, arrival = link.transmit(start, packet.scalars, bits)
             if link.loses():
-                self._lost(packet)
+                self._lost(packet, "loss")
                 return left
-        if not down and self._network.ingress is not None:
+        if packet.destination == SERVER and self._network.ingress is not None:
             self._clock.at(arrival, DELIVERY, SERVER, self._enter_server, packet)
         else:
             self._schedule(packet, arrival)
@@ -135,9 +178,9 @@ class Transport:
             self._latest[packet.pair] = arrival
         self._clock.at(arrival, DELIVERY, packet.destination, self._arrive, packet)
 
-    def _lost(self, packet: Packet) -> None:
+    def _lost(self, packet: Packet, why: str) -> None:
         self._audit.dropped(packet)
-        self._event(tr.DROP, packet, reason=self._trace.name("loss"))
+        self._event(tr.DROP, packet, reason=self._trace.name(why))
 
     def _arrive(self, event: Any) -> None:
         packet: Packet = event.value
@@ -147,7 +190,7 @@ class Transport:
     def _event(self, event: int, packet: Packet, reason: int = tr.NONE) -> int:
         return self._trace.record(
             self._clock.now, event, packet.source, packet.destination, packet.id, packet.send, packet.kind,
-            packet.scalars, 0, packet.message.round, packet.message.version, packet.attempts, reason,
+            packet.scalars, packet.hop, packet.message.round, packet.message.version, packet.attempts, reason,
         )  # fmt: skip
 
 
@@ -170,13 +213,13 @@ class ReliableTransport(Transport):
     def __init__(self, *args: Any, **keywords: Any) -> None:
         super().__init__(*args, **keywords)
         self._receiving: dict[tuple[Address, Address], Receiving] = {}
-        self._timeouts: dict[int, float] = {}
+        self._timeouts: dict[tuple[Address, Address], float] = {}
 
     def _put(self, packet: Packet) -> float:
         left = super()._put(packet)
-        wait = self._timeouts.get(packet.agent)
+        wait = self._timeouts.get(packet.pair)
         if wait is None:
-            wait = self._timeouts[packet.agent] = self._network.timeout(packet.agent)
+            wait = self._timeouts[packet.pair] = self._network.timeout(*packet.pair)
         wait *= self._network.config.retransmission.backoff ** (packet.attempts - 1)
         self._clock.at(left + wait, TIMER, packet.source, self._overdue, packet)
         return left
@@ -223,7 +266,9 @@ class ReliableTransport(Transport):
 
     def _acknowledge(self, packet: Packet) -> None:
         self._ledger.acknowledgement()
-        link = self._network.link(UP if packet.source == SERVER else DOWN, packet.agent)
+        if self._network.cut_off(packet.destination, packet.source, self._clock.now):
+            return
+        link = self._network.link(packet.destination, packet.source)
         arrival = self._clock.now
         if link is not None:
             if link.loses():
