@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simulator.core.message import Message, payload
+from simulator.maths.linear import Gram
 
 FloatArray = NDArray[np.float64]
 
@@ -151,3 +152,30 @@ class Point(Message):
     point: FloatArray = payload()
     reward: float = payload()
     position: int = -1
+
+
+# --- federated neural bandit (paper 002); p network parameters, matrices p x p or their diagonals (p,)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class NeuralUpload(Message):
+    """Up, algorithm 1, line 16: W_new, B_new, the trained weights, alpha_i and the inverse of V_local."""
+
+    kind: ClassVar[str] = "upload"
+    W: Gram | FloatArray = payload()
+    B: FloatArray = payload()
+    theta: FloatArray = payload()
+    alpha: float = payload()
+    inverse: FloatArray = payload()
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class NeuralModel(Message):
+    """Down, algorithm 2, line 6: W_sync, B_sync, the average weights, alpha; all inverses, or their average alone."""
+
+    kind: ClassVar[str] = "model"
+    W: Gram | FloatArray = payload()
+    B: FloatArray = payload()
+    theta: FloatArray = payload()
+    alpha: float = payload()
+    inverses: tuple[FloatArray, ...] = payload()

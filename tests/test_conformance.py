@@ -18,6 +18,11 @@ VARIANTS: dict[str, list[dict[str, Any]]] = {
         {"transfer": "delta", "blocking": True},
         {"transfer": "delta", "server": {"exchanges": "interleaved"}},
     ],
+    "fn_ucb": [
+        {"width": 4, "steps": 2},
+        {"width": 4, "steps": 2, "diagonal": True, "less_comm": False, "threshold": 2.0, "alpha": "theory"},
+        {"width": 4, "steps": 2, "init": "normal", "threshold": 1.0, "trigger": "full"},
+    ],
 }
 CASES = [(name, variant) for name in sorted(registry().algorithms) for variant in VARIANTS.get(name, [{}])]
 
