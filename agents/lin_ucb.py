@@ -1,0 +1,111 @@
+"""Linear bandits of one agent: LinUCB (Li et al. 2010), OFUL (Abbasi-Yadkori et al. 2011), LinTS (Agrawal and
+Goyal 2013).
+
+All keep V = lam I + sum x x^T and theta = V^(-1) sum y x.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from pydantic import Field
+
+from agents.alone import Alone, single
+from simulator.core.config import Config
+from simulator.core.node import FloatArray, Setting
+from simulator.maths.linear import FullRidge
+
+
+class LinearConfig(Config):
+    """Parameters of every linear bandit."""
+
+    lam: float = Field(default=1.0, gt=0)
+    """Ridge parameter lambda."""
+
+
+class LinUcbConfig(LinearConfig):
+    """Parameters of LinUCB."""
+
+    alpha: float = Field(default=1.0, ge=0)
+    """Exploration: arms are chosen by x^T theta + alpha ||x||_(V^-1)."""
+
+
+class OfulConfig(LinearConfig):
+    """Parameters of OFUL."""
+
+    delta: float = Field(default=0.05, gt=0, lt=1)
+    """The confidence sets hold for all turns with probability 1 - delta."""
+    noise: float = Field(default=0.1, ge=0)
+    """R: the noise is R-sub-Gaussian."""
+    norm: float = Field(default=1.0, ge=0)
+    """S: bound on ||theta*||."""
+
+
+class LinTsConfig(LinearConfig):
+    """Parameters of LinTS."""
+
+    nu: float = Field(default=1.0, ge=0)
+    """Exploration: theta is drawn from N(theta_hat, nu^2 V^(-1))."""
+
+
+class Linear(Alone):
+    """Ridge regression on the agent's own data."""
+
+    def __init__(self, setting: Setting) -> None:
+        super().__init__(setting)
+        self.ridge = FullRidge(setting.dimension, setting.config.lam)
+        self.b = np.zeros(setting.dimension)
+
+    @property
+    def theta(self) -> FloatArray:
+        """Estimate of theta*."""
+        return self.ridge.solve(self.b)
+
+    def learn(self, arm: int, x: FloatArray, reward: float) -> None:
+        """V += x x^T, b += y x."""
+        self.ridge.add(x[None])
+        self.b += reward * x
+
+
+class LinUCB(Linear):
+    """A constant factor in front of the deviation."""
+
+    def scores(self, X: FloatArray) -> FloatArray:
+        """x^T theta + radius ||x||_(V^-1)."""
+        scores: FloatArray = X @ self.theta + self.radius() * np.sqrt(self.ridge.squares(X))
+        return scores
+
+    def radius(self) -> float:
+        """The parameter alpha."""
+        alpha: float = self.setting.config.alpha
+        return alpha
+
+
+class OFUL(LinUCB):
+    """The self-normalised confidence radius."""
+
+    def radius(self) -> float:
+        """R sqrt(2 log(det(V)^(1/2) det(lam I)^(-1/2) / delta)) + sqrt(lam) S (Abbasi-Yadkori et al. 2011, thm. 2)."""
+        config: OfulConfig = self.setting.config
+        spread = math.sqrt(max(0.0, self.ridge.log_det) - 2.0 * math.log(config.delta))
+        return config.noise * spread + math.sqrt(config.lam) * config.norm
+
+
+class LinTS(Linear):
+    """Thompson sampling."""
+
+    def scores(self, X: FloatArray) -> FloatArray:
+        """x^T theta for theta = theta_hat + nu L z with L L^T = V^(-1), L lower triangular, z standard normal."""
+        z = self.setting.rng.standard_normal(self.setting.dimension)
+        root = np.linalg.cholesky(self.ridge.inverse())
+        scores: FloatArray = X @ (self.theta + self.setting.config.nu * (root @ z))
+        return scores
+
+
+LIN_UCB = single("lin_ucb", LinUCB, LinUcbConfig, "Linear UCB with a constant factor, every agent alone.",
+                 "Li et al. 2010; baseline of papers 002 and 004")  # fmt: skip
+OFUL_ENTRY = single("oful", OFUL, OfulConfig, "Linear UCB with the self-normalised radius, every agent alone.",
+                    "Abbasi-Yadkori et al. 2011; baseline of paper 004")  # fmt: skip
+LIN_TS = single("lin_ts", LinTS, LinTsConfig, "Linear Thompson sampling, every agent alone.",
+                "Agrawal and Goyal 2013; baseline of paper 002")  # fmt: skip
