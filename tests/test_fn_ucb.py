@@ -195,3 +195,15 @@ def test_training_stops() -> None:
     assert not np.array_equal(two, three)
     assert np.array_equal(three, four)
     assert np.array_equal(three, nine)
+
+
+def test_realised_regret_may_be_negative_in_a_turn() -> None:
+    problem = {**PROBLEM, "noise": 1.0}
+    schedule = {"kind": "rounds", "turns": 20}
+    expected, realised = (
+        run("lin_ucb", {}, schedule=schedule, problem={**problem, "regret": kind}) for kind in ("expected", "realised")
+    )
+    assert np.diff(expected.result.regret_series).min() >= 0
+    assert np.diff(realised.result.regret_series).min() < 0
+    assert expected.result.reward == realised.result.reward
+    assert [pull[2] for pull in expected.pulls] == [pull[2] for pull in realised.pulls]

@@ -121,6 +121,6 @@ class ContextualProblem(Problem):
 PROBLEM = ProblemEntry(
     name="contextual",
     config=ContextualProblem,
-    summary="synthetic arms (ball, sphere, box, pool) with a cosine, cubic or RKHS reward",
-    reference="paper 000, section 5 (synthetic dataset); paper 001, section 5",
+    summary="synthetic arms (ball, sphere, box, cube, pool) with a cosine, square, cubic or RKHS reward",
+    reference="paper 000, section 5 (synthetic dataset); paper 001, section 5; paper 002, section 5.1",
 )
