@@ -138,20 +138,58 @@ class Network:
                 back = (back @ W) * (hidden[index] > 0.0)
         return G
 
-    def weighted_gradient(self, theta: FloatArray, X: FloatArray, y: FloatArray, out: FloatArray) -> None:
-        """Write sum_s (f(x_s) - y_s) grad f(x_s), the gradient of half the squared error, to ``out`` (p,)."""
-        layers, gradients = self.views(theta), self.views(out)
-        hidden = self._hidden(layers, X)
-        residual = self.scale * (self.scale * self._output(layers, hidden[-1]) - y)
-        back = residual[:, None]
-        for index in range(len(layers) - 1, -1, -1):
-            W, b = gradients[index]
-            np.matmul(back.T, hidden[index], out=W)
+
+class _Batch:
+    """Data of one training, with room for what a pass over all of it needs; units are rows, data are columns."""
+
+    def __init__(self, network: Network, X: FloatArray, y: FloatArray) -> None:
+        self._network, self._X, self._y = network, X, y
+        self._inputs = np.ascontiguousarray(X.T)
+        shape = (network.width, len(X))
+        self._values = [np.empty(shape) for _ in range(network.layers - 1)]
+        self._gate = np.empty(shape, dtype=bool)
+        self._back = [np.empty(shape) for _ in range(min(2, network.layers - 1))]
+
+    def gradient(self, layers: Layers, out: Layers) -> None:
+        """Write the gradient of sum_s (f(x_s) - y_s)^2 / 2 to ``out``."""
+        before = self._inputs
+        for (W, b), values in zip(layers, self._values, strict=False):
+            np.matmul(W, before, out=values)
             if b is not None:
-                np.sum(back, axis=0, out=b)
+                values += b[:, None]
+            before = np.maximum(values, 0.0, out=values)
+        self._backward(layers, out, self._residual(layers[-1]))
+
+    def _residual(self, last: tuple[FloatArray, FloatArray | None]) -> FloatArray:
+        """scale (f(x_s) - y_s), (n,): the derivative with respect to u."""
+        (W, b), scale = last, self._network.scale
+        residual: FloatArray = W[0] @ self._values[-1]
+        if b is not None:
+            residual += b[0]
+        residual *= scale * scale
+        residual -= scale * self._y
+        return residual
+
+    def _backward(self, layers: Layers, out: Layers, residual: FloatArray) -> None:
+        W, b = out[-1]
+        np.matmul(self._values[-1], residual, out=W[0])
+        if b is not None:
+            b[0] = residual.sum()
+        back = self._back[0]
+        np.multiply(np.greater(self._values[-1], 0.0, out=self._gate), residual, out=back)
+        factors = layers[-1][0][0][:, None]  # still to be multiplied to the rows of back
+        for index in range(len(layers) - 2, -1, -1):
+            W, b = out[index]
+            np.matmul(back, self._values[index - 1].T if index else self._X, out=W)
+            W *= factors
+            if b is not None:
+                np.sum(back, axis=1, out=b)
+                b *= factors[:, 0]
             if index:
-                back = back @ layers[index][0]
-                back *= hidden[index] > 0.0
+                below = self._back[1] if back is self._back[0] else self._back[0]
+                np.matmul((layers[index][0] * factors).T, back, out=below)
+                below *= np.greater(self._values[index - 1], 0.0, out=self._gate)
+                back, factors = below, np.ones((len(below), 1))
 
 
 @dataclass(frozen=True)
@@ -183,8 +221,9 @@ class Descent:
             factor, decay = 1.0, m * self.lam
         pulled = 0.0 if self.loss == "public" else lr * decay * theta_0
         theta, gradient = theta.copy(), np.empty_like(theta)
+        batch, layers, out = _Batch(network, X, y), network.views(theta), network.views(gradient)
         for _ in range(self.steps):
-            network.weighted_gradient(theta, X, y, gradient)
+            batch.gradient(layers, out)
             theta *= 1.0 - lr * decay
             gradient *= lr * factor
             theta -= gradient
