@@ -14,7 +14,11 @@ from tests.data_files import DATA
 ROOT = Path(__file__).resolve().parent.parent
 FILE = ROOT / "tests" / "golden_counts.json"
 COUNTS = ("messages", "uplink_scalars", "downlink_scalars", "peer_scalars", "scalars_broadcast_once", "dictionary_size")
-DATA_FILES = {"magic": "magic/magic04.data", "mushroom": "mushroom/agaricus-lepiota.data"}
+DATA_FILES = {
+    "magic": "magic/magic04.data",
+    "mushroom": "mushroom/agaricus-lepiota.data",
+    "shuttle": "shuttle/shuttle.trn",
+}
 
 
 def scenarios() -> list[str]:
