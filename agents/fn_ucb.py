@@ -25,7 +25,8 @@ from agents.parameters import NeuralBandit, enter
 from simulator.core.algorithm import Algorithm
 from simulator.core.message import Message
 from simulator.core.node import SERVER, Address, Agent, Arms, FloatArray, Outbox, Setting
-from simulator.maths.linear import quadratic, ridge
+from simulator.maths.gram import Gram, quadratic
+from simulator.maths.linear import ridge
 from simulator.maths.observations import Observations
 from simulator.maths.storage import GrowingRows
 from simulator.maths.synchronised import LocalRidge, SynchronisedRidge
@@ -86,7 +87,7 @@ class FnUcb(Agent):
         self._ridge = LocalRidge(self._synchronised)
         self.local = ridge(p, config.lam, config.diagonal)
         prior = self.local.inverse()
-        self._inverses: tuple[FloatArray, ...] = (prior,) * (1 if config.less_comm else setting.agents)
+        self._inverses: tuple[Gram | FloatArray, ...] = (prior,) * (1 if config.less_comm else setting.agents)
         self.theta_own = self.theta_sync = self.theta_0
         self.alpha = 0.0
         self._turn = self._last_turn = self._version = 0

@@ -98,7 +98,7 @@ class LinTS(Linear):
     def scores(self, X: FloatArray) -> FloatArray:
         """x^T theta for theta = theta_hat + nu L z with L L^T = V^(-1), L lower triangular, z standard normal."""
         z = self.setting.rng.standard_normal(self.setting.dimension)
-        root = np.linalg.cholesky(self.ridge.inverse())
+        root = np.linalg.cholesky(self.ridge.inverse().dense())
         scores: FloatArray = X @ (self.theta + self.setting.config.nu * (root @ z))
         return scores
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simulator.core.message import Message, payload
-from simulator.maths.linear import Gram
+from simulator.maths.gram import Gram
 
 FloatArray = NDArray[np.float64]
 
@@ -166,7 +166,7 @@ class NeuralUpload(Message):
     B: FloatArray = payload()
     theta: FloatArray = payload()
     alpha: float = payload()
-    inverse: FloatArray = payload()
+    inverse: Gram | FloatArray = payload()
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -178,4 +178,4 @@ class NeuralModel(Message):
     B: FloatArray = payload()
     theta: FloatArray = payload()
     alpha: float = payload()
-    inverses: tuple[FloatArray, ...] = payload()
+    inverses: tuple[Gram | FloatArray, ...] = payload()

@@ -10,7 +10,7 @@ from agents.messages import NeuralModel, NeuralUpload
 from server.synchronisation import Gathering, SynchronousServer
 from simulator.core.message import Message
 from simulator.core.node import ALL_AGENTS, Address, FloatArray, Outbox, Setting
-from simulator.maths.linear import Gram, GrowingGram
+from simulator.maths.gram import Gram, GrowingGram, MeanInverse
 
 TOLERANCE = 1e-8
 
@@ -25,6 +25,7 @@ class FnUcbServer(SynchronousServer):
         p = self.config.network(setting.dimension).size
         self._gram = GrowingGram(p)
         self._diagonal = np.zeros(p)
+        self._mean = MeanInverse()
         self.B = np.zeros(p)
         self._checked = (0, 0.0)
 
@@ -58,15 +59,15 @@ class FnUcbServer(SynchronousServer):
                 self._diagonal = self._diagonal + upload.W
         self.B = sum((upload.B for upload in uploads), start=self.B)
 
-    def _inverses(self, uploads: list[NeuralUpload]) -> tuple[FloatArray, ...]:
+    def _inverses(self, uploads: list[NeuralUpload]) -> tuple[Gram | FloatArray, ...]:
         """The inverses of all V_local, or their average (section 3.4)."""
+        inverses = [upload.inverse for upload in uploads]
         if not self.config.less_comm:
-            return tuple(upload.inverse for upload in uploads)
-        total = uploads[0].inverse.copy()
-        for upload in uploads[1:]:
-            total += upload.inverse
-        total /= len(uploads)
-        return (total,)
+            return tuple(inverses)
+        full = [inverse for inverse in inverses if isinstance(inverse, Gram)]
+        if full:
+            return (self._mean.follow(full),)
+        return (np.mean([inverse for inverse in inverses if isinstance(inverse, np.ndarray)], axis=0),)
 
     def broken_invariants(self) -> Iterator[str]:
         """W_sync symmetric and positive semidefinite; log det(I + W_sync / lam) never falls."""

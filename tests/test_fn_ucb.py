@@ -9,7 +9,7 @@ import pytest
 
 from simulator.core import trace as tr
 from simulator.core.streams import Streams
-from simulator.maths.linear import Gram
+from simulator.maths.gram import Gram
 from tests.oracles import OracleRun, fn_ucb
 from tests.runs import PROBLEM, Run, algorithm, run, world
 

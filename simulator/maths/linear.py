@@ -11,85 +11,13 @@ from abc import ABC, abstractmethod
 from typing import Self
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy.linalg.blas import dgemm
 from scipy.linalg.lapack import dpotrf, dpotri, dtrtrs
 
+from simulator.maths.gram import CADENCE, Downdate, FloatArray, Gram, GrowingGram, quadratic
 from simulator.maths.storage import GrowingRows
 
-FloatArray = NDArray[np.float64]
-
-CADENCE = 500
-"""Observations between two factorisations of a full matrix."""
-
-
-class Gram:
-    """The p x p matrix W = base + rows^T rows, immutable; it stands for its p^2 entries.
-
-    A sum that grows by few rows at a time need not be written out anew each time: who has followed it takes the rows
-    that are new to it.
-
-    Args:
-        rows: (r, p); never written to again.
-        base: (p, p), or None for zero.
-    """
-
-    __slots__ = ("base", "rows")
-
-    def __init__(self, rows: FloatArray, base: FloatArray | None = None) -> None:
-        self.rows, self.base = rows, base
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """(p, p)."""
-        return self.rows.shape[1], self.rows.shape[1]
-
-    @property
-    def size(self) -> int:
-        """Number of entries, p^2."""
-        return self.shape[0] * self.shape[1]
-
-    @property
-    def diagonal(self) -> FloatArray:
-        """The diagonal, (p,)."""
-        squares: FloatArray = np.einsum("ij,ij->j", self.rows, self.rows)
-        return squares if self.base is None else squares + np.diagonal(self.base)
-
-    def dense(self) -> FloatArray:
-        """The entries, a new (p, p) array."""
-        W: FloatArray = self.rows.T @ self.rows
-        return W if self.base is None else W + self.base
-
-    def tolist(self) -> list[list[float]]:
-        """The entries row by row, for the trace."""
-        rows: list[list[float]] = self.dense().tolist()
-        return rows
-
-
-class GrowingGram:
-    """A p x p sum of squares that grows; :attr:`matrix` is what it is now, at no cost.
-
-    Args:
-        dimension: p.
-        cadence: rows after which they are added up.
-    """
-
-    def __init__(self, dimension: int, cadence: int = CADENCE) -> None:
-        self._dimension, self._cadence = dimension, cadence
-        self._base: FloatArray | None = None
-        self._rows = GrowingRows(dimension)
-
-    def add(self, rows: FloatArray) -> None:
-        """W += rows^T rows."""
-        if self._rows.size + len(rows) > self._cadence and self._rows.size:
-            self._base = self.matrix.dense()
-            self._rows = GrowingRows(self._dimension)
-        self._rows.append(rows)
-
-    @property
-    def matrix(self) -> Gram:
-        """W."""
-        return Gram(self._rows.leading(self._rows.size), self._base)
+BLOCK = 32
+"""Updates of an inverse that are kept apart before they are added up; until then p^2 numbers are read, not written."""
 
 
 class Ridge(ABC):
@@ -135,8 +63,8 @@ class Ridge(ABC):
         """Diagonal of V, (p,)."""
 
     @abstractmethod
-    def inverse(self) -> FloatArray:
-        """V^(-1) as it is now: a copy, (p, p), or its diagonal (p,)."""
+    def inverse(self) -> FloatArray | Gram:
+        """V^(-1) as it is now and stays, (p, p), or its diagonal (p,)."""
 
     @abstractmethod
     def forked(self) -> Self:
@@ -194,7 +122,8 @@ class FullRidge(Ridge):
     def __init__(self, dimension: int, lam: float, cadence: int = CADENCE) -> None:
         super().__init__(dimension, lam)
         self.cadence = cadence
-        self._P = np.asfortranarray(np.eye(dimension) / lam)
+        self._base = np.eye(dimension) / lam
+        self._rows = GrowingRows(dimension, 4)
         self._diagonal = np.full(dimension, float(lam))
         self._log_det = 0.0
         self._own = GrowingGram(dimension, cadence)
@@ -215,14 +144,26 @@ class FullRidge(Ridge):
         self._followed = W
 
     def _update(self, G: FloatArray) -> None:
-        U = dgemm(1.0, self._P, G.T)  # (p, r)
+        U = self._times(G)
         M = G @ U
         M.flat[:: len(M) + 1] += 1.0
         C, _ = dpotrf(M, lower=1, clean=1)
         S, _ = dtrtrs(C, U.T, lower=1)
-        self._P = dgemm(-1.0, S, S, beta=1.0, c=self._P, trans_a=1, overwrite_c=1)
+        self._rows.append(S)
         self._log_det += 2.0 * float(np.log(np.diagonal(C)).sum())
         self._diagonal += np.einsum("ij,ij->j", G, G)
+        if self._rows.size >= BLOCK:
+            self._restart(self.inverse().dense())
+
+    def _times(self, G: FloatArray) -> FloatArray:
+        """V^(-1) G^T, (p, r)."""
+        S = self._rows.leading(self._rows.size)
+        U: FloatArray = self._base @ G.T
+        U -= S.T @ (S @ G.T)
+        return U
+
+    def _restart(self, inverse: FloatArray) -> None:
+        self._base, self._rows = inverse, GrowingRows(self.dimension, 4)
 
     def _factor(self, W: FloatArray) -> None:
         """V^(-1) and log det from scratch."""
@@ -234,14 +175,13 @@ class FullRidge(Ridge):
         self._log_det = 2.0 * float(np.log(np.diagonal(C)).sum()) - len(W) * float(np.log(self.lam))
         P, _ = dpotri(C, lower=1)
         lower = np.tril(P)
-        self._P = np.asfortranarray(lower + np.tril(lower, -1).T)
+        self._restart(lower + np.tril(lower, -1).T)
 
     def solve(self, b: FloatArray) -> FloatArray:
-        solved: FloatArray = self._P @ b
-        return solved
+        return self._times(b[None])[:, 0]
 
     def squares(self, G: FloatArray) -> FloatArray:
-        return quadratic(G, self._P)
+        return quadratic(G, self.inverse())
 
     @property
     def log_det(self) -> float:
@@ -251,22 +191,16 @@ class FullRidge(Ridge):
     def diagonal(self) -> FloatArray:
         return self._diagonal
 
-    def inverse(self) -> FloatArray:
-        copy: FloatArray = self._P.copy(order="F")
-        return copy
+    def inverse(self) -> Gram:
+        return Downdate(self._rows.leading(self._rows.size), self._base)
 
     def forked(self) -> Self:
         copy = type(self)(self.dimension, self.lam, self.cadence)
         copy._before = (*self._before, self._followed)
-        copy._P, copy._diagonal = self._P.copy(order="F"), self._diagonal.copy()
+        copy._base, copy._rows = self._base, self._rows.forked(self._rows.size)
+        copy._diagonal = self._diagonal.copy()
         copy._log_det = self._log_det
         return copy
-
-
-def quadratic(G: FloatArray, P: FloatArray) -> FloatArray:
-    """g^T P g for the rows of G (n, p), P (p, p) or a diagonal (p,); clipped at 0, shape (n,)."""
-    values: FloatArray = (G * G) @ P if P.ndim == 1 else np.einsum("ij,ij->i", G @ P, G)
-    return np.maximum(values, 0.0, out=values)
 
 
 def ridge(dimension: int, lam: float, diagonal: bool) -> FullRidge | DiagonalRidge:

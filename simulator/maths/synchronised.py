@@ -6,7 +6,8 @@ from typing import Literal
 
 import numpy as np
 
-from simulator.maths.linear import FloatArray, Gram, Ridge, ridge
+from simulator.maths.gram import FloatArray, Gram
+from simulator.maths.linear import Ridge, ridge
 from simulator.maths.storage import GrowingRows
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from simulator.maths.linear import DiagonalRidge, FullRidge, Gram, GrowingGram, Ridge, quadratic, ridge
+from simulator.maths.gram import Gram, GrowingGram, MeanInverse, quadratic
+from simulator.maths.linear import DiagonalRidge, FullRidge, Ridge, ridge
 
 
 def dense(rows: np.ndarray, lam: float) -> np.ndarray:
@@ -105,3 +106,26 @@ def test_quadratic_forms() -> None:
 def test_lam_must_be_positive() -> None:
     with pytest.raises(ValueError, match=r"lam\(=0\) must be > 0"):
         ridge(3, 0, False)
+
+
+def test_the_average_of_inverses_that_change() -> None:
+    rng, mean = np.random.default_rng(6), MeanInverse()
+    kept = [FullRidge(5, 0.5, cadence) for cadence in (500, 7, 40)]
+    for turn in range(60):
+        for one in kept:
+            one.add(rng.standard_normal((1 + turn % 2, 5)))
+        average = mean.follow([one.inverse() for one in kept])
+        dense_average = np.mean([one.inverse().dense() for one in kept], axis=0)
+        assert average.dense() == pytest.approx(dense_average, abs=1e-12)
+        G = rng.standard_normal((3, 5))
+        assert quadratic(G, average) == pytest.approx(quadratic(G, dense_average), abs=1e-12)
+
+
+def test_an_inverse_told_once_does_not_change() -> None:
+    rng, kept = np.random.default_rng(7), FullRidge(4, 1.0)
+    told, expected = [], []
+    for _ in range(70):
+        kept.add(rng.standard_normal((1, 4)))
+        told.append(kept.inverse())
+        expected.append(kept.inverse().dense())
+    assert all(np.array_equal(one.dense(), dense) for one, dense in zip(told, expected, strict=True))
