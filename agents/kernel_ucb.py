@@ -1,5 +1,5 @@
-"""Kernel UCB and IGP-UCB, every agent alone (paper 004, "Kernel Methods for Cooperative Multi-Agent Contextual
-Bandits", section 5; Valko et al. 2013; Chowdhury and Gopalan 2017)."""
+"""Kernel UCB, IGP-UCB and kernel Thompson sampling, every agent alone (papers 002 and 004, section 5; Valko et al.
+2013; Chowdhury and Gopalan 2017)."""
 
 from __future__ import annotations
 
@@ -59,6 +59,29 @@ class IgpUCB(NKernelUCB):
         return arm
 
 
+class KernelTsConfig(Config):
+    """Parameters of kernel Thompson sampling."""
+
+    kernel: AnyKernel = Gaussian(gamma=1.0)
+    """The kernel k(x, y)."""
+    nu: float = Field(default=1.0, ge=0)
+    """Exploration: the score of an arm is drawn from N(mu, nu^2 sigma^2), each arm by itself."""
+    lam: float = Field(default=1.0, gt=0)
+    """Ridge parameter lambda."""
+
+
+class KernelTS(NKernelUCB):
+    """Thompson sampling arm by arm."""
+
+    def choose(self, arms: Arms) -> int:
+        """The arm with the largest draw from N(mu, nu^2 sigma^2)."""
+        mean, variance = self.posterior.moments(arms.features)
+        draws = self.setting.rng.standard_normal(len(mean))
+        arm = int(np.argmax(mean + self.setting.config.nu * np.sqrt(variance) * draws))
+        self._point = arms.features[arm]
+        return arm
+
+
 ALGORITHM = Algorithm(
     name="kernel_ucb",
     agent=KernelUCB,
@@ -77,6 +100,17 @@ IGP = Algorithm(
     config=IgpConfig,
     summary="IGP-UCB, every agent alone: kernel UCB whose confidence follows the information gained.",
     reference="Chowdhury and Gopalan 2017; baseline of paper 004, section 5",
+    needs=ALONE,
+    counts=("0 scalars",),
+)
+
+THOMPSON = Algorithm(
+    name="kernel_ts",
+    agent=KernelTS,
+    server=None,
+    config=KernelTsConfig,
+    summary="Kernel Thompson sampling, every agent alone.",
+    reference="Chowdhury and Gopalan 2017; baseline of paper 002",
     needs=ALONE,
     counts=("0 scalars",),
 )

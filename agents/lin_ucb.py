@@ -1,5 +1,8 @@
-"""LinUCB and OFUL, every agent alone (paper 004, "Kernel Methods for Cooperative Multi-Agent Contextual Bandits",
-section 5; Li et al. 2010; Abbasi-Yadkori et al. 2011)."""
+"""Linear bandits of one agent: LinUCB (Li et al. 2010), OFUL (Abbasi-Yadkori et al. 2011), LinTS (Agrawal and
+Goyal 2013).
+
+All keep V = lam I + sum x x^T and theta = V^(-1) sum y x.
+"""
 
 from __future__ import annotations
 
@@ -8,95 +11,101 @@ import math
 import numpy as np
 from pydantic import Field
 
-from simulator.core.algorithm import Algorithm, Needs
+from agents.alone import Alone, single
 from simulator.core.config import Config
-from simulator.core.message import Message
-from simulator.core.node import Address, Agent, Arms, Outbox, Setting
-from simulator.maths.primal import RidgeRegression
+from simulator.core.node import FloatArray, Setting
+from simulator.maths.linear import FullRidge
 
 
-class LinConfig(Config):
+class LinearConfig(Config):
+    """Parameters of every linear bandit."""
+
+    lam: float = Field(default=1.0, gt=0)
+    """Ridge parameter lambda."""
+
+
+class LinUcbConfig(LinearConfig):
     """Parameters of LinUCB."""
 
     alpha: float = Field(default=1.0, ge=0)
-    """Exploration: arms are chosen by x.theta + alpha ||x||_(V^-1)."""
-    lam: float = Field(default=1.0, gt=0)
-    """Ridge parameter lambda."""
+    """Exploration: arms are chosen by x^T theta + alpha ||x||_(V^-1)."""
 
 
-class OfulConfig(Config):
+class OfulConfig(LinearConfig):
     """Parameters of OFUL."""
 
-    lam: float = Field(default=1.0, gt=0)
-    """Ridge parameter lambda."""
-    norm: float = Field(default=1.0, ge=0)
-    """S: a bound on the norm of theta."""
+    delta: float = Field(default=0.05, gt=0, le=1)
+    """The confidence sets hold for all turns with probability 1 - delta."""
     sub_gaussian: float = Field(default=0.1, ge=0)
     """R: the noise is R-sub-Gaussian."""
-    delta: float = Field(default=0.05, gt=0, le=1)
-    """The confidence ellipsoid holds with probability 1 - delta."""
+    norm: float = Field(default=1.0, ge=0)
+    """S: bound on ||theta*||."""
 
 
-class LinUCB(Agent):
-    """Ridge regression on the agent's own pulls: V = lambda I + sum x x^T, theta = V^(-1) sum x y."""
+class LinTsConfig(LinearConfig):
+    """Parameters of LinTS."""
+
+    nu: float = Field(default=1.0, ge=0)
+    """Exploration: theta is drawn from N(theta_hat, nu^2 V^(-1))."""
+
+
+class Linear(Alone):
+    """Ridge regression on the agent's own data."""
 
     def __init__(self, setting: Setting) -> None:
         super().__init__(setting)
-        self.ridge = RidgeRegression(setting.dimension, setting.config.lam)
+        self.ridge = FullRidge(setting.dimension, setting.config.lam)
+        self.b = np.zeros(setting.dimension)
+
+    @property
+    def theta(self) -> FloatArray:
+        """Estimate of theta*."""
+        return self.ridge.solve(self.b)
+
+    def learn(self, arm: int, x: FloatArray, reward: float) -> None:
+        """V += x x^T, b += y x."""
+        self.ridge.add(x[None])
+        self.b += reward * x
+
+
+class LinUCB(Linear):
+    """A constant factor in front of the deviation."""
+
+    def scores(self, X: FloatArray) -> FloatArray:
+        """x^T theta + radius ||x||_(V^-1)."""
+        scores: FloatArray = X @ self.theta + self.radius() * np.sqrt(self.ridge.squares(X))
+        return scores
 
     def radius(self) -> float:
-        """The factor on ||x||_(V^-1): alpha."""
+        """The parameter alpha."""
         alpha: float = self.setting.config.alpha
         return alpha
 
-    def choose(self, arms: Arms) -> int:
-        """The arm with the largest upper confidence bound."""
-        mean, variance = self.ridge.moments(arms.features)
-        arm = int(np.argmax(mean + self.radius() * np.sqrt(variance)))
-        self._point = arms.features[arm]
-        return arm
 
-    def observe(self, arm: int, reward: float) -> Outbox:
-        """Add the pull; say nothing."""
-        self.ridge.add(self._point[None], np.array([reward]))
-        self.unshared += 1
-        return []
-
-    def receive(self, message: Message, source: Address) -> Outbox:
-        """Nobody ever writes."""
-        raise AssertionError(f"LinUCB has no messages, yet got {message.kind!r}")
-
-
-class Oful(LinUCB):
-    """LinUCB with the radius R sqrt(2 ln(det(V)^(1/2) det(lambda I)^(-1/2) / delta)) + sqrt(lambda) S."""
+class OFUL(LinUCB):
+    """The self-normalised confidence radius."""
 
     def radius(self) -> float:
-        """Abbasi-Yadkori et al. 2011, theorem 2."""
+        """R sqrt(2 log(det(V)^(1/2) det(lam I)^(-1/2) / delta)) + sqrt(lam) S (Abbasi-Yadkori et al. 2011, thm. 2)."""
         config: OfulConfig = self.setting.config
-        log_ratio = 0.5 * self.ridge.log_det + math.log(1.0 / config.delta)
-        return config.sub_gaussian * math.sqrt(2.0 * log_ratio) + math.sqrt(config.lam) * config.norm
+        spread = math.sqrt(max(0.0, self.ridge.log_det) - 2.0 * math.log(config.delta))
+        return config.sub_gaussian * spread + math.sqrt(config.lam) * config.norm
 
 
-NEEDS = Needs(topologies=("star", "graph"), reliable=False)
+class LinTS(Linear):
+    """Thompson sampling."""
 
-ALGORITHM = Algorithm(
-    name="lin_ucb",
-    agent=LinUCB,
-    server=None,
-    config=LinConfig,
-    summary="Linear UCB with a constant alpha, every agent alone.",
-    reference="Li et al. 2010; baseline of paper 004, section 5",
-    needs=NEEDS,
-    counts=("0 scalars",),
-)
+    def scores(self, X: FloatArray) -> FloatArray:
+        """x^T theta for theta = theta_hat + nu L z with L L^T = V^(-1), L lower triangular, z standard normal."""
+        z = self.setting.rng.standard_normal(self.setting.dimension)
+        root = np.linalg.cholesky(self.ridge.inverse().dense())
+        scores: FloatArray = X @ (self.theta + self.setting.config.nu * (root @ z))
+        return scores
 
-OFUL = Algorithm(
-    name="oful",
-    agent=Oful,
-    server=None,
-    config=OfulConfig,
-    summary="Linear UCB with the self-normalised confidence radius, every agent alone.",
-    reference="Abbasi-Yadkori et al. 2011; baseline of paper 004, section 5",
-    needs=NEEDS,
-    counts=("0 scalars",),
-)
+
+LIN_UCB = single("lin_ucb", LinUCB, LinUcbConfig, "Linear UCB with a constant factor, every agent alone.",
+                 "Li et al. 2010; baseline of papers 002 and 004")  # fmt: skip
+OFUL_ENTRY = single("oful", OFUL, OfulConfig, "Linear UCB with the self-normalised radius, every agent alone.",
+                    "Abbasi-Yadkori et al. 2011; baseline of paper 004")  # fmt: skip
+LIN_TS = single("lin_ts", LinTS, LinTsConfig, "Linear Thompson sampling, every agent alone.",
+                "Agrawal and Goyal 2013; baseline of paper 002")  # fmt: skip

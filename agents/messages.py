@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simulator.core.message import Message, payload
+from simulator.maths.gram import Gram
 
 FloatArray = NDArray[np.float64]
 
@@ -210,3 +211,30 @@ class Pull(Message):
     reward: float = payload()
     context: FloatArray | None = payload()
     place: int | None = payload()
+
+
+# --- federated neural bandit (paper 002); p network parameters, matrices p x p or their diagonals (p,)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class NeuralUpload(Message):
+    """Up, algorithm 1, line 16: W_new, B_new, the trained weights, alpha_i and the inverse of V_local."""
+
+    kind: ClassVar[str] = "upload"
+    W: Gram | FloatArray = payload()
+    B: FloatArray = payload()
+    theta: FloatArray = payload()
+    alpha: float = payload()
+    inverse: Gram | FloatArray = payload()
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class NeuralModel(Message):
+    """Down, algorithm 2, line 6: W_sync, B_sync, the average weights, alpha; all inverses, or their average alone."""
+
+    kind: ClassVar[str] = "model"
+    W: Gram | FloatArray = payload()
+    B: FloatArray = payload()
+    theta: FloatArray = payload()
+    alpha: float = payload()
+    inverses: tuple[Gram | FloatArray, ...] = payload()

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+import math
+from typing import Annotated, Literal
 
+import numpy as np
 from pydantic import Field
 
 from simulator.core.config import Config
+from simulator.core.node import FloatArray
 from simulator.maths.kernels import Gaussian, KernelSpec
+from simulator.maths.neural import Descent, Init, Network
 
 AnyKernel = Annotated[KernelSpec, Field(discriminator="kind")]
 
@@ -21,3 +25,48 @@ class KernelBandit(Config):
     """Exploration: arms are chosen by mu + alpha * sigma."""
     lam: float = Field(default=1.0, gt=0)
     """Ridge parameter lambda."""
+
+
+class NeuralBandit(Config):
+    """Parameters of every algorithm with a network (paper 002, section 5.1 and appendix E)."""
+
+    width: int = Field(default=20, ge=1)
+    """Units m of every hidden layer."""
+    layers: int = Field(default=2, ge=2)
+    """Depth L, the number of weight matrices; 2: one hidden layer."""
+    init: Init = "paper"
+    """paper: appendix B, features g/sqrt(m), output scaled by sqrt(m); normal: weights and biases N(0, 1), unscaled."""
+    duplicate_input: bool | None = None
+    """Feed [x; x]/sqrt(2), whose halves are equal (assumption 1); null: with ``init: paper``."""
+    diagonal: bool = False
+    """Keep only the diagonals of matrices."""
+    lam: float = Field(default=0.1, gt=0)
+    """Ridge parameter lambda."""
+    nu: float = Field(default=0.1, ge=0)
+    """Exploration: nu * sqrt(lam) * (norm of the features)."""
+    steps: int = Field(default=30, ge=0)
+    """Steps of gradient descent at each training."""
+    lr: float | None = Field(default=None, gt=0)
+    """Learning rate; null: 0.01 with ``train: public``, 1/(m lam + m n L) for n points with ``train: paper``."""
+    train: Literal["public", "paper"] = "public"
+    """Loss: mean squared error with weight decay lam/n (published code), or eq. 1."""
+
+    def network(self, dimension: int) -> Network:
+        """The network for arms of a dimension."""
+        inputs = 2 * dimension if self.doubles_input else dimension
+        return Network(inputs, self.width, self.layers, self.init)
+
+    @property
+    def doubles_input(self) -> bool:
+        """Whether inputs are made of two equal halves."""
+        return self.init == "paper" if self.duplicate_input is None else self.duplicate_input
+
+    @property
+    def descent(self) -> Descent:
+        """How networks are trained."""
+        return Descent(self.steps, self.lr, self.lam, self.train)
+
+
+def enter(config: NeuralBandit, arms: FloatArray) -> FloatArray:
+    """Inputs of the network for arms (n, d)."""
+    return np.hstack([arms, arms]) * math.sqrt(0.5) if config.doubles_input else arms

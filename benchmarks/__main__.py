@@ -21,11 +21,18 @@ from simulator.core.streams import Streams
 from simulator.experiments.registry import Registry
 from simulator.maths.exact import ExactPosterior
 from simulator.maths.kernels import Gaussian
+from simulator.maths.neural import Descent, Network
 from simulator.problems.contextual import ContextualProblem
 
 PROBLEM = ContextualProblem.model_validate(
     {"kind": "contextual", "arms": {"kind": "ball", "dimension": 20, "count": 20}, "reward": {"kind": "cosine"},
      "noise": 0.1}
+)  # fmt: skip
+
+
+SPHERE = ContextualProblem.model_validate(
+    {"kind": "contextual", "arms": {"kind": "sphere", "dimension": 10, "count": 4}, "reward": {"kind": "cosine"},
+     "noise": 0.01}
 )  # fmt: skip
 
 
@@ -98,6 +105,40 @@ def exact(turns: int) -> Measured:
     return Measured(slow, fast, chosen == expected, f"{1e3 * fast / turns:.2f} ms a turn")
 
 
+def federated(agents: int, turns: int) -> Measured:
+    """FN-UCB without training, a synchronisation every turn."""
+    config = {"duplicate_input": False, "steps": 0, "train_until": 0}
+    chosen: list[int] = []
+
+    def simulate() -> None:
+        algorithm, streams = Registry.installed().algorithms["fn_ucb"], Streams(0)
+        plan = TypeAdapter(Plan).validate_python(
+            {"agents": {"count": agents}, "schedule": {"kind": "rounds", "turns": turns}, "network": {}, "trace": "off"}
+        )
+        world = SPHERE.build(streams, agents)
+        chosen.clear()
+        pull, world.pull = world.pull, lambda *where: chosen.append(where[2]) or pull(*where)  # type: ignore[method-assign, func-returns-value]
+        Engine(plan, algorithm, algorithm.config.model_validate(config), world, streams).run()
+
+    fast, _ = seconds(simulate)
+    streams = Streams(0)
+    slow, expected = seconds(
+        lambda: textbook.neural_run(SPHERE.build(streams, agents), agents, turns, 0.1, 0.1, streams.coin(0)), 1
+    )
+    return Measured(slow, fast, chosen == expected, f"{1e3 * fast / turns:.2f} ms a round")
+
+
+def training(points: int) -> Measured:
+    """Thirty steps of gradient descent, units as rows, against one layer after the other with new arrays."""
+    rng = np.random.default_rng(0)
+    network = Network(10, 20)
+    theta, X = network.initial(rng), rng.standard_normal((points, 10))
+    y, descent = np.cos(X[:, 0]), Descent(30, 0.01, 0.1)
+    fast, found = seconds(lambda: descent(network, theta, theta, X, y))
+    slow, expected = seconds(lambda: textbook.train(network, theta, X, y, 30, 0.01, 0.1))
+    return Measured(slow, fast, bool(np.allclose(found, expected)), f"{1e3 * fast:.1f} ms for 30 steps")
+
+
 def messages(count: int) -> Measured:
     """Delayed messages: one bare event each against a process and a store."""
 
@@ -125,6 +166,9 @@ CASES: dict[str, tuple[Callable[[], Measured], str]] = {
     "async": (lambda: asynchronous(100, 10_000, 0.1, 1.0, 1.0), "N=100, T=10^4, gamma=0.1, q=1, D=1; target 30"),
     "async_1000": (lambda: asynchronous(1000, 3000, 0.1, 1.0, 1.0), "N=1000, T=3000; target 200"),
     "exact": (lambda: exact(2000), "exact posterior, T=2000, 20 arms; target 5"),
+    "fn_ucb_2": (lambda: federated(2, 300), "FN-UCB, p=220, N=2, no training; target 20"),
+    "fn_ucb_10": (lambda: federated(10, 100), "FN-UCB, p=220, N=10, no training; target 20"),
+    "training": (lambda: training(2000), "a network's training, n=2000"),
     "messages": (lambda: messages(100_000), "delayed messages; target 400k/s"),
     "trace": (lambda: tracing(10_000), "protocol trace; target at most 1.15"),
 }

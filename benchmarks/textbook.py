@@ -9,6 +9,7 @@ import numpy as np
 import simpy
 from numpy.typing import NDArray
 
+from simulator.maths.neural import Network
 from tests.oracles import async_kernel_ucb, posterior
 from tests.oracles.posterior import Kernel, Statistics
 
@@ -67,6 +68,43 @@ def exact_run(arm_sets: FloatArray, rewards: FloatArray, gamma: float, lam: floa
         K = np.block([[K, cross], [cross.T, np.ones((1, 1))]])
         points, observed = np.vstack([points, arms[arm]]), np.append(observed, row[arm])
     return chosen
+
+
+def neural_run(world: Any, agents: int, turns: int, lam: float, nu: float, rng: np.random.Generator) -> list[int]:
+    """FN-UCB (Less Comm.) with D = 0 and an untrained network: two dense inverses per agent and turn."""
+    network = Network(world.dimension, 20)
+    theta = network.initial(rng)
+    p, chosen = network.size, []
+    W, B, mean_inverse, alpha = np.zeros((p, p)), np.zeros(p), np.eye(p) / lam, 0.0
+    local = [lam * np.eye(p) for _ in range(agents)]
+    for turn in range(1, turns + 1):
+        W_new, B_new, inverses = np.zeros((p, p)), np.zeros(p), []
+        for agent in range(agents):
+            arms = world.arms(agent, turn)
+            G = network.features(theta, arms)
+            inverse = np.linalg.inv(lam * np.eye(p) + W)
+            scores = G @ (inverse @ B) + nu * np.sqrt(lam * np.array([g @ inverse @ g for g in G]))
+            if alpha:
+                width = np.sqrt(lam * np.array([g @ mean_inverse @ g for g in G]))
+                scores = (1 - alpha) * scores + alpha * (network.values(theta, arms) + nu * width)
+            arm = int(np.argmax(scores))
+            chosen.append(arm)
+            reward, _ = world.pull(agent, turn, arm)
+            W_new, B_new = W_new + np.outer(G[arm], G[arm]), B_new + reward * G[arm]
+            local[agent] = local[agent] + np.outer(G[arm], G[arm])
+            inverses.append(np.linalg.inv(local[agent]))
+        W, B, mean_inverse, alpha = W + W_new, B + B_new, np.mean(inverses, axis=0), min(1.0, turn / 700)
+    return chosen
+
+
+def train(network: Network, theta: FloatArray, X: FloatArray, y: FloatArray, steps: int, lr: float,
+          lam: float) -> FloatArray:  # fmt: skip
+    """Gradient descent with one gradient per datum and a new array per operation."""
+    for _ in range(steps):
+        residual = network.values(theta, X) - y
+        gradient = 2.0 * network.scale * (residual @ network.features(theta, X)) / len(y)
+        theta = theta - lr * (gradient + lam / len(y) * theta)
+    return theta
 
 
 def process_messages(count: int) -> None:

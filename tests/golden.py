@@ -29,6 +29,7 @@ COUNTS = (
 DATA_FILES = {
     "magic": "magic/magic04.data",
     "mushroom": "mushroom/agaricus-lepiota.data",
+    "shuttle": "shuttle/shuttle.trn",
     "facebook": "ego-facebook/facebook_combined.txt",
     "twitch": "musae-twitch/musae_ENGB_edges.csv",
     "autonomous_systems": "as-733/as20000102.txt",

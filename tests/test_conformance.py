@@ -25,6 +25,13 @@ VARIANTS: dict[str, list[dict[str, Any]]] = {
         {"network_kernel": {"kind": "gaussian", "gamma": 0.5}, "composition": "sum"},
         {"posterior": {"kind": "nystrom", "size": 10}, "network_kernel": "mmd"},
     ],
+    "fn_ucb": [
+        {"width": 4, "steps": 2},
+        {"width": 4, "steps": 2, "diagonal": True, "less_comm": False, "threshold": 2.0, "alpha": "theory"},
+        {"width": 4, "steps": 2, "init": "normal", "threshold": 1.0, "trigger": "full"},
+    ],
+    "neural_ucb": [{"width": 4, "steps": 2}],
+    "neural_ts": [{"width": 4, "steps": 2, "diagonal": True}],
 }
 CASES = [(name, variant) for name in sorted(registry().algorithms) for variant in VARIANTS.get(name, [{}])]
 

@@ -42,6 +42,8 @@ class World(Protocol):
 
     A world of agents with different tasks also has ``contexts``, the network contexts z_v as rows (agents, d_z); each
     agent is told its own.
+
+    A world with an attribute ``realised`` that is true gives regret against the noisy reward, which may be negative.
     """
 
     @property
@@ -56,7 +58,7 @@ class World(Protocol):
         """The (n, d) arm set of an agent's own turn."""
 
     def pull(self, agent: int, turn: int, arm: int) -> tuple[float, float]:
-        """(noisy reward, pseudo-regret) of an arm."""
+        """(noisy reward, regret) of an arm; the regret is >= 0 unless ``realised``."""
 
 
 @dataclass(frozen=True)
@@ -80,6 +82,7 @@ class Progress:
     duration: float | None
     on_pull: Callable[[int], None] | None
     full: bool
+    realised: bool = False
     times: list[float] = field(default_factory=list)
     regrets: list[float] = field(default_factory=list)
     scalars: list[int] = field(default_factory=list)
@@ -87,7 +90,7 @@ class Progress:
 
     def pulled(self, now: float, regret: float, reward: float, seq: int) -> None:
         """Take note of a pull; its messages are in the ledger already."""
-        if regret < 0:
+        if regret < 0 and not self.realised:
             raise InvariantViolation(f"the pseudo-regret of a turn is {regret}, which must not be negative", seq)
         self.times.append(now)
         self.regrets.append(regret)
@@ -163,7 +166,8 @@ class Engine:
         self.ledger = Ledger(count, plan.network.scalar_bits, plan.network.header_bits)
         reliable = plan.network.transport == "reliable"
         self.audit = Audit(ordered=reliable)
-        self.progress = Progress(self.ledger, plan.schedule.duration, on_pull, plan.trace == tr.FULL)
+        self.progress = Progress(self.ledger, plan.schedule.duration, on_pull, plan.trace == tr.FULL,
+                                 realised=getattr(world, "realised", False))  # fmt: skip
         transport_class = ReliableTransport if reliable and plan.network.lossy else Transport
         self.transport = transport_class(
             self.clock, Network(plan.network, streams), self.ledger, self.trace, self.audit,
@@ -389,8 +393,10 @@ class Engine:
 
 def _plain(value: Any) -> Any:
     """A payload value as JSON can hold it."""
-    if isinstance(value, np.ndarray):
+    if hasattr(value, "tolist"):
         return value.tolist()
+    if isinstance(value, tuple | list):
+        return [_plain(item) for item in value]
     if hasattr(value, "__dataclass_fields__"):
         return {item.name: _plain(getattr(value, item.name)) for item in fields(value)}
     return value

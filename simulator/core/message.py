@@ -6,6 +6,7 @@ that the ledger counts; everything else (versions, positions, counts of pulls) i
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Any, ClassVar
 
@@ -18,9 +19,14 @@ def payload() -> Any:
 
 
 def size_of(value: object) -> int:
-    """Number of scalars in a payload value: the sum of array sizes, 1 for a number, 0 for None."""
+    """Number of scalars in a payload value: the sum of array sizes, 1 for a number, 0 for None.
+
+    An array is whatever has a ``shape``, so that a matrix may be kept in fewer numbers than it has entries.
+    """
     if isinstance(value, np.ndarray):
         return value.size
+    if isinstance(shape := getattr(value, "shape", None), tuple) and shape:
+        return math.prod(shape)
     if value is None:
         return 0
     if isinstance(value, (int, float, np.number)):

@@ -83,6 +83,7 @@ class Sharing:
     def __init__(self, on: bool = True) -> None:
         self.on = on
         self._objects: dict[Hashable, Any] = {}
+        self._common: dict[Hashable, Any] = {}
 
     def get(self, key: Hashable, build: Callable[[], T]) -> T:
         """The object under ``key``, built at the first call (at every call when sharing is off)."""
@@ -91,6 +92,14 @@ class Sharing:
         if key not in self._objects:
             self._objects[key] = build()
         found: T = self._objects[key]
+        return found
+
+    def common(self, key: Hashable, build: Callable[[], T]) -> T:
+        """One object for all nodes whether sharing is on or off, through which they do learn from each other.
+
+        Only for reproducing published code in which nodes have storage in common; nothing of it is counted.
+        """
+        found: T = self._common.setdefault(key, build())
         return found
 
 

@@ -55,6 +55,12 @@ def fetch_dataset(dataset: Dataset, directory: Path | None = None) -> Path:
     target = place / dataset.file
     if target.is_file() and checksum(target) == dataset.sha256:
         return target
+    if dataset.packed:
+        names = " and ".join([dataset.file, *(name for name, _ in dataset.further)])
+        raise FetchError(
+            f"dataset {dataset.name!r} is published in packed files: get them from {dataset.url}, unpack them, "
+            f"and save {names} in {place}."
+        )
     pooch = _pooch()
     pooch.get_logger().setLevel(logging.ERROR)  # its notes on progress would mix with the program's own output
     try:
@@ -85,7 +91,9 @@ def _status(dataset: Dataset, directory: Path) -> Status:
         path = locate(dataset, directory)
     except DataError:
         return Status(dataset, "absent", None)
-    return Status(dataset, "verified" if checksum(path) == dataset.sha256 else "differs", path)
+    expected = [(path, dataset.sha256), *((path.parent / name, known) for name, known in dataset.further)]
+    official = all(file.is_file() and checksum(file) == known for file, known in expected)
+    return Status(dataset, "verified" if official else "differs", path)
 
 
 def _pooch() -> ModuleType:

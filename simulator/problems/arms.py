@@ -146,6 +146,18 @@ class BoxArms(_Region):
         return points
 
 
+class NormalisedCubeArms(_Region):
+    """Points uniform in the cube [-1/2, 1/2]^d, divided by their norm: on the sphere, denser towards the corners."""
+
+    kind: Literal["normalised_cube"]
+    """Uniform in the cube [-1/2, 1/2]^d, then divided by the norm, as in the published code of paper 002."""
+
+    def points(self, rng: np.random.Generator, shape: tuple[int, ...]) -> FloatArray:
+        """Independent points, (*shape, d)."""
+        cube = rng.random((*shape, self.dimension)) - 0.5
+        return cube * _to_radius(cube, 1.0)
+
+
 class PoolArms(Spec):
     """Arms from a fixed pool of points, drawn once per replication or given.
 
@@ -242,5 +254,5 @@ def _shuffle_start(size: int, uniforms: list[float]) -> list[int]:
     return chosen
 
 
-ArmSpec = Annotated[BallArms | SphereArms | BoxArms | PoolArms, Field(discriminator="kind")]
+ArmSpec = Annotated[BallArms | SphereArms | BoxArms | NormalisedCubeArms | PoolArms, Field(discriminator="kind")]
 """Any `problem.arms` section."""

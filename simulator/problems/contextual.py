@@ -33,8 +33,20 @@ class ContextualWorld:
 
     fixed_arms = False
 
-    def __init__(self, source: ArmSource, reward: RewardFunction, noise: Noise, streams: Streams, agents: int) -> None:
-        """Args: source of arm sets; f; noise; the replication's streams; how many agents share the memory of blocks."""
+    def __init__(
+        self,
+        source: ArmSource,
+        reward: RewardFunction,
+        noise: Noise,
+        streams: Streams,
+        agents: int,
+        realised: bool = False,
+    ) -> None:
+        """Args: source of arm sets; f; noise; the replication's streams; how many agents share the memory of blocks;
+
+        whether regret is realised.
+        """
+        self.realised = realised
         self.dimension = source.dimension
         self._source = source
         self._reward = reward
@@ -56,7 +68,8 @@ class ContextualWorld:
         _, means, best, draw = self._at(agent, turn)
         check_arm(arm, len(means))
         mean = float(means[arm])
-        return self._noise.reward(mean, draw), best - mean
+        reward = self._noise.reward(mean, draw)
+        return reward, best - (reward if self.realised else mean)
 
     def describe(self) -> dict[str, Any]:
         """The drawn reward function."""
@@ -100,20 +113,24 @@ class ContextualProblem(Problem):
     """The mean reward f."""
     noise: NoiseSpec = Field(default=0.1)
     """Noise of a reward; a number is the standard deviation of Gaussian noise (0.1 is ours, paper 000 gives none)."""
+    regret: Literal["expected", "realised"] = "expected"
+    """expected: max f - f(arm); realised: max f - the noisy reward, as in paper 002's figures; may be negative."""
 
     def build(self, streams: Streams, agents: int, base: Path | None = None) -> World:
         """Draw pool and reward function from the streams (world, 0, pool) and (world, 0, reward)."""
         source = self.arms.build(streams)
         reward = self.reward.draw(streams("world", 0, "reward"), source)
         noise = as_noise(self.noise)
+        realised = self.regret == "realised"
         if source.fixed is not None:
-            return FixedArmsWorld(source.fixed, reward(source.fixed[None])[0], noise, streams, reward.describe())
-        return ContextualWorld(source, reward, noise, streams, agents)
+            means = reward(source.fixed[None])[0]
+            return FixedArmsWorld(source.fixed, means, noise, streams, reward.describe(), realised)
+        return ContextualWorld(source, reward, noise, streams, agents, realised)
 
 
 PROBLEM = ProblemEntry(
     name="contextual",
     config=ContextualProblem,
-    summary="synthetic arms (ball, sphere, box, pool) with a cosine, cubic or RKHS reward",
-    reference="paper 000, section 5 (synthetic dataset); paper 001, section 5",
+    summary="synthetic arms (ball, sphere, box, cube, pool) with a cosine, square, cubic or RKHS reward",
+    reference="paper 000, section 5 (synthetic dataset); paper 001, section 5; paper 002, section 5.1",
 )

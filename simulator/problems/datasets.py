@@ -34,7 +34,7 @@ class DataError(ValueError):
 
 @dataclass(frozen=True)
 class Dataset:
-    """A dataset in one comma-separated file without header: feature columns, and a class column first or last."""
+    """A dataset in a file without header, or in several that stand together: feature columns and a class column."""
 
     name: str
     title: str
@@ -54,6 +54,12 @@ class Dataset:
     """The class that counts as reward 1 unless a scenario says otherwise."""
     licence: str
     citation: str
+    separator: str | None = ","
+    """Between columns; None: blanks."""
+    further: tuple[tuple[str, str], ...] = ()
+    """(name, SHA-256) of files in the same directory that continue the first one."""
+    packed: bool = False
+    """The files are published in a form that has to be unpacked by hand."""
 
 
 _MAGIC = Dataset(
@@ -90,7 +96,27 @@ _MUSHROOM = Dataset(
     citation="Mushroom (1981). UCI Machine Learning Repository. https://doi.org/10.24432/C5959T",
 )
 
-DATASETS: Mapping[str, Dataset] = MappingProxyType({dataset.name: dataset for dataset in (_MAGIC, _MUSHROOM)})
+_SHUTTLE = Dataset(
+    name="shuttle",
+    title="Statlog (Shuttle)",
+    file="shuttle.trn",
+    url=f"{UCI}/statlog/shuttle/",
+    sha256="87b24ee9fb5137e1d417659cf905d84d0e15342bbaa60770f1ae83da1a38200a",
+    size=1_153_518,
+    rows=58_000,
+    features=9,
+    numeric=True,
+    class_first=False,
+    classes=("1", "2", "3", "4", "5", "6", "7"),
+    positive="1",
+    licence="CC BY 4.0",
+    citation="Statlog (Shuttle). UCI Machine Learning Repository. https://doi.org/10.24432/C5WS31",
+    separator=None,
+    further=(("shuttle.tst", "f776934a628d9b94c482cb058a76ddaa63823e0f74aec065813c9dff3b89d661"),),
+    packed=True,
+)
+
+DATASETS: Mapping[str, Dataset] = MappingProxyType({dataset.name: dataset for dataset in (_MAGIC, _MUSHROOM, _SHUTTLE)})
 """All known datasets by name."""
 
 
@@ -142,10 +168,12 @@ def locate(dataset: Dataset, path: Path | None = None, base: Path | None = None)
     for candidate in tried:
         if candidate.is_file():
             return candidate
+    remedy = f"Run `coband data fetch {dataset.name}` to download it, or set"
+    if dataset.packed:
+        remedy = f"Get it from {dataset.url}, unpack it, and set"
     raise DataError(
         f"dataset {dataset.name!r}: {dataset.file} is missing. Looked for: {', '.join(map(str, tried))}. "
-        f"Run `coband data fetch {dataset.name}` to download it, or set `problem.data.path` to the file "
-        f"or to a directory that holds it."
+        f"{remedy} `problem.data.path` to the file or to a directory that holds it."
     )
 
 
@@ -160,7 +188,20 @@ def load(name: str, path: Path | None = None, base: Path | None = None) -> Table
     """
     dataset = find(name)
     file = locate(dataset, path, base)
-    return _load(dataset.name, *fingerprint(file))
+    return _load(dataset.name, tuple(fingerprint(part) for part in parts(dataset, file)))
+
+
+def parts(dataset: Dataset, file: Path) -> list[Path]:
+    """All files of a dataset whose first one is `file`.
+
+    Raises:
+        DataError: one of them is missing.
+    """
+    found = [file, *(file.parent / name for name, _ in dataset.further)]
+    for part in found[1:]:
+        if not part.is_file():
+            raise DataError(f"dataset {dataset.name!r}: {part.name} is missing; it belongs beside {file}.")
+    return found
 
 
 def fingerprint(file: Path) -> tuple[Path, int, int]:
@@ -170,10 +211,14 @@ def fingerprint(file: Path) -> tuple[Path, int, int]:
 
 
 @lru_cache(maxsize=4)
-def _load(name: str, file: Path, changed: int, size: int) -> Table:
+def _load(name: str, files: tuple[tuple[Path, int, int], ...]) -> Table:
     dataset = DATASETS[name]
-    rows, labels = _read(dataset, file)
-    features = _numbers(rows, file) if dataset.numeric else _one_hot(np.array(rows))
+    blocks, labels = [], []
+    for file, _, _ in files:
+        rows, own = _read(dataset, file)
+        blocks.append(_numbers(rows, file) if dataset.numeric else _one_hot(np.array(rows)))
+        labels += own
+    features = np.vstack(blocks)
     label_array = np.array(labels)
     label_array.flags.writeable = False
     return Table(read_only(features), label_array)
@@ -188,9 +233,10 @@ def _read(dataset: Dataset, file: Path) -> tuple[list[list[str]], list[str]]:
     rows: list[list[str]] = []
     labels: list[str] = []
     for number, line in enumerate(text.rstrip().splitlines(), start=1):
-        fields = [field.strip() for field in line.split(",")]
+        fields = [field.strip() for field in line.split(dataset.separator)]
         if len(fields) != dataset.features + 1:
-            expected = f"{dataset.features} features and the class, separated by commas"
+            separated = "commas" if dataset.separator == "," else "blanks"
+            expected = f"{dataset.features} features and the class, separated by {separated}"
             raise DataError(f"{len(fields)} columns; {dataset.name} needs {expected}.", file, number)
         label = fields.pop(0 if dataset.class_first else -1)
         if label not in dataset.classes:

@@ -64,6 +64,11 @@ def cubic_duets(u: FloatArray) -> FloatArray:
     return ((u - 3.0) * u + 3.0) * u + 3.0
 
 
+def square(u: FloatArray) -> FloatArray:
+    """10 u^2: the square function of paper 002, section 5.1."""
+    return 10.0 * u * u
+
+
 class _RidgeReward(Spec):
     """A function of x . theta, with theta drawn once per replication."""
 
@@ -88,6 +93,17 @@ class CosineReward(_RidgeReward):
         return self._draw(rng, source, cosine)
 
 
+class SquareReward(_RidgeReward):
+    """f(x) = 10 (x . theta)^2."""
+
+    kind: Literal["square"]
+    """10 (x . theta)^2: paper 002, where theta is on the sphere."""
+
+    def draw(self, rng: np.random.Generator, source: ArmSource) -> RewardFunction:
+        """Draw theta."""
+        return self._draw(rng, source, square)
+
+
 class CubicReward(_RidgeReward):
     """A cubic polynomial of u = x . theta; the two papers print different signs."""
 
@@ -101,7 +117,7 @@ class CubicReward(_RidgeReward):
         return self._draw(rng, source, cubic_async if self.form == "async" else cubic_duets)
 
 
-RewardSpec = Annotated[CosineReward | CubicReward | RkhsReward, Field(discriminator="kind")]
+RewardSpec = Annotated[CosineReward | SquareReward | CubicReward | RkhsReward, Field(discriminator="kind")]
 """Any `problem.reward` section."""
 
 

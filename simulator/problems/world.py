@@ -62,6 +62,9 @@ class World(Protocol):
     def pull(self, agent: int, turn: int, arm: int) -> tuple[float, float]:
         """Noisy reward of `arm`, and its pseudo-regret max_x f(x) - f(x_arm) >= 0.
 
+        A world with an attribute `realised` that is true gives the realised regret max_x f(x) - reward instead, which
+        may be negative.
+
         Raises:
             IndexError: the turn has no such arm.
         """
@@ -160,9 +163,16 @@ class FixedArmsWorld:
     fixed_arms = True
 
     def __init__(
-        self, arms: FloatArray, means: FloatArray, noise: Noise, streams: Streams, truth: dict[str, Any]
+        self,
+        arms: FloatArray,
+        means: FloatArray,
+        noise: Noise,
+        streams: Streams,
+        truth: dict[str, Any],
+        realised: bool = False,
     ) -> None:
-        """Args: arms (n, d); means f(x) of the arms, (n,); truth, what `describe` returns."""
+        """Args: arms (n, d); means f(x) of the arms, (n,); truth, what `describe` returns; regret realised or not."""
+        self.realised = realised
         self.dimension = int(arms.shape[1])
         self._arms = read_only(arms)
         self._means = read_only(means)
@@ -188,7 +198,8 @@ class FixedArmsWorld:
         if draws is None:
             draws = self._draws[agent] = self._open(agent)
         mean = self._mean_of[arm]
-        return self._noise.reward(mean, draws.at(turn)), self._best - mean
+        reward = self._noise.reward(mean, draws.at(turn))
+        return reward, self._best - (reward if self.realised else mean)
 
     def describe(self) -> dict[str, Any]:
         """The drawn truth."""

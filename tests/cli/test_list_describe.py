@@ -74,7 +74,7 @@ def test_describe_an_algorithm_as_json() -> None:
 
 
 def test_describe_a_problem_and_a_dataset() -> None:
-    assert "Parameters:\n  arms: {kind: ball | sphere | box | pool, ...} (required)\n" in (
+    assert "Parameters:\n  arms: {kind: ball | sphere | box | normalised_cube | pool, ...} (required)\n" in (
         CliRunner().invoke(describe, ["contextual"]).output
     )
     assert "licence: CC BY 4.0" in CliRunner().invoke(describe, ["magic"]).output
@@ -86,7 +86,7 @@ def test_describe_a_problem_and_a_dataset() -> None:
         (
             "async_kernel",
             "nothing is called 'async_kernel'; did you mean async_kernel_ucb? known: async_kernel_ucb, local_ucb, "
-            "clusters, contextual, magic, mushroom",
+            "clusters, contextual, magic, mushroom, shuttle",
         ),
         ("duets", "'duets' is installed but could not be loaded: ModuleNotFoundError: No module named 'torch'"),
     ],

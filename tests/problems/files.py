@@ -31,3 +31,17 @@ def write_mushroom(directory: Path, rows: int = 60) -> Path:
     path = directory / "agaricus-lepiota.data"
     path.write_text("".join(lines))
     return path
+
+
+def write_shuttle(directory: Path, rows: int = 60) -> Path:
+    """shuttle.trn and shuttle.tst, two thirds and a third of the rows; class 1 + row % 7, features about its number."""
+    rng = np.random.default_rng(0)
+    lines = []
+    for i in range(rows):
+        numbers = rng.integers(-9, 10, size=9) + 30 * (i % 7)
+        lines.append(" ".join(map(str, [*numbers, 1 + i % 7])) + "\n")
+    cut = 2 * rows // 3
+    (directory / "shuttle.tst").write_text("".join(lines[cut:]))
+    path = directory / "shuttle.trn"
+    path.write_text("".join(lines[:cut]))
+    return path

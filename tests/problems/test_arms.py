@@ -129,7 +129,10 @@ def test_specs_survive_a_round_trip() -> None:
         ({**BALL, "radius": 0}, "greater than 0"),
         ({**BALL, "radius": float("inf")}, "finite number"),
         ({**BALL, "raduis": 1}, "Extra inputs are not permitted"),
-        ({**BALL, "kind": "cube"}, "does not match any of the expected tags: 'ball', 'sphere', 'box', 'pool'"),
+        (
+            {**BALL, "kind": "cube"},
+            "does not match any of the expected tags: 'ball', 'sphere', 'box', 'normalised_cube', 'pool'",
+        ),
         ({**BOX, "low": [0, 0, 0]}, "low has 3 numbers but dimension is 2."),
         ({**BOX, "high": 0.0}, r"low\(=\(-1.0, 0.0\)\) must be below high\(=0.0\) in every coordinate."),
         ({"kind": "pool", "count": 3}, "a pool needs either `dimension` and `size`, or `points`."),
@@ -143,3 +146,12 @@ def test_specs_survive_a_round_trip() -> None:
 def test_bad_specs(spec: dict[str, Any], message: str) -> None:
     with pytest.raises(pydantic.ValidationError, match=message):
         ADAPTER.validate_python(spec)
+
+
+def test_the_normalised_cube_is_on_the_sphere_and_denser_towards_corners() -> None:
+    arms = source({"kind": "normalised_cube", "dimension": 2, "count": 1})
+    points = arms.domain(rng(), 20_000)
+    assert np.linalg.norm(points, axis=1) == pytest.approx(np.ones(20_000))
+    angles = np.arctan2(points[:, 1], points[:, 0]) % (np.pi / 2)
+    # Half a square's quarter lies between the angles 0 and pi/4, and tan(pi/8) of that half below pi/8.
+    assert np.mean(np.abs(angles - np.pi / 4) < np.pi / 8) == pytest.approx(1 - np.tan(np.pi / 8), abs=0.015)

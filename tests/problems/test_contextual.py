@@ -144,7 +144,22 @@ def test_the_scenario_of_the_specification() -> None:
 def test_the_schema_explains_every_field() -> None:
     schema = PROBLEM.config.model_json_schema()
     ours = {name: part for name, part in schema["$defs"].items() if name.endswith(("Arms", "Reward", "Noise"))}
-    assert len(ours) == 9
+    assert len(ours) == 11
     for name, part in {**ours, "problem": schema}.items():
         for field, content in part["properties"].items():
             assert content.get("description"), f"{name}.{field} has no description"
+
+
+@pytest.mark.parametrize("arms", [BALL, WHOLE_POOL])
+def test_realised_regret_is_against_the_noisy_reward(arms: Any) -> None:
+    expected, realised = (world(arms=arms, regret=regret) for regret in ("expected", "realised"))
+    assert (expected.realised, realised.realised) == (False, True)
+    gaps = []
+    for turn in range(1, 40):
+        (reward, regret), (same, gap) = expected.pull(0, turn, 0), realised.pull(0, turn, 0)
+        best = expected.means(0, turn).max()
+        assert reward == same
+        assert regret == best - expected.means(0, turn)[0]
+        assert gap == best - reward
+        gaps.append(gap)
+    assert len(set(gaps)) == len(gaps)

@@ -107,18 +107,33 @@ def test_listing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert [(s.dataset.name, s.state, s.path) for s in listing(tmp_path / "absent")] == [
         ("magic", "absent", None),
         ("mushroom", "absent", None),
+        ("shuttle", "absent", None),
     ]
     path = write_magic(tmp_path)
     monkeypatch.setenv("COBAND_DATA", str(tmp_path))
-    assert [(s.state, s.path) for s in listing()] == [("differs", path), ("absent", None)]
+    assert [(s.state, s.path) for s in listing()] == [("differs", path), ("absent", None), ("absent", None)]
 
 
 def test_the_real_files_have_the_official_checksums() -> None:
     directory = data_file("magic/magic04.data").parents[1]
-    assert [s.state for s in listing(directory)] == ["verified", "verified"]
+    assert [s.state for s in listing(directory)] == ["verified"] * 3
     assert fetch("magic", directory / "magic") == directory / "magic" / "magic04.data"
 
 
 def test_checksum(tmp_path: Path) -> None:
     (tmp_path / "f").write_bytes(b"abc")
     assert checksum(tmp_path / "f") == hashlib.sha256(b"abc").hexdigest()
+
+
+def test_packed_files_are_not_downloaded(tmp_path: Path) -> None:
+    with pytest.raises(FetchError, match=r"packed files: get them from https://.*shuttle.trn and shuttle.tst in"):
+        fetch("shuttle", tmp_path)
+
+
+def test_a_dataset_in_two_files_is_verified_as_a_whole(tmp_path: Path) -> None:
+    source = data_file("shuttle/shuttle.trn")
+    for name in ("shuttle.trn", "shuttle.tst"):
+        (tmp_path / name).write_bytes((source.parent / name).read_bytes())
+    assert listing(tmp_path)[2].state == "verified"
+    (tmp_path / "shuttle.tst").write_text("1 2 3 4 5 6 7 8 9 1\n")
+    assert listing(tmp_path)[2].state == "differs"

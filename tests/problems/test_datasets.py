@@ -85,7 +85,7 @@ def test_a_missing_file_given_by_name(tmp_path: Path) -> None:
 def test_unknown_names() -> None:
     with pytest.raises(DataError, match="^unknown dataset 'mushrom'; did you mean mushroom\\?$"):
         find("mushrom")
-    with pytest.raises(DataError, match="^unknown dataset 'xyz'; did you mean magic or mushroom\\?$"):
+    with pytest.raises(DataError, match="^unknown dataset 'xyz'; did you mean magic or mushroom or shuttle\\?$"):
         find("xyz")
 
 

@@ -13,11 +13,13 @@ from simulator.problems.rewards import (
     GaussianNoise,
     NoiseSpec,
     RidgeFunction,
+    SquareReward,
     UniformNoise,
     as_noise,
     cosine,
     cubic_async,
     cubic_duets,
+    square,
 )
 
 NOISE: pydantic.TypeAdapter[Any] = pydantic.TypeAdapter(NoiseSpec)
@@ -41,6 +43,7 @@ def test_formulas_at_random_points() -> None:
     ("spec", "formula"),
     [
         (CosineReward(kind="cosine"), lambda u: np.cos(3 * u)),
+        (SquareReward(kind="square"), lambda u: 10 * u**2),
         (CubicReward(kind="cubic"), lambda u: u**3 - 3 * u**2 - u + 3),
         (CubicReward(kind="cubic", form="duets"), lambda u: u**3 - 3 * u**2 + 3 * u + 3),
     ],
@@ -55,7 +58,7 @@ def test_a_drawn_function_applies_its_formula_to_x_theta(spec: Any, formula: Any
 def test_values_of_a_turn_do_not_depend_on_the_turns_beside_it() -> None:
     rng = np.random.default_rng(0)
     arms = BallArms(kind="ball", dimension=21, count=19).draw(rng, 33)
-    for profile in (cosine, cubic_async, cubic_duets):
+    for profile in (cosine, square, cubic_async, cubic_duets):
         function = RidgeFunction(rng.standard_normal(21), profile)
         assert np.array_equal(function(arms), np.concatenate([function(turn[None]) for turn in arms]))
 

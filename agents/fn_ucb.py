@@ -1,0 +1,236 @@
+"""FN-UCB: "Federated Neural Bandits" (paper 002), algorithm 1; the server's side (algorithm 2) is ``server.fn_ucb``.
+
+What the text leaves open, and the published code:
+
+* ``init: normal`` (weights and biases N(0, 1), unscaled output, plain gradients) is what the published curves were
+  made with; ``init: paper`` is appendix B.
+* In the published code all networks are one storage: theta_0, every agent's network and the aggregate. Agents train it
+  in turn, the features drift with it, and averaging has no effect. ``networks: shared_storage`` does the same;
+  ``networks: separate`` is the paper's algorithm, and has clearly higher regret for N >= 2.
+* The published code trains only once alpha > 0 (``train_when: alpha``), has alpha = 0 for three rounds
+  (``alpha_start: 3``) and takes a point into the training set only in rounds that communicate
+  (``training_points: communicated``).
+* With diagonal matrices the predicted means are rescaled to [0, 1] over the arms of a turn (footnote 4; ``rescale``).
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+from pydantic import Field
+
+from agents.messages import NeuralModel, NeuralUpload, SyncRequest, SyncStart
+from agents.parameters import NeuralBandit, enter
+from simulator.core.algorithm import Algorithm
+from simulator.core.message import Message
+from simulator.core.node import SERVER, Address, Agent, Arms, FloatArray, Outbox, Setting
+from simulator.maths.gram import Gram, quadratic
+from simulator.maths.linear import ridge
+from simulator.maths.observations import Observations
+from simulator.maths.storage import GrowingRows
+from simulator.maths.synchronised import LocalRidge, SynchronisedRidge
+
+
+class FnUcbConfig(NeuralBandit):
+    """Parameters of algorithm 1."""
+
+    nu2: float = Field(default=0.1, ge=0)
+    """nu_TK, exploration in UCB b; ``nu`` is nu_TKN, exploration in UCB a."""
+    threshold: float = Field(default=0.0, ge=0)
+    """The paper's D: a synchronisation is due when (t - t_last) * (gain in log det) exceeds it; 0: every turn."""
+    trigger: Literal["diagonal", "full"] = "diagonal"
+    """Determinants of the diagonals alone (appendix E), or of the full matrices (line 11)."""
+    less_comm: bool = True
+    """FN-UCB (Less Comm.): the server sends the average of the inverses, not all N."""
+    rescale: bool | None = None
+    """Rescale the means of UCB a to [0, 1] over the arms of a turn (footnote 4); null: as ``diagonal``."""
+    alpha: Literal["schedule", "theory"] = "schedule"
+    """The weight of UCB b: a schedule (section 5), or min sigma / max sigma over arms offered so far (section 3.3)."""
+    alpha_start: int = Field(default=0, ge=0)
+    """schedule: the weight is 0 for this many turns,"""
+    alpha_ramp: int = Field(default=700, ge=1)
+    """and grows to 1 in this many more."""
+    alpha_points: int = Field(default=200, ge=1)
+    """theory: the first so many arms that the agent is offered stand for the domain."""
+    use: Literal["both", "a_only", "b_only"] = "both"
+    """Ablation: both bounds, alpha = 0, or alpha = 1 in choosing."""
+    aggregate_networks: bool = True
+    """False: UCB b uses the agent's own network (ablation)."""
+    train_until: int = Field(default=2000, ge=0)
+    """Networks are not trained after this turn."""
+    train_when: Literal["always", "alpha"] = "always"
+    """alpha: only once the agent's alpha is positive."""
+    training_points: Literal["all", "communicated"] = "all"
+    """communicated: only points pulled in turns that end with a synchronisation."""
+    networks: Literal["separate", "shared_storage"] = "separate"
+    """separate: the paper; shared_storage: one set of weights for all nodes, outside of all messages."""
+
+
+class FnUcb(Agent):
+    """The client's side; comments give the lines of algorithm 1."""
+
+    def __init__(self, setting: Setting) -> None:
+        super().__init__(setting)
+        config: FnUcbConfig = setting.config
+        self.config = config
+        self.network = config.network(setting.dimension)
+        p = self.network.size
+        # Line 1. theta_0 comes from a coin that all agents may open, and so is the same for all.
+        first = self.network.initial(setting.open_coin(0))
+        self.theta_0, self._centre = first, first.copy()
+        if config.networks == "shared_storage":
+            self.theta_0 = setting.sharing.common("storage", lambda: first)
+        self._synchronised: SynchronisedRidge = setting.sharing.get(
+            "synchronised", lambda: SynchronisedRidge(p, config.lam, config.diagonal)
+        )
+        self._ridge = LocalRidge(self._synchronised)
+        self.local = ridge(p, config.lam, config.diagonal)
+        prior = self.local.inverse()
+        self._inverses: tuple[Gram | FloatArray, ...] = (prior,) * (1 if config.less_comm else setting.agents)
+        self.theta_own = self.theta_sync = self.theta_0
+        self.alpha = 0.0
+        self._turn = self._last_turn = self._version = 0
+        self._requested = False
+        self._data = Observations(self.network.inputs)
+        self._newest: tuple[FloatArray, float] | None = None
+        self._offered = GrowingRows(self.network.inputs)
+
+    @property
+    def weight(self) -> float:
+        """Weight of UCB b in choosing."""
+        return {"both": self.alpha, "a_only": 0.0, "b_only": 1.0}[self.config.use]
+
+    def choose(self, arms: Arms) -> int:
+        """Lines 4 to 7: the arm with the largest (1 - alpha) UCB a + alpha UCB b."""
+        X = enter(self.config, arms.features)
+        if self.config.alpha == "theory" and self._offered.size < self.config.alpha_points:
+            self._offered.append(X[: self.config.alpha_points - self._offered.size])
+        G = self.network.features(self.theta_0, X)
+        scores, weight = self._ucb_a(G), self.weight
+        if weight:
+            scores = (1.0 - weight) * scores + weight * self._ucb_b(X, G)
+        arm = int(np.argmax(scores))
+        self._x, self._g = X[arm], G[arm]
+        return arm
+
+    def _ucb_a(self, G: FloatArray) -> FloatArray:
+        """Line 5: linear UCB on the features, with the news of all agents up to the last synchronisation."""
+        mean, squares = self._ridge.moments(G)
+        if self.config.diagonal if self.config.rescale is None else self.config.rescale:
+            mean = rescaled(mean)
+        bound: FloatArray = mean + self.config.nu * np.sqrt(self.config.lam * squares)
+        return bound
+
+    def _ucb_b(self, X: FloatArray, G: FloatArray) -> FloatArray:
+        """Line 6: the network's value and the average deviation under all agents' local data."""
+        theta = self.theta_sync if self.config.aggregate_networks else self.theta_own
+        widths = [np.sqrt(quadratic(G, inverse)) for inverse in self._inverses]
+        width = widths[0] if len(widths) == 1 else np.mean(widths, axis=0)
+        bound: FloatArray = self.network.values(theta, X) + self.config.nu2 * np.sqrt(self.config.lam) * width
+        return bound
+
+    def observe(self, arm: int, reward: float) -> Outbox:
+        """Lines 9 to 12: add the pull; ask for a synchronisation when (t - t_last) * gain exceeds D."""
+        self._turn += 1
+        self.unshared += 1
+        self._ridge.append(self._g, reward)
+        self.local.add(self._g[None])
+        self._newest = (self._x, reward)
+        if self.config.training_points == "all":
+            self._data.append(*self._newest)
+        gain = (self._turn - self._last_turn) * self._ridge.gain(self.config.trigger)
+        if self._requested or not (gain > self.config.threshold or self.config.threshold == 0.0):
+            return []
+        self._requested = True
+        self.note("trigger", version=self._version, value=gain)
+        return [(SERVER, SyncRequest(version=self._version))]
+
+    def receive(self, message: Message, source: Address) -> Outbox:
+        """Train and upload when a synchronisation starts; take in its result when it ends."""
+        if isinstance(message, SyncStart):
+            return [(SERVER, self._upload(message))]
+        assert isinstance(message, NeuralModel)
+        self._adopt(message)
+        return []
+
+    def _upload(self, message: SyncStart) -> NeuralUpload:
+        """Lines 14 to 16."""
+        self.waiting = True
+        if self.config.training_points == "communicated" and self._newest is not None:
+            self._data.append(*self._newest)
+            self._newest = None
+        alpha = self._own_alpha()
+        self._train(alpha)
+        theta = self.theta_own
+        if self.config.networks == "shared_storage":
+            theta = theta.copy()
+        W, B = self._ridge.news()
+        pulls, self.unshared = self.unshared, 0
+        return NeuralUpload(W=W, B=B, theta=theta, alpha=alpha, inverse=self.local.inverse(), pulls=pulls,
+                            version=message.version, round=message.round)  # fmt: skip
+
+    def _own_alpha(self) -> float:
+        """Line 15."""
+        config = self.config
+        if config.use == "a_only":
+            return 0.0
+        if config.alpha == "schedule":
+            return min(1.0, max(0, self._turn - config.alpha_start) / config.alpha_ramp)
+        if not self._offered.size:
+            return 0.0
+        G = self.network.features(self.theta_0, self._offered.leading(self._offered.size))
+        sigmas = np.sqrt(self.local.squares(G))
+        return float(sigmas.min() / sigmas.max()) if sigmas.max() > 0 else 0.0
+
+    def _train(self, alpha: float) -> None:
+        """Line 14: start from the last weights; a network that is never asked is not trained."""
+        config, data = self.config, self._data
+        if config.use == "a_only" or self._turn > config.train_until or not data.size:
+            return
+        if config.train_when == "alpha" and not alpha > 0:
+            return
+        trained = config.descent(self.network, self.theta_own, self._centre, data.points, data.rewards)
+        if config.networks == "shared_storage":
+            self.theta_0[:] = trained
+        else:
+            self.theta_own = trained
+
+    def _adopt(self, message: NeuralModel) -> None:
+        """Lines 17 and 18."""
+        self._synchronised.follow(message.version, message.W, message.B)
+        self._ridge.clear()
+        if self.config.networks == "separate":
+            self.theta_sync = message.theta
+        self.alpha, self._inverses = message.alpha, message.inverses
+        self._last_turn, self._version = self._turn, message.version
+        self._requested = self.waiting = False
+        self.note("model", version=message.version, round=message.round)
+
+
+def rescaled(values: FloatArray) -> FloatArray:
+    """Values moved to [0, 1]; 0 when all are equal."""
+    low, high = values.min(), values.max()
+    spread: FloatArray = values - low
+    return spread / (high - low) if high > low else spread
+
+
+ALGORITHM = Algorithm(
+    name="fn_ucb",
+    agent=FnUcb,
+    server="server.fn_ucb:FnUcbServer",
+    config=FnUcbConfig,
+    summary="Federated neural bandit: linear UCB on tangent features of all agents, and an averaged network.",
+    reference="paper 002, algorithms 1 and 2 (FN-UCB, FN-UCB (Less Comm.))",
+    messages=(
+        ("sync_request", "up", "0"),
+        ("sync_start", "down", "0 to all"),
+        ("upload", "up", "2p^2 + 2p + 1 from each agent; diagonal: 4p + 1"),
+        (
+            "model",
+            "down",
+            "less_comm: 2p^2 + 2p + 1 to all (diagonal: 4p + 1); otherwise p^2 + 2p + 1 + N p^2 (3p + 1 + N p)",
+        ),
+    ),
+    counts=("C synchronisations, less_comm: up and down C N (2p^2 + 2p + 1) each; diagonal: C N (4p + 1)",),
+)

@@ -1,0 +1,77 @@
+"""Neural bandits of one agent: NeuralUCB (Zhou et al. 2020) and NeuralTS (Zhang et al. 2021); baselines of paper 002.
+
+U = lam I + sum g g^T with features g = grad f / sqrt(m) (``init: normal``: grad f) at the weights of the turn; the
+network is trained on all data after every turn, from the last weights.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from pydantic import Field
+
+from agents.alone import Alone, single
+from agents.parameters import NeuralBandit, enter
+from simulator.core.node import FloatArray, Setting
+from simulator.maths.linear import ridge
+from simulator.maths.observations import Observations
+
+
+class NeuralUcbConfig(NeuralBandit):
+    """Parameters of NeuralUCB and NeuralTS."""
+
+    nu_inside: bool = False
+    """True: the deviation is sqrt(lam nu g^T U^(-1) g), as in published code, instead of nu sqrt(lam g^T U^(-1) g)."""
+    train_until: int = Field(default=2000, ge=0)
+    """The network is not trained after this turn."""
+    train_every: int = Field(default=1, ge=1)
+    """Train after every so many turns."""
+
+
+class NeuralUCB(Alone):
+    """Network value plus deviation."""
+
+    def __init__(self, setting: Setting) -> None:
+        super().__init__(setting)
+        config: NeuralUcbConfig = setting.config
+        self.config = config
+        self.network = config.network(setting.dimension)
+        self._rng = setting.rng
+        self.theta_0 = self.theta = self.network.initial(self._rng)
+        self.ridge = ridge(self.network.size, config.lam, config.diagonal)
+        self._data = Observations(self.network.inputs)
+
+    def scores(self, X: FloatArray) -> FloatArray:
+        """The score of each arm."""
+        config = self.config
+        self._inputs = inputs = enter(config, X)
+        self._features = self.network.features(self.theta, inputs)
+        nu = np.sqrt(config.nu) if config.nu_inside else config.nu
+        deviation = nu * np.sqrt(config.lam * self.ridge.squares(self._features))
+        return self.optimistic(self.network.values(self.theta, inputs), deviation)
+
+    def optimistic(self, value: FloatArray, deviation: FloatArray) -> FloatArray:
+        """f(x; theta) + nu sqrt(lam) ||g||_(U^-1)."""
+        return value + deviation
+
+    def learn(self, arm: int, x: FloatArray, reward: float) -> None:
+        """U += g g^T at the weights of the turn; then train."""
+        config, data = self.config, self._data
+        self.ridge.add(self._features[arm : arm + 1])
+        data.append(self._inputs[arm], reward)
+        if data.size <= config.train_until and data.size % config.train_every == 0:
+            self.theta = config.descent(self.network, self.theta, self.theta_0, data.points, data.rewards)
+
+
+class NeuralTS(NeuralUCB):
+    """Thompson sampling arm by arm."""
+
+    def optimistic(self, value: FloatArray, deviation: FloatArray) -> FloatArray:
+        """A draw from N(f(x; theta), nu^2 lam ||g||^2) per arm."""
+        scores: FloatArray = value + deviation * self._rng.standard_normal(len(value))
+        return scores
+
+
+NEURAL_UCB = single("neural_ucb", NeuralUCB, NeuralUcbConfig, "Neural UCB, every agent alone.",
+                    "Zhou et al. 2020; baseline of paper 002")  # fmt: skip
+NEURAL_TS = single("neural_ts", NeuralTS, NeuralUcbConfig, "Neural Thompson sampling, every agent alone.",
+                   "Zhang et al. 2021; baseline of paper 002")  # fmt: skip

@@ -1,0 +1,84 @@
+"""The server of FN-UCB (paper 002, algorithm 2): sums statistics, averages networks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from agents.messages import NeuralModel, NeuralUpload
+from server.synchronisation import Gathering, SynchronousServer
+from simulator.core.message import Message
+from simulator.core.node import ALL_AGENTS, Address, FloatArray, Outbox, Setting
+from simulator.maths.gram import Gram, GrowingGram, MeanInverse
+
+TOLERANCE = 1e-8
+
+
+class FnUcbServer(SynchronousServer):
+    """Waits for everyone's upload, then broadcasts; comments give the lines of algorithm 2."""
+
+    def __init__(self, setting: Setting) -> None:
+        super().__init__(setting)
+        self.config = setting.config
+        self._uploads: Gathering[NeuralUpload] = Gathering(setting.agents)
+        p = self.config.network(setting.dimension).size
+        self._gram = GrowingGram(p)
+        self._diagonal = np.zeros(p)
+        self._mean = MeanInverse()
+        self.B = np.zeros(p)
+        self._checked = (0, 0.0)
+
+    @property
+    def statistics(self) -> Gram | FloatArray:
+        """W_sync, or its diagonal."""
+        return self._diagonal if self.config.diagonal else self._gram.matrix
+
+    def collect(self, message: Message, source: Address) -> Outbox:
+        """Lines 3 to 6."""
+        assert isinstance(message, NeuralUpload)
+        self.applied += message.pulls
+        if not self._uploads.add(source, message):
+            return []
+        uploads = self._uploads.take()
+        self._add_up(uploads)
+        self.finish()
+        theta = sum((upload.theta for upload in uploads[1:]), start=uploads[0].theta) / len(uploads)
+        model = NeuralModel(
+            W=self.statistics, B=self.B, theta=theta, alpha=min(upload.alpha for upload in uploads),
+            inverses=self._inverses(uploads), version=self.version, round=self.version,
+        )  # fmt: skip
+        return [(ALL_AGENTS, model)]
+
+    def _add_up(self, uploads: list[NeuralUpload]) -> None:
+        """Line 5."""
+        for upload in uploads:
+            if isinstance(upload.W, Gram):
+                self._gram.add(upload.W.rows)
+            else:
+                self._diagonal = self._diagonal + upload.W
+        self.B = sum((upload.B for upload in uploads), start=self.B)
+
+    def _inverses(self, uploads: list[NeuralUpload]) -> tuple[Gram | FloatArray, ...]:
+        """The inverses of all V_local, or their average (section 3.4)."""
+        inverses = [upload.inverse for upload in uploads]
+        if not self.config.less_comm:
+            return tuple(inverses)
+        full = [inverse for inverse in inverses if isinstance(inverse, Gram)]
+        if full:
+            return (self._mean.follow(full),)
+        return (np.mean([inverse for inverse in inverses if isinstance(inverse, np.ndarray)], axis=0),)
+
+    def broken_invariants(self) -> Iterator[str]:
+        """W_sync symmetric and positive semidefinite; log det(I + W_sync / lam) never falls."""
+        version, gain = self._checked
+        if self.version == version:
+            return
+        W = self.statistics
+        values = W if isinstance(W, np.ndarray) else np.linalg.eigvalsh(W.dense())
+        if values.min() < -TOLERANCE * (1 + values.max()):
+            yield f"W_sync of version {self.version} has the eigenvalue {values.min():.3g} < 0"
+        now = float(np.log1p(np.maximum(values, 0.0) / self.config.lam).sum())
+        if now < gain - TOLERANCE * (1 + gain):
+            yield f"log det fell from {gain:.9g} (version {version}) to {now:.9g} (version {self.version})"
+        self._checked = (self.version, now)

@@ -1,0 +1,82 @@
+"""Ridge regression in two parts: what has been synchronised, equal for all agents, and an agent's own news."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+
+from simulator.maths.gram import FloatArray, Gram
+from simulator.maths.linear import Ridge, ridge
+from simulator.maths.storage import GrowingRows
+
+
+class SynchronisedRidge:
+    """V = lam I + W_sync and b_sync of the newest synchronisation.
+
+    It may be shared by agents that all take part in every synchronisation: while one of them still acts on a version
+    the next one cannot exist.
+    """
+
+    def __init__(self, dimension: int, lam: float, diagonal: bool) -> None:
+        self.version = 0
+        self.ridge: Ridge = ridge(dimension, lam, diagonal)
+        self.diagonal = diagonal
+        self.b = np.zeros(dimension)
+        self.theta = np.zeros(dimension)
+
+    def follow(self, version: int, W: Gram | FloatArray, b: FloatArray) -> None:
+        """Take in a synchronisation, unless another agent has done so."""
+        if version != self.version:
+            self.version, self.b = version, b
+            self.ridge.follow(W)
+            self.theta = self.ridge.solve(b)
+
+
+class LocalRidge:
+    """The synchronised part and an agent's own news, which are taken up when they are needed."""
+
+    def __init__(self, shared: SynchronisedRidge) -> None:
+        self._shared = shared
+        self.clear()
+
+    def clear(self) -> None:
+        """Forget the news."""
+        dimension = self._shared.ridge.dimension
+        self._rows, self._b = GrowingRows(dimension, 1), np.zeros(dimension)
+        self._own: Ridge | None = None
+        self._taken = 0
+
+    def append(self, g: FloatArray, y: float) -> None:
+        """A pull: features g (p,) and reward."""
+        self._rows.append(g[None])
+        self._b += y * g
+
+    def moments(self, G: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """G theta and ||g||^2 in the norm of V^(-1), for the rows of G (n, p), each (n,)."""
+        current = self._current()
+        theta = self._shared.theta if not self._rows.size else current.solve(self._shared.b + self._b)
+        return G @ theta, current.squares(G)
+
+    def gain(self, entries: Literal["diagonal", "full"]) -> float:
+        """log of det(lam I + W_sync + W_new) / det(lam I + W_sync), of all entries or of the diagonals alone."""
+        if entries == "full":
+            return self._current().log_det - self._shared.ridge.log_det
+        rows = self._rows.leading(self._rows.size)
+        return float(np.log1p(np.einsum("ij,ij->j", rows, rows) / self._shared.ridge.diagonal).sum())
+
+    def news(self) -> tuple[Gram | FloatArray, FloatArray]:
+        """W_new, in the form that the ridge follows, and b_new."""
+        W = Gram(self._rows.leading(self._rows.size))
+        return W.diagonal if self._shared.diagonal else W, self._b
+
+    def _current(self) -> Ridge:
+        size = self._rows.size
+        if not size:
+            return self._shared.ridge
+        if self._own is None:
+            self._own = self._shared.ridge.forked()
+        if self._taken < size:
+            self._own.add(self._rows.leading(size)[self._taken :])
+            self._taken = size
+        return self._own

@@ -1,0 +1,127 @@
+"""Classification data as a bandit with one arm per class: the "disjoint" conversion of paper 002, section 5.2.
+
+paper 002 ("Federated Neural Bandits"): a row x of the data gives K arms x^1 = [x; 0; ...; 0] to x^K = [0; ...; 0; x];
+the arm of the right class pays 1, the others 0. Each agent goes through the rows in an order of its own, drawn anew
+after every pass.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+from pydantic import Field
+
+from simulator.problems.datasets import find, load
+from simulator.problems.world import FloatArray, Problem, ProblemEntry, Spec, Streams, World, check_arm, read_only
+
+Scale = Literal["normalise_standardise", "standardise", "normalise", "none"]
+
+
+class LabelledData(Spec):
+    """Which dataset, and where its file is."""
+
+    name: Literal["shuttle", "magic", "mushroom"]
+    """shuttle: Statlog (Shuttle), 7 classes; magic: MAGIC Gamma Telescope, 2; mushroom: Mushroom, 2; all from UCI."""
+    path: Path | None = None
+    """The original file or its directory, relative to the scenario; null: where `coband data fetch` puts it."""
+
+
+def scaled(features: FloatArray, scale: Scale) -> FloatArray:
+    """Rows divided by their l2 norm, then columns to mean 0 and deviation 1, as far as `scale` says.
+
+    Rows of zeros stay; columns that do not vary are only centred.
+    """
+    if scale in ("normalise_standardise", "normalise"):
+        norms = np.linalg.norm(features, axis=1, keepdims=True)
+        features = features / np.where(norms > 0.0, norms, 1.0)
+    if scale in ("normalise_standardise", "standardise"):
+        deviation = features.std(axis=0)
+        features = (features - features.mean(axis=0)) / np.where(deviation > 1e-12, deviation, 1.0)
+    return features
+
+
+class DisjointWorld:
+    """Rows of a table, K arms each; rewards without noise."""
+
+    fixed_arms = False
+
+    def __init__(self, rows: FloatArray, labels: npt.NDArray[np.intp], classes: int, streams: Streams) -> None:
+        """Args: rows (n, d); labels (n,), the number of each row's class; the replication's streams."""
+        self._rows, self._labels, self._classes, self._streams = rows, labels, classes, streams
+        self.dimension = classes * int(rows.shape[1])
+        self._orders: dict[int, tuple[np.random.Generator, int, npt.NDArray[np.intp]]] = {}
+
+    def arms(self, agent: int, turn: int) -> FloatArray:
+        """The row of the turn in each of K blocks, (K, K d)."""
+        x = self._rows[self._row(agent, turn)]
+        arms = np.zeros((self._classes, self._classes, len(x)))
+        arms[np.arange(self._classes), np.arange(self._classes)] = x
+        return read_only(arms.reshape(self._classes, -1))
+
+    def means(self, agent: int, turn: int) -> FloatArray:
+        """1 for the class of the turn's row, 0 for the others, (K,)."""
+        means = np.zeros(self._classes)
+        means[self._labels[self._row(agent, turn)]] = 1.0
+        return read_only(means)
+
+    def pull(self, agent: int, turn: int, arm: int) -> tuple[float, float]:
+        """1 and no regret for the right class, else 0 and regret 1; an IndexError when there is no such arm."""
+        check_arm(arm, self._classes)
+        right = int(self._labels[self._row(agent, turn)]) == arm
+        return float(right), float(not right)
+
+    def describe(self) -> dict[str, Any]:
+        """Rows in all and by class."""
+        counts = np.bincount(self._labels, minlength=self._classes)
+        return {"rows": len(self._rows), "by_class": counts.tolist()}
+
+    def _row(self, agent: int, turn: int) -> int:
+        passes, place = divmod(turn - 1, len(self._rows))
+        rng, drawn, order = self._orders.get(agent, (None, -1, self._labels))
+        if rng is None:
+            rng = self._streams("world", agent, "rows")
+        if passes < drawn:
+            raise ValueError(f"turn(={turn}) lies before pass {drawn} of the data: an agent's turns do not go back.")
+        while drawn < passes:
+            order, drawn = rng.permutation(len(self._rows)), drawn + 1
+            self._orders[agent] = rng, drawn, order
+        return int(order[place])
+
+
+class DisjointProblem(Problem):
+    """One arm per class; the features of a row stand in the block of the arm's class."""
+
+    kind: Literal["classification"]
+    """Classification data, one arm per class (paper 002, section 5.2)."""
+    data: LabelledData
+    """The dataset."""
+    scale: Scale = "normalise_standardise"
+    """Rows to l2 norm 1, then columns to mean 0 and deviation 1; or one of the two, or none."""
+    rows: int | None = Field(default=None, ge=1)
+    """Use only so many rows, drawn once per replication; null: all."""
+
+    def build(self, streams: Streams, agents: int, base: Path | None = None) -> World:
+        """Scale the data; agents draw their orders from the streams (world, agent, rows).
+
+        Raises:
+            DataError: a file is missing or malformed.
+        """
+        table = load(self.data.name, self.data.path, base)
+        classes = find(self.data.name).classes
+        features, labels = table.features, table.labels
+        if self.rows is not None and self.rows < len(features):
+            chosen = streams("world", 0, "subset").permutation(len(features))[: self.rows]
+            features, labels = features[chosen], labels[chosen]
+        numbers = np.searchsorted(np.array(classes), labels).astype(np.intp)  # classes stand in alphabetical order
+        return DisjointWorld(read_only(scaled(features, self.scale)), numbers, len(classes), streams)
+
+
+PROBLEM = ProblemEntry(
+    name="classification",
+    config=DisjointProblem,
+    summary="UCI classification data, one arm per class in a block of its own",
+    reference="paper 002, section 5.2, after Li et al. 2010",
+)

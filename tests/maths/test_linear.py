@@ -1,0 +1,131 @@
+"""Ridge regression by low-rank updates against dense inverses, and the drift of a long run."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from simulator.maths.gram import Gram, GrowingGram, MeanInverse, quadratic
+from simulator.maths.linear import DiagonalRidge, FullRidge, Ridge, ridge
+
+
+def dense(rows: np.ndarray, lam: float) -> np.ndarray:
+    return lam * np.eye(rows.shape[1]) + rows.T @ rows
+
+
+@pytest.mark.parametrize("sizes", [[1] * 30, [3, 1, 5], [40], [2, 50, 1]])
+@pytest.mark.parametrize("cadence", [1, 7, 500])
+def test_full_is_the_dense_inverse(sizes: list[int], cadence: int) -> None:
+    rng = np.random.default_rng(0)
+    kept, rows = FullRidge(6, 0.3, cadence), np.empty((0, 6))
+    for size in sizes:
+        G = rng.standard_normal((size, 6))
+        kept.add(G)
+        rows = np.vstack([rows, G])
+        V = dense(rows, 0.3)
+        b = rng.standard_normal(6)
+        assert kept.inverse() == pytest.approx(np.linalg.inv(V), abs=1e-10)
+        assert kept.solve(b) == pytest.approx(np.linalg.solve(V, b), abs=1e-10)
+        assert kept.squares(G) == pytest.approx(np.einsum("ij,ij->i", G, np.linalg.solve(V, G.T).T), abs=1e-10)
+        assert kept.log_det == pytest.approx(np.linalg.slogdet(V / 0.3)[1], abs=1e-9)
+        assert kept.diagonal == pytest.approx(np.diag(V), abs=1e-9)
+
+
+def test_diagonal_keeps_the_diagonal() -> None:
+    G, b = np.random.default_rng(1).standard_normal((9, 4)), np.arange(4.0)
+    kept = DiagonalRidge(4, 0.5)
+    kept.add(G)
+    V = np.diag(dense(G, 0.5))
+    assert kept.diagonal == pytest.approx(V)
+    assert kept.inverse() == pytest.approx(1 / V)
+    assert kept.solve(b) == pytest.approx(b / V)
+    assert kept.squares(G) == pytest.approx((G**2 / V).sum(axis=1))
+    assert kept.log_det == pytest.approx(np.log(V / 0.5).sum())
+
+
+@pytest.mark.parametrize("diagonal", [False, True])
+def test_a_fork_grows_by_itself(diagonal: bool) -> None:
+    rng = np.random.default_rng(2)
+    first: Ridge = ridge(5, 1.0, diagonal)
+    G, H = rng.standard_normal((4, 5)), rng.standard_normal((8, 5))
+    first.add(G)
+    before = first.inverse()
+    second = first.forked().forked()
+    second.add(H)  # more rows than features: factored afresh
+    second.add(H[:1])
+    everything: Ridge = ridge(5, 1.0, diagonal)
+    everything.add(np.vstack([G, H, H[:1]]))
+    assert second.inverse() == pytest.approx(everything.inverse(), abs=1e-12)
+    assert second.log_det == pytest.approx(everything.log_det)
+    assert np.array_equal(first.inverse(), before)
+
+
+def test_refactoring_bounds_the_drift() -> None:
+    """Large features and a small lam are hard on updates: the error of V^(-1) stays what a few hundred of them do."""
+    rng = np.random.default_rng(3)
+    p, lam = 30, 1e-4
+    errors = {}
+    rows = 30.0 * rng.standard_normal((2100, p)) * np.geomspace(1.0, 1e-3, p)
+    inverse = np.linalg.inv(dense(rows, lam))
+    for cadence in (100, 10**9):
+        kept = FullRidge(p, lam, cadence)
+        for row in rows:
+            kept.add(row[None])
+        errors[cadence] = float(np.abs(kept.inverse() - inverse).max() / np.abs(inverse).max())
+    assert errors[100] < 1e-11
+    assert errors[100] < errors[10**9] / 100
+
+
+def test_gram_matrices_are_immutable_and_count_all_entries() -> None:
+    from simulator.core.message import size_of
+
+    growing, rng = GrowingGram(4, cadence=5), np.random.default_rng(4)
+    told, expected, rows = [], [], np.empty((0, 4))
+    for size in (1, 2, 2, 1, 7, 1):
+        G = rng.standard_normal((size, 4))
+        growing.add(G)
+        rows = np.vstack([rows, G])
+        told.append(growing.matrix)
+        expected.append(rows.T @ rows)
+    for gram, W in zip(told, expected, strict=True):
+        assert gram.dense() == pytest.approx(W)
+        assert gram.diagonal == pytest.approx(np.diag(W))
+        assert size_of(gram) == gram.size == 16
+        assert np.array(gram.tolist()) == pytest.approx(W)
+    assert size_of((Gram(rows), np.ones(3), 1.0)) == 20
+
+
+def test_quadratic_forms() -> None:
+    rng = np.random.default_rng(5)
+    G, P = rng.standard_normal((3, 4)), rng.standard_normal((4, 4))
+    P = P @ P.T
+    assert quadratic(G, P) == pytest.approx([g @ P @ g for g in G])
+    assert quadratic(G, np.diag(P)) == pytest.approx([g @ np.diag(np.diag(P)) @ g for g in G])
+
+
+def test_lam_must_be_positive() -> None:
+    with pytest.raises(ValueError, match=r"lam\(=0\) must be > 0"):
+        ridge(3, 0, False)
+
+
+def test_the_average_of_inverses_that_change() -> None:
+    rng, mean = np.random.default_rng(6), MeanInverse()
+    kept = [FullRidge(5, 0.5, cadence) for cadence in (500, 7, 40)]
+    for turn in range(60):
+        for one in kept:
+            one.add(rng.standard_normal((1 + turn % 2, 5)))
+        average = mean.follow([one.inverse() for one in kept])
+        dense_average = np.mean([one.inverse().dense() for one in kept], axis=0)
+        assert average.dense() == pytest.approx(dense_average, abs=1e-12)
+        G = rng.standard_normal((3, 5))
+        assert quadratic(G, average) == pytest.approx(quadratic(G, dense_average), abs=1e-12)
+
+
+def test_an_inverse_told_once_does_not_change() -> None:
+    rng, kept = np.random.default_rng(7), FullRidge(4, 1.0)
+    told, expected = [], []
+    for _ in range(70):
+        kept.add(rng.standard_normal((1, 4)))
+        told.append(kept.inverse())
+        expected.append(kept.inverse().dense())
+    assert all(np.array_equal(one.dense(), dense) for one, dense in zip(told, expected, strict=True))

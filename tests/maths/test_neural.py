@@ -1,0 +1,99 @@
+"""Networks: gradients against finite differences and autograd, initialisation, training against loops."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from simulator.maths.neural import Descent, Init, Network
+from tests.oracles import neural as oracle
+
+DEPTHS = [2, 3, 5]
+INITS: list[Init] = ["paper", "normal"]
+
+
+def case(init: Init, layers: int) -> tuple[Network, Any, Any]:
+    """A network, weights away from the initial ones, inputs."""
+    rng = np.random.default_rng(layers)
+    network = Network(4, 6, layers, init)
+    theta = network.initial(rng) + 0.1 * rng.standard_normal(network.size)
+    return network, theta, rng.standard_normal((7, 4))
+
+
+@pytest.mark.parametrize("layers", DEPTHS)
+@pytest.mark.parametrize("init", INITS)
+def test_gradients_are_finite_differences(init: Init, layers: int) -> None:
+    network, theta, X = case(init, layers)
+    step = 1e-6
+    numeric = np.empty((len(X), network.size))
+    for index in range(network.size):
+        moved = np.zeros(network.size)
+        moved[index] = step
+        numeric[:, index] = (network.values(theta + moved, X) - network.values(theta - moved, X)) / (2 * step)
+    assert network.features(theta, X) * network.scale == pytest.approx(numeric, abs=1e-6)
+
+
+@pytest.mark.parametrize("layers", DEPTHS)
+@pytest.mark.parametrize("init", INITS)
+def test_gradients_are_those_of_autograd(init: Init, layers: int) -> None:
+    torch = pytest.importorskip("torch")
+    network, theta, X = case(init, layers)
+    weights = torch.tensor(theta, requires_grad=True)
+    for x, gradient in zip(X, network.features(theta, X), strict=True):
+        h, at = torch.tensor(x), 0
+        for index, (rows, columns) in enumerate(network.shapes):
+            W = weights[at : at + rows * columns].reshape(rows, columns)
+            at += rows * columns
+            h = W @ (torch.relu(h) if index else h)
+            if init == "normal":
+                h = h + weights[at : at + rows]
+                at += rows
+        (expected,) = torch.autograd.grad(h[0], weights)
+        assert gradient == pytest.approx(expected.numpy(), abs=1e-12)
+
+
+@pytest.mark.parametrize("loss", ["public", "paper"])
+@pytest.mark.parametrize("layers", DEPTHS)
+@pytest.mark.parametrize("init", INITS)
+def test_training_is_the_plain_loop(init: Init, layers: int, loss: Any) -> None:
+    network, theta, X = case(init, layers)
+    y = np.cos(X[:, 0])
+    config = SimpleNamespace(init=init, duplicate_input=False, width=6, layers=layers, lam=0.3, lr=None, steps=5,
+                             train=loss)  # fmt: skip
+    like = oracle.initial(config, 4, np.random.default_rng(layers))
+    theta_0 = oracle.flat(like)
+    assert network.initial(np.random.default_rng(layers)) == pytest.approx(theta_0)
+    trained = Descent(5, None, 0.3, loss)(network, theta, theta_0, X, y)
+    assert trained == pytest.approx(oracle.train(theta, like, list(zip(X, y, strict=True)), config), abs=1e-12)
+
+
+@pytest.mark.parametrize("layers", DEPTHS)
+def test_the_papers_network_is_zero_on_equal_halves(layers: int) -> None:
+    network = Network(6, 8, layers, "paper")
+    theta = network.initial(np.random.default_rng(0))
+    X = np.random.default_rng(1).standard_normal((5, 3))
+    assert network.values(theta, np.hstack([X, X])) == pytest.approx(np.zeros(5), abs=1e-14)
+    assert np.abs(network.values(theta, np.hstack([X, -X]))).max() > 0.01
+
+
+def test_sizes() -> None:
+    assert Network(10, 20).size == 220
+    assert Network(10, 20, init="normal").size == 20 * 11 + 21
+    assert Network(10, 20, layers=3).size == 200 + 400 + 20
+
+
+def test_training_lowers_the_loss() -> None:
+    network, theta, X = case("normal", 2)
+    y = np.cos(X[:, 0])
+    before = np.mean((network.values(theta, X) - y) ** 2)
+    after = np.mean((network.values(Descent(200, 0.01, 0.1)(network, theta, theta, X, y), X) - y) ** 2)
+    assert after < before / 4
+
+
+@pytest.mark.parametrize(("inputs", "width", "layers"), [(3, 4, 2), (4, 3, 2), (4, 4, 1)])
+def test_impossible_shapes(inputs: int, width: int, layers: int) -> None:
+    with pytest.raises(ValueError, match=r"must be (even|>= 2)"):
+        Network(inputs, width, layers)

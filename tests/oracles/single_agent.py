@@ -1,0 +1,113 @@
+"""Single-agent baselines of paper 002, with dense solves: linear, kernel and neural, UCB and Thompson sampling.
+
+``coins(agent)``: linear sampling draws d normals a turn, the others one per arm; neural ones draw theta_0 before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from tests.oracles import Coins, Config, Kernel, OracleRun, Turns, World
+from tests.oracles.neural import enter, flat, gradient, initial, output, shaped, train
+from tests.oracles.posterior import FloatArray
+
+Scores = Callable[[FloatArray], FloatArray]
+
+
+class Linear:
+    def __init__(self, kind: str, config: Config, rng: np.random.Generator) -> None:
+        self.kind, self.config, self.rng = kind, config, rng
+        self.points: list[tuple[FloatArray, float]] = []
+
+    def scores(self, arms: FloatArray) -> FloatArray:
+        c, d = self.config, arms.shape[1]
+        V = c.lam * np.eye(d) + sum((np.outer(x, x) for x, _ in self.points), start=np.zeros((d, d)))
+        theta = np.linalg.solve(V, sum((y * x for x, y in self.points), start=np.zeros(d)))
+        if self.kind == "lin_ts":
+            root = np.linalg.cholesky(np.linalg.inv(V))
+            return arms @ (theta + c.nu * root @ self.rng.standard_normal(d))
+        if self.kind == "lin_ucb":
+            radius = c.alpha
+        else:
+            ratio = np.sqrt(np.linalg.det(V)) / np.sqrt(np.linalg.det(c.lam * np.eye(d)))
+            radius = c.sub_gaussian * np.sqrt(2 * np.log(ratio / c.delta)) + np.sqrt(c.lam) * c.norm
+        return np.array([x @ theta + radius * np.sqrt(x @ np.linalg.solve(V, x)) for x in arms])
+
+    def learn(self, arms: FloatArray, arm: int, y: float) -> None:
+        self.points.append((arms[arm], y))
+
+
+class Kernelised(Linear):
+    def __init__(self, kind: str, config: Config, rng: np.random.Generator, kernel: Kernel) -> None:
+        super().__init__(kind, config, rng)
+        self.kernel = kernel
+
+    def scores(self, arms: FloatArray) -> FloatArray:
+        c = self.config
+        mean, sigma = np.zeros(len(arms)), np.zeros(len(arms))
+        for index, x in enumerate(arms):
+            own = float(self.kernel(x[None], x[None])[0, 0])
+            if not self.points:
+                sigma[index] = np.sqrt(own / c.lam)
+                continue
+            X, y = np.array([x for x, _ in self.points]), np.array([y for _, y in self.points])
+            k = self.kernel(X, x[None])[:, 0]
+            solved = np.linalg.solve(self.kernel(X, X) + c.lam * np.eye(len(X)), k)
+            mean[index], sigma[index] = solved @ y, np.sqrt((own - k @ solved) / c.lam)
+        if self.kind == "kernel_ts":
+            return mean + c.nu * sigma * self.rng.standard_normal(len(arms))
+        return mean + c.alpha * sigma
+
+
+class Neural(Linear):
+    def __init__(self, kind: str, config: Config, rng: np.random.Generator, dimension: int) -> None:
+        super().__init__(kind, config, rng)
+        self.like = initial(config, dimension, rng)
+        self.theta = flat(self.like)
+        self.U = config.lam * np.eye(len(self.theta))
+
+    def scores(self, arms: FloatArray) -> FloatArray:
+        c, layers = self.config, shaped(self.theta, self.like)
+        values = np.array([output(layers, enter(x, c), c) for x in arms])
+        squares = []
+        for x in arms:
+            g = gradient(layers, enter(x, c))
+            squares.append(c.lam * (g @ np.linalg.solve(self.U, g)))
+        sigma = np.sqrt(c.nu * np.array(squares)) if c.nu_inside else c.nu * np.sqrt(squares)
+        return values + sigma * (self.rng.standard_normal(len(arms)) if self.kind == "neural_ts" else 1.0)
+
+    def learn(self, arms: FloatArray, arm: int, y: float) -> None:
+        c = self.config
+        x = enter(arms[arm], c)
+        g = gradient(shaped(self.theta, self.like), x)
+        self.U = self.U + (np.diag(g * g) if c.diagonal else np.outer(g, g))
+        self.points.append((x, y))
+        if len(self.points) <= c.train_until and len(self.points) % c.train_every == 0:
+            self.theta = train(self.theta, self.like, self.points, c)
+
+
+def run(kind: str, turns: Turns, world: World, kernel: Kernel, config: Config, coins: Coins, agents: int) -> OracleRun:
+    out, dimension = OracleRun(), world.arms(0, 1).shape[1]
+
+    def learner(agent: int) -> Any:
+        if kind.startswith("neural"):
+            return Neural(kind, config, coins(agent), dimension)
+        if kind.startswith("kernel"):
+            return Kernelised(kind, config, coins(agent), kernel)
+        return Linear(kind, config, coins(agent))
+
+    learners = [learner(agent) for agent in range(agents)]
+    for step in turns:
+        for agent in sorted(step):
+            own, seen = learners[agent], {}
+
+            def model(arms: FloatArray, own: Any = own, seen: Any = seen) -> tuple[FloatArray, FloatArray]:
+                seen["arms"] = arms
+                return own.scores(arms), np.zeros(len(arms))
+
+            _, y, _ = out.act(world, agent, model, 0.0)
+            own.learn(seen["arms"], out.pulls[-1][2], y)
+    return out
