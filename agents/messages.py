@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from simulator.core.message import Message, payload
 
 FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
 
 
 # --- asynchronous exchange (paper 000, Algorithm 1)
@@ -151,3 +152,24 @@ class Point(Message):
     point: FloatArray = payload()
     reward: float = payload()
     position: int = -1
+
+
+# --- collaborative pure exploration (paper 003)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ArmMeans(Message):
+    """To all others, or up: how often the agent pulled each of its n arms in this round and their mean rewards."""
+
+    kind: ClassVar[str] = "arm_means"
+    counts: IntArray = payload()
+    means: FloatArray = payload()
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class AllArmMeans(Message):
+    """Down: the counts and means (V, n) of all agents in this round."""
+
+    kind: ClassVar[str] = "all_arm_means"
+    counts: IntArray = payload()
+    means: FloatArray = payload()

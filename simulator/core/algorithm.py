@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from pydantic import BaseModel
 
-from simulator.core.node import Agent
+from simulator.core.node import Client
 
 
 @dataclass(frozen=True)
@@ -18,12 +18,14 @@ class Needs:
         reliable: every message must arrive; a lossy datagram network is refused.
         ordered: the messages of a pair must arrive in order; datagrams with a random latency are refused.
         problems: kinds of problem it can run on; empty for any that offers arms turn by turn.
+        schedules: kinds of schedule it can run on.
     """
 
     topologies: tuple[str, ...] = ("star",)
     reliable: bool = True
     ordered: bool = False
     problems: tuple[str, ...] = ()
+    schedules: tuple[str, ...] = ("one_at_a_time", "rounds", "renewal")
 
 
 @dataclass(frozen=True)
@@ -42,7 +44,7 @@ class Algorithm:
     """
 
     name: str
-    agent: type[Agent]
+    agent: type[Client]
     server: str | None
     config: type[BaseModel]
     summary: str

@@ -20,13 +20,14 @@ from simulator.core.algorithm import Algorithm
 from simulator.core.clock import TURN, Clock
 from simulator.core.distributions import BaseDistribution, Draws, is_zero
 from simulator.core.faults import AgentsConfig, ServerConfig
-from simulator.core.host import AgentHost, Host
+from simulator.core.host import AgentHost, ClientHost, Host
 from simulator.core.invariants import Audit, InvariantViolation, check_pulls
 from simulator.core.ledger import Ledger
 from simulator.core.message import Message
 from simulator.core.network import NetworkConfig, StarNetwork
-from simulator.core.node import SERVER, Agent, Node, Server, Setting, Sharing
-from simulator.core.schedule import OneAtATime, Renewal, Rounds
+from simulator.core.node import SERVER, Agent, BatchAgent, Client, Node, Server, Setting, Sharing
+from simulator.core.phases import BatchWorld, Pace, PhaseHost
+from simulator.core.schedule import AnySchedule, Phases, Renewal
 from simulator.core.streams import Streams
 from simulator.core.trace import Trace
 from simulator.core.transport import Packet, ReliableTransport, Transport
@@ -57,7 +58,7 @@ class Plan:
     """Everything that determines one run but the algorithm, its parameters and the world."""
 
     agents: AgentsConfig
-    schedule: OneAtATime | Rounds | Renewal
+    schedule: AnySchedule
     network: NetworkConfig
     server: ServerConfig = field(default_factory=ServerConfig)
     trace: Literal["off", "protocol", "full"] = "protocol"
@@ -67,7 +68,7 @@ class Plan:
 
 @dataclass
 class Progress:
-    """What the engine notes of every pull."""
+    """What the engine notes of every pull or batch of pulls."""
 
     ledger: Ledger
     duration: float | None
@@ -76,12 +77,14 @@ class Progress:
     times: list[float] = field(default_factory=list)
     regrets: list[float] = field(default_factory=list)
     scalars: list[int] = field(default_factory=list)
+    pulls: list[int] = field(default_factory=list)
     reward: float = 0.0
 
-    def pulled(self, now: float, regret: float, reward: float, seq: int) -> None:
-        """Take note of a pull; its messages are in the ledger already."""
+    def pulled(self, now: float, regret: float, reward: float, seq: int, pulls: int = 1) -> None:
+        """Take note of a pull or of a batch of ``pulls``; its messages are in the ledger already."""
         if regret < 0:
             raise InvariantViolation(f"the pseudo-regret of a turn is {regret}, which must not be negative", seq)
+        self.pulls.append(pulls)
         self.times.append(now)
         self.regrets.append(regret)
         self.scalars.append(self.ledger.scalars)
@@ -104,7 +107,8 @@ class RunResult:
 
     Attributes:
         totals: the counts of the ledger and the nodes' own numbers.
-        times, regret, scalars: after each pull, simulated time, cumulative pseudo-regret, cumulative scalars.
+        times, regret, scalars: after each pull or batch, simulated time, cumulative pseudo-regret and scalars.
+        turns_series: cumulative number of pulls after each pull or batch.
         fingerprint: of the trace.
         stalled: turns that the schedule allowed and that were never taken, since agents waited in vain.
     """
@@ -122,7 +126,8 @@ class RunResult:
     scalars_series: NDArray[np.int64]
     ledger: Ledger
     audit: Audit
-    agents: list[Agent]
+    turns_series: NDArray[np.int64]
+    agents: list[Client]
     server: Server | None
 
 
@@ -160,11 +165,12 @@ class Engine:
 
     def _make_nodes(self, algorithm: Algorithm, config: BaseModel) -> None:
         sharing, count = Sharing(self.plan.share), self.plan.agents.count
+        knowledge = self.world.knowledge() if isinstance(self.world, BatchWorld) else None
 
         def setting(index: int) -> Setting:
-            return Setting(index, count, self.world.dimension, config, sharing, self.streams.coin)
+            return Setting(index, count, self.world.dimension, config, sharing, self.streams.coin, knowledge)
 
-        self.agents = [algorithm.agent(setting(index)) for index in range(count)]
+        self.agents: list[Client] = [algorithm.agent(setting(index)) for index in range(count)]
         self.server: Server | None = None
         if algorithm.server is not None:
             module, _, name = algorithm.server.partition(":")
@@ -173,19 +179,25 @@ class Engine:
     def _make_hosts(self) -> None:
         plan, check = self.plan, self._check_node if self.plan.checks == "full" else None
         slowness = plan.agents.slowness(self.streams)
-        after_turn = self._think if isinstance(plan.schedule, Renewal) else None
         self._hosts: list[Host] = []
         for agent, factor in zip(self.agents, slowness, strict=True):
-            index = agent.setting.index
-            self._hosts.append(AgentHost(
-                agent, self.clock, self.trace, self._draws(plan.agents.handling, index, "handling", factor),
-                self.transport.send, check, world=self.world,
-                compute=self._draws(plan.agents.compute, index, "compute", factor),
-                progress=self.progress, after_turn=after_turn,
-            ))  # fmt: skip
+            handling = self._draws(plan.agents.handling, agent.setting.index, "handling", factor)
+            parts = (agent, self.clock, self.trace, handling, self.transport.send, check)
+            self._hosts.append(self._client_host(agent, factor, parts))
         if self.server is not None:
             handling = self._draws(plan.server.handling, SERVER + len(self.agents) + 1, "handling", 1.0)
             self._hosts.append(Host(self.server, self.clock, self.trace, handling, self.transport.send, check))
+
+    def _client_host(self, agent: Client, factor: float, parts: tuple[Any, ...]) -> ClientHost:
+        schedule = self.plan.schedule
+        compute = self._draws(self.plan.agents.compute, agent.setting.index, "compute", factor)
+        if isinstance(agent, BatchAgent):
+            if not isinstance(schedule, Phases) or not isinstance(self.world, BatchWorld):
+                raise TypeError("a batch agent needs schedule.kind phases and a problem that can be pulled in batches")
+            pace = Pace(schedule.pull_time * factor, compute, schedule.limit)
+            return PhaseHost(*parts, world=self.world, pace=pace, progress=self.progress)
+        after_turn = self._think if isinstance(schedule, Renewal) else None
+        return AgentHost(*parts, world=self.world, compute=compute, progress=self.progress, after_turn=after_turn)
 
     def _draws(self, distribution: BaseDistribution, index: int, purpose: str, factor: float) -> Draws | None:
         if is_zero(distribution):
@@ -219,6 +231,10 @@ class Engine:
             ]
             for index in range(len(self.agents)):
                 self._think(index)
+        elif isinstance(schedule, Phases):
+            for host in self._hosts:
+                if isinstance(host, PhaseHost):
+                    host.call()
         else:
             self._ticks: Iterator[tuple[float, int]] = schedule.ticks(len(self.agents), self.streams)
             self._schedule_tick()
@@ -230,7 +246,9 @@ class Engine:
             self.clock.at(time, TURN, agent, self._tick, agent)
 
     def _tick(self, event: Any) -> None:
-        self._hosts[event.value].tick()
+        host = self._hosts[event.value]
+        assert isinstance(host, AgentHost)
+        host.tick()
         self._schedule_tick()
 
     def _think(self, agent: int) -> None:
@@ -275,7 +293,7 @@ class Engine:
             self._check_node(node, tr.NONE)
         unshared = sum(agent.unshared for agent in self.agents)
         applied = self.server.applied if self.server is not None else 0
-        check_pulls(len(self.progress.times), unshared, applied, self.audit.lost_for_good)
+        check_pulls(sum(self.progress.pulls), unshared, applied, self.audit.lost_for_good)
 
     def _result(self) -> RunResult:
         progress = self.progress
@@ -283,20 +301,23 @@ class Engine:
         for node in [*self.agents, *([self.server] if self.server else [])]:
             for key, value in node.report().items():
                 totals[key] = totals.get(key, 0) + value
+        if isinstance(self.world, BatchWorld):
+            totals.update(self.world.verdict([agent.answer for agent in self.agents if isinstance(agent, BatchAgent)]))
         last_pull = max(progress.times, default=0.0)
         regret = np.cumsum(progress.regrets)
         return RunResult(
-            turns=len(progress.times),
+            turns=sum(progress.pulls),
             regret=float(regret[-1]) if regret.size else 0.0,
             reward=progress.reward,
             totals=totals,
-            rounds=self.server.rounds if self.server is not None else 0,
+            rounds=max([agent.rounds for agent in self.agents] + ([self.server.rounds] if self.server else [])),
             simulated_time=max(last_pull, self._simulated_time),
             fingerprint=self.trace.fingerprint(),
-            stalled=sum(host.due for host in self._hosts if isinstance(host, AgentHost) and not host.node.done),
+            stalled=sum(host.due for host in self._hosts if isinstance(host, ClientHost) and not host.node.done),
             times=np.asarray(progress.times),
             regret_series=regret,
             scalars_series=np.asarray(progress.scalars, dtype=np.int64),
+            turns_series=np.cumsum(progress.pulls, dtype=np.int64),
             ledger=self.ledger,
             audit=self.audit,
             agents=self.agents,

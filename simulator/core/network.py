@@ -41,6 +41,14 @@ class LinkRule(Config):
     bandwidth: Bandwidth | None = None
     loss: Probability | None = None
 
+    def concerns(self, direction: str, agent: int) -> bool:
+        """Whether it applies to ``agent``'s link in a direction: up, down, or "to" another agent."""
+        ends = {direction: agent}
+        if direction not in (UP, DOWN):
+            ends = {UP: agent, DOWN: int(direction.removeprefix("to "))}
+        chosen = [end for way, end in ends.items() if self.direction in (way, "both")]
+        return bool(chosen) and (self.agents == "all" or any(end in self.agents for end in chosen))
+
 
 class Capacity(Config):
     """What the server can take in and give out, shared by all links; scalars (or bits) per time unit."""
@@ -143,7 +151,10 @@ class Link:
 
 
 class StarNetwork:
-    """All links of a star and the server's shared stages.
+    """All links of a star, the links between agents that talk to each other directly, and the server's shared stages.
+
+    Each ordered pair of agents that talk has a link of its own. A rule about the up links of an agent also applies to
+    the links on which it sends to others, a rule about its down links to those on which others send to it.
 
     Latency and loss depend on (link, number of the copy on that link) only, whatever other links do.
     """
@@ -155,13 +166,21 @@ class StarNetwork:
         self.ingress = None if config.server.uplink is None else Stage(config.server.uplink)
         self.egress = None if config.server.downlink is None else Stage(config.server.downlink)
 
-    def timeout(self, agent: int) -> float:
-        """Wait before the first repetition between ``agent`` and the server."""
+    def timeout(self, source: int, destination: int) -> float:
+        """Wait before the first repetition from ``source`` to ``destination``; the server is -1."""
         if self.config.retransmission.timeout is not None:
             return self.config.retransmission.timeout
-        links = [self.link(UP, agent), self.link(DOWN, agent)]
+        links = [self.between(source, destination), self.between(destination, source)]
         mean = sum(0.0 if link is None else link.mean_latency for link in links) / 2
         return 4.0 * mean if mean > 0 else 1.0
+
+    def between(self, source: int, destination: int) -> Link | None:
+        """The link from one node to another, None when it is ideal; the server is -1."""
+        if destination < 0:
+            return self.link(UP, source)
+        if source < 0:
+            return self.link(DOWN, destination)
+        return self.link(f"to {destination}", source)
 
     def link(self, direction: str, agent: int) -> Link | None:
         """The link of ``agent`` in ``direction``, None when it is ideal; made on first use."""
@@ -176,7 +195,7 @@ class StarNetwork:
         latency: BaseDistribution = self.config.latency
         bandwidth, loss = self.config.bandwidth, self.config.loss
         for rule in self.config.links:
-            if rule.direction in (direction, "both") and (rule.agents == "all" or agent in rule.agents):
+            if rule.concerns(direction, agent):
                 latency = rule.latency if rule.latency is not None else latency
                 bandwidth = rule.bandwidth if rule.bandwidth is not None else bandwidth
                 loss = rule.loss if rule.loss is not None else loss

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from simulator.core.message import Message
 
 FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
 Address = int
 SERVER: Address = -1
 T = TypeVar("T")
@@ -85,6 +86,7 @@ class Setting:
         config: the algorithm's parameters.
         sharing: see :class:`Sharing`.
         open_coin: opens the private stream of an agent; an agent asks for its own (``rng``).
+        knowledge: what the problem tells everybody beforehand; None where agents see arms turn by turn.
     """
 
     index: Address
@@ -93,6 +95,7 @@ class Setting:
     config: Any
     sharing: Sharing
     open_coin: Callable[[int], np.random.Generator]
+    knowledge: Any = None
 
     @cached_property
     def rng(self) -> np.random.Generator:
@@ -124,18 +127,24 @@ class Node(ABC):
         return iter(())
 
 
-class Agent(Node):
-    """One client: chooses arms, learns from rewards, talks.
+class Client(Node):
+    """One client, whichever way it pulls.
 
     Attributes:
         waiting: True while the protocol forbids a new turn.
         done: True once the agent has stopped by its own rule.
-        unshared: number of own pulls that no upload has taken along yet.
+        unshared: number of own pulls that no upload to a server has taken along yet.
+        rounds: completed communication rounds, where agents talk without a server.
     """
 
     waiting: bool = False
     done: bool = False
     unshared: int = 0
+    rounds: int = 0
+
+
+class Agent(Client):
+    """A client that acts turn by turn: chooses an arm, learns from its reward, talks."""
 
     @abstractmethod
     def choose(self, arms: Arms) -> int:
@@ -144,6 +153,24 @@ class Agent(Node):
     @abstractmethod
     def observe(self, arm: int, reward: float) -> Outbox:
         """Learn from the pull of ``arm``; answer with the messages to send now."""
+
+
+class BatchAgent(Client):
+    """A client that acts phase by phase: asks for a batch of pulls, learns from their means, talks.
+
+    Attributes:
+        answer: the arm that it declares the best; None while it does not know.
+    """
+
+    answer: int | None = None
+
+    @abstractmethod
+    def request(self) -> IntArray:
+        """How often to pull each of its arms in the phase that begins now, shape (n,)."""
+
+    @abstractmethod
+    def observe_batch(self, counts: IntArray, means: FloatArray) -> Outbox:
+        """Learn from the mean reward of each arm, (n,), 0 where it was not pulled; answer with the messages to send."""
 
 
 class Server(Node):

@@ -115,4 +115,24 @@ class Renewal(BaseSchedule):
         return None if self.turns is None else self.turns * agents
 
 
-Schedule = Annotated[OneAtATime | Rounds | Renewal, Field(discriminator="kind")]
+class Phases(BaseSchedule):
+    """The algorithm asks for batches of pulls, one batch after the other, until it stops by its own rule (paper 003).
+
+    A phase of an agent takes it (pulls of the phase) * ``pull_time`` * (its slowness) + (one draw of
+    ``agents.compute``).
+    """
+
+    kind: Literal["phases"]
+    pull_time: float = Field(default=1.0, ge=0)
+    """Simulated time of one pull of an agent of speed 1."""
+    limit: int | None = Field(default=None, ge=1)
+    """Phases of each agent at most; null: until it stops by its own rule."""
+
+    def total_turns(self, agents: int) -> None:
+        """Nobody knows beforehand how many pulls an algorithm asks for."""
+        return None
+
+
+TurnSchedule = OneAtATime | Rounds | Renewal
+AnySchedule = TurnSchedule | Phases
+Schedule = Annotated[AnySchedule, Field(discriminator="kind")]

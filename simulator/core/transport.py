@@ -13,9 +13,9 @@ from typing import Any
 from simulator.core import trace as tr
 from simulator.core.clock import DELIVERY, TIMER, Clock
 from simulator.core.invariants import Audit
-from simulator.core.ledger import Ledger
+from simulator.core.ledger import DOWN, PEER, UP, Ledger
 from simulator.core.message import Message
-from simulator.core.network import DOWN, UP, StarNetwork
+from simulator.core.network import StarNetwork
 from simulator.core.node import SERVER, Address, Multicast, Recipient
 from simulator.core.trace import Trace
 
@@ -46,11 +46,6 @@ class Packet:
     acknowledged: bool = False
 
     @property
-    def agent(self) -> int:
-        """The agent whose links it uses."""
-        return self.source if self.destination == SERVER else self.destination
-
-    @property
     def pair(self) -> tuple[Address, Address]:
         """(source, destination)."""
         return self.source, self.destination
@@ -78,9 +73,9 @@ class Transport:
         """Send ``message`` from ``source``, because of the event ``cause``."""
         receivers = self._receivers(recipient)
         scalars, kind = message.scalars, self._trace.name(message.kind)
-        direction = UP if source != SERVER else DOWN
+        direction = DOWN if source == SERVER else UP if recipient == SERVER else PEER
         self._ledger.first_copies(
-            message.kind, direction, receivers if direction == DOWN else [source], scalars, message.round
+            message.kind, direction, [source] if direction == UP else receivers, scalars, message.round
         )
         peer = tr.EVERYONE if isinstance(recipient, Multicast) else recipient
         seq = self._trace.record(
@@ -105,19 +100,18 @@ class Transport:
         """Put one copy on the link; returns the time at which it has left the sender."""
         self._audit.sent(packet)
         packet.attempts += 1
-        down = packet.source == SERVER
         now = start = self._clock.now
         bits = packet.scalars * self._scalar_bits + self._header_bits
-        if down and self._network.egress is not None:
+        if packet.source == SERVER and self._network.egress is not None:
             start = self._network.egress.leave(now, packet.scalars, bits)
-        link = self._network.link(DOWN if down else UP, packet.agent)
+        link = self._network.between(*packet.pair)
         left = arrival = start
         if link is not None:
             left, arrival = link.transmit(start, packet.scalars, bits)
             if link.loses():
                 self._lost(packet)
                 return left
-        if not down and self._network.ingress is not None:
+        if packet.destination == SERVER and self._network.ingress is not None:
             self._clock.at(arrival, DELIVERY, SERVER, self._enter_server, packet)
         else:
             self._schedule(packet, arrival)
@@ -170,13 +164,13 @@ class ReliableTransport(Transport):
     def __init__(self, *args: Any, **keywords: Any) -> None:
         super().__init__(*args, **keywords)
         self._receiving: dict[tuple[Address, Address], Receiving] = {}
-        self._timeouts: dict[int, float] = {}
+        self._timeouts: dict[tuple[Address, Address], float] = {}
 
     def _put(self, packet: Packet) -> float:
         left = super()._put(packet)
-        wait = self._timeouts.get(packet.agent)
+        wait = self._timeouts.get(packet.pair)
         if wait is None:
-            wait = self._timeouts[packet.agent] = self._network.timeout(packet.agent)
+            wait = self._timeouts[packet.pair] = self._network.timeout(*packet.pair)
         wait *= self._network.config.retransmission.backoff ** (packet.attempts - 1)
         self._clock.at(left + wait, TIMER, packet.source, self._overdue, packet)
         return left
@@ -223,7 +217,7 @@ class ReliableTransport(Transport):
 
     def _acknowledge(self, packet: Packet) -> None:
         self._ledger.acknowledgement()
-        link = self._network.link(UP if packet.source == SERVER else DOWN, packet.agent)
+        link = self._network.between(packet.destination, packet.source)
         arrival = self._clock.now
         if link is not None:
             if link.loses():

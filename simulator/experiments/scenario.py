@@ -16,7 +16,7 @@ from pydantic_core import ErrorDetails
 from simulator.core.algorithm import Algorithm
 from simulator.core.faults import AgentsConfig, ServerConfig
 from simulator.core.network import NetworkConfig
-from simulator.core.schedule import OneAtATime, Renewal, Rounds
+from simulator.core.schedule import AnySchedule
 from simulator.experiments.cross_checks import cross_check
 from simulator.experiments.document import Expectation, document_model, json_schema
 from simulator.experiments.explain import Explainer, given
@@ -56,7 +56,7 @@ class Scenario:
     replications: int
     agents: AgentsConfig
     server: ServerConfig
-    schedule: OneAtATime | Rounds | Renewal
+    schedule: AnySchedule
     network: NetworkConfig
     problem: Problem
     algorithms: tuple[Entry, ...]

@@ -61,7 +61,7 @@ EDITS: list[tuple[str, str, list[str]]] = [
     (
         "schedule: {kind: one_at_a_time, turns: 1e3}\n",
         "",
-        ["1:1: schedule is missing: must be {kind: one_at_a_time | rounds | renewal, ...}"],
+        ["1:1: schedule is missing: must be {kind: one_at_a_time | rounds | renewal | phases, ...}"],
     ),
     (
         "seed: 7",
