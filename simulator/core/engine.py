@@ -25,7 +25,7 @@ from simulator.core.invariants import Audit, InvariantViolation, check_pulls
 from simulator.core.ledger import Ledger
 from simulator.core.message import Message
 from simulator.core.network import NetworkConfig, StarNetwork
-from simulator.core.node import SERVER, Agent, BatchAgent, Client, Node, Server, Setting, Sharing
+from simulator.core.node import SERVER, BatchAgent, Client, Node, Server, Setting, Sharing
 from simulator.core.phases import BatchWorld, Pace, PhaseHost
 from simulator.core.schedule import AnySchedule, Phases, Renewal
 from simulator.core.streams import Streams

@@ -1,4 +1,4 @@
-"""A batch agent in simulated time: phases of pulls, each one event however many pulls it holds (schedule ``phases``)."""
+"""A batch agent in simulated time: phases of pulls, each a few events however many pulls it holds."""
 
 from __future__ import annotations
 
@@ -125,5 +125,3 @@ class PhaseHost(ClientHost):
         super()._handle(packet, seq)
         if self._may_go_on():
             self.call()
-
-

@@ -59,7 +59,7 @@ def root(gram: FloatArray) -> FloatArray:
 
 
 def differences(features: FloatArray, groups: list[list[int]]) -> FloatArray:
-    """phi_i - phi_j of every pair within each group of arms, (p, r); no zeros, and one of those that agree up to sign."""
+    """phi_i - phi_j of every pair within each group of arms, (p, r), without zeros and repetitions up to sign."""
     pairs = [(i, j) for group in groups for place, i in enumerate(group) for j in group[place + 1 :]]
     if not pairs:
         return np.empty((0, features.shape[1]))
@@ -69,7 +69,8 @@ def differences(features: FloatArray, groups: list[list[int]]) -> FloatArray:
     leading = rounded[np.arange(len(rounded)), np.argmax(np.abs(rounded), axis=1)]
     _, places = np.unique(rounded * np.where(leading < 0, -1.0, 1.0)[:, None], axis=0, return_index=True)
     places = np.sort(places)
-    return found[places[leading[places] != 0]]
+    kept: FloatArray = found[places[leading[places] != 0]]
+    return kept
 
 
 def norms(features: FloatArray, weights: FloatArray, directions: FloatArray, ridge: float) -> FloatArray:
@@ -190,7 +191,9 @@ class _Barrier:
         return 0.0
 
 
-def _newton_step(H: FloatArray, J: FloatArray, slack: FloatArray, gradient: FloatArray, scale: FloatArray) -> FloatArray:
+def _newton_step(
+    H: FloatArray, J: FloatArray, slack: FloatArray, gradient: FloatArray, scale: FloatArray
+) -> FloatArray:
     """Newton's step for (lambda, t) that keeps sum lambda.
 
     The Hessian is H + J^T J for lambda, with J^T slack for t: J^T J exceeds H by 1/mu^2 and would drown it, so the
@@ -201,7 +204,7 @@ def _newton_step(H: FloatArray, J: FloatArray, slack: FloatArray, gradient: Floa
     K[:m, :m] = H * scale * scale[:, None]
     K[m + 1 : m + 1 + p, :m] = J * scale
     K[m + 1 : m + 1 + p, m] = slack
-    K[:m + 1, m + 1 : m + 1 + p] = K[m + 1 : m + 1 + p, :m + 1].T
+    K[: m + 1, m + 1 : m + 1 + p] = K[m + 1 : m + 1 + p, : m + 1].T
     K[range(m + 1, m + 1 + p), range(m + 1, m + 1 + p)] = -1.0
     K[-1, :m] = K[:m, -1] = scale
     right = np.zeros(m + p + 2)

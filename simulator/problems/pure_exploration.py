@@ -1,7 +1,7 @@
 """Pure exploration with tasks: every agent looks for the best of its own arms (paper 003, sections 3 and 6).
 
-Everybody knows all task-arm pairs x~ = (z_v, x); F(x~) is hidden. Paper 003 is "Collaborative Pure Exploration in Kernel
-Bandit".
+Everybody knows all task-arm pairs x~ = (z_v, x); F(x~) is hidden. Paper 003 is "Collaborative Pure Exploration in
+Kernel Bandit".
 """
 
 from __future__ import annotations
@@ -74,14 +74,14 @@ class TableFeatures(Spec):
     def _blocks(self, agents: int) -> tuple[int, ...]:
         if not isinstance(self.tasks, str):
             return self.tasks
-        first = {"same": agents, "similar": max(1, 2 * agents // 5), "different": 0}[self.tasks]
         if self.tasks == "different":
             return tuple(range(agents))
+        first = agents if self.tasks == "same" else max(1, 2 * agents // 5)
         return (0,) * first + (1,) * (agents - first)
 
 
 class KernelFeatures(Spec):
-    """Points z_v and x in unit boxes, and a function of the RKHS of a kernel on (z, x); ours, after paper 003, section 3.
+    """Points z_v and x in boxes, and a function of the RKHS of a kernel on (z, x); ours, after paper 003, section 3.
 
     F = sum_j a_j k(x~_j, .) over all pairs, a_j standard normal, drawn anew until the smallest gap is at least
     `separation` of F's range, then scaled so that the smallest gap is `problem.gap`.
@@ -150,11 +150,13 @@ class PureExplorationWorld:
 
     def arms(self, agent: int, turn: int) -> FloatArray:
         """The agent's pairs, (n, d)."""
-        return self._pairs[agent]
+        pairs: FloatArray = self._pairs[agent]
+        return pairs
 
     def means(self, agent: int, turn: int) -> FloatArray:
         """F of the agent's pairs, (n,)."""
-        return self._means[agent]
+        means: FloatArray = self._means[agent]
+        return means
 
     def pull(self, agent: int, turn: int, arm: int) -> tuple[float, float]:
         """Reward and pseudo-regret of one pull; an IndexError when there is no such arm."""
