@@ -15,13 +15,17 @@ from simulator.core.engine import Engine, Plan, RunResult
 from simulator.core.streams import Streams
 from simulator.core.trace import Row
 from simulator.experiments.registry import Registry
-from simulator.problems.contextual import ContextualProblem
 
 PROBLEM = {
     "kind": "contextual",
     "arms": {"kind": "ball", "dimension": 3, "count": 5},
     "reward": {"kind": "cosine"},
     "noise": 0.1,
+}
+TASKS = {
+    "kind": "pure_exploration",
+    "features": {"kind": "table", "tasks": "similar", "size": 3, "ones": 1},
+    "gap": 0.8,
 }
 
 
@@ -84,8 +88,13 @@ def _spell(node: int) -> int | str:
 
 
 def world(problem: dict[str, Any], seed: int, agents: int) -> Any:
-    """A fresh world of a contextual problem."""
-    return ContextualProblem.model_validate(problem).build(Streams(seed), agents)
+    """A fresh world of a problem."""
+    return registry().problems[problem["kind"]].config.model_validate(problem).build(Streams(seed), agents)
+
+
+def batches(name: str) -> bool:
+    """Whether an algorithm pulls in batches."""
+    return "phases" in algorithm(name).needs.schedules
 
 
 def run(
@@ -94,15 +103,17 @@ def run(
     *,
     agents: int = 3,
     schedule: dict[str, Any] | None = None,
-    problem: dict[str, Any] = PROBLEM,
+    problem: dict[str, Any] | None = None,
     seed: int = 0,
     **plan: Any,
 ) -> Run:
     """Run a registered algorithm; ``plan`` holds further parts of the scenario, such as ``network``."""
     entry = algorithm(name)
+    problem = problem or (TASKS if batches(name) else PROBLEM)
+    turns = {"kind": "phases"} if batches(name) else {"kind": "one_at_a_time", "turns": 60}
     full = {
         "agents": {"count": agents, **plan.pop("agent", {})},
-        "schedule": schedule or {"kind": "one_at_a_time", "turns": 60},
+        "schedule": schedule or turns,
         "network": {},
         "checks": "full",
         **plan,
