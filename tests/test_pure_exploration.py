@@ -221,7 +221,8 @@ def test_pulls_and_statistics_agree_in_the_errors_they_cause() -> None:
     for sampling in ("statistics", "pulls"):
         problem = paper("same", 0.2) | {"sampling": sampling}
         found = [
-            run("ind_uniform_fb", {"budget": 300}, agents=1, problem=problem, seed=seed, trace="off") for seed in range(400)
+            run("ind_uniform_fb", {"budget": 300}, agents=1, problem=problem, seed=seed, trace="off")
+            for seed in range(400)
         ]
         errors[sampling] = wilson([simulated.result.totals["error"] for simulated in found])
     first, second = errors.values()

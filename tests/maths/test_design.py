@@ -77,7 +77,7 @@ def test_a_start_changes_the_way_and_not_the_value(seed: int) -> None:
 
 
 def test_known_values() -> None:
-    """Orthonormal arms: A = diag(lambda), the best weights are equal, and each pair has 1/lambda_i + 1/lambda_j = 2d."""
+    """Orthonormal arms: A = diag(lambda), equal weights are best, and each pair has 1/lambda_i + 1/lambda_j = 2d."""
     for d in (2, 3, 7):
         directions = designs.differences(np.eye(d), [list(range(d))])
         assert designs.min_max_design(np.eye(d), directions, 0.0).value == pytest.approx(2.0 * d, rel=1e-4)

@@ -145,9 +145,7 @@ def fixed_confidence(
     return out
 
 
-def fixed_budget(
-    K: FloatArray, agents: int, pull: Pull, samples: list[Counts], budget: int, xi: float
-) -> CopeRun:
+def fixed_budget(K: FloatArray, agents: int, pull: Pull, samples: list[Counts], budget: int, xi: float) -> CopeRun:
     """Algorithm 2 with one design for all."""
     n = len(K) // agents
 
