@@ -31,7 +31,7 @@ COUNTS = ("R rounds, via: peers - peer 2n V(V-1) R", "R rounds, via: server - up
 class CoKernelConfig(Config):
     """How agents share out and exchange."""
 
-    xi: float = Field(default=1e-8, gt=0)
+    xi: float = Field(default=1e-9, gt=0)
     """Regularisation xi; the paper prints no value, and this one meets the condition of Theorem 1 on its instances."""
     allocation: Literal["global", "individual"] = "global"
     """global: one design over the pairs of all agents; individual: each agent a design over its own arms."""
