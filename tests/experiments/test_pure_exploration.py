@@ -7,7 +7,7 @@ from pathlib import Path
 
 from click.testing import CliRunner
 
-from simulator.cli.main import main
+from simulator.cli.main import cli
 from simulator.experiments.statistics import wilson
 from simulator.experiments.store import open_run
 from simulator.experiments.verification import verify
@@ -19,7 +19,7 @@ QUICK = str(ROOT / "scenarios" / "cope_kb" / "fixed_confidence_similar_quick.yam
 def test_from_file_to_result(tmp_path: Path) -> None:
     out = tmp_path / "run"
     arguments = ["run", QUICK, "--set", "replications=3", "--set", "problem.gap=0.8", "--workers", "1"]
-    done = CliRunner().invoke(main, [*arguments, "--json", "--out", str(out)])
+    done = CliRunner().invoke(cli, [*arguments, "--json", "--out", str(out)])
     assert done.exit_code == 0, done.output
     entries = {entry["label"]: entry for entry in json.loads(done.stdout)["results"]}
     for entry in entries.values():
@@ -38,7 +38,7 @@ def test_from_file_to_result(tmp_path: Path) -> None:
 
 def test_the_table_shows_what_matters(tmp_path: Path) -> None:
     arguments = ["run", QUICK, "--set", "replications=2", "--only", "CoKernelFC", "--workers", "1"]
-    done = CliRunner().invoke(main, [*arguments, "--out", str(tmp_path / "run")])
+    done = CliRunner().invoke(cli, [*arguments, "--out", str(tmp_path / "run")])
     assert done.exit_code == 0, done.output
     assert "samples per agent" in done.output
     assert "0 [0, 0.66]" in done.output
@@ -46,6 +46,6 @@ def test_the_table_shows_what_matters(tmp_path: Path) -> None:
 
 def test_an_algorithm_of_phases_is_refused_elsewhere(tmp_path: Path) -> None:
     arguments = ["validate", QUICK, "--set", "schedule.kind=rounds", "--set", "schedule.turns=5"]
-    done = CliRunner().invoke(main, arguments)
+    done = CliRunner().invoke(cli, arguments)
     assert done.exit_code != 0
     assert "co_kernel_fc cannot run on schedule.kind rounds; it runs on: phases" in done.output
