@@ -7,14 +7,19 @@ Once it has answered in a synchronisation it waits for the new model.
 
 from __future__ import annotations
 
+from typing import Literal
+
 import numpy as np
 from pydantic import Field
 
+from agents.domains import domain_of
 from agents.messages import GlobalStatistics, LocalStatistics, Sample, SharedDictionary, SyncRequest, SyncStart
 from agents.parameters import KernelBandit
 from simulator.core.algorithm import Algorithm
 from simulator.core.message import Message
 from simulator.core.node import SERVER, Address, Agent, Arms, Outbox, Setting
+from simulator.maths.domain import distinct
+from simulator.maths.domain_nystrom import DomainEmbedding, DomainModel, DomainNystrom
 from simulator.maths.nystrom import Dictionary, LocalNystrom, NystromPosterior, Statistics
 from simulator.maths.observations import Observations
 from simulator.maths.versions import Versions
@@ -27,6 +32,8 @@ class ApproxDisConfig(KernelBandit):
     """Sampling: a point enters the dictionary with probability min(1, q * sigma_last^2)."""
     threshold: float = Field(default=1.0, ge=0)
     """The paper's D: a synchronisation is due when the variances of an agent's new points add up to more."""
+    repeats: Literal["keep", "drop"] = "keep"
+    """keep: a point sampled several times stands as often in the dictionary; drop: once, which spans the same."""
 
 
 class ApproxDisKernelUCB(Agent):
@@ -37,6 +44,9 @@ class ApproxDisKernelUCB(Agent):
         self.config: ApproxDisConfig = setting.config
         self._store: Versions[NystromPosterior] = setting.sharing.get("posteriors", Versions)
         self._dictionaries: Versions[Dictionary] = setting.sharing.get("dictionaries", Versions)
+        self._domain = domain_of(setting)
+        self._domain_models: Versions[DomainModel] = setting.sharing.get("domain models", lambda: Versions(2))
+        self._embeddings: Versions[DomainEmbedding] = setting.sharing.get("embeddings", lambda: Versions(2))
         self._dictionary = Dictionary(self.config.kernel)
         self._data = Observations(setting.dimension)
         self._adopt(0, self._store.get(0, lambda: self._fit(Statistics.zero(0))))
@@ -46,9 +56,14 @@ class ApproxDisKernelUCB(Agent):
 
     def _adopt(self, version: int, model: NystromPosterior) -> None:
         """Start from the model of a synchronisation."""
-        self._last = model
-        self.posterior = LocalNystrom(model)
+        self.posterior = self._without_own(version, model)
         self._version, self._new_variance, self._requested, self.waiting = version, 0.0, False, False
+
+    def _without_own(self, version: int, model: NystromPosterior) -> LocalNystrom | DomainNystrom:
+        domain = self._domain
+        if domain is None:
+            return LocalNystrom(model)
+        return DomainNystrom(self._domain_models.get(version, lambda: DomainModel(domain, model)))
 
     def choose(self, arms: Arms) -> int:
         """The arm with the largest mu + alpha * sigma; own new points count."""
@@ -85,19 +100,27 @@ class ApproxDisKernelUCB(Agent):
         """Dictionary phase: sample from ALL local data with probability min(1, q * sigma_last^2)."""
         self.waiting = True
         points = self._data.points
-        probability = np.minimum(1.0, self.config.q * self._last.variance(points))
+        probability = np.minimum(1.0, self.config.q * self.posterior.base_variance_of(points))
         sampled = self.setting.rng.random(len(probability)) < probability
-        return Sample(points=points[sampled], version=message.version, round=message.round)
+        chosen = points[sampled] if self.config.repeats == "keep" else distinct(points[sampled])[0]
+        return Sample(points=chosen, version=message.version, round=message.round)
 
     def _statistics(self, message: SharedDictionary) -> LocalStatistics:
         """Statistics phase: all local data in the new dictionary."""
         empty = Dictionary(self.config.kernel)
         self._dictionary = self._dictionaries.get(message.round, lambda: empty.appended(message.points))
-        local = Statistics.of(self._dictionary.embed(self._data.points), self._data.rewards)
+        local = self._embedded(message.round)
         self.unshared = 0
         return LocalStatistics(
             A=local.A, b=local.b, version=message.version, round=message.round, pulls=self._data.size
         )
+
+    def _embedded(self, round: int) -> Statistics:
+        points, rewards, domain = self._data.points, self._data.rewards, self._domain
+        if domain is None:
+            return Statistics.of(self._dictionary.embed(points), rewards)
+        embedding = self._embeddings.get(round, lambda: DomainEmbedding(domain, self._dictionary))
+        return embedding.statistics(domain.entries(points), rewards)
 
 
 ALGORITHM = Algorithm(

@@ -88,7 +88,8 @@ class AsyncKernelUCB(Agent):
 
     def choose(self, arms: Arms) -> int:
         """Line 5, equation 3: the arm with the largest mu + alpha * sigma of the model of the last communication."""
-        mean, variance = self.model.moments(arms.features)
+        moments = self.model.fixed_moments if arms.fixed else self.model.moments
+        mean, variance = moments(arms.features)
         arm = int(np.argmax(mean + self.config.alpha * np.sqrt(variance)))
         self._point, self._variance = arms.features[arm], float(variance[arm])
         return arm

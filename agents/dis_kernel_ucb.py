@@ -10,13 +10,14 @@ from __future__ import annotations
 import numpy as np
 from pydantic import Field
 
+from agents.domains import domain_of
 from agents.messages import MissingPoints, NewPoints, SyncRequest, SyncStart
 from agents.parameters import KernelBandit
 from simulator.core.algorithm import Algorithm
 from simulator.core.message import Message
 from simulator.core.node import SERVER, Address, Agent, Arms, Outbox, Setting
-from simulator.maths.exact import LogPosterior, SharedLog
 from simulator.maths.observations import Observations
+from simulator.maths.posteriors import shared_log
 
 
 class DisConfig(KernelBandit):
@@ -32,8 +33,9 @@ class DisKernelUCB(Agent):
     def __init__(self, setting: Setting) -> None:
         super().__init__(setting)
         self.config: DisConfig = setting.config
-        self._log = setting.sharing.get("log", lambda: SharedLog(self.config.kernel, self.config.lam))
-        self.posterior = LogPosterior(self._log)
+        domain = domain_of(setting)
+        self._log = setting.sharing.get("log", lambda: shared_log(self.config.kernel, self.config.lam, domain))
+        self.posterior = self._log.posterior()
         self._new = Observations(setting.dimension)
         self._version = 0
         self._requested = False

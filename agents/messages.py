@@ -154,6 +154,45 @@ class Point(Message):
     position: int = -1
 
 
+# --- epochs with shared randomness (paper 001)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class EpochEnd(Message):
+    """Up: the agent has pulled all points of its epoch (a signal). ``round``: the epoch."""
+
+    kind: ClassVar[str] = "epoch_end"
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class InducingSet(Message):
+    """Down, Algorithm 2, line 8: the inducing set S_j."""
+
+    kind: ClassVar[str] = "inducing_set"
+    points: FloatArray = payload()
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Projection(Message):
+    """Up, Algorithm 1, line 14: the agent's rewards projected on the inducing set, v = Z^T Y."""
+
+    kind: ClassVar[str] = "projection"
+    v: FloatArray = payload()
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class EpochModel(Message):
+    """Down, Algorithm 2, line 11: weights vbar and the largest deviation sigma_max.
+
+    ``gram``: with ``elimination: ucb`` Z^T Z of all pulls too, without which an agent knows no deviations.
+    """
+
+    kind: ClassVar[str] = "epoch_model"
+    vbar: FloatArray = payload()
+    sigma_max: float = payload()
+    gram: FloatArray | None = payload()
+
+
 # --- collaborative pure exploration (paper 003)
 
 
@@ -173,3 +212,23 @@ class AllArmMeans(Message):
     kind: ClassVar[str] = "all_arm_means"
     counts: IntArray = payload()
     means: FloatArray = payload()
+
+
+# --- LOCAL messages in a graph (paper 004)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Pull(Message):
+    """To all within some hops: <t, v, x, y> of one pull, d + 3 scalars.
+
+    With it z_v where agents are told apart by known contexts, and the arm's place in its arm set where arms in
+    different places have different models.
+    """
+
+    kind: ClassVar[str] = "pull"
+    trial: int = payload()
+    agent: int = payload()
+    point: FloatArray = payload()
+    reward: float = payload()
+    context: FloatArray | None = payload()
+    place: int | None = payload()

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from agents.domains import domain_of
 from agents.parameters import KernelBandit
 from simulator.core.algorithm import Algorithm, Needs
 from simulator.core.message import Message
 from simulator.core.node import Address, Agent, Arms, Outbox, Setting
-from simulator.maths.exact import ExactPosterior
+from simulator.maths.posteriors import own_posterior
 
 
 class NKernelUCB(Agent):
@@ -17,7 +18,7 @@ class NKernelUCB(Agent):
     def __init__(self, setting: Setting) -> None:
         super().__init__(setting)
         self.config: KernelBandit = setting.config
-        self.posterior = ExactPosterior(self.config.kernel, self.config.lam)
+        self.posterior = own_posterior(self.config.kernel, self.config.lam, domain_of(setting))
 
     def choose(self, arms: Arms) -> int:
         """The arm with the largest mu + alpha * sigma (paper 000, equations 1 and 3)."""
@@ -44,6 +45,6 @@ ALGORITHM = Algorithm(
     config=KernelBandit,
     summary="Every agent alone with an exact kernel posterior; no communication.",
     reference="paper 000, section 5 (NKernelUCB); Valko et al. 2013",
-    needs=Needs(reliable=False),
+    needs=Needs(topologies=("star", "graph"), reliable=False),
     counts=("0 scalars",),
 )

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import numpy as np
 
+from agents.domains import domain_of
 from agents.messages import Point
 from agents.parameters import KernelBandit
 from simulator.core.algorithm import Algorithm, Needs
 from simulator.core.message import Message
 from simulator.core.node import SERVER, Address, Agent, Arms, FloatArray, Outbox, Setting
-from simulator.maths.exact import LogPosterior, SharedLog
+from simulator.maths.posteriors import shared_log
 
 
 class OneKernelUCB(Agent):
@@ -23,8 +24,9 @@ class OneKernelUCB(Agent):
     def __init__(self, setting: Setting) -> None:
         super().__init__(setting)
         self.config: KernelBandit = setting.config
-        self._log = setting.sharing.get("log", lambda: SharedLog(self.config.kernel, self.config.lam))
-        self.posterior = LogPosterior(self._log)
+        domain = domain_of(setting)
+        self._log = setting.sharing.get("log", lambda: shared_log(self.config.kernel, self.config.lam, domain))
+        self.posterior = self._log.posterior()
         self._own: list[tuple[FloatArray, float]] = []  # points that are not known to stand in the log
         self._known = 0  # entries of the log that are known; the posterior catches up at the next turn
         self._own_known = 0

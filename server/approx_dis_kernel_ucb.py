@@ -8,6 +8,7 @@ from agents.messages import GlobalStatistics, LocalStatistics, Sample, SharedDic
 from server.synchronisation import Gathering, SynchronousServer
 from simulator.core.message import Message
 from simulator.core.node import ALL_AGENTS, Address, Outbox, Setting
+from simulator.maths.domain import distinct
 from simulator.maths.nystrom import Dictionary, Statistics
 
 
@@ -42,6 +43,8 @@ class ApproxDisKernelUCBServer(SynchronousServer):
         if not self._samples.add(source, message):
             return []
         self.points = np.concatenate([sample.points for sample in self._samples.take()])
+        if self.setting.config.repeats == "drop":
+            self.points, _ = distinct(self.points)
         self.statistics = Statistics.zero(len(self.points))
         self._waiting_for = self.setting.agents
         return [(ALL_AGENTS, SharedDictionary(points=self.points, version=self.version, round=self.version + 1))]

@@ -8,13 +8,31 @@ from typing import Any
 
 from simulator.core.engine import Engine, Plan
 from simulator.core.streams import Streams
+from simulator.experiments.job import graph_and_world
 from simulator.experiments.scenario import load
 from tests.data_files import DATA
 
 ROOT = Path(__file__).resolve().parent.parent
 FILE = ROOT / "tests" / "golden_counts.json"
-COUNTS = ("messages", "uplink_scalars", "downlink_scalars", "peer_scalars", "scalars_broadcast_once", "dictionary_size")
-DATA_FILES = {"magic": "magic/magic04.data", "mushroom": "mushroom/agaricus-lepiota.data"}
+COUNTS = (
+    "messages",
+    "uplink_scalars",
+    "downlink_scalars",
+    "peer_scalars",
+    "scalars_broadcast_once",
+    "dictionary_size",
+    "deliveries",
+    "transmissions",
+    "hops",
+    "cliques",
+)
+DATA_FILES = {
+    "magic": "magic/magic04.data",
+    "mushroom": "mushroom/agaricus-lepiota.data",
+    "facebook": "ego-facebook/facebook_combined.txt",
+    "twitch": "musae-twitch/musae_ENGB_edges.csv",
+    "autonomous_systems": "as-733/as20000102.txt",
+}
 
 
 def scenarios() -> list[str]:
@@ -31,13 +49,14 @@ def data_file(name: str) -> str | None:
 def counts(name: str) -> dict[str, Any]:
     """By label: turns, rounds and communication counts of the first replication."""
     file = data_file(name)
-    scenario = load(ROOT / name, [f"problem.data.path={DATA / file}"] if file else [])
+    key = "network.topology.file" if "coop_kernel_ucb" in name else "problem.data.path"
+    scenario = load(ROOT / name, [f"{key}={DATA / file}"] if file else [])
     plan = Plan(scenario.agents, scenario.schedule, scenario.network, scenario.server, trace="off")
     found: dict[str, Any] = {}
     for entry in scenario.algorithms:
         streams = Streams(scenario.seed)
-        world = scenario.problem.build(streams, scenario.agents.count, scenario.base)
-        result = Engine(plan, entry.algorithm, entry.config, world, streams).run()
+        graph, world = graph_and_world(scenario, streams)
+        result = Engine(plan, entry.algorithm, entry.config, world, streams, graph=graph).run()
         totals = {key: result.totals[key] for key in COUNTS if key in result.totals}
         found[entry.label] = {"turns": result.turns, "rounds": result.rounds, **totals}
     return found

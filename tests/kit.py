@@ -11,7 +11,8 @@ from collections import Counter
 from typing import Any
 
 from simulator.core import trace as tr
-from tests.runs import Run, batches, run
+from tests import graphs
+from tests.runs import Run, algorithm, batches, run
 
 SCHEDULES: dict[str, dict[str, Any]] = {
     "one_at_a_time": {"kind": "one_at_a_time", "turns": 60},
@@ -30,6 +31,10 @@ NETWORKS: dict[str, dict[str, Any]] = {
     "narrow": {"server": {"uplink": 40.0, "downlink": 80.0}, "latency": 0.1},
     "lossy": {"latency": {"kind": "exponential", "rate": 2.0}, "loss": 0.3},
 }
+GRAPH_NETWORKS: dict[str, dict[str, Any]] = {
+    "narrow": {"bandwidth": 40.0, "latency": 0.1},
+    "lossy": {**NETWORKS["lossy"], "partitions": [{"start": 3.0, "end": 6.0, "groups": [[0]]}]},
+}
 AGENTS: dict[str, dict[str, Any]] = {
     "fast": {},
     "slow": {
@@ -43,7 +48,17 @@ AGENTS: dict[str, dict[str, Any]] = {
 def simulate(
     name: str, config: dict[str, Any], schedule: str, network: str, agents: str, seed: int, **more: Any
 ) -> Run:
-    """One run of the kit; invariants are checked after every message."""
+    """One run of the kit; invariants are checked after every message.
+
+    Algorithms without a server run on a line of agents, with a time to live of two hops where they have one.
+    """
+    if on_graph(name):
+        entry = algorithm(name)
+        hops = {"hops": 2} if "hops" in entry.config.model_fields else {}
+        return graphs.run(
+            name, {**hops, **config}, problem_of(name), topology="line", agents=3, seed=seed, agent=AGENTS[agents],
+            schedule=SCHEDULES[schedule], network=GRAPH_NETWORKS.get(network, NETWORKS[network]), **more,
+        )  # fmt: skip
     return run(
         name, config, agents=3, seed=seed, schedule=schedules_of(name)[schedule], network=NETWORKS[network],
         agent=AGENTS[agents], **more,
@@ -53,6 +68,20 @@ def simulate(
 def schedules_of(name: str) -> dict[str, dict[str, Any]]:
     """The schedules that an algorithm runs on."""
     return PHASES if batches(name) else SCHEDULES
+
+
+def on_graph(name: str) -> bool:
+    """Whether the algorithm needs a graph of agents."""
+    return "star" not in algorithm(name).needs.topologies
+
+
+def problem_of(name: str) -> dict[str, Any]:
+    """A small problem with network contexts that a peer-to-peer algorithm can run on."""
+    fixed = algorithm(name).needs.fixed_arms
+    return {
+        "kind": "network", "kernel": {"kind": "gaussian", "gamma": 1.0}, "contexts": {"kind": "ball", "dimension": 2},
+        "arms": graphs.POOL if fixed else {"kind": "ball", "dimension": 3, "count": 5},
+    }  # fmt: skip
 
 
 def check_complete(result: Run, turns: int | None) -> None:
@@ -76,6 +105,9 @@ def check_complete(result: Run, turns: int | None) -> None:
 
 def check_ledger(result: Run) -> None:
     """The ledger's totals are the sums over the trace's sends."""
+    if result.engine.graph is not None:
+        graphs.check_conservation(result)
+        return
     totals = result.result.totals
     sends = result.events(tr.SEND)
     assert totals["scalars"] == sum(row[8] * row[12] for row in sends)

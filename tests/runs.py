@@ -22,6 +22,12 @@ PROBLEM = {
     "reward": {"kind": "cosine"},
     "noise": 0.1,
 }
+FIXED_PROBLEM = {
+    "kind": "fixed_domain",
+    "domain": {"kind": "ball", "dimension": 3, "points": 40},
+    "reward": {"kind": "cosine"},
+    "noise": 0.1,
+}
 TASKS = {
     "kind": "pure_exploration",
     "features": {"kind": "table", "tasks": "similar", "size": 3, "ones": 1},
@@ -88,13 +94,19 @@ def _spell(node: int) -> int | str:
 
 
 def world(problem: dict[str, Any], seed: int, agents: int) -> Any:
-    """A fresh world of a problem."""
+    """A fresh world of a registered problem."""
     return registry().problems[problem["kind"]].config.model_validate(problem).build(Streams(seed), agents)
 
 
 def batches(name: str) -> bool:
     """Whether an algorithm pulls in batches."""
     return "phases" in algorithm(name).needs.schedules
+
+
+def problem_of(name: str) -> dict[str, Any]:
+    """A small problem that the algorithm can run on."""
+    kinds = algorithm(name).needs.problems
+    return next(problem for problem in (PROBLEM, FIXED_PROBLEM, TASKS) if not kinds or problem["kind"] in kinds)
 
 
 def run(
@@ -109,7 +121,6 @@ def run(
 ) -> Run:
     """Run a registered algorithm; ``plan`` holds further parts of the scenario, such as ``network``."""
     entry = algorithm(name)
-    problem = problem or (TASKS if batches(name) else PROBLEM)
     turns = {"kind": "phases"} if batches(name) else {"kind": "one_at_a_time", "turns": 60}
     full = {
         "agents": {"count": agents, **plan.pop("agent", {})},
@@ -121,7 +132,7 @@ def run(
     rows: list[Row] = []
     engine = Engine(
         TypeAdapter(Plan).validate_python(full), entry, entry.config.model_validate(config),
-        world(problem, seed, agents), Streams(seed), sink=lambda batch, names: rows.extend(batch),
+        world(problem or problem_of(name), seed, agents), Streams(seed), sink=lambda batch, names: rows.extend(batch),
     )  # fmt: skip
     result = engine.run()
     return Run(result, rows, list(engine.trace._names), engine)

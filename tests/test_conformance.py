@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests import kit
+from tests import graphs, kit
 from tests.runs import batches, registry, run
 
 VARIANTS: dict[str, list[dict[str, Any]]] = {
@@ -17,6 +17,13 @@ VARIANTS: dict[str, list[dict[str, Any]]] = {
         {"server": {"exchanges": "interleaved"}},
         {"transfer": "delta", "blocking": True},
         {"transfer": "delta", "server": {"exchanges": "interleaved"}},
+    ],
+    "duets": [{}, {"inducing": "rate", "elimination": "ucb", "beta": "theory"}],
+    "coop_kernel_ucb": [{}, {"network_kernel": {"kind": "gaussian", "gamma": 0.5}}, {"network_kernel": "mmd"}],
+    "eager_kernel_ucb": [
+        {},
+        {"network_kernel": {"kind": "gaussian", "gamma": 0.5}, "composition": "sum"},
+        {"posterior": {"kind": "nystrom", "size": 10}, "network_kernel": "mmd"},
     ],
     "co_kernel_fc": [{}, {"via": "server"}, {"allocation": "individual"}],
     "co_kernel_fb": [{"budget": 200}, {"budget": 200, "via": "server", "allocation": "individual"}],
@@ -56,9 +63,14 @@ def test_any_order_of_deliveries_keeps_the_invariants(data: st.DataObject) -> No
     network = {"latency": latency, "loss": data.draw(st.sampled_from([0.0, 0.0, 0.2, 0.5]))}
     agents = data.draw(st.integers(1, 5))
     turns = data.draw(st.integers(1, 40))
-    result = run(
-        name, variant, agents=agents, seed=data.draw(st.integers(0, 1000)), network=network,
-        schedule={"kind": "phases"} if batches(name) else {"kind": "one_at_a_time", "turns": turns},
-    )  # fmt: skip
+    plan: dict[str, Any] = {
+        "agents": agents, "seed": data.draw(st.integers(0, 1000)), "network": network,
+        "schedule": {"kind": "phases"} if batches(name) else {"kind": "one_at_a_time", "turns": turns},
+    }  # fmt: skip
+    if kit.on_graph(name):
+        topology = data.draw(st.sampled_from(["line", "ring", "complete", {"kind": "erdos_renyi", "p": 0.5}]))
+        result = graphs.run(name, variant, kit.problem_of(name), topology=topology, **plan)
+    else:
+        result = run(name, variant, **plan)
     kit.check_complete(result, None if batches(name) else turns)
     kit.check_ledger(result)

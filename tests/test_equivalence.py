@@ -134,3 +134,31 @@ def test_equivalence_cases_communicate(name: str) -> None:
         run(name, config, **plan).result.rounds for plan, config in (random_case(name, case) for case in range(8))
     ]
     assert (max(rounds) >= 10) == (name != "n_kernel_ucb")
+
+
+LARGE: dict[str, tuple[int, int, dict[str, Any]]] = {
+    "async_kernel_ucb": (100, 2000, {"threshold": 1.0, "q": 1.0}),
+    "approx_dis_kernel_ucb": (50, 1000, {"threshold": 0.3, "q": 1.0}),
+    "dis_kernel_ucb": (50, 500, {"threshold": 1.0}),
+    "one_kernel_ucb": (50, 400, {}),
+    "n_kernel_ucb": (10, 1500, {}),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ORACLES)
+def test_the_setting_of_the_paper_in_large(name: str) -> None:
+    """d = 20, 20 arms, gamma = 0.1, alpha = 0.1, and as many agents and turns as the plain loops can bear."""
+    agents, turns, parameters = LARGE[name]
+    config = {"kernel": {"kind": "gaussian", "gamma": 0.1}, "alpha": 0.1, "lam": 1.0, **parameters}
+    plan: dict[str, Any] = {
+        "agents": agents,
+        "seed": 1,
+        "problem": {**PROBLEM, "arms": {"kind": "ball", "dimension": 20, "count": 20}},
+        "schedule": {"kind": "one_at_a_time", "turns": turns},
+    }
+    simulated = run(name, config, **plan, checks="cheap")
+    oracle = oracle_of(name, plan, config, simulated)
+    assert simulated.pulls == [pull[:4] for pull in oracle.pulls]
+    assert simulated.messages == oracle.messages
+    assert simulated.result.rounds == oracle.rounds

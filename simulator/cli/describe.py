@@ -81,6 +81,8 @@ def _needs(needs: Item) -> str:
         words.append("every message delivered (transport: reliable, or no loss)")
     if needs["ordered"]:
         words.append("messages in order (transport: reliable, or constant latencies)")
+    if needs["horizon"]:
+        words.append("a known number of turns (horizon, or a schedule without duration)")
     words.append(f"problems {', '.join(needs['problems'])}" if needs["problems"] else "any problem")
     return "; ".join(words)
 

@@ -15,12 +15,19 @@ if TYPE_CHECKING:
     from simulator.experiments.runner import Report
     from simulator.experiments.timeline import Progress
 
-COLUMNS = {
+WITH_SERVER = {
     "regret": "regret",
     "uplink_scalars": "uplink",
     "downlink_scalars": "downlink",
     "scalars": "scalars",
     "rounds": "rounds",
+    "simulated_time": "simulated time",
+}
+ON_A_GRAPH = {
+    "regret": "group regret",
+    "deliveries": "deliveries",
+    "transmissions": "transmissions",
+    "scalars": "scalars",
     "simulated_time": "simulated time",
 }
 OF_PURE_EXPLORATION = {"samples_per_agent": "samples per agent", "error": "error"}
@@ -65,10 +72,10 @@ def _show(report: Report) -> None:
     """The table of results, and where they are."""
     entries = [entry for entry in report.object["results"] if entry["replications"]]
     if entries:
-        more = {
+        columns = WITH_SERVER if entries[0]["mean"].get("deliveries") is None else ON_A_GRAPH
+        columns = columns | {
             key: title for key, title in OF_PURE_EXPLORATION.items() if any(key in entry["mean"] for entry in entries)
         }
-        columns = COLUMNS | more
         rows = [[entry["label"], *_cells(entry, columns)] for entry in entries]
         tables.show(["label", "n", *columns.values(), "wall seconds"], rows)
     if any(len(entry["replications"]) > 1 for entry in entries):

@@ -14,17 +14,21 @@ class Needs:
     """What an algorithm cannot do without.
 
     Attributes:
-        topologies: network topologies it can run on.
+        topologies: network topologies it can run on: star, graph (any of them), or the kinds of single graphs.
         reliable: every message must arrive; a lossy datagram network is refused.
         ordered: the messages of a pair must arrive in order; datagrams with a random latency are refused.
+        fixed_arms: the arm set must be the same at every turn of every agent.
         problems: kinds of problem it can run on; empty for any that offers arms turn by turn.
+        horizon: the number of turns must be known; a schedule with a duration needs the parameter ``horizon``.
         schedules: kinds of schedule it can run on.
     """
 
     topologies: tuple[str, ...] = ("star",)
     reliable: bool = True
     ordered: bool = False
+    fixed_arms: bool = False
     problems: tuple[str, ...] = ()
+    horizon: bool = False
     schedules: tuple[str, ...] = ("one_at_a_time", "rounds", "renewal")
 
 

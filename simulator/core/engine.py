@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import importlib
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, fields
+from functools import cache
 from typing import Any, Literal, Protocol
 
 import numpy as np
@@ -20,14 +21,29 @@ from simulator.core.algorithm import Algorithm
 from simulator.core.clock import TURN, Clock
 from simulator.core.distributions import BaseDistribution, Draws, is_zero
 from simulator.core.faults import AgentsConfig, ServerConfig
+from simulator.core.graphs import Graph
 from simulator.core.host import AgentHost, ClientHost, Host
 from simulator.core.invariants import Audit, InvariantViolation, check_pulls
 from simulator.core.ledger import Ledger
+from simulator.core.local import Direct, HopByHop, Local, Surroundings
 from simulator.core.message import Message
-from simulator.core.network import NetworkConfig, StarNetwork
-from simulator.core.node import SERVER, BatchAgent, Client, Node, Server, Setting, Sharing
+from simulator.core.network import Network, NetworkConfig
+from simulator.core.node import (
+    SERVER,
+    Address,
+    Agent,
+    BatchAgent,
+    Client,
+    Neighbours,
+    Node,
+    Recipient,
+    Refusal,
+    Server,
+    Setting,
+    Sharing,
+)
 from simulator.core.phases import BatchWorld, Pace, PhaseHost
-from simulator.core.schedule import AnySchedule, Phases, Renewal
+from simulator.core.schedule import AnySchedule, OneAtATime, Phases, Renewal, Rounds
 from simulator.core.streams import Streams
 from simulator.core.trace import Trace
 from simulator.core.transport import Packet, ReliableTransport, Transport
@@ -36,7 +52,11 @@ FloatArray = NDArray[np.float64]
 
 
 class World(Protocol):
-    """What the engine asks of a problem (see ``simulator.problems.world``)."""
+    """What the engine asks of a problem (see ``simulator.problems.world``).
+
+    A world of agents with different tasks also has ``contexts``, the network contexts z_v as rows (agents, d_z); each
+    agent is told its own.
+    """
 
     @property
     def dimension(self) -> int:
@@ -110,6 +130,7 @@ class RunResult:
         times, regret, scalars: after each pull or batch, simulated time, cumulative pseudo-regret and scalars.
         turns_series: cumulative number of pulls after each pull or batch.
         fingerprint: of the trace.
+        graph: how the agents' graph was made, and its size; None in a star.
         stalled: turns that the schedule allowed and that were never taken, since agents waited in vain.
     """
 
@@ -120,6 +141,7 @@ class RunResult:
     rounds: int
     simulated_time: float
     fingerprint: str
+    graph: str | None
     stalled: int
     times: FloatArray
     regret_series: FloatArray
@@ -142,10 +164,16 @@ class Engine:
         streams: of this replication.
         sink: where trace batches go; None to keep none.
         on_pull: called now and then with the number of pulls so far.
+        graph: of the agents; None to make the one that the plan's network describes.
+
+    Raises:
+        GraphError: the graph cannot be made.
+        Refusal: the algorithm cannot do what is asked of it.
     """
 
     def __init__(self, plan: Plan, algorithm: Algorithm, config: BaseModel, world: World, streams: Streams,
-                 sink: tr.Sink | None = None, on_pull: Callable[[int], None] | None = None) -> None:  # fmt: skip
+                 sink: tr.Sink | None = None, on_pull: Callable[[int], None] | None = None,
+                 graph: Graph | None = None) -> None:  # fmt: skip
         self.plan, self.world, self.streams = plan, world, streams
         count = plan.agents.count
         self.clock = Clock()
@@ -156,19 +184,56 @@ class Engine:
         self.progress = Progress(self.ledger, plan.schedule.duration, on_pull, plan.trace == tr.FULL)
         transport_class = ReliableTransport if reliable and plan.network.lossy else Transport
         self.transport = transport_class(
-            self.clock, StarNetwork(plan.network, count, streams), self.ledger, self.trace, self.audit,
+            self.clock, Network(plan.network, streams), self.ledger, self.trace, self.audit,
             self._deliver, self._describe, reliable,
         )  # fmt: skip
+        spec = plan.network.graph
+        self.graph = graph if graph is not None or spec is None else spec.build(count, streams)
+        self.local = None if self.graph is None else self._make_local(self.graph)
+        if algorithm.needs.fixed_arms and not world.fixed_arms:
+            raise Refusal(
+                f"{algorithm.name} needs one arm set for all turns of all agents; this problem offers fresh arms each "
+                "turn"
+            )
         self._simulated_time = 0.0
+        # In a round all agents are about to act on what they know, so turns can be prepared together.
+        prepares = _foresees(algorithm.agent) and is_zero(plan.agents.compute)
+        self._foreseeing = prepares and plan.share and isinstance(plan.schedule, Rounds)
         self._make_nodes(algorithm, config)
         self._make_hosts()
 
+    def _make_local(self, graph: Graph) -> Local:
+        plan = self.plan
+        interval = plan.schedule.interval if isinstance(plan.schedule, OneAtATime | Rounds) else 1.0
+        trial = interval if plan.network.local.trial is None else plan.network.local.trial
+        around = Surroundings(graph, trial, self.clock, self.transport, self.ledger, self.trace, self.audit)
+        mode = plan.network.local.mode
+        if mode == "hop_by_hop" or (mode == "auto" and not plan.network.ideal):
+            return HopByHop(around, self._hand_over)
+        return Direct(around, self._hear)
+
     def _make_nodes(self, algorithm: Algorithm, config: BaseModel) -> None:
-        sharing, count = Sharing(self.plan.share), self.plan.agents.count
-        knowledge = self.world.knowledge() if isinstance(self.world, BatchWorld) else None
+        sharing, count, world = Sharing(self.plan.share), self.plan.agents.count, self.world
+        domain = world.arms(0, 1) if world.fixed_arms else None
+        count_turns = cache(lambda: self.plan.schedule.turns_per_agent(count, self.streams))
+        knowledge = world.knowledge() if isinstance(world, BatchWorld) else None
+        contexts = getattr(world, "contexts", None)
 
         def setting(index: int) -> Setting:
-            return Setting(index, count, self.world.dimension, config, sharing, self.streams.coin, knowledge)
+            context = None if contexts is None or index == SERVER else contexts[index]
+            return Setting(
+                index,
+                count,
+                world.dimension,
+                config,
+                sharing,
+                self.streams.coin,
+                domain,
+                count_turns,
+                self.graph,
+                context,
+                knowledge,
+            )
 
         self.agents: list[Client] = [algorithm.agent(setting(index)) for index in range(count)]
         self.server: Server | None = None
@@ -182,7 +247,7 @@ class Engine:
         self._hosts: list[Host] = []
         for agent, factor in zip(self.agents, slowness, strict=True):
             handling = self._draws(plan.agents.handling, agent.setting.index, "handling", factor)
-            parts = (agent, self.clock, self.trace, handling, self.transport.send, check)
+            parts = (agent, self.clock, self.trace, handling, self._send, check)
             self._hosts.append(self._client_host(agent, factor, parts))
         if self.server is not None:
             handling = self._draws(plan.server.handling, SERVER + len(self.agents) + 1, "handling", 1.0)
@@ -204,7 +269,25 @@ class Engine:
             return None
         return Draws(distribution, self.streams("compute", index, purpose), factor)
 
+    def _send(self, source: Address, recipient: Recipient, message: Message, cause: int) -> None:
+        if self.local is None:
+            self.transport.send(source, recipient, message, cause)
+        elif isinstance(recipient, Neighbours):
+            self.local.send(source, recipient.hops, message, cause)
+        else:
+            raise TypeError(f"agents of a graph write to NEIGHBOURS, not to {recipient}")
+
     def _deliver(self, packet: Packet) -> None:
+        if self.local is None:
+            self._hand_over(packet)
+        else:
+            self.local.arrive(packet)
+
+    def _hear(self, agent: Address, messages: Sequence[tuple[Address, Message]], cause: int) -> None:
+        self._simulated_time = self.clock.now
+        self._turn_host(agent).hear(messages, cause)
+
+    def _hand_over(self, packet: Packet) -> None:
         self._simulated_time = self.clock.now
         self._hosts[packet.destination].on_packet(packet)  # the server is last, so its address -1 finds it
 
@@ -246,17 +329,22 @@ class Engine:
             self.clock.at(time, TURN, agent, self._tick, agent)
 
     def _tick(self, event: Any) -> None:
-        host = self._hosts[event.value]
-        assert isinstance(host, AgentHost)
-        host.tick()
+        if event.value == 0 and self._foreseeing:
+            for agent in range(len(self.agents)):
+                self._turn_host(agent).foresee()
+        self._turn_host(event.value).tick()
         self._schedule_tick()
+
+    def _turn_host(self, agent: Address) -> AgentHost:
+        host = self._hosts[agent]
+        assert isinstance(host, AgentHost)
+        return host
 
     def _think(self, agent: int) -> None:
         """Renewal: the agent's next turn is due when it has thought."""
         schedule = self.plan.schedule
         assert isinstance(schedule, Renewal)
-        host = self._hosts[agent]
-        assert isinstance(host, AgentHost)
+        host = self._turn_host(agent)
         if schedule.turns is None or host.turns < schedule.turns:
             time = self.clock.now + self._thinking[agent]()
             if self.progress.may_start(time):
@@ -284,7 +372,8 @@ class Engine:
         return self._result()
 
     def _spell(self, row: tr.Row) -> str:
-        names = ["server" if node == SERVER else f"agent {node}" for node in row[3:5]]
+        words = {SERVER: "server", tr.EVERYONE: "several agents"}
+        names = [words.get(node, f"agent {node}") for node in row[3:5]]
         return f"  <- event {row[0]} at time {row[1]:g}: {tr.EVENTS[row[2]]} at {names[0]}"
 
     def _check_end(self) -> None:
@@ -313,6 +402,7 @@ class Engine:
             rounds=max([agent.rounds for agent in self.agents] + ([self.server.rounds] if self.server else [])),
             simulated_time=max(last_pull, self._simulated_time),
             fingerprint=self.trace.fingerprint(),
+            graph=self._graph_in_words(),
             stalled=sum(host.due for host in self._hosts if isinstance(host, ClientHost) and not host.node.done),
             times=np.asarray(progress.times),
             regret_series=regret,
@@ -323,6 +413,16 @@ class Engine:
             agents=self.agents,
             server=self.server,
         )
+
+    def _graph_in_words(self) -> str | None:
+        graph = self.graph
+        if graph is None:
+            return None
+        return f"{graph.description}; {graph.nodes} nodes, {graph.edges} edges, diameter {graph.diameter}"
+
+
+def _foresees(kind: type[Client]) -> bool:
+    return issubclass(kind, Agent) and kind.foresee is not Agent.foresee
 
 
 def _plain(value: Any) -> Any:

@@ -7,12 +7,13 @@ reaches it, so what it decides at the end of a turn is what it would have decide
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from simulator.core import trace as tr
 from simulator.core.clock import DELIVERY, TURN, Clock
 from simulator.core.distributions import Draws
+from simulator.core.message import Message
 from simulator.core.node import Address, Agent, Arms, Client, Node, Outbox
 from simulator.core.trace import Trace
 from simulator.core.transport import Packet
@@ -45,7 +46,7 @@ class Host:
         message = packet.message
         seq = self._trace.record(
             self._clock.now, tr.DELIVER, self.address, packet.source, packet.id, packet.send, packet.kind,
-            packet.scalars, 0, message.round, message.version, packet.attempts,
+            packet.scalars, packet.hop, message.round, message.version, packet.attempts,
         )  # fmt: skip
         if self._busy:
             self._inbox.append((packet, seq))
@@ -66,7 +67,7 @@ class Host:
         self._next()
 
     def _handle(self, packet: Packet, seq: int) -> None:
-        self._carry_out(self.node.receive(packet.message, packet.source), seq)
+        self._carry_out(self.node.receive(packet.message, packet.origin), seq)
 
     def _carry_out(self, outbox: Outbox, cause: int) -> None:
         """Record the node's notes and send its messages."""
@@ -186,8 +187,30 @@ class AgentHost(ClientHost):
         if self._after_turn is not None:
             self._after_turn(agent)
 
+    def hear(self, messages: Sequence[tuple[Address, Message]], cause: int) -> None:
+        """LOCAL messages have reached this agent, all at one moment; their arrival is in the trace already."""
+        if not self._busy and self._handling is None:
+            self._carry_out(self.node.receive_all(messages), cause)
+            self._after_handling(cause)
+            return
+        for origin, message in messages:
+            packet = Packet(message, -1, origin, self.address, 0, cause, tr.NONE, message.scalars)
+            if self._busy:
+                self._inbox.append((packet, cause))
+            else:
+                self._start_handling(packet, cause)
+
+    def foresee(self) -> None:
+        """Show the agent the arms of the turn that it is about to take."""
+        if not (self._busy or self._due or self.node.waiting or self.node.done):
+            self.node.foresee(Arms(self._world.arms(self.address, self.turns + 1), self._fixed))
+
     def _handle(self, packet: Packet, seq: int) -> None:
         super()._handle(packet, seq)
+        self._after_handling(seq)
+
+    def _after_handling(self, seq: int) -> None:
+        self._note_waiting(seq)
         if self._due and not self._busy and not self.node.waiting and not self._inbox:
             self._clock.at(self._clock.now, TURN, self.address, self._take_due)
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from simulator.core.transport import Packet
+    from simulator.core.transport import Flood, Packet
 
 
 class InvariantViolation(Exception):
@@ -51,10 +51,32 @@ class Audit:
         self._last: dict[tuple[int, int], int] = {}
         self._seen: set[tuple[int, int]] = set()
         self._skipped: set[tuple[int, int, int]] = set()
+        self._heard: set[tuple[int, int]] = set()
 
     def sent(self, packet: Packet) -> None:
         """A copy was put on a link."""
         self.copies[packet.message.kind].sent += 1
+
+    def flooded(self, kind: str, copies: int, delivered: int) -> None:
+        """Copies of a LOCAL message were put on ideal links; so many reached nodes that had not seen it."""
+        fate = self.copies[kind]
+        fate.sent += copies
+        fate.delivered += delivered
+        fate.duplicates += copies - delivered
+
+    def ignored(self, packet: Packet) -> None:
+        """A copy of a LOCAL message was handed to a node that had seen it."""
+        copies = self.copies[packet.message.kind]
+        copies.delivered -= 1
+        copies.duplicates += 1
+
+    def passed_on(self, flood: Flood, node: int, cause: int) -> None:
+        """A LOCAL message is handed to a node: within its time to live, and once."""
+        if flood.hop > flood.hops:
+            raise InvariantViolation(f"a message of {flood.hops} hops reached node {node} after {flood.hop}", cause)
+        if (flood.id, node) in self._heard or node == flood.origin:
+            raise InvariantViolation(f"LOCAL message {flood.id} was handed to node {node} twice", cause)
+        self._heard.add((flood.id, node))
 
     def dropped(self, packet: Packet) -> None:
         """A copy was lost."""

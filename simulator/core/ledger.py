@@ -41,6 +41,8 @@ class Ledger:
     repeated_messages: int = 0
     repeated_scalars: int = 0
     acknowledgements: int = 0
+    deliveries: int | None = None
+    """First copies of LOCAL messages that reached an agent; None in a star."""
 
     def __post_init__(self) -> None:
         self.uplink_by_agent = [0] * self.agents
@@ -51,29 +53,33 @@ class Ledger:
 
         Args:
             kind: the message's kind.
-            direction: up (agent to server), down (server to agent) or peer.
+            direction: up (agent to server) or down (server to agent).
             agents: the agents at the other end from the server: the sender for up, the receivers for down.
             scalars: payload size of one copy.
             round: communication round, -1 if unknown.
         """
-        entry = self.by_kind.get((kind, direction))
-        if entry is None:
-            entry = self.by_kind[kind, direction] = Entry()
-        copies = len(agents)
-        entry.sends += 1
-        entry.messages += copies
-        if not scalars:
-            return
-        total = copies * scalars
-        entry.scalars += total
-        entry.scalars_broadcast_once += scalars if copies else 0
-        self.scalars += total
-        if round >= 0:
-            self.by_round[round] += total
-        if direction != PEER:
+        self._enter(kind, direction, len(agents), scalars, round)
+        if scalars:
             account = self.uplink_by_agent if direction == UP else self.downlink_by_agent
             for agent in agents:
                 account[agent] += scalars
+
+    def peer_copies(self, kind: str, copies: int, scalars: int, round: int = -1, senders: int = 1) -> None:
+        """Record that ``senders`` agents put ``copies`` first copies of a message on their links to other agents."""
+        self._enter(kind, PEER, copies, scalars, round, senders)
+
+    def _enter(self, kind: str, direction: str, copies: int, scalars: int, round: int, senders: int = 1) -> None:
+        entry = self.by_kind.get((kind, direction))
+        if entry is None:
+            entry = self.by_kind[kind, direction] = Entry()
+        entry.sends += 1
+        entry.messages += copies
+        total = copies * scalars
+        entry.scalars += total
+        entry.scalars_broadcast_once += senders * scalars if copies else 0
+        self.scalars += total
+        if scalars and round >= 0:
+            self.by_round[round] += total
 
     def repetition(self, scalars: int) -> None:
         """Record that the transport sent a copy again."""
@@ -94,7 +100,12 @@ class Ledger:
         wire_messages = messages + self.repeated_messages + self.acknowledgements
         wire_scalars = self.scalars + self.repeated_scalars
         uplink = self.total("scalars", UP)
+        local = {} if self.deliveries is None else {
+            "deliveries": self.deliveries,
+            "transmissions": self.total("messages", PEER),
+        }  # fmt: skip
         return {
+            **local,
             "messages": messages,
             "uplink_scalars": uplink,
             "downlink_scalars": self.total("scalars", DOWN),

@@ -1,8 +1,10 @@
-"""The star network: latency, bandwidth with FIFO serialisation, shared server capacity, loss.
+"""The network: latency, bandwidth with FIFO serialisation, shared server capacity, loss, partitions.
 
-A copy of a message from the server leaves through the server's shared downlink capacity, then through the agent's own
-down link, then waits for the latency; a copy to the server goes through the agent's up link, the latency, and the
-server's shared uplink capacity. Each stage with a finite bandwidth handles one copy at a time, in order of arrival.
+In a star a copy of a message from the server leaves through the server's shared downlink capacity, then through the
+agent's own down link, then waits for the latency; a copy to the server goes through the agent's up link, the latency,
+and the server's shared uplink capacity. From agent to agent (neighbours in a graph; in a star anybody) it goes over the
+link between the two, which has a bandwidth of its own in each direction. Each stage with a finite bandwidth handles one
+copy at a time, in order of arrival.
 """
 
 from __future__ import annotations
@@ -16,6 +18,8 @@ from pydantic import Field, model_validator
 
 from simulator.core.config import Config
 from simulator.core.distributions import ZERO, BaseDistribution, Distribution, Draws, is_zero
+from simulator.core.graphs import BaseGraph, Topology
+from simulator.core.node import SERVER, Address
 
 Streams = Callable[[str, int, str], np.random.Generator]
 UP, DOWN = "up", "down"
@@ -35,19 +39,12 @@ class LinkRule(Config):
     """Differences from the default for the links of some agents; a later rule overrides an earlier one."""
 
     agents: tuple[Annotated[int, Field(ge=0)], ...] | Literal["all"] = "all"
-    """Indices of the agents, from 0."""
+    """Indices of the agents, from 0; between agents, of those at either end of a link."""
     direction: Literal["up", "down", "both"] = "both"
+    """up: from these agents; down: to them."""
     latency: Distribution | None = None
     bandwidth: Bandwidth | None = None
     loss: Probability | None = None
-
-    def concerns(self, direction: str, agent: int) -> bool:
-        """Whether it applies to ``agent``'s link in a direction: up, down, or "to" another agent."""
-        ends = {direction: agent}
-        if direction not in (UP, DOWN):
-            ends = {UP: agent, DOWN: int(direction.removeprefix("to "))}
-        chosen = [end for way, end in ends.items() if self.direction in (way, "both")]
-        return bool(chosen) and (self.agents == "all" or any(end in self.agents for end in chosen))
 
 
 class Capacity(Config):
@@ -55,6 +52,49 @@ class Capacity(Config):
 
     uplink: Bandwidth | None = None
     downlink: Bandwidth | None = None
+
+
+class Partition(Config):
+    """A time in which groups of nodes cannot reach each other; copies sent across are lost."""
+
+    start: float = Field(ge=0)
+    """From this simulated time on,"""
+    end: float = Field(gt=0)
+    """and before this one."""
+    groups: tuple[tuple[Annotated[int, Field(ge=0)], ...], ...] = Field(min_length=1)
+    """Indices of agents; those in no group, and the server, are one more group."""
+    one_way: bool = False
+    """True: only what goes from a group to a later one of the list (those in no group last) is cut off."""
+
+    @model_validator(mode="after")
+    def _sound(self) -> Partition:
+        if self.end <= self.start:
+            raise ValueError(f"end(={self.end}) must be > start(={self.start})")
+        members = [agent for group in self.groups for agent in group]
+        if len(set(members)) < len(members):
+            raise ValueError("an agent must not be in two groups")
+        return self
+
+    def cuts(self, source: Address, destination: Address, time: float) -> bool:
+        """Whether a copy sent at ``time`` is cut off."""
+        if not self.start <= time < self.end:
+            return False
+        first, second = self._group(source), self._group(destination)
+        return first < second if self.one_way else first != second
+
+    def _group(self, node: Address) -> int:
+        found = (number for number, group in enumerate(self.groups) if node in group)
+        return next(found, len(self.groups))
+
+
+class LocalConfig(Config):
+    """The LOCAL service of a graph: messages that neighbours pass on, each node once, up to a number of hops."""
+
+    mode: Literal["auto", "hop_by_hop", "direct"] = "auto"
+    """hop_by_hop: every copy on every link; direct: the same deliveries without walking the hops, for ideal links;
+    auto: direct where links are ideal."""
+    trial: float | None = Field(default=None, gt=0)
+    """A node passes a message on so long after it came; null for the schedule's interval (1 if it has none)."""
 
 
 class Retransmission(Config):
@@ -69,9 +109,11 @@ class Retransmission(Config):
 
 
 class NetworkConfig(Config):
-    """The network between agents and server."""
+    """The network between agents and server, or among agents."""
 
-    topology: Literal["star"] = "star"
+    topology: Topology = "star"
+    """star: a server in the centre of all agents; or a graph of agents without a server, such as
+    {kind: erdos_renyi, p: 0.7}."""
     latency: Distribution = ZERO
     """Time on the way, per copy, drawn from a stream of the link."""
     bandwidth: Bandwidth | None = None
@@ -82,6 +124,10 @@ class NetworkConfig(Config):
     """Probability that a copy is lost, independently."""
     links: tuple[LinkRule, ...] = ()
     """Links that differ from the default."""
+    partitions: tuple[Partition, ...] = ()
+    """Times in which groups of nodes cannot reach each other."""
+    local: LocalConfig = LocalConfig()
+    """How messages travel over several hops of a graph."""
     transport: Literal["reliable", "datagram"] = "reliable"
     """reliable: acknowledged, repeated, in order, exactly once; datagram: sent once."""
     retransmission: Retransmission = Retransmission()
@@ -89,6 +135,14 @@ class NetworkConfig(Config):
     """Bits per scalar."""
     header_bits: int = Field(default=0, ge=0)
     """Bits per message beside its payload."""
+
+    @model_validator(mode="after")
+    def _direct_where_ideal(self) -> NetworkConfig:
+        if self.local.mode == "direct" and not self.ideal:
+            raise ValueError("local.mode: direct needs links without latency, bandwidth, loss, rules and partitions")
+        if self.graph is not None and (self.server.uplink is not None or self.server.downlink is not None):
+            raise ValueError("server: a graph of agents has no server whose capacity they could share")
+        return self
 
     @model_validator(mode="after")
     def _reliable_can_end(self) -> NetworkConfig:
@@ -103,7 +157,17 @@ class NetworkConfig(Config):
     @property
     def lossy(self) -> bool:
         """True when a copy can be lost."""
-        return self.loss > 0 or any(rule.loss for rule in self.links)
+        return self.loss > 0 or bool(self.partitions) or any(rule.loss for rule in self.links)
+
+    @property
+    def graph(self) -> BaseGraph | None:
+        """The graph of the agents; None for a star with a server."""
+        return None if isinstance(self.topology, str) else self.topology
+
+    @property
+    def ideal(self) -> bool:
+        """True when no link delays or loses anything."""
+        return is_zero(self.latency) and self.bandwidth is None and not self.lossy and not self.links
 
 
 class Stage:
@@ -124,15 +188,18 @@ class Stage:
 
 
 class Link:
-    """One direction between one agent and the server."""
+    """One direction between an agent and the server, or between two agents.
+
+    Its streams are (network, ``entity``, latency or loss and ``way``).
+    """
 
     __slots__ = ("_latency", "_loss", "_loss_draws", "mean_latency", "stage")
 
     def __init__(self, latency: BaseDistribution, bandwidth: float | Bits | None, loss: float, streams: Streams,
-                 agent: int, direction: str) -> None:  # fmt: skip
-        self._latency = None if is_zero(latency) else Draws(latency, streams("network", agent, f"latency {direction}"))
+                 entity: int, way: str) -> None:  # fmt: skip
+        self._latency = None if is_zero(latency) else Draws(latency, streams("network", entity, f"latency {way}"))
         self._loss = loss
-        self._loss_draws = streams("network", agent, f"loss {direction}") if loss > 0 else None
+        self._loss_draws = streams("network", entity, f"loss {way}") if loss > 0 else None
         self.stage = None if bandwidth is None else Stage(bandwidth)
         self.mean_latency = latency.mean
 
@@ -150,53 +217,56 @@ class Link:
         return self._loss_draws is not None and bool(self._loss_draws.random() < self._loss)
 
 
-class StarNetwork:
-    """All links of a star, the links between agents that talk to each other directly, and the server's shared stages.
-
-    Each ordered pair of agents that talk has a link of its own. A rule about the up links of an agent also applies to
-    the links on which it sends to others, a rule about its down links to those on which others send to it.
+class Network:
+    """All links, and the server's shared stages.
 
     Latency and loss depend on (link, number of the copy on that link) only, whatever other links do.
     """
 
-    def __init__(self, config: NetworkConfig, agents: int, streams: Streams) -> None:
+    def __init__(self, config: NetworkConfig, streams: Streams) -> None:
         self.config, self._streams = config, streams
-        self._ideal = is_zero(config.latency) and config.bandwidth is None and not config.lossy and not config.links
-        self._links: dict[tuple[str, int], Link] = {}
+        self._ideal = config.ideal
+        self._links: dict[tuple[Address, Address], Link] = {}
         self.ingress = None if config.server.uplink is None else Stage(config.server.uplink)
         self.egress = None if config.server.downlink is None else Stage(config.server.downlink)
 
-    def timeout(self, source: int, destination: int) -> float:
-        """Wait before the first repetition from ``source`` to ``destination``; the server is -1."""
+    def timeout(self, source: Address, destination: Address) -> float:
+        """Wait before the first repetition between two nodes."""
         if self.config.retransmission.timeout is not None:
             return self.config.retransmission.timeout
-        links = [self.between(source, destination), self.between(destination, source)]
+        links = [self.link(source, destination), self.link(destination, source)]
         mean = sum(0.0 if link is None else link.mean_latency for link in links) / 2
         return 4.0 * mean if mean > 0 else 1.0
 
-    def between(self, source: int, destination: int) -> Link | None:
-        """The link from one node to another, None when it is ideal; the server is -1."""
-        if destination < 0:
-            return self.link(UP, source)
-        if source < 0:
-            return self.link(DOWN, destination)
-        return self.link(f"to {destination}", source)
+    def cut_off(self, source: Address, destination: Address, time: float) -> bool:
+        """Whether a partition loses a copy that is sent now."""
+        return any(partition.cuts(source, destination, time) for partition in self.config.partitions)
 
-    def link(self, direction: str, agent: int) -> Link | None:
-        """The link of ``agent`` in ``direction``, None when it is ideal; made on first use."""
+    def link(self, source: Address, destination: Address) -> Link | None:
+        """The link from one node to another, None when it is ideal; made on first use."""
         if self._ideal:
             return None
-        link = self._links.get((direction, agent))
+        link = self._links.get((source, destination))
         if link is None:
-            link = self._links[direction, agent] = self._make(direction, agent)
+            link = self._links[source, destination] = self._make(source, destination)
         return link
 
-    def _make(self, direction: str, agent: int) -> Link:
+    def _make(self, source: Address, destination: Address) -> Link:
         latency: BaseDistribution = self.config.latency
         bandwidth, loss = self.config.bandwidth, self.config.loss
         for rule in self.config.links:
-            if rule.concerns(direction, agent):
+            if _applies(rule, source, destination):
                 latency = rule.latency if rule.latency is not None else latency
                 bandwidth = rule.bandwidth if rule.bandwidth is not None else bandwidth
                 loss = rule.loss if rule.loss is not None else loss
-        return Link(latency, bandwidth, loss, self._streams, agent, direction)
+        entity, way = (source, f"to {destination}")
+        if SERVER in (source, destination):
+            entity, way = (destination, DOWN) if source == SERVER else (source, UP)
+        return Link(latency, bandwidth, loss, self._streams, entity, way)
+
+
+def _applies(rule: LinkRule, source: Address, destination: Address) -> bool:
+    """Whether a rule speaks of the link: up of the links from its agents, down of those to them."""
+    up = source != SERVER and (rule.agents == "all" or source in rule.agents)
+    down = destination != SERVER and (rule.agents == "all" or destination in rule.agents)
+    return (up and rule.direction != DOWN) or (down and rule.direction != UP)

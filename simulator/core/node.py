@@ -7,15 +7,18 @@ has come or a message has arrived, and carries out what it answers: an outbox of
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from simulator.core.message import Message
+
+if TYPE_CHECKING:
+    from simulator.core.graphs import Graph
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -32,7 +35,20 @@ class Multicast:
 
 
 ALL_AGENTS = Multicast()
-Recipient = Address | Multicast
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbours:
+    """Recipient, in a graph: every agent at most ``hops`` links away (LOCAL, paper 004, section 3.1).
+
+    The network passes the message on from neighbour to neighbour, each node once, one trial per hop.
+    """
+
+    hops: int = 1
+
+
+NEIGHBOURS = Neighbours()
+Recipient = Address | Multicast | Neighbours
 Outbox = list[tuple[Recipient, Message]]
 
 
@@ -52,6 +68,10 @@ class Note:
     round: int = -1
     version: int = -1
     value: float = 0.0
+
+
+class Refusal(ValueError):
+    """An algorithm cannot do what a scenario asks of it; the text says why, and what to change."""
 
 
 class Sharing:
@@ -85,7 +105,11 @@ class Setting:
         dimension: arm dimension d.
         config: the algorithm's parameters.
         sharing: see :class:`Sharing`.
-        open_coin: opens the private stream of an agent; an agent asks for its own (``rng``).
+        open_coin: opens the private stream of an agent or the server; a node asks for its own (``rng``).
+        domain: the arm set (n, d) when every agent is offered the same one, the same array, at every turn; else None.
+        count_turns: finds ``horizon``.
+        graph: the graph of the agents, an input of the algorithms that run on one; None in a star.
+        context: the agent's own network context z_v (paper 004, section 3), where the problem has them.
         knowledge: what the problem tells everybody beforehand; None where agents see arms turn by turn.
     """
 
@@ -95,12 +119,21 @@ class Setting:
     config: Any
     sharing: Sharing
     open_coin: Callable[[int], np.random.Generator]
+    domain: FloatArray | None = None
+    count_turns: Callable[[], int | None] = lambda: None
+    graph: Graph | None = None
+    context: FloatArray | None = None
     knowledge: Any = None
 
     @cached_property
     def rng(self) -> np.random.Generator:
-        """This agent's private stream."""
+        """This node's private stream."""
         return self.open_coin(self.index)
+
+    @cached_property
+    def horizon(self) -> int | None:
+        """Turns that the schedule gives every agent at least; None when only a duration limits them."""
+        return self.count_turns()
 
 
 class Node(ABC):
@@ -149,6 +182,19 @@ class Agent(Client):
     @abstractmethod
     def choose(self, arms: Arms) -> int:
         """Index of the arm to pull, in the arm set of this turn."""
+
+    def receive_all(self, messages: Sequence[tuple[Address, Message]]) -> Outbox:
+        """LOCAL messages that arrived at one moment, each with the agent that it is from."""
+        outbox: Outbox = []
+        for source, message in messages:
+            outbox += self.receive(message, source)
+        return outbox
+
+    def foresee(self, arms: Arms) -> None:
+        """The arm set of the next turn, a moment before it: a chance to prepare it together with other agents' turns.
+
+        Nothing but time may depend on whether this is called.
+        """
 
     @abstractmethod
     def observe(self, arm: int, reward: float) -> Outbox:

@@ -51,6 +51,13 @@ class OneAtATime(BaseSchedule):
         """Turns of all agents together."""
         return self.turns
 
+    def turns_per_agent(self, agents: int, streams: Streams) -> int | None:
+        """Turns that every agent gets at least; None when a duration may end the run earlier."""
+        if self.duration is not None:
+            return None
+        acting = np.fromiter(self._agents(agents, streams("schedule", 0, "agent")), dtype=np.intp, count=self.turns)
+        return int(np.bincount(acting, minlength=agents).min())
+
     def ticks(self, agents: int, streams: Streams) -> Iterator[tuple[float, int]]:
         """(time, agent) of every tick, in order of time."""
         for tick, agent in enumerate(self._agents(agents, streams("schedule", 0, "agent")), start=1):
@@ -83,6 +90,10 @@ class Rounds(BaseSchedule):
         """Turns of all agents together."""
         return self.turns * agents
 
+    def turns_per_agent(self, agents: int, streams: Streams) -> int | None:
+        """Turns of each agent; None when a duration may end the run earlier."""
+        return self.turns if self.duration is None else None
+
     def ticks(self, agents: int, streams: Streams) -> Iterator[tuple[float, int]]:
         """(time, agent) of every tick, in order of time and then of agents."""
         for turn in range(1, self.turns + 1):
@@ -114,6 +125,10 @@ class Renewal(BaseSchedule):
         """Turns of all agents together, None when only the duration limits them."""
         return None if self.turns is None else self.turns * agents
 
+    def turns_per_agent(self, agents: int, streams: Streams) -> int | None:
+        """Turns of each agent; None when a duration may end the run earlier."""
+        return self.turns if self.duration is None else None
+
 
 class Phases(BaseSchedule):
     """The algorithm asks for batches of pulls, one batch after the other, until it stops by its own rule (paper 003).
@@ -129,6 +144,10 @@ class Phases(BaseSchedule):
     """Phases of each agent at most; null: until it stops by its own rule."""
 
     def total_turns(self, agents: int) -> None:
+        """Nobody knows beforehand how many pulls an algorithm asks for."""
+        return None
+
+    def turns_per_agent(self, agents: int, streams: Streams) -> None:
         """Nobody knows beforehand how many pulls an algorithm asks for."""
         return None
 

@@ -29,5 +29,5 @@ class Streams:
         return np.random.Generator(np.random.PCG64(sequence))
 
     def coin(self, agent: int) -> np.random.Generator:
-        """The agent's private stream, from its start; a server that knows the seed can replay it."""
-        return self("agent", agent, "coin")
+        """The private stream of an agent, or of the server (-1), from its start; who may open it can replay it."""
+        return self("server", 0, "coin") if agent == -1 else self("agent", agent, "coin")

@@ -6,20 +6,37 @@ transport needs no acknowledgements: it only keeps the order of each pair.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from simulator.core import trace as tr
 from simulator.core.clock import DELIVERY, TIMER, Clock
 from simulator.core.invariants import Audit
-from simulator.core.ledger import DOWN, PEER, UP, Ledger
+from simulator.core.ledger import DOWN, UP, Ledger
 from simulator.core.message import Message
-from simulator.core.network import StarNetwork
-from simulator.core.node import SERVER, Address, Multicast, Recipient
+from simulator.core.network import Network
+from simulator.core.node import SERVER, Address, Neighbours, Recipient
 from simulator.core.trace import Trace
 
 Describe = Callable[[Message], str | None]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Flood:
+    """Where a packet stands on its way through a graph (``simulator.core.local``).
+
+    Attributes:
+        id: number of the LOCAL message.
+        origin: the agent that it is from.
+        hops: its time to live, in links.
+        hop: links passed when the packet arrives.
+    """
+
+    id: int
+    origin: Address
+    hops: int
+    hop: int
 
 
 @dataclass(slots=True, eq=False)
@@ -32,6 +49,7 @@ class Packet:
         send: seq of the send event.
         attempts: copies put on the link so far.
         acknowledged: the sender knows that the receiver has it.
+        flood: of a message that is passed on from neighbour to neighbour.
     """
 
     message: Message
@@ -44,6 +62,17 @@ class Packet:
     scalars: int
     attempts: int = 0
     acknowledged: bool = False
+    flood: Flood | None = None
+
+    @property
+    def origin(self) -> Address:
+        """The node that said it."""
+        return self.source if self.flood is None else self.flood.origin
+
+    @property
+    def hop(self) -> int:
+        """Links passed by a message that is passed on, 0 otherwise."""
+        return 0 if self.flood is None else self.flood.hop
 
     @property
     def pair(self) -> tuple[Address, Address]:
@@ -59,10 +88,10 @@ class Transport:
         describe: text of a message's payload for the trace, or None.
     """
 
-    def __init__(self, clock: Clock, network: StarNetwork, ledger: Ledger, trace: Trace, audit: Audit,
+    def __init__(self, clock: Clock, network: Network, ledger: Ledger, trace: Trace, audit: Audit,
                  deliver: Callable[[Packet], None], describe: Describe, ordered: bool) -> None:  # fmt: skip
         self._clock, self._network, self._ledger, self._trace, self._audit = clock, network, ledger, trace, audit
-        self._deliver, self._describe, self._ordered = deliver, describe, ordered
+        self._deliver, self.describe, self._ordered = deliver, describe, ordered
         self._everyone = list(range(ledger.agents))
         self._header_bits, self._scalar_bits = ledger.header_bits, ledger.scalar_bits
         self._messages = 0
@@ -72,26 +101,45 @@ class Transport:
     def send(self, source: Address, recipient: Recipient, message: Message, cause: int) -> None:
         """Send ``message`` from ``source``, because of the event ``cause``."""
         receivers = self._receivers(recipient)
-        scalars, kind = message.scalars, self._trace.name(message.kind)
-        direction = DOWN if source == SERVER else UP if recipient == SERVER else PEER
-        self._ledger.first_copies(
-            message.kind, direction, [source] if direction == UP else receivers, scalars, message.round
-        )
-        peer = tr.EVERYONE if isinstance(recipient, Multicast) else recipient
+        kind, scalars, round = message.kind, message.scalars, message.round
+        if source == SERVER:
+            self._ledger.first_copies(kind, DOWN, receivers, scalars, round)
+        elif recipient == SERVER:
+            self._ledger.first_copies(kind, UP, [source], scalars, round)
+        else:
+            self._ledger.peer_copies(kind, len(receivers), scalars, round)
+        self._send(source, recipient if isinstance(recipient, int) else tr.EVERYONE, receivers, message, cause)
+
+    def pass_on(
+        self, source: Address, receivers: Sequence[Address], message: Message, cause: int, flood: Flood
+    ) -> None:
+        """Put a copy of a LOCAL message on the link to each of some neighbours of ``source``."""
+        self._ledger.peer_copies(message.kind, len(receivers), message.scalars, message.round)
+        self._send(source, tr.EVERYONE, receivers, message, cause, flood)
+
+    def number(self) -> int:
+        """The number of a send; the copies of a multicast share it."""
+        self._messages += 1
+        return self._messages - 1
+
+    def _send(self, source: Address, peer: Address, receivers: Sequence[Address], message: Message, cause: int,
+              flood: Flood | None = None) -> None:  # fmt: skip
+        scalars, kind, id = message.scalars, self._trace.name(message.kind), self.number()
         seq = self._trace.record(
-            self._clock.now, tr.SEND, source, peer, self._messages, cause, kind, scalars, 0,
-            message.round, message.version, len(receivers), detail=self._describe(message),
+            self._clock.now, tr.SEND, source, peer, id, cause, kind, scalars, 0 if flood is None else flood.hop,
+            message.round, message.version, len(receivers), detail=self.describe(message),
         )  # fmt: skip
         numbers = self._numbers
         for receiver in receivers:
             pair = (source, receiver)
             number = numbers[pair] = numbers.get(pair, 0) + 1
-            self._put(Packet(message, self._messages, source, receiver, number, seq, kind, scalars))
-        self._messages += 1
+            self._put(Packet(message, id, source, receiver, number, seq, kind, scalars, flood=flood))
 
     def _receivers(self, recipient: Recipient) -> list[Address]:
-        if not isinstance(recipient, Multicast):
+        if isinstance(recipient, int):
             return [recipient]
+        if isinstance(recipient, Neighbours):
+            raise TypeError("in a star nobody has neighbours; send to SERVER or ALL_AGENTS")
         if recipient.excluding is None:
             return self._everyone
         return [agent for agent in self._everyone if agent != recipient.excluding]
@@ -101,15 +149,18 @@ class Transport:
         self._audit.sent(packet)
         packet.attempts += 1
         now = start = self._clock.now
+        if self._network.cut_off(packet.source, packet.destination, now):
+            self._lost(packet, "partition")
+            return now
         bits = packet.scalars * self._scalar_bits + self._header_bits
         if packet.source == SERVER and self._network.egress is not None:
             start = self._network.egress.leave(now, packet.scalars, bits)
-        link = self._network.between(*packet.pair)
+        link = self._network.link(packet.source, packet.destination)
         left = arrival = start
         if link is not None:
             left, arrival = link.transmit(start, packet.scalars, bits)
             if link.loses():
-                self._lost(packet)
+                self._lost(packet, "loss")
                 return left
         if packet.destination == SERVER and self._network.ingress is not None:
             self._clock.at(arrival, DELIVERY, SERVER, self._enter_server, packet)
@@ -129,9 +180,9 @@ class Transport:
             self._latest[packet.pair] = arrival
         self._clock.at(arrival, DELIVERY, packet.destination, self._arrive, packet)
 
-    def _lost(self, packet: Packet) -> None:
+    def _lost(self, packet: Packet, why: str) -> None:
         self._audit.dropped(packet)
-        self._event(tr.DROP, packet, reason=self._trace.name("loss"))
+        self._event(tr.DROP, packet, reason=self._trace.name(why))
 
     def _arrive(self, event: Any) -> None:
         packet: Packet = event.value
@@ -141,7 +192,7 @@ class Transport:
     def _event(self, event: int, packet: Packet, reason: int = tr.NONE) -> int:
         return self._trace.record(
             self._clock.now, event, packet.source, packet.destination, packet.id, packet.send, packet.kind,
-            packet.scalars, 0, packet.message.round, packet.message.version, packet.attempts, reason,
+            packet.scalars, packet.hop, packet.message.round, packet.message.version, packet.attempts, reason,
         )  # fmt: skip
 
 
@@ -217,7 +268,9 @@ class ReliableTransport(Transport):
 
     def _acknowledge(self, packet: Packet) -> None:
         self._ledger.acknowledgement()
-        link = self._network.between(packet.destination, packet.source)
+        if self._network.cut_off(packet.destination, packet.source, self._clock.now):
+            return
+        link = self._network.link(packet.destination, packet.source)
         arrival = self._clock.now
         if link is not None:
             if link.loses():

@@ -33,6 +33,7 @@ def cross_check(root: Node, valid: Mapping[str, Any], algorithms: Mapping[str, A
     if "agents" in valid:
         yield from _weights(root, valid)
         yield from _links(root, valid)
+        yield from _groups(root, valid)
     yield from _labels(root)
     yield from _expectations(root, valid)
     for index, name, _ in _entries(root):
@@ -54,6 +55,18 @@ def _links(root: Node, valid: Mapping[str, Any]) -> Iterator[InputProblem]:
             if agent >= count:
                 message = f"{agent} is not an agent: must be < {count}, the agents.count; agents are numbered from 0"
                 yield _at(root, ("network", "links", number, "agents", position), message)
+
+
+def _groups(root: Node, valid: Mapping[str, Any]) -> Iterator[InputProblem]:
+    count = valid["agents"].count
+    for number, partition in enumerate(valid["network"].partitions if "network" in valid else ()):
+        for index, group in enumerate(partition.groups):
+            for position, agent in enumerate(group):
+                if agent >= count:
+                    message = (
+                        f"{agent} is not an agent: must be < {count}, the agents.count; agents are numbered from 0"
+                    )
+                    yield _at(root, ("network", "partitions", number, "groups", index, position), message)
 
 
 def _labels(root: Node) -> Iterator[InputProblem]:
@@ -88,17 +101,29 @@ def _needs(root: Node, valid: Mapping[str, Any], algorithm: Algorithm, index: in
     if schedule is not None and schedule.kind not in needs.schedules:
         allowed = ", ".join(needs.schedules)
         yield _at(root, place, f"{name} cannot run on schedule.kind {schedule.kind}; it runs on: {allowed}")
+    entries = valid.get("algorithms")
+    timed = schedule is not None and schedule.duration is not None
+    if needs.horizon and timed and entries is not None and getattr(entries[index], "horizon", None) is None:
+        remedy = "give horizon (turns of each agent), or leave out schedule.duration"
+        yield _at(root, place, f"{name} must know the number of turns; {remedy}")
     if network is None:
         return
-    if network.topology not in needs.topologies:
-        allowed = ", ".join(needs.topologies)
-        yield _at(root, place, f"{name} cannot run on network.topology {network.topology}; it runs on: {allowed}")
+    yield from _topology(root, network, name, needs.topologies, place)
     if needs.reliable and network.lossy and network.transport == "datagram":
         remedy = "set network.transport: reliable, or remove the loss"
         yield _at(root, place, f"{name} needs every message, but this network loses some; {remedy}")
     if needs.ordered and network.transport == "datagram" and _reorders(network):
         remedy = "set network.transport: reliable, or give constant latencies"
         yield _at(root, place, f"{name} needs messages in order, but datagrams overtake each other; {remedy}")
+
+
+def _topology(root: Node, network: NetworkConfig, name: str, topologies: tuple[str, ...],
+              place: KeyPath) -> Iterator[InputProblem]:  # fmt: skip
+    graph = network.graph
+    kind = "star" if graph is None else f"{{kind: {graph.kind}}}"  # type: ignore[attr-defined]
+    if ("star" if graph is None else "graph") not in topologies and kind not in topologies:
+        allowed = ", ".join(topologies)
+        yield _at(root, place, f"{name} cannot run on network.topology {kind}; it runs on: {allowed}")
 
 
 def _reorders(network: NetworkConfig) -> bool:

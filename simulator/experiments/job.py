@@ -14,12 +14,14 @@ from pathlib import Path
 from typing import Protocol
 
 from simulator.core.engine import Engine, Plan, RunResult
+from simulator.core.graphs import Graph
 from simulator.core.invariants import InvariantViolation
 from simulator.core.streams import Streams
 from simulator.experiments.blas import one_thread
 from simulator.experiments.recording import Recording
 from simulator.experiments.results import Record, record
 from simulator.experiments.scenario import BAD_INPUT, Scenario
+from simulator.problems.world import World
 
 COMMIT_SECONDS = 1.0
 YOUNG_OBJECTS = 50_000  # a trace makes thousands of small tuples; collecting garbage every 700 of them finds none
@@ -154,11 +156,25 @@ def _attempt(job: Job, scenario: Scenario, recording: Recording, on_pull: OnPull
 def _run(job: Job, scenario: Scenario, recording: Recording, on_pull: OnPull | None) -> RunResult:
     entry = next(entry for entry in scenario.algorithms if entry.label == job.label)
     streams = Streams(job.seed, job.replication)
-    world = scenario.problem.build(streams, scenario.agents.count, scenario.base)
+    graph, world = graph_and_world(scenario, streams)
     pulse = Pulse(job, on_pull)
-    engine = Engine(plan(scenario), entry.algorithm, entry.config, world, streams, recording.sink, pulse)
+    engine = Engine(plan(scenario), entry.algorithm, entry.config, world, streams, recording.sink, pulse, graph)
     pulse.flush = engine.trace.flush
     return engine.run()
+
+
+def graph_and_world(scenario: Scenario, streams: Streams) -> tuple[Graph | None, World]:
+    """The graph of the agents (None in a star) and the world of a replication.
+
+    Raises:
+        GraphError: there is no such graph.
+        DataError: a dataset is missing or malformed.
+    """
+    count, topology = scenario.agents.count, scenario.network.graph
+    if topology is None:
+        return None, scenario.problem.build(streams, count, scenario.base)
+    graph = topology.build(count, streams)
+    return graph, scenario.problem.build_on(graph.distances, streams, count, scenario.base)
 
 
 def plan(scenario: Scenario) -> Plan:

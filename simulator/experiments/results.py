@@ -17,12 +17,12 @@ Value = int | float | str | None
 Record = dict[str, Value]
 
 KEYS = ("seed", "replication", "turns", "regret", "reward", "messages", "uplink_scalars", "downlink_scalars",
-        "peer_scalars", "scalars", "scalars_broadcast_once", "rounds", "simulated_time", "dictionary_size", "stalled",
-        "fingerprint", "wall_seconds")  # fmt: skip
+        "peer_scalars", "scalars", "scalars_broadcast_once", "rounds", "simulated_time", "deliveries", "transmissions",
+        "dictionary_size", "stalled", "graph", "fingerprint", "wall_seconds")  # fmt: skip
 """Keys that every record has, null where they do not apply; an algorithm's own numbers follow them."""
 PROPORTIONS = ("correct", "error")
 """Keys that are 0 or 1 in every record; their intervals are Wilson's."""
-NOT_AVERAGED = ("seed", "replication", "fingerprint")
+NOT_AVERAGED = ("seed", "replication", "graph", "fingerprint")
 
 
 @dataclass(frozen=True)
@@ -53,6 +53,7 @@ def record(result: RunResult, seed: int, replication: int, wall_seconds: float) 
         "rounds": result.rounds,
         "simulated_time": result.simulated_time,
         "stalled": result.stalled,
+        "graph": result.graph,
         "fingerprint": result.fingerprint,
         "wall_seconds": round(wall_seconds, 6),
     }

@@ -15,7 +15,9 @@ from pydantic_core import ErrorDetails
 
 from simulator.core.algorithm import Algorithm
 from simulator.core.faults import AgentsConfig, ServerConfig
+from simulator.core.graphs import GraphError
 from simulator.core.network import NetworkConfig
+from simulator.core.node import Refusal
 from simulator.core.schedule import AnySchedule
 from simulator.experiments.cross_checks import cross_check
 from simulator.experiments.document import Expectation, document_model, json_schema
@@ -33,7 +35,7 @@ from simulator.problems.world import Problem
 
 __all__ = ["BAD_INPUT", "Entry", "InputProblem", "Scenario", "ScenarioError", "load", "loads"]
 
-BAD_INPUT: tuple[type[Exception], ...] = (ScenarioError, DataError)
+BAD_INPUT: tuple[type[Exception], ...] = (ScenarioError, DataError, GraphError, Refusal)
 """Errors that are the user's to mend; their text says how."""
 
 

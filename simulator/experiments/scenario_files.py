@@ -56,26 +56,26 @@ def _fatal(mark: Mark, message: str) -> ScenarioError:
 def anchored(root: Node, base: Path) -> Node:
     """The tree with its relative file names made independent of the working directory.
 
-    A name in a scenario is relative to the scenario, one in ``--set`` to the working directory. Files of delays become
-    absolute, as their readers know no scenario; ``problem.data.path`` stays as it is where it is relative to the
-    scenario, since the problem is told that directory.
+    A name in a scenario is relative to the scenario, one in ``--set`` to the working directory. Files of delays and of
+    graphs become absolute, as their readers know no scenario; ``problem.data.path`` stays as it is where it is relative
+    to the scenario, since the problem is told that directory.
     """
-    root = _with_delay_files(root, base)
+    root = _with_network_files(root, base)
     data = descend(root, "problem", "data", "path")
     if isinstance(data, Scalar) and isinstance(data.value, str) and data.mark.line is None:
         root = _replaced(root, ("problem", "data", "path"), _joined(data, base))
     return root
 
 
-def _with_delay_files(node: Node, base: Path) -> Node:
+def _with_network_files(node: Node, base: Path) -> Node:
     if isinstance(node, Sequence):
-        return Sequence(node.mark, tuple(_with_delay_files(item, base) for item in node.items))
+        return Sequence(node.mark, tuple(_with_network_files(item, base) for item in node.items))
     if not isinstance(node, Mapping):
         return node
     kind, file = descend(node, "kind"), descend(node, "file")
-    if isinstance(kind, Scalar) and kind.value == "empirical" and isinstance(file, Scalar):
+    if isinstance(kind, Scalar) and kind.value in ("empirical", "edge_list") and isinstance(file, Scalar):
         return _replaced(node, ("file",), _joined(file, base))
-    entries = {key: (mark, _with_delay_files(value, base)) for key, (mark, value) in node.entries.items()}
+    entries = {key: (mark, _with_network_files(value, base)) for key, (mark, value) in node.entries.items()}
     return Mapping(node.mark, entries)
 
 

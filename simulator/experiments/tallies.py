@@ -10,7 +10,9 @@ from simulator.experiments.store import StoredJob
 GROUPS = ("event", "kind", "node", "round")
 
 _COLUMNS = """count(*), sum(event = 'send'), coalesce(sum(CASE event WHEN 'send' THEN CAST(value AS INTEGER) END), 0),
-    coalesce(sum(CASE event WHEN 'send' THEN scalars * CAST(value AS INTEGER) END), 0), sum(event = 'deliver')"""
+    coalesce(sum(CASE event WHEN 'send' THEN scalars * CAST(value AS INTEGER) END), 0),
+    coalesce(sum(CASE event WHEN 'deliver' THEN
+        CASE node WHEN 'everyone' THEN CAST(value AS INTEGER) ELSE 1 END END), 0)"""
 
 
 class Tally(NamedTuple):

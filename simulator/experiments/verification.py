@@ -8,10 +8,12 @@ from dataclasses import dataclass, field
 from typing import Any, cast
 
 from simulator.core import trace as tr
+from simulator.core.local import SEEN
 from simulator.experiments.store import StoredJob, StoredRun
 
 SEND, DELIVER, DROP, EXPIRE = (tr.CODES[name] for name in ("send", "deliver", "drop", "expire"))
-VALUE = tr.NUMERIC.index("value")
+DUPLICATE = tr.CODES["duplicate"]
+VALUE, REASON = tr.NUMERIC.index("value"), tr.NUMERIC.index("reason")
 SERVER = -1
 
 
@@ -100,6 +102,12 @@ class Sent:
     reached: set[int] | None = field(default_factory=set)
     lost: set[int] = field(default_factory=set)
 
+    def arrive(self, copies: int) -> None:
+        """So many copies have come to receivers."""
+        self.pending -= copies
+        if not self.pending:
+            self.reached = None  # nothing more may come, so who has it need not be remembered
+
 
 class Walk:
     """Goes through a trace once and notes, of each kind of mistake, the first.
@@ -130,7 +138,9 @@ class Walk:
             if event == SEND:
                 self._send(seq, node, peer, message, kind, scalars, int(row[VALUE]))
             elif event == DELIVER:
-                self._deliver(seq, node, peer, message, cause)
+                self._deliver(seq, node, peer, message, cause, int(row[VALUE]) if node == tr.EVERYONE else 1)
+            elif event == DUPLICATE and self._is_seen(row[REASON]) and message in self._messages:
+                self._messages[message].arrive(int(row[VALUE]) if node == tr.EVERYONE else 1)
             elif event in (DROP, EXPIRE) and message in self._messages:
                 self._messages[message].lost.add(peer)
             expected, clock = seq + 1, time
@@ -148,7 +158,11 @@ class Walk:
         for index, count in enumerate((1, receivers, receivers * scalars)):
             totals[index] += count
 
-    def _deliver(self, seq: int, node: int, peer: int, message: int, cause: int) -> None:
+    def _is_seen(self, reason: int) -> bool:
+        """Whether a duplicate is that of a LOCAL message, which its receiver ignores: it has arrived, all the same."""
+        return 0 <= reason < len(self._names) and self._names[reason] == SEEN
+
+    def _deliver(self, seq: int, node: int, peer: int, message: int, cause: int, copies: int) -> None:
         sent = self._messages.get(message)
         if sent is None or sent.seq != cause or sent.node != peer or sent.peer not in (node, tr.EVERYONE):
             self._note("send", f"delivery {seq}, of message {message}, has no matching send")
@@ -156,9 +170,7 @@ class Walk:
             self._note("twice", f"delivery {seq} brings message {message} to {_spell(node)} once more")
         else:
             sent.reached.add(node)
-            sent.pending -= 1
-            if not sent.pending:
-                sent.reached = None  # nothing more may come, so who has it need not be remembered
+            sent.arrive(copies)
 
     def end(self) -> None:
         """At the end of a finished run every message has reached each of its receivers, or was lost on the way."""

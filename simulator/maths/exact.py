@@ -43,6 +43,8 @@ class SharedLog:
         self._whitened = GrowingRows(1)
         self._size = 0
         self._last_solve: tuple[FloatArray, FloatArray] | None = None
+        self._foreseen: list[FloatArray] = []
+        self._solved: dict[int, FloatArray] = {}
 
     @property
     def size(self) -> int:
@@ -80,6 +82,16 @@ class SharedLog:
             )
         self._append(np.array(X[held:], dtype=np.float64), np.array(y[held:], dtype=np.float64))
 
+    def foresee(self, X: FloatArray) -> None:
+        """Say that ``solve`` will be asked about this very array soon: all such arrays are then solved together.
+
+        Arrays that are foreseen before the log grows share one solve over the rows that the first question names; a
+        question about other rows, or after the log has grown, is answered by itself.
+        """
+        if self._solved:
+            self._foreseen, self._solved = [], {}
+        self._foreseen.append(X)
+
     def solve(self, X: FloatArray, known: int) -> FloatArray:
         """V = L^(-1) k(X_known, X), read-only (known, n), over the first ``known`` rows of the log.
 
@@ -93,6 +105,8 @@ class SharedLog:
             raise ValueError(f"known(={known}) must be between 0 and the {self._size} rows held.")
         V = self._recalled(X, known)
         if V is None:
+            V = self._prepared(X, known)
+        if V is None:
             V = self._factor.solve(self._cross(X, known).T)
             V.flags.writeable = False
             self._last_solve = (X.copy(), V)
@@ -105,6 +119,22 @@ class SharedLog:
     def whitened_rewards(self, known: int) -> FloatArray:
         """z = L^(-1) y over the first ``known`` rows, shape (known,)."""
         return self._whitened.leading(known)[:, 0]
+
+    def posterior(self) -> LogPosterior:
+        """The posterior of an agent that knows nothing yet."""
+        return LogPosterior(self)
+
+    def _prepared(self, X: FloatArray, known: int) -> FloatArray | None:
+        """The solve of a foreseen array."""
+        if not self._solved and any(item is X for item in self._foreseen):
+            together = np.vstack(self._foreseen)
+            V = self._factor.solve(self._cross(together, known).T)
+            V.flags.writeable = False
+            ends = np.cumsum([len(item) for item in self._foreseen]).tolist()
+            for item, end in zip(self._foreseen, ends, strict=True):
+                self._solved[id(item)] = V[:, end - len(item) : end]
+        V_of_X = self._solved.get(id(X))
+        return V_of_X if V_of_X is not None and len(V_of_X) == known else None
 
     def _cross(self, X: FloatArray, known: int) -> FloatArray:
         return np.empty((len(X), 0)) if self._bound is None else self._bound.leading(known).evaluate(X)
@@ -122,6 +152,7 @@ class SharedLog:
 
     def _append(self, X: FloatArray, y: FloatArray) -> None:
         V = self.solve(X, self._size)
+        self._foreseen, self._solved = [], {}
         C = self._factor.append_solved(V, self.kernel(X, X))
         self._whitened.append(_solve_lower(C, y - V.T @ self.whitened_rewards(self._size))[:, None])
         if self._points is None:
@@ -191,6 +222,11 @@ class LogPosterior:
         return 0 if self._own is None else self._own.size
 
     @property
+    def log_det(self) -> float:
+        """log det(I + K_all/lam)."""
+        return self._log.log_det(self._known) + self.log_det_gain
+
+    @property
     def log_det_gain(self) -> float:
         """log det(I + K_all/lam) - log det(I + K_known/lam), the own points' share."""
         return 0.0 if self._own is None else self._own.log_det
@@ -198,6 +234,11 @@ class LogPosterior:
     def append_own(self, x: FloatArray, y: float) -> None:
         """Add the agent's own observation: the arm x (d,) and its reward."""
         self._extend_own(x[None], np.array([y]))
+
+    def extend_own(self, X: FloatArray, y: FloatArray) -> None:
+        """Add own observations X (p, d), y (p,) at once."""
+        if len(y):
+            self._extend_own(X, y)
 
     def adopt(self, known: int, own_taken: int) -> None:
         """Learn the log up to row ``known``; the first ``own_taken`` own points are among those rows.

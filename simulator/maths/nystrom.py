@@ -200,6 +200,10 @@ class LocalNystrom:
             variance = np.maximum(variance - ((F @ H.T) ** 2) @ (1.0 / c), 0.0)
         return F @ self._w, variance
 
+    def base_variance_of(self, X: FloatArray) -> FloatArray:
+        """sigma^2 (paper 000, eq. 2) of X (n, d) given the base's data alone, shape (n,)."""
+        return self.base.variance(X)
+
     def _corrections(self) -> tuple[FloatArray, FloatArray]:
         return self._H.leading(self.size), self._c.leading(self.size)[:, 0]
 

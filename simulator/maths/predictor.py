@@ -29,6 +29,7 @@ class NystromPredictor:
         # Not the dictionary itself, whose inverse root is a second m x m matrix.
         self._bound = dictionary.bound
         self._inverse_root = dictionary.inverse_root if embeds else None
+        self._fixed: tuple[FloatArray, FloatArray, FloatArray] | None = None
 
     @property
     def size(self) -> int:
@@ -46,6 +47,12 @@ class NystromPredictor:
         """Mean and variance (paper 000, eq. 2) of X (n, d), each (n,); 0 and k(x,x)/lam without dictionary."""
         F = self.features(X)
         return F @ self.w, self.variance_of(X, F)
+
+    def fixed_moments(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """``moments`` of an arm set that is the same array at every turn: computed at the first call."""
+        if self._fixed is None or self._fixed[0] is not X:
+            self._fixed = (X, *self.moments(X))
+        return self._fixed[1:]
 
     def variance(self, X: FloatArray) -> FloatArray:
         """sigma^2 (paper 000, eq. 2) of X (n, d), shape (n,)."""

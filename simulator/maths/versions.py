@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from typing import Generic, TypeVar
 
 T = TypeVar("T")
@@ -28,4 +28,25 @@ class Versions(Generic[T]):
         result = self._held[version] = build()
         while len(self._held) > self._capacity:
             del self._held[min(self._held)]
+        return result
+
+
+class Recent(Generic[T]):
+    """Results by what they were made from; the last few are kept.
+
+    Args:
+        capacity: number of results kept.
+    """
+
+    def __init__(self, capacity: int = 4) -> None:
+        self._capacity = capacity
+        self._held: dict[Hashable, T] = {}
+
+    def get(self, key: Hashable, build: Callable[[], T]) -> T:
+        """The result for ``key``, built if it is not held."""
+        if key in self._held:
+            return self._held[key]
+        result = self._held[key] = build()
+        while len(self._held) > self._capacity:
+            del self._held[next(iter(self._held))]
         return result

@@ -68,13 +68,23 @@ class ContextualWorld:
             blocks = self._blocks[agent] = self._open(agent)
         return blocks.at(turn)
 
+    def reward_of(self, agent: int) -> RewardFunction:
+        """f, as this agent's arms pay."""
+        return self._reward
+
+    def placed(self, agent: int, arms: FloatArray) -> FloatArray:
+        """Drawn arms (turns, n, d), where this agent's lie."""
+        return arms
+
     def _open(self, agent: int) -> Blocks[_Turn]:
         arms, noise = self._streams("world", agent, "arms"), self._streams("world", agent, "noise")
-        return Blocks(lambda turns: self._draw(arms, noise, turns), self._longest)
+        return Blocks(lambda turns: self._draw(agent, arms, noise, turns), self._longest)
 
-    def _draw(self, arm_stream: np.random.Generator, noise_stream: np.random.Generator, turns: int) -> list[_Turn]:
-        arms = read_only(self._source.draw(arm_stream, turns))
-        means = read_only(self._reward(arms))
+    def _draw(
+        self, agent: int, arm_stream: np.random.Generator, noise_stream: np.random.Generator, turns: int
+    ) -> list[_Turn]:
+        arms = read_only(self.placed(agent, self._source.draw(arm_stream, turns)))
+        means = read_only(self.reward_of(agent)(arms))
         best = means.max(axis=1).tolist()
         return list(zip(arms, means, best, self._noise.draws(noise_stream, turns), strict=True))
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import numpy as np
 from pydantic import Field
 
-from simulator.maths.kernels import KernelSpec
+from simulator.maths.kernels import Kernel, KernelSpec
 from simulator.problems.world import FloatArray, Spec
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 class RkhsFunction:
     """f = sum_j a_j k(c_j, .) with centres c, (m, d), and weights a, (m,)."""
 
-    kernel: KernelSpec
+    kernel: Kernel
     centres: FloatArray
     weights: FloatArray
 

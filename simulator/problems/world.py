@@ -86,6 +86,17 @@ class Problem(Spec, abc.ABC):
             base: directory that relative file names start from, usually the scenario's; None: the working directory.
         """
 
+    def build_on(
+        self, distances: npt.NDArray[np.int64], streams: Streams, agents: int, base: Path | None = None
+    ) -> World:
+        """Draw the world of agents that sit on a graph; for most problems the graph makes no difference.
+
+        Args:
+            distances: hops between any two agents, -1 where there is no path, (agents, agents).
+            streams, agents, base: as for `build`.
+        """
+        return self.build(streams, agents, base)
+
 
 @dataclass(frozen=True)
 class ProblemEntry:

@@ -15,7 +15,7 @@ from simulator.core.faults import AgentsConfig
 from simulator.core.ledger import Ledger
 from simulator.core.message import Message, payload, size_of
 from simulator.core.network import Bits, NetworkConfig, Stage
-from simulator.core.schedule import Schedule
+from simulator.core.schedule import OneAtATime, Schedule
 from simulator.core.streams import Streams
 
 DISTRIBUTION: TypeAdapter[Any] = TypeAdapter(Distribution)
@@ -180,3 +180,31 @@ def test_ledger_totals() -> None:
     assert totals["wire_scalars"] == 35
     assert totals["wire_bits"] == 35 * 32 + 7 * 8
     assert ledger.by_round == {4: 15}
+
+
+def test_the_servers_coin_is_its_own() -> None:
+    streams = Streams(3)
+    assert np.array_equal(streams.coin(-1).random(3), streams.coin(-1).random(3))
+    assert not np.array_equal(streams.coin(-1).random(3), streams.coin(0).random(3))
+
+
+@pytest.mark.parametrize(
+    ("schedule", "expected"),
+    [
+        ({"kind": "rounds", "turns": 7}, 7),
+        ({"kind": "rounds", "turns": 7, "duration": 3.0}, None),
+        ({"kind": "one_at_a_time", "turns": 17, "order": "round_robin"}, 4),
+        ({"kind": "one_at_a_time", "turns": 17, "order": "weighted", "weights": [1, 0, 1, 1]}, 0),
+        ({"kind": "one_at_a_time", "turns": 17, "duration": 3.0}, None),
+        ({"kind": "renewal", "turns": 7, "think": 1.0}, 7),
+        ({"kind": "renewal", "duration": 7.0, "think": 1.0}, None),
+    ],
+)
+def test_turns_that_every_agent_gets(schedule: dict[str, Any], expected: int | None) -> None:
+    assert SCHEDULE.validate_python(schedule).turns_per_agent(4, Streams(1)) == expected
+
+
+def test_turns_that_every_agent_gets_are_counted_tick_by_tick() -> None:
+    schedule = OneAtATime(kind="one_at_a_time", turns=90)
+    counts = np.bincount([agent for _, agent in schedule.ticks(5, Streams(2))], minlength=5)
+    assert schedule.turns_per_agent(5, Streams(2)) == counts.min() > 0

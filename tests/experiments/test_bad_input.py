@@ -18,11 +18,14 @@ DELAY = (
     "empirical, ...}"
 )
 DELAYS = "constant, uniform, exponential, shifted_exponential, gamma, lognormal, pareto, empirical"
-NETWORK = "topology, latency, bandwidth, server, loss, links, transport, retransmission, scalar_bits, header_bits"
+NETWORK = (
+    "topology, latency, bandwidth, server, loss, links, partitions, local, transport, retransmission, scalar_bits, "
+    "header_bits"
+)
 COUNTS = (
     "turns, regret, reward, messages, uplink_scalars, downlink_scalars, peer_scalars, scalars, "
     "scalars_broadcast_once, rounds, simulated_time, dictionary_size, wire_scalars, bits, uplink_scalars_per_agent, "
-    "wire_messages, wire_bits, correct, error, correct_agents, samples_per_agent"
+    "wire_messages, wire_bits, deliveries, transmissions, correct, error, correct_agents, samples_per_agent"
 )
 ENTRY = "{algorithm: async_kernel_ucb, label: Bold, alpha: 4}"
 COUNT = "must be a whole number >= 1 and <= 1000000"

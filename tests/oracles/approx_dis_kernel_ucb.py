@@ -69,6 +69,8 @@ def synchronise(
         chosen = sample(data, last, streams[i], config)
         out.send("sample", i, SERVER, d * len(chosen))
         union += chosen
+    if repeats_dropped(config):
+        union = without_repeats(union)
     S = Dictionary(union, last.dictionary.kernel)
     m = len(S)
     for i in range(len(local)):
@@ -93,4 +95,18 @@ def sample(data: list[Point], last: Statistics, stream: np.random.Generator, con
         sigma = nystroem(x[None, :], last, config.lam)[1][0]
         if u < min(1.0, config.q * sigma**2):
             chosen.append(x)
-    return chosen
+    return without_repeats(chosen) if repeats_dropped(config) else chosen
+
+
+def repeats_dropped(config: Config) -> bool:
+    """Whether equal points stand once in a sample and in the union (ours, for domains of few points)."""
+    return str(getattr(config, "repeats", "keep")) == "drop"
+
+
+def without_repeats(points: list[FloatArray]) -> list[FloatArray]:
+    """Each point once, where it came first."""
+    kept: list[FloatArray] = []
+    for x in points:
+        if not any(np.array_equal(x, other) for other in kept):
+            kept.append(x)
+    return kept

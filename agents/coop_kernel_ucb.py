@@ -1,0 +1,161 @@
+"""Coop-KernelUCB, Eager-KernelUCB and naive cooperation: "Kernel Methods for Cooperative Multi-Agent Contextual
+Bandits" (paper 004), Algorithms 1 and 2 and section 5.
+
+Deviations from the printed text:
+
+* line 11 prints 1/K + lambda for the first inverse; 1/(K + lambda) is meant, as in line 27;
+* all observations of a trial enter the factor at once, in the order (trial, agent), which changes no value;
+* the clique cover is that of a greedy colouring of the complement of G_gamma (``simulator.maths.covers``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from agents.cooperation import Cooperative, Knowledge, WithTasks, check_memory
+from agents.messages import Pull
+from simulator.core.algorithm import Algorithm, Needs
+from simulator.core.message import Message
+from simulator.core.node import Address, Agent, Arms, Neighbours, Outbox, Setting
+from simulator.maths.covers import clique_cover, half_diameter, power_graph
+
+Groups = tuple[tuple[int, ...], ...]
+
+
+class EagerKernelUCB(Agent):
+    """Algorithm 2: kernel UCB on all observations that reach the agent."""
+
+    def __init__(self, setting: Setting) -> None:
+        super().__init__(setting)
+        self.config: Cooperative = setting.config
+        assert setting.graph is not None
+        self.graph = setting.graph
+        hops = self.config.hops
+        self.hops = half_diameter(self.graph.distances) if hops == "half_diameter" else hops
+        groups = setting.sharing.get("groups", self._groups)
+        if setting.index == 0:
+            check_memory(setting, groups)
+        self.members = groups[setting.index]
+        self._accepted = frozenset(self.members)
+        self.knowledge = Knowledge(setting, self.members)
+        self.trial = 0
+        self._new: list[Pull] = []
+
+    def _groups(self) -> Groups:
+        """For each agent, the agents whose observations it accepts: all within reach."""
+        return tuple(self.graph.ball(agent, self.hops) for agent in range(self.graph.nodes))
+
+    def choose(self, arms: Arms) -> int:
+        """Lines 4-8: at random first, then the arm with the largest f_hat + (eta / sqrt(lambda)) sigma."""
+        self.trial += 1
+        self._learn()
+        self._features = arms.features
+        if self.trial == 1:
+            return int(self.setting.rng.integers(len(arms.features)))
+        mean, variance = self.knowledge.moments(arms.features)
+        return int(np.argmax(mean + self.config.eta * np.sqrt(variance)))
+
+    def observe(self, arm: int, reward: float) -> Outbox:
+        """Lines 9-18: keep the pull and send it to all within gamma hops."""
+        pull = self._pull(arm, reward)
+        self._new.append(pull)
+        self.unshared += 1
+        return [(Neighbours(self.hops), pull)]
+
+    def _pull(self, arm: int, reward: float) -> Pull:
+        return Pull(
+            trial=self.trial, agent=self.setting.index, point=self._features[arm], reward=reward,
+            context=self.setting.context if self.knowledge.tells_context else None,
+            place=arm if self.config.arm_similarity < 1.0 else None,
+        )  # fmt: skip
+
+    def receive(self, message: Message, source: Address) -> Outbox:
+        """Lines 19-23: put it in the buffer, if it is accepted."""
+        assert isinstance(message, Pull)
+        if message.agent in self._accepted:
+            self._new.append(message)
+        return []
+
+    def receive_all(self, messages: Sequence[tuple[Address, Message]]) -> Outbox:
+        """The same for all messages of a trial."""
+        accepted = self._accepted
+        self._new += [message for source, message in messages if source in accepted]  # type: ignore[misc]
+        return []
+
+    def foresee(self, arms: Arms) -> None:
+        """Learn what is new and prepare the arms together with other agents' ones."""
+        if self.trial:
+            self._learn()
+            self.knowledge.foresee(arms.features)
+
+    def _learn(self) -> None:
+        """Lines 24-33."""
+        if self._new:
+            new, self._new = self._new, []
+            self.knowledge.learn(new)
+
+    def report(self) -> dict[str, float | int]:
+        """gamma, told once."""
+        return {"hops": self.hops} if self.setting.index == 0 else {}
+
+
+class CoopKernelUCB(EagerKernelUCB):
+    """Algorithm 1: observations of the agent's own clique in a clique cover of G_gamma alone."""
+
+    def _groups(self) -> Groups:
+        """Line 20: for each agent its clique."""
+        cover = clique_cover(power_graph(self.graph.distances, self.hops))
+        of_agent = {agent: clique for clique in cover for agent in clique}
+        return tuple(of_agent[agent] for agent in range(self.graph.nodes))
+
+    def report(self) -> dict[str, float | int]:
+        """gamma and the number of cliques, told once."""
+        if self.setting.index:
+            return {}
+        return {**super().report(), "cliques": len(set(self.setting.sharing.get("groups", self._groups)))}
+
+
+MESSAGES = (("pull", "peer", "d + 3, and d_z for known contexts, and 1 for the arm's place with arm_similarity < 1"),)
+COUNTS = (
+    "deliveries: the sum over agents of |N_hops(v)| - 1 per trial",
+    "transmissions: the sum over agents v of deg(v) + sum of deg(u) - 1 over u at distance 1 .. hops - 1, per trial",
+)
+NEEDS = Needs(topologies=("graph",), reliable=False)
+
+ALGORITHM = Algorithm(
+    name="coop_kernel_ucb",
+    agent=CoopKernelUCB,
+    server=None,
+    config=WithTasks,
+    summary="Kernel UCB on a graph: agents learn from the members of their clique, weighted by how alike tasks are.",
+    reference="paper 004 (Kernel Methods for Cooperative Multi-Agent Contextual Bandits), Algorithm 1",
+    needs=NEEDS,
+    messages=MESSAGES,
+    counts=COUNTS,
+)
+
+EAGER = Algorithm(
+    name="eager_kernel_ucb",
+    agent=EagerKernelUCB,
+    server=None,
+    config=WithTasks,
+    summary="Kernel UCB on a graph: agents learn from whatever reaches them, weighted by how alike tasks are.",
+    reference="paper 004 (Kernel Methods for Cooperative Multi-Agent Contextual Bandits), Algorithm 2",
+    needs=NEEDS,
+    messages=MESSAGES,
+    counts=COUNTS,
+)
+
+NAIVE = Algorithm(
+    name="naive_coop",
+    agent=EagerKernelUCB,
+    server=None,
+    config=Cooperative,
+    summary="Kernel UCB on a graph: agents take what reaches them as if it were about their own task.",
+    reference="paper 004, section 5 (Naive Cooperation)",
+    needs=NEEDS,
+    messages=(("pull", "peer", "d + 3, and 1 for the arm's place with arm_similarity < 1"),),
+    counts=COUNTS,
+)

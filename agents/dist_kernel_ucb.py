@@ -1,0 +1,98 @@
+"""Dist-KernelUCB: "Kernel Methods for Cooperative Multi-Agent Contextual Bandits" (paper 004), Algorithm 3.
+
+For one arm set at all turns. Central agents learn from all that reaches them; every other one pulls the arm that its
+centre pulled d trials earlier, d links away. Until it has heard of its centre it runs its own UCB, line 8: Algorithm 1
+on its own pulls. A peripheral agent's pulls after that are no data of its own, since it never uses them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from agents.coop_kernel_ucb import COUNTS, MESSAGES, EagerKernelUCB, Groups
+from agents.cooperation import WithTasks
+from agents.messages import Pull
+from simulator.core.algorithm import Algorithm, Needs
+from simulator.core.message import Message
+from simulator.core.node import Address, Arms, Outbox, Setting
+from simulator.maths.covers import Centres, centres, power_graph
+
+
+class DistKernelUCB(EagerKernelUCB):
+    """Algorithm 3, central and peripheral agents."""
+
+    def __init__(self, setting: Setting) -> None:
+        super().__init__(setting)
+        self.centre = self._centres().centre_of[setting.index]
+        self.central = self.centre == setting.index
+        self._stored: Pull | None = None
+
+    def _centres(self) -> Centres:
+        return self.setting.sharing.get("centres", lambda: centres(power_graph(self.graph.distances, self.hops)))
+
+    def _groups(self) -> Groups:
+        """A central agent accepts all observations within reach, any other its own alone."""
+        found = self._centres().centre_of
+        return tuple(
+            self.graph.ball(agent, self.hops) if centre == agent else (agent,) for agent, centre in enumerate(found)
+        )
+
+    def choose(self, arms: Arms) -> int:
+        """Lines 4-12."""
+        if self._stored is None:
+            return super().choose(arms)
+        self.trial += 1
+        self._features = arms.features
+        return int(np.flatnonzero((arms.features == self._stored.point).all(axis=1))[0])
+
+    def observe(self, arm: int, reward: float) -> Outbox:
+        """Lines 13-14."""
+        outbox = super().observe(arm, reward)
+        if self._stored is not None:
+            self._new.clear()
+        return outbox
+
+    def receive(self, message: Message, source: Address) -> Outbox:
+        """Lines 15-22: learn from it, or store the centre's arm."""
+        assert isinstance(message, Pull)
+        if self.central:
+            return super().receive(message, source)
+        if message.agent == self.centre and (self._stored is None or message.trial > self._stored.trial):
+            self._stored = message
+        return []
+
+    def receive_all(self, messages: Sequence[tuple[Address, Message]]) -> Outbox:
+        """The same for all messages of a trial."""
+        if self.central:
+            return super().receive_all(messages)
+        for source, message in messages:
+            if source == self.centre:
+                self.receive(message, source)
+        return []
+
+    def foresee(self, arms: Arms) -> None:
+        """Only who learns prepares."""
+        if self._stored is None:
+            super().foresee(arms)
+
+    def report(self) -> dict[str, float | int]:
+        """gamma and what is known of the independent set, told once."""
+        if self.setting.index:
+            return {}
+        found = self._centres().central
+        return {**super().report(), "central_agents": len(found.nodes), "independent_set_exact": int(found.exact)}
+
+
+ALGORITHM = Algorithm(
+    name="dist_kernel_ucb",
+    agent=DistKernelUCB,
+    server=None,
+    config=WithTasks,
+    summary="Kernel UCB on a graph: central agents learn, the others repeat what their centre has pulled.",
+    reference="paper 004 (Kernel Methods for Cooperative Multi-Agent Contextual Bandits), Algorithm 3",
+    needs=Needs(topologies=("graph",), reliable=False, fixed_arms=True),
+    messages=MESSAGES,
+    counts=COUNTS,
+)

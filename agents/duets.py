@@ -1,0 +1,178 @@
+"""DUETS: "Order-Optimal Regret in Distributed Kernel Bandits using Uniform Sampling with Shared Randomness" (paper
+001), Algorithm 1.
+
+Deviations from the printed text:
+
+* the domain is a finite set of points, the same at all nodes; the active region is a subset of them;
+* line 6 prints X_(j-1) where X_j is meant;
+* an agent tells the server that its epoch has ended (a signal), since the server has no clock; the server broadcasts
+  the inducing set, which depends on coins alone, at the first such signal of an epoch;
+* an inducing set holds a point once, however often it was drawn: that leaves eq. 5 as it is;
+* an agent with more turns than T goes on drawing from the last active set;
+* ``inducing: rate`` and ``elimination: ucb`` are those of the authors' public code; for the latter the server sends
+  Z^T Z besides, since an agent does not know the others' points.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import numpy as np
+from pydantic import Field
+
+from agents.domains import domain_of
+from agents.messages import EpochEnd, EpochModel, InducingSet, Projection
+from agents.parameters import AnyKernel
+from simulator.core.algorithm import Algorithm, Needs
+from simulator.core.config import Config
+from simulator.core.message import Message
+from simulator.core.node import SERVER, Address, Agent, Arms, Outbox, Setting
+from simulator.maths.elimination import Induced, drawn, epoch_lengths, most_epochs, theoretical_width
+from simulator.maths.kernels import Gaussian
+from simulator.maths.versions import Versions
+
+
+class DuetsConfig(Config):
+    """Parameters of DUETS."""
+
+    kernel: AnyKernel = Gaussian(length_scale=1.0)
+    """The kernel k(x, y)."""
+    T1: int = Field(default=2, ge=1)
+    """Pulls of each agent in the first epoch."""
+    p0: float = Field(default=10.0, ge=0)
+    """Sampling: a point enters the inducing set with probability min(1, p0 * sigma_max^2)."""
+    beta: Annotated[float, Field(ge=0)] | Literal["theory"] = 1.0
+    """Points are kept within 2 * beta * sigma_max of the best mean; theory: B + R sqrt(2/lam log(2/delta'))."""
+    lam: float = Field(default=0.2, gt=0)
+    """Ridge parameter lambda (not printed in the paper; 0.2 is that of its public code)."""
+    delta: float = Field(default=0.1, gt=0, lt=1)
+    """Probability of failure, for ``beta: theory``: delta' = delta / (2 |U| (log log max(N, T) + 4))."""
+    B: float = Field(default=1.0, ge=0)
+    """Bound on the norm of f in the kernel's Hilbert space, for ``beta: theory``."""
+    R: float = Field(default=0.2, ge=0)
+    """The noise is R-sub-Gaussian, for ``beta: theory``."""
+    inducing: Literal["variance", "rate"] = "variance"
+    """variance: as in the paper; rate: probability p0 log(n)/n for the n points of an epoch (public code)."""
+    elimination: Literal["mean", "ucb"] = "mean"
+    """mean: equation 9; ucb: keep x if mu + beta sigma >= max(mu - beta sigma) (public code)."""
+    horizon: int | None = Field(default=None, ge=1)
+    """The paper's T, turns of each agent; null: those that the schedule gives every agent at least."""
+
+    def turns(self, setting: Setting) -> int:
+        """T: what every agent is sure to get, or less if ``horizon`` says so.
+
+        Raises:
+            ValueError: neither the schedule nor ``horizon`` says.
+        """
+        known = [turns for turns in (self.horizon, setting.horizon) if turns is not None]
+        if not known:
+            raise ValueError("duets must know the number of turns: give horizon, or a schedule without duration.")
+        return min(known)
+
+    def width(self, points: int, agents: int, horizon: int) -> float:
+        """beta, a number or computed from the size of the domain, N and T."""
+        if self.beta != "theory":
+            return self.beta
+        delta = self.delta / (2.0 * points * most_epochs(horizon, agents))
+        return theoretical_width(self.B, self.R, self.lam, delta)
+
+
+class Duets(Agent):
+    """The client's side.
+
+    Attributes:
+        active: numbers of the points that are still in the running, ascending.
+        epoch: number of the epoch under way, from 0.
+    """
+
+    def __init__(self, setting: Setting) -> None:
+        super().__init__(setting)
+        self.config: DuetsConfig = setting.config
+        domain = domain_of(setting)
+        if domain is None:
+            raise ValueError("duets needs a fixed domain: problem.kind fixed_domain or clusters.")
+        self._domain = domain
+        self._shared: Versions[Induced] = setting.sharing.get("induced", lambda: Versions(2))
+        horizon = self.config.turns(setting)
+        self._lengths = epoch_lengths(horizon, self.config.T1)
+        self._beta = self.config.width(len(domain.points), setting.agents, horizon)
+        self._inducing: dict[int, InducingSet] = {}
+        # Line 2: X_1 = X.
+        self.active = np.arange(len(domain.points))
+        self.epoch = 0
+        self._start()
+
+    def _start(self) -> None:
+        """Lines 4 and 6: draw the epoch's points with the coin."""
+        self._arms = drawn(self.active, self.setting.rng, self._lengths[self.epoch])
+        self._rewards: list[float] = []
+        self.waiting = False
+
+    def choose(self, arms: Arms) -> int:
+        """Line 6: the next of the drawn points."""
+        if len(self._rewards) == len(self._arms):  # more turns than T
+            self._arms = np.append(self._arms, drawn(self.active, self.setting.rng, 1))
+        return int(self._arms[len(self._rewards)])
+
+    def observe(self, arm: int, reward: float) -> Outbox:
+        """Lines 7-12: keep the pull; at the end of an epoch that is not the last one wait for the server."""
+        self._rewards.append(reward)
+        self.unshared += 1
+        if self.epoch == len(self._lengths) - 1 or len(self._rewards) < len(self._arms):
+            return []
+        self.waiting = True
+        self.note("trigger", round=self.epoch + 1, value=len(self.active))
+        outbox: Outbox = [(SERVER, EpochEnd(round=self.epoch + 1))]
+        return outbox + self._project()
+
+    def receive(self, message: Message, source: Address) -> Outbox:
+        """Lines 13 and 15: the inducing set, and the model that trims the active set."""
+        if isinstance(message, InducingSet):
+            self._inducing[message.round] = message
+            return self._project()
+        assert isinstance(message, EpochModel)
+        self._trim(message)
+        return []
+
+    def _project(self) -> Outbox:
+        """Line 14: once the epoch is over and its inducing set is here, v = Z^T Y."""
+        message = self._inducing.pop(self.epoch + 1, None) if self.waiting else None
+        if message is None:
+            return []
+        points = message.points
+        self._induced = self._shared.get(message.round, lambda: Induced(self._domain, self.active, points))
+        v = self._induced.projection(self._arms, np.array(self._rewards))
+        self.unshared = 0
+        return [(SERVER, Projection(v=v, pulls=len(self._rewards), round=message.round))]
+
+    def _trim(self, message: EpochModel) -> None:
+        """Lines 16-19, equation 9."""
+        if message.gram is None:
+            self.active = self._induced.kept_by_mean(message.vbar, 2.0 * self._beta * message.sigma_max)
+        else:
+            self.active = self._induced.kept_by_bounds(message.vbar, message.gram, self.config.lam, self._beta)
+        self.note("eliminate", round=message.round, version=message.round, value=len(self.active))
+        self.epoch += 1
+        self._start()
+
+
+ALGORITHM = Algorithm(
+    name="duets",
+    agent=Duets,
+    server="server.duets:DuetsServer",
+    config=DuetsConfig,
+    summary="Uniform exploration of a shrinking domain in epochs; the server replays the agents' coins.",
+    reference="paper 001 (Order-Optimal Regret in Distributed Kernel Bandits), Algorithms 1 and 2",
+    needs=Needs(problems=("fixed_domain", "clusters"), horizon=True),
+    messages=(
+        ("epoch_end", "up", "0"),
+        ("inducing_set", "down", "d|S_j| to all"),
+        ("projection", "up", "|S_j| from each agent"),
+        ("epoch_model", "down", "|S_j| + 1 to all; with elimination: ucb |S_j|^2 more"),
+    ),
+    counts=(
+        "sums over all epochs but the last, in which nothing is sent",
+        "each receiver counted: up N sum |S_j|, down N sum((d+1)|S_j| + 1)",
+        "paper 001 (mean uplink, broadcasts once): up sum |S_j|, down sum((d+1)|S_j| + 1)",
+    ),
+)

@@ -1,0 +1,86 @@
+"""GP-UCB over a fixed domain, every agent alone (Srinivas et al. 2010): N-KernelUCB of paper 001, section 5.
+
+Mean and deviation are eq. 3 and eq. 4 of paper 001; its deviation is not divided by lambda, so that ``beta`` here is
+``alpha`` of ``n_kernel_ucb`` divided by sqrt(lam). ``beta: theory`` is that of IGP-UCB (Chowdhury and Gopalan 2017,
+theorem 3), B + R sqrt(2 (gamma + 1 + log(1/delta))), with the information gain of the agent's own points for the
+largest gain gamma that any points could have.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Annotated, Literal
+
+import numpy as np
+from pydantic import Field
+
+from agents.domains import domain_of
+from agents.parameters import AnyKernel
+from simulator.core.algorithm import Algorithm, Needs
+from simulator.core.config import Config
+from simulator.core.message import Message
+from simulator.core.node import Address, Agent, Arms, Outbox, Setting
+from simulator.maths.kernels import Gaussian
+from simulator.maths.posteriors import own_posterior
+
+
+class GpUcbConfig(Config):
+    """Parameters of GP-UCB."""
+
+    kernel: AnyKernel = Gaussian(length_scale=1.0)
+    """The kernel k(x, y)."""
+    beta: Annotated[float, Field(ge=0)] | Literal["theory"] = 1.0
+    """Exploration: points are chosen by mu + beta * sigma; theory: that of IGP-UCB."""
+    lam: float = Field(default=0.2, gt=0)
+    """Ridge parameter lambda."""
+    delta: float = Field(default=0.1, gt=0, lt=1)
+    """Probability of failure, for ``beta: theory``."""
+    B: float = Field(default=1.0, ge=0)
+    """Bound on the norm of f in the kernel's Hilbert space, for ``beta: theory``."""
+    R: float = Field(default=0.2, ge=0)
+    """The noise is R-sub-Gaussian, for ``beta: theory``."""
+
+
+class GpUcb(Agent):
+    """Exact Gaussian process on the agent's own data."""
+
+    def __init__(self, setting: Setting) -> None:
+        super().__init__(setting)
+        self.config: GpUcbConfig = setting.config
+        self.posterior = own_posterior(self.config.kernel, self.config.lam, domain_of(setting))
+
+    def choose(self, arms: Arms) -> int:
+        """The point with the largest mu + beta * sigma."""
+        mean, variance = self.posterior.moments(arms.features)
+        arm = int(np.argmax(mean + self._beta() * np.sqrt(self.config.lam * variance)))
+        self._point = arms.features[arm]
+        return arm
+
+    def _beta(self) -> float:
+        config = self.config
+        if config.beta != "theory":
+            return config.beta
+        gain = 0.5 * self.posterior.log_det
+        return config.B + config.R * math.sqrt(2.0 * (gain + 1.0 + math.log(1.0 / config.delta)))
+
+    def observe(self, arm: int, reward: float) -> Outbox:
+        """Add the pull; say nothing."""
+        self.posterior.append(self._point[None], np.array([reward]))
+        self.unshared += 1
+        return []
+
+    def receive(self, message: Message, source: Address) -> Outbox:
+        """Nobody ever writes."""
+        raise AssertionError(f"gp_ucb has no messages, yet got {message.kind!r}")
+
+
+ALGORITHM = Algorithm(
+    name="gp_ucb",
+    agent=GpUcb,
+    server=None,
+    config=GpUcbConfig,
+    summary="Every agent alone with a Gaussian process over the whole domain; no communication.",
+    reference="Srinivas et al. 2010; Chowdhury and Gopalan 2017; N-KernelUCB of paper 001, section 5",
+    needs=Needs(reliable=False),
+    counts=("0 scalars",),
+)

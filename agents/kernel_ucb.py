@@ -1,0 +1,82 @@
+"""Kernel UCB and IGP-UCB, every agent alone (paper 004, "Kernel Methods for Cooperative Multi-Agent Contextual
+Bandits", section 5; Valko et al. 2013; Chowdhury and Gopalan 2017)."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from pydantic import Field
+
+from agents.n_kernel_ucb import NKernelUCB
+from agents.parameters import AnyKernel, KernelBandit
+from simulator.core.algorithm import Algorithm, Needs
+from simulator.core.config import Config
+from simulator.core.node import Arms, Setting
+from simulator.maths.kernels import Gaussian
+
+ALONE = Needs(topologies=("star", "graph"), reliable=False)
+
+
+class IgpConfig(Config):
+    """Parameters of IGP-UCB."""
+
+    kernel: AnyKernel = Gaussian(gamma=1.0)
+    """The kernel k(x, y)."""
+    lam: float = Field(default=1.0, gt=0)
+    """Ridge parameter lambda (Chowdhury and Gopalan: 1 + 2/T)."""
+    norm: float = Field(default=1.0, ge=0)
+    """B: a bound on the norm of f in the kernel's RKHS."""
+    sub_gaussian: float = Field(default=0.1, ge=0)
+    """R: the noise is R-sub-Gaussian."""
+    delta: float = Field(default=0.05, gt=0, le=1)
+    """The confidence bound holds with probability 1 - delta."""
+
+
+class KernelUCB(NKernelUCB):
+    """Kernel UCB with a constant alpha: what paper 000 calls NKernelUCB."""
+
+
+class IgpUCB(NKernelUCB):
+    """IGP-UCB: beta_t = B + R sqrt(2 (gamma_(t-1) + 1 + ln 1/delta)).
+
+    gamma_(t-1), the largest information that t - 1 points can give, is replaced by that of the agent's own points,
+    1/2 log det(I + K/lambda), as is usual.
+    """
+
+    def __init__(self, setting: Setting) -> None:
+        super().__init__(setting)
+        self.parameters: IgpConfig = setting.config
+
+    def choose(self, arms: Arms) -> int:
+        """The arm with the largest mu + beta_t sigma; sigma^2 = k(x, x) - k(x)^T (K + lambda I)^(-1) k(x)."""
+        config = self.parameters
+        gain = 0.5 * self.posterior.log_det
+        beta = config.norm + config.sub_gaussian * math.sqrt(2.0 * (gain + 1.0 + math.log(1.0 / config.delta)))
+        mean, variance = self.posterior.moments(arms.features)
+        arm = int(np.argmax(mean + beta * np.sqrt(config.lam * variance)))
+        self._point = arms.features[arm]
+        return arm
+
+
+ALGORITHM = Algorithm(
+    name="kernel_ucb",
+    agent=KernelUCB,
+    server=None,
+    config=KernelBandit,
+    summary="Kernel UCB with a constant alpha, every agent alone.",
+    reference="Valko et al. 2013; baseline of paper 004, section 5",
+    needs=ALONE,
+    counts=("0 scalars",),
+)
+
+IGP = Algorithm(
+    name="igp_ucb",
+    agent=IgpUCB,
+    server=None,
+    config=IgpConfig,
+    summary="IGP-UCB, every agent alone: kernel UCB whose confidence follows the information gained.",
+    reference="Chowdhury and Gopalan 2017; baseline of paper 004, section 5",
+    needs=ALONE,
+    counts=("0 scalars",),
+)

@@ -1,0 +1,99 @@
+"""The server of DUETS (paper 001, Algorithm 2): it replays the agents' coins, so that no query point need be sent."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from agents.messages import EpochEnd, EpochModel, InducingSet, Projection
+from server.synchronisation import Gathering
+from simulator.core.message import Message
+from simulator.core.node import ALL_AGENTS, Address, Outbox, Recipient, Server, Setting
+from simulator.maths.domain import Domain, IntArray, exact_variance
+from simulator.maths.elimination import Induced, drawn, epoch_lengths, ridge_solve
+from simulator.maths.storage import FloatArray
+from simulator.maths.versions import Versions
+
+
+class DuetsServer(Server):
+    """Finds the inducing set of an epoch, adds up projections, trims as the agents do.
+
+    Attributes:
+        active: numbers of the points that are still in the running, ascending.
+        sizes: of the inducing sets so far.
+    """
+
+    def __init__(self, setting: Setting) -> None:
+        super().__init__(setting)
+        self.config = config = setting.config
+        points = setting.domain
+        assert points is not None
+        self._domain = setting.sharing.get("domain", lambda: Domain(config.kernel, points))
+        self._shared: Versions[Induced] = setting.sharing.get("induced", lambda: Versions(2))
+        horizon = config.turns(setting)
+        self._lengths = epoch_lengths(horizon, config.T1)
+        self._beta = config.width(len(points), setting.agents, horizon)
+        self._coins = [setting.open_coin(agent) for agent in range(setting.agents)]
+        self._projections: Gathering[Projection] = Gathering(setting.agents)
+        self.active: IntArray = np.arange(len(points))
+        self.sizes: list[int] = []
+        self._skipped = 0
+
+    def receive(self, message: Message, source: Address) -> Outbox:
+        """The end of an agent's epoch, or its projected rewards."""
+        if isinstance(message, EpochEnd):
+            announced = len(self.sizes)
+            return [self._announce()] if message.round == announced + 1 else []
+        assert isinstance(message, Projection)
+        self.applied += message.pulls
+        return [self._conclude()] if self._projections.add(source, message) else []
+
+    def _announce(self) -> tuple[Recipient, Message]:
+        """Lines 4-8: replay the coins, find sigma_max, sample and broadcast the inducing set."""
+        length = self._lengths[self.rounds]
+        self._arms = np.concatenate([drawn(self.active, coin, length) for coin in self._coins])
+        entries = self._domain.number(self._arms)
+        counts = np.bincount(entries, minlength=self._domain.size)
+        seen = np.flatnonzero(counts)
+        variance = exact_variance(
+            self._domain.kernel, self.config.lam, self._domain.distinct[seen], counts[seen],
+            self._domain.points[self.active],
+        )  # fmt: skip
+        self._sigma_max = math.sqrt(float(variance.max()))
+        points = self._domain.distinct[self._sampled(entries)]
+        self._induced = self._shared.get(self.rounds + 1, lambda: Induced(self._domain, self.active, points))
+        self.sizes.append(len(points))
+        self._skipped += self._induced.skipped
+        return ALL_AGENTS, InducingSet(points=points, round=self.rounds + 1, version=self.rounds)
+
+    def _sampled(self, entries: IntArray) -> IntArray:
+        """Line 7: each point with probability p_j, by the server's own coin; those taken, once each, in order."""
+        n, p0 = len(entries), self.config.p0
+        p = p0 * (self._sigma_max**2 if self.config.inducing == "variance" else math.log(n) / n)
+        taken = entries[self.setting.rng.random(n) < min(1.0, p)]
+        return np.array(list(dict.fromkeys(taken.tolist())), dtype=np.intp)
+
+    def _conclude(self) -> tuple[Recipient, Message]:
+        """Lines 9-15: vbar = (lam I + Z^T Z)^(-1) sum v, broadcast it, trim the active set."""
+        v: FloatArray = np.sum([message.v for message in self._projections.take()], axis=0)
+        gram, lam = self._induced.gram(self._arms), self.config.lam
+        vbar = ridge_solve(gram, lam, v)
+        by_mean = self.config.elimination == "mean"
+        if by_mean:
+            self.active = self._induced.kept_by_mean(vbar, 2.0 * self._beta * self._sigma_max)
+        else:
+            self.active = self._induced.kept_by_bounds(vbar, gram, lam, self._beta)
+        self.rounds += 1
+        self.note("apply", version=self.rounds, round=self.rounds, value=len(self.active))
+        return ALL_AGENTS, EpochModel(vbar=vbar, sigma_max=self._sigma_max, gram=None if by_mean else gram,
+                                      version=self.rounds, round=self.rounds)  # fmt: skip
+
+    def report(self) -> dict[str, float | int]:
+        """Epochs, points left, sum of the sizes of the inducing sets, how many of them add nothing to the span."""
+        return {
+            "epochs": len(self._lengths),
+            "active_points": len(self.active),
+            "inducing_points": sum(self.sizes),
+            "skipped_points": self._skipped,
+        }

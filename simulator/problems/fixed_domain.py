@@ -1,0 +1,181 @@
+"""A bandit over a fixed domain: a region discretised once per replication, all points offered at every turn.
+
+Paper 001 ("Order-Optimal Regret in Distributed Kernel Bandits using Uniform Sampling with Shared Randomness"), section
+5. Regret refers to the largest mean over the points.
+"""
+
+from __future__ import annotations
+
+import abc
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import numpy as np
+import pydantic
+from pydantic import Field
+from scipy.special import ndtri
+from scipy.stats import qmc
+
+from simulator.problems.arms import Pool, uniform_ball, uniform_sphere
+from simulator.problems.benchmarks import BenchmarkReward, BraninReward, HartmannReward
+from simulator.problems.rewards import CosineReward, CubicReward, NoiseSpec, as_noise
+from simulator.problems.rkhs import RkhsReward
+from simulator.problems.world import FixedArmsWorld, FloatArray, Problem, ProblemEntry, Spec, Streams, World, read_only
+
+_OPEN = 2.0**-40
+"""Distance from 0 and 1 that keeps normal quantiles finite."""
+
+
+class _RegionPoints(Spec, abc.ABC):
+    """A region and how many points stand for it."""
+
+    dimension: int = Field(ge=1)
+    """Coordinates per point, d."""
+    points: int = Field(default=2000, ge=1)
+    """Number of points (the papers print none; 2,000 is ours)."""
+    method: Literal["sobol", "uniform"] = "sobol"
+    """sobol: a scrambled Sobol sequence, which leaves no gaps; uniform: independent points."""
+
+    def draw(self, rng: np.random.Generator) -> FloatArray:
+        """The points, (points, d)."""
+        if self.method == "uniform":
+            return self.independent(rng)
+        cube = qmc.Sobol(self.uniforms, scramble=True, rng=rng).random_base2((self.points - 1).bit_length())
+        return self.mapped(np.clip(cube[: self.points], _OPEN, 1.0 - _OPEN))
+
+    @property
+    def uniforms(self) -> int:
+        """Numbers in (0, 1) that make one point."""
+        return self.dimension
+
+    @abc.abstractmethod
+    def independent(self, rng: np.random.Generator) -> FloatArray:
+        """Independent uniform points, (points, d)."""
+
+    @abc.abstractmethod
+    def mapped(self, cube: FloatArray) -> FloatArray:
+        """The points (n, d) that uniforms (n, `uniforms`) stand for; it keeps proportions of volume."""
+
+
+class BoxPoints(_RegionPoints):
+    """Points of an axis-parallel cube."""
+
+    kind: Literal["box"]
+    """The cube [low, high]^d."""
+    low: float = 0.0
+    """Lower bound of every coordinate."""
+    high: float = 1.0
+    """Upper bound of every coordinate."""
+
+    @pydantic.model_validator(mode="after")
+    def _check(self) -> BoxPoints:
+        if not self.low < self.high:
+            raise ValueError(f"low(={self.low}) must be below high(={self.high}).")
+        return self
+
+    def independent(self, rng: np.random.Generator) -> FloatArray:
+        """Independent uniform points, (points, d)."""
+        return self.mapped(rng.random((self.points, self.dimension)))
+
+    def mapped(self, cube: FloatArray) -> FloatArray:
+        """The cube, scaled."""
+        return self.low + (self.high - self.low) * cube
+
+
+class BallPoints(_RegionPoints):
+    """Points of the l2 ball."""
+
+    kind: Literal["ball"]
+    """The l2 ball around 0."""
+    radius: float = Field(default=1.0, gt=0)
+    """Radius of the ball."""
+
+    @property
+    def uniforms(self) -> int:
+        """One for the radius, d for the direction."""
+        return self.dimension + 1
+
+    def independent(self, rng: np.random.Generator) -> FloatArray:
+        """Independent uniform points, (points, d)."""
+        return uniform_ball(rng, (self.points,), self.dimension, self.radius)
+
+    def mapped(self, cube: FloatArray) -> FloatArray:
+        """A direction from normal quantiles, times radius * u^(1/d)."""
+        return _directions(cube[:, 1:]) * (self.radius * cube[:, :1] ** (1.0 / self.dimension))
+
+
+class SpherePoints(_RegionPoints):
+    """Points of the l2 sphere."""
+
+    kind: Literal["sphere"]
+    """The l2 sphere around 0."""
+    radius: float = Field(default=1.0, gt=0)
+    """Radius of the sphere."""
+
+    def independent(self, rng: np.random.Generator) -> FloatArray:
+        """Independent uniform points, (points, d)."""
+        return uniform_sphere(rng, (self.points,), self.dimension, self.radius)
+
+    def mapped(self, cube: FloatArray) -> FloatArray:
+        """A direction from normal quantiles, times the radius."""
+        return self.radius * _directions(cube)
+
+
+def _directions(cube: FloatArray) -> FloatArray:
+    normals: FloatArray = ndtri(cube)
+    norms = np.linalg.norm(normals, axis=1, keepdims=True)
+    directions: FloatArray = normals / np.maximum(norms, np.finfo(np.float64).tiny)
+    return directions
+
+
+DomainSpec = Annotated[BoxPoints | BallPoints | SpherePoints, Field(discriminator="kind")]
+"""Any `problem.domain` section."""
+
+DomainReward = Annotated[
+    CosineReward | CubicReward | RkhsReward | BraninReward | HartmannReward, Field(discriminator="kind")
+]
+"""Any `problem.reward` section."""
+
+
+class FixedDomainProblem(Problem):
+    """A domain drawn once per replication, all of it offered at every turn."""
+
+    kind: Literal["fixed_domain"]
+    """Bandit over a fixed, discretised domain."""
+    domain: DomainSpec
+    """The region and the points that stand for it, the same for every algorithm of a replication."""
+    reward: DomainReward
+    """The mean reward f."""
+    noise: NoiseSpec = Field(default=0.2)
+    """Noise of a reward; a number is the standard deviation of Gaussian noise (0.2 in paper 001)."""
+
+    @pydantic.model_validator(mode="after")
+    def _check(self) -> FixedDomainProblem:
+        if isinstance(self.reward, BenchmarkReward):
+            box, needed = self.domain, self.reward.dimension
+            if not isinstance(box, BoxPoints) or (box.dimension, box.low, box.high) != (needed, 0.0, 1.0):
+                raise ValueError(
+                    f"reward {self.reward.kind} is a function on [0, 1]^{needed}: "
+                    f"write domain: {{kind: box, dimension: {needed}, ...}}."
+                )
+        return self
+
+    def build(self, streams: Streams, agents: int, base: Path | None = None) -> World:
+        """Draw the points from the stream (world, 0, domain), the reward function from (world, 0, reward)."""
+        points = read_only(self.domain.draw(streams("world", 0, "domain")))
+        reward = self.reward.draw(streams("world", 0, "reward"), Pool(points, None))
+        means = reward(points[None])[0]
+        truth: dict[str, Any] = {
+            **reward.describe(),
+            "maximum": float(means.max()),
+            "best": points[means.argmax()].tolist(),
+        }
+        return FixedArmsWorld(points, means, as_noise(self.noise), streams, truth)
+
+
+PROBLEM = ProblemEntry(
+    name="fixed_domain",
+    config=FixedDomainProblem,
+    summary="a region discretised once (box, ball, sphere), with cosine, cubic, RKHS, Branin or Hartmann reward",
+    reference="paper 001, section 5; Picheny et al. 2013",
+)

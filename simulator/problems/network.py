@@ -1,0 +1,226 @@
+"""Agents with different tasks, as alike as their network contexts (paper 004, "Kernel Methods for Cooperative
+Multi-Agent Contextual Bandits", sections 3 and 5): f_v(x) = F(z_v, x) with F from the RKHS of K.
+
+    K((z, x), (z', x')) = K_z(z, z') K_x(x, x')     or with + in place of the product
+
+The paper does not say how F is drawn. Here F = sum_j a_j K((z_j, x_j), .), a_j standard normal, z_j the context of a
+random agent, x_j from the arms' domain, scaled to a given norm. Nor does it say how arms would tell tasks apart, which
+estimating K_z from them asks for; with ``shift`` the arms of agent v lie around a centre that is a linear function of
+z_v.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+from pydantic import Field
+
+from simulator.maths.augmented import Augmented, augmented
+from simulator.maths.covers import centres, classes_of, greedy_colouring, half_diameter, power_graph
+from simulator.maths.kernels import KernelSpec
+from simulator.problems.arms import ArmSource, ArmSpec, uniform_ball, uniform_sphere
+from simulator.problems.contextual import ContextualWorld
+from simulator.problems.datasets import DataError
+from simulator.problems.rewards import NoiseSpec, RewardFunction, as_noise
+from simulator.problems.rkhs import RkhsFunction
+from simulator.problems.world import (
+    FixedArmsWorld,
+    FloatArray,
+    Noise,
+    Problem,
+    ProblemEntry,
+    Spec,
+    Streams,
+    World,
+    read_only,
+)
+
+Distances = npt.NDArray[np.int64]
+Kernel = Annotated[KernelSpec, Field(discriminator="kind")]
+
+
+class SameContext(Spec):
+    """z_v = 1 for all agents: one task."""
+
+    kind: Literal["same"]
+
+    def draw(self, rng: np.random.Generator, agents: int, distances: Distances | None) -> FloatArray:
+        """Contexts (agents, 1)."""
+        return np.ones((agents, 1))
+
+
+class RandomContext(Spec):
+    """Independent and uniform contexts."""
+
+    kind: Literal["ball", "sphere"]
+    """ball: uniform in the l2 unit ball; sphere: on it."""
+    dimension: int = Field(ge=1)
+    """Coordinates of a context."""
+
+    def draw(self, rng: np.random.Generator, agents: int, distances: Distances | None) -> FloatArray:
+        """Contexts (agents, dimension)."""
+        draw = uniform_ball if self.kind == "ball" else uniform_sphere
+        return draw(rng, (agents,), self.dimension)
+
+
+class ClusterContext(Spec):
+    """One of several tasks, by the agent's place in the graph: contexts are unit vectors."""
+
+    kind: Literal["clusters"]
+    hops: Annotated[int, Field(ge=1)] | Literal["half_diameter"] = "half_diameter"
+    """gamma of the power graph G_gamma."""
+    around: Literal["centres", "colours"] = "centres"
+    """centres: every agent has the task of an agent at most gamma links away, out of an independent set of G_gamma, so
+    that neighbours tend to have the same; colours: tasks are the independent sets of a colouring of G_gamma, so that
+    agents within gamma links never have the same."""
+
+    def draw(self, rng: np.random.Generator, agents: int, distances: Distances | None) -> FloatArray:
+        """Contexts (agents, number of clusters)."""
+        if distances is None:
+            raise DataError("problem.contexts: kind clusters needs a graph of agents; give network.topology one")
+        hops = half_diameter(distances) if self.hops == "half_diameter" else self.hops
+        graph = power_graph(distances, hops)
+        groups = greedy_colouring(graph) if self.around == "colours" else list(centres(graph).centre_of)
+        contexts = np.zeros((agents, len(set(groups))))
+        for number, members in enumerate(classes_of(groups)):
+            contexts[list(members), number] = 1.0
+        return contexts
+
+
+ContextSpec = Annotated[SameContext | RandomContext | ClusterContext, Field(discriminator="kind")]
+
+
+class TaskFunction:
+    """f_v(x) = F(z_v, x) of one agent."""
+
+    def __init__(self, kernel: Augmented, function: RkhsFunction, context: FloatArray) -> None:
+        self._kernel, self._function, self._context = kernel, function, context
+
+    def __call__(self, arms: FloatArray) -> FloatArray:
+        """f_v of each arm: (turns, n, d) -> (turns, n)."""
+        places = np.zeros(arms.shape[1], dtype=np.int64)
+        tasks = np.repeat(self._context[None], arms.shape[1], axis=0)
+        return self._function(np.stack([self._kernel.points(tasks, turn, places) for turn in arms]))
+
+    def describe(self) -> dict[str, Any]:
+        """The agent's context and F."""
+        return {"context": self._context.tolist(), **self._function.describe()}
+
+
+class NetworkWorld(ContextualWorld):
+    """Fresh arms at each turn; every agent has its own reward function, and its arms their own centre."""
+
+    def __init__(self, source: ArmSource, rewards: list[RewardFunction], noise: Noise, streams: Streams,
+                 contexts: FloatArray, centres: FloatArray) -> None:  # fmt: skip
+        super().__init__(source, rewards[0], noise, streams, len(rewards))
+        self.contexts = contexts
+        self._rewards, self._centres = rewards, centres
+
+    def reward_of(self, agent: int) -> RewardFunction:
+        """f_v."""
+        return self._rewards[agent]
+
+    def placed(self, agent: int, arms: FloatArray) -> FloatArray:
+        """The arms around the agent's centre."""
+        shifted: FloatArray = arms + self._centres[agent]
+        return shifted
+
+
+class FixedNetworkWorld:
+    """One arm set for all turns of all agents; every agent has its own reward function."""
+
+    fixed_arms = True
+
+    def __init__(self, arms: FloatArray, rewards: list[RewardFunction], noise: Noise, streams: Streams,
+                 contexts: FloatArray) -> None:  # fmt: skip
+        self.dimension = int(arms.shape[1])
+        self.contexts = contexts
+        self._worlds = [
+            FixedArmsWorld(arms, reward(arms[None])[0], noise, streams, reward.describe()) for reward in rewards
+        ]
+
+    def arms(self, agent: int, turn: int) -> FloatArray:
+        """The arm set, (n, d)."""
+        return self._worlds[agent].arms(agent, turn)
+
+    def means(self, agent: int, turn: int) -> FloatArray:
+        """f_v of the arms, (n,)."""
+        return self._worlds[agent].means(agent, turn)
+
+    def pull(self, agent: int, turn: int, arm: int) -> tuple[float, float]:
+        """Reward and pseudo-regret of an arm; an IndexError when there is no such arm."""
+        return self._worlds[agent].pull(agent, turn, arm)
+
+    def describe(self) -> dict[str, Any]:
+        """F, and the agents' contexts."""
+        return {**self._worlds[0].describe(), "contexts": self.contexts.tolist()}
+
+
+class NetworkProblem(Problem):
+    """Every agent has a task of its own: f_v(x) = F(z_v, x), with F from the RKHS of K."""
+
+    kind: Literal["network"]
+    """Agents with network contexts and different tasks."""
+    arms: ArmSpec
+    """Where the arm set of a turn comes from."""
+    contexts: ContextSpec = SameContext(kind="same")
+    """The agents' network contexts z_v."""
+    kernel: Kernel
+    """K_x, of arms."""
+    network_kernel: Kernel | None = None
+    """K_z, of contexts; null: K_z = 1."""
+    composition: Literal["product", "sum"] = "product"
+    """How K_z and K_x make K."""
+    norm: float = Field(default=1.0, gt=0)
+    """||F||_K."""
+    centres: int = Field(default=100, ge=1)
+    """Number of centres (z_j, x_j) of F."""
+    shift: float = Field(default=0.0, ge=0)
+    """Distance of the centre of an agent's arms from the origin, for a context of length 1."""
+    noise: NoiseSpec = Field(default=0.1)
+    """Noise of a reward; a number is the standard deviation of Gaussian noise."""
+
+    def build(self, streams: Streams, agents: int, base: Path | None = None) -> World:
+        """Draw the world of agents that sit on no graph."""
+        return self._world(None, streams, agents)
+
+    def build_on(self, distances: Distances, streams: Streams, agents: int, base: Path | None = None) -> World:
+        """Draw contexts, F and centres from the streams (world, 0, contexts | reward | shift).
+
+        Raises:
+            DataError: F vanishes.
+        """
+        return self._world(distances, streams, agents)
+
+    def _world(self, distances: Distances | None, streams: Streams, agents: int) -> World:
+        source = self.arms.build(streams)
+        contexts = read_only(self.contexts.draw(streams("world", 0, "contexts"), agents, distances))
+        rewards = self._rewards(streams("world", 0, "reward"), source, contexts)
+        noise = as_noise(self.noise)
+        if source.fixed is not None:
+            return FixedNetworkWorld(source.fixed, rewards, noise, streams, contexts)
+        directions = uniform_sphere(streams("world", 0, "shift"), (contexts.shape[1],), source.dimension)
+        return NetworkWorld(source, rewards, noise, streams, contexts, self.shift * (contexts @ directions))
+
+    def _rewards(self, rng: np.random.Generator, source: ArmSource, contexts: FloatArray) -> list[RewardFunction]:
+        tasks = contexts[:, :0] if self.network_kernel is None else contexts
+        kernel = augmented(self.kernel, self.network_kernel, tasks.shape[1], source.dimension, self.composition)
+        arms = np.ascontiguousarray(source.domain(rng, self.centres))
+        of_agents = tasks[rng.integers(len(tasks), size=self.centres)]
+        points = kernel.points(of_agents, arms, np.zeros(self.centres, dtype=np.int64))
+        function = RkhsFunction(kernel.kernel, points, rng.standard_normal(self.centres))
+        if not function.norm > 0.0:
+            raise DataError(f"problem.norm(={self.norm}) is out of reach: the kernels vanish on the arms' domain")
+        function = RkhsFunction(kernel.kernel, points, function.weights * (self.norm / function.norm))
+        return [TaskFunction(kernel, function, task) for task in tasks]
+
+
+PROBLEM = ProblemEntry(
+    name="network",
+    config=NetworkProblem,
+    summary="agents with network contexts: f_v(x) = F(z_v, x), F drawn from the RKHS of a kernel of both",
+    reference="paper 004 (Kernel Methods for Cooperative Multi-Agent Contextual Bandits), sections 3 and 5",
+)

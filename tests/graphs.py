@@ -1,0 +1,64 @@
+"""Runs of algorithms on a graph, without files."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from pydantic import TypeAdapter
+
+from simulator.core import trace as tr
+from simulator.core.engine import Engine, Plan
+from simulator.core.network import NetworkConfig
+from simulator.core.streams import Streams
+from simulator.core.trace import Row
+from simulator.problems.network import NetworkProblem
+from tests.runs import Run, algorithm
+
+POOL = {"kind": "pool", "dimension": 3, "size": 6}
+
+
+def graph_of(topology: Any, agents: int, seed: int) -> Any:
+    """The graph of a replication."""
+    return NetworkConfig.model_validate({"topology": topology}).graph.build(agents, Streams(seed))  # type: ignore[union-attr]
+
+
+def world(problem: dict[str, Any], seed: int, graph: Any) -> Any:
+    """A fresh world."""
+    return NetworkProblem.model_validate(problem).build_on(graph.distances, Streams(seed), graph.nodes)
+
+
+def run(name: str, config: dict[str, Any], problem: dict[str, Any], *, topology: Any = "ring", agents: int = 5,
+        schedule: dict[str, Any] | None = None, seed: int = 0, network: dict[str, Any] | None = None,
+        agent: dict[str, Any] | None = None, **plan: Any) -> Run:  # fmt: skip
+    """Run a registered algorithm on a graph."""
+    full = {
+        "agents": {"count": agents, **(agent or {})},
+        "schedule": schedule or {"kind": "rounds", "turns": 8},
+        "network": {"topology": topology, **(network or {})},
+        "checks": "full",
+        **plan,
+    }
+    rows: list[Row] = []
+    entry, graph = algorithm(name), graph_of(topology, agents, seed)
+    engine = Engine(
+        TypeAdapter(Plan).validate_python(full), entry, entry.config.model_validate(config),
+        world(problem, seed, graph), Streams(seed), sink=lambda batch, names: rows.extend(batch), graph=graph,
+    )  # fmt: skip
+    result = engine.run()
+    return Run(result, rows, list(engine.trace._names), engine)
+
+
+def check_conservation(simulated: Run) -> None:
+    """Every copy is delivered, lost or a duplicate; the ledger is the sum over the trace's sends."""
+    totals = simulated.result.totals
+    sends = simulated.events(tr.SEND)
+    assert totals["transmissions"] == totals["messages"] == sum(row[12] for row in sends)
+    assert totals["scalars"] == totals["peer_scalars"] == sum(row[8] * row[12] for row in sends)
+    fates: Counter[int] = Counter()
+    for event in (tr.DELIVER, tr.DUPLICATE):
+        for row in simulated.events(event):
+            fates[event] += int(row[12]) if row[3] == tr.EVERYONE else 1
+    assert fates[tr.DELIVER] == totals.get("deliveries")
+    for copies in simulated.result.audit.copies.values():
+        assert copies.sent == copies.delivered + copies.dropped + copies.duplicates

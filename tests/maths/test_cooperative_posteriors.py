@@ -1,0 +1,113 @@
+"""Posteriors of several agents' observations against dense solves."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from simulator.maths.augmented import augmented
+from simulator.maths.canonical import CanonicalPosterior
+from simulator.maths.exact import SharedLog
+from simulator.maths.growing_nystrom import GrowingNystrom
+from simulator.maths.kernels import Gaussian, Linear, Matern
+from simulator.maths.primal import PrimalPosterior
+from tests.oracles.posterior import exact
+
+LAM = 0.7
+
+
+def data(seed: int, n: int, agents: int = 4) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any]]:
+    rng = np.random.default_rng(seed)
+    contexts = rng.uniform(-1, 1, (agents, 2))
+    return contexts, rng.integers(agents, size=n), rng.uniform(-1, 1, (n, 3)), rng.standard_normal(n)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_any_order_of_news_gives_the_exact_posterior(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    kernel, members = Gaussian(gamma=0.8), (1, 4, 5)
+    observations = {(t, v): (rng.uniform(-1, 1, 3), float(rng.standard_normal())) for t in range(1, 8) for v in members}
+    log, X = SharedLog(kernel, LAM), rng.uniform(-1, 1, (4, 3))
+    for _ in range(3):
+        posterior = CanonicalPosterior(log, members)
+        order, known = list(observations), []
+        rng.shuffle(order)
+        while order:
+            batch, order = sorted(order[:4]), order[4:]
+            log.foresee(X)
+            posterior.add(batch, *map(np.array, zip(*(observations[key] for key in batch), strict=True)))
+            known += batch
+            mean, variance = posterior.moments(X)
+            expected, deviation = exact(X, [observations[key] for key in known], kernel, LAM)
+            assert mean == pytest.approx(expected, abs=1e-9)
+            assert np.sqrt(variance) == pytest.approx(deviation, abs=1e-7)
+
+
+@pytest.mark.parametrize("bias", [0.0, 0.4])
+@pytest.mark.parametrize("add_up", [False, True])
+@pytest.mark.parametrize("network", [None, Gaussian(gamma=0.5), Linear(), Linear(bias=1.0)])
+def test_primal_is_the_kernel_form(network: Any, add_up: bool, bias: float) -> None:
+    contexts, of, X, y = data(1, 30)
+    kernel = Linear(variance=1.3, bias=bias)
+    posterior = PrimalPosterior(kernel, network, 3, LAM, add_up)
+    together = augmented(kernel, network, 2 if network else 0, 3, "sum" if add_up else "product")
+    tasks = contexts[of] if network else np.empty((30, 0))
+    points = together.points(tasks, X, np.zeros(30, dtype=np.int64))
+    for start in range(0, 30, 7):
+        rows = slice(start, start + 7)
+        posterior.add(tasks[rows], X[rows], y[rows])
+        known = [(points[i], float(y[i])) for i in range(min(30, start + 7))]
+        mean, variance = posterior.moments(tasks, X)
+        expected, deviation = exact(points, known, together.kernel, LAM)
+        assert mean == pytest.approx(expected, abs=1e-6)
+        assert np.sqrt(variance) == pytest.approx(deviation, abs=1e-5)
+    sign, log_det = np.linalg.slogdet(np.eye(30) + together.kernel(points, points) / LAM)
+    assert posterior.log_det == pytest.approx(sign * log_det, abs=1e-6)
+
+
+def test_nystrom_is_exact_while_the_dictionary_grows_and_close_after() -> None:
+    """Error against the exact posterior on a small instance: 150 points, 60 of them in the dictionary."""
+    contexts, of, X, y = data(2, 150)
+    together = augmented(Gaussian(gamma=0.2), Gaussian(gamma=0.2), 2, 3)
+    points = together.points(contexts[of], X, np.zeros(150, dtype=np.int64))
+    posterior = GrowingNystrom(together.kernel, LAM, 60)
+    at = points[140:]
+    assert posterior.moments(at)[1] == pytest.approx(np.full(10, 1 / LAM))
+    for start in range(0, 150, 15):
+        posterior.add(points[start : start + 15], y[start : start + 15])
+        known = [(p, float(r)) for p, r in zip(points[: start + 15], y, strict=False)]
+        mean, variance = posterior.moments(at)
+        expected, deviation = exact(at, known, together.kernel, LAM)
+        tolerance = 1e-5 if start < 60 else 0.02
+        assert mean == pytest.approx(expected, abs=tolerance)
+        assert np.sqrt(variance) == pytest.approx(deviation, abs=tolerance)
+
+
+def test_two_gaussians_are_one() -> None:
+    contexts, of, X, _ = data(3, 12)
+    places = np.zeros(12, dtype=np.int64)
+    one = augmented(Gaussian(gamma=0.9), Gaussian(length_scale=0.6), 2, 3)
+    assert isinstance(one.kernel, Gaussian)
+    K_x, K_z = Gaussian(gamma=0.9)(X, X), Gaussian(length_scale=0.6)(contexts[of], contexts[of])
+    P = one.points(contexts[of], X, places)
+    assert one.kernel(P, P) == pytest.approx(K_x * K_z, abs=1e-12)
+
+
+@pytest.mark.parametrize("composition", ["product", "sum"])
+def test_arms_in_different_places(composition: Any) -> None:
+    contexts, of, X, _ = data(4, 10)
+    places = np.arange(10) % 3
+    for similarity in (0.0, 0.6):
+        whole = augmented(Matern(nu=1.5), Gaussian(gamma=0.5), 2, 3, composition, similarity)
+        P = whole.points(contexts[of], X, places)
+        K_x, K_z = Matern(nu=1.5)(X, X), Gaussian(gamma=0.5)(contexts[of], contexts[of])
+        expected = K_x * K_z if composition == "product" else K_x + K_z
+        expected = expected * np.where(places[:, None] == places, 1.0, similarity)
+        assert whole.kernel(P, P) == pytest.approx(expected, abs=1e-12)
+        assert whole.kernel.diag(P) == pytest.approx(np.diagonal(expected), abs=1e-12)
+        bound = whole.kernel.against(P[:4]).appended(P[4:])
+        assert bound.size == 10
+        assert bound.leading(6).evaluate(P) == pytest.approx(expected[:, :6], abs=1e-12)

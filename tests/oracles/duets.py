@@ -1,0 +1,147 @@
+"""DUETS (paper 001, Algorithms 1 and 2); the line numbers are the paper's.
+
+Paper 001: "Order-Optimal Regret in Distributed Kernel Bandits using Uniform Sampling with Shared Randomness".
+
+The domain is ``world.arms(0, 1)``, the same at every turn; ``config`` holds ``T`` (turns that every agent has at
+least), ``T1``, ``p0``, ``beta`` (a number), ``lam``, ``inducing`` and ``elimination``. ``coins(-1)`` is the server's
+own stream, a call ``random(n)`` per epoch for the n = N T_j points, agent by agent; an agent's coin is one call
+``integers(active points, size=T_j)`` per epoch, and with ``size=1`` for every turn after its T-th.
+
+A domain is finite, so points repeat; a set holds each once, in the order of their first appearance.
+"""
+
+import math
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from tests.oracles import SERVER, Coins, Config, Kernel, OracleRun, Turns, World
+from tests.oracles.posterior import Dictionary, FloatArray, Point, exact, prior_variance
+
+
+@dataclass
+class DuetsRun(OracleRun):
+    """Further: the indices of the active points after each epoch, and the size of each inducing set."""
+
+    active: list[list[int]] = field(default_factory=list)
+    sizes: list[int] = field(default_factory=list)
+
+
+def run(turns: Turns, world: World, kernel: Kernel, config: Config, coins: Coins, agents: int) -> DuetsRun:
+    U = world.arms(0, 1)
+    streams, server = [coins(i) for i in range(agents)], coins(-1)
+    out = DuetsRun()
+    lengths = epochs(config.T, config.T1)
+    j, active = 0, list(range(len(U)))
+    planned = [draw(streams[i], active, lengths[0]) for i in range(agents)]
+    data: list[list[Point]] = [[] for _ in range(agents)]  # D_j^(n) with its rewards
+
+    announced = False
+    for step in turns:
+        for i in sorted(step):
+            if not planned[i]:
+                assert j == len(lengths) - 1
+                planned[i] = draw(streams[i], active, 1)
+            arm = planned[i].pop(0)  # Algorithm 1, line 6
+            turn = 1 + sum(1 for pull in out.pulls if pull[0] == i)
+            reward, regret = world.pull(i, turn, arm)
+            out.pulls.append((i, turn, arm, reward, regret))
+            data[i].append((U[arm], reward))
+            if j == len(lengths) - 1 or planned[i]:
+                continue
+            out.send("epoch_end", i, SERVER, 0)
+            if not announced:
+                announced = True
+                S, sigma_max = inducing_set(U, active, planned_points(data, planned, U), server, kernel, config)
+                for k in range(agents):  # Algorithm 2, line 8
+                    out.send("inducing_set", SERVER, k, U.shape[1] * len(S))
+            out.send("projection", i, SERVER, len(S))  # Algorithm 1, line 14
+        if announced and not any(planned):
+            out.rounds += 1
+            active = trimmed(out, U, active, S, sigma_max, data, kernel, config)
+            out.active.append(active)
+            out.sizes.append(len(S))
+            j, announced = j + 1, False
+            planned = [draw(streams[i], active, lengths[j]) for i in range(agents)]
+            data = [[] for _ in range(agents)]
+    return out
+
+
+def epochs(T: int, T1: int) -> list[int]:
+    """T_1, T_2, ... with T_(j+1) = floor(sqrt(T T_j)), the last one cut so that they add up to T."""
+    lengths, length, t = [], T1, 0
+    while t < T:
+        lengths.append(min(length, T - t))
+        t += length
+        length = max(length, math.floor(math.sqrt(T * length)))
+    return lengths or [0]
+
+
+def draw(stream: np.random.Generator, active: list[int], number: int) -> list[int]:
+    """Points drawn uniformly from the active ones, by their numbers in the domain."""
+    return [active[k] for k in stream.integers(len(active), size=number)]
+
+
+def planned_points(data: list[list[Point]], planned: list[list[int]], U: FloatArray) -> list[FloatArray]:
+    """Algorithm 2, lines 4-5: the points of all agents in this epoch, pulled already or yet to be."""
+    points = []
+    for own, future in zip(data, planned, strict=True):
+        points += [x for x, _ in own] + [U[arm] for arm in future]
+    return points
+
+
+def inducing_set(
+    U: FloatArray,
+    active: list[int],
+    points: list[FloatArray],
+    server: np.random.Generator,
+    kernel: Kernel,
+    config: Config,
+) -> tuple[list[FloatArray], float]:
+    """Algorithm 2, lines 6-7: S_j and sigma_(j,max), the exact deviation (eq. 4, not divided by lambda)."""
+    n = len(points)
+    deviation = exact(U[active], [(x, 0.0) for x in points], kernel, config.lam)[1] * math.sqrt(config.lam)
+    sigma_max = float(deviation.max())
+    p = min(1.0, config.p0 * (sigma_max**2 if config.inducing == "variance" else math.log(n) / n))
+    chosen: list[FloatArray] = []
+    for u, x in zip(server.random(n), points, strict=True):
+        if u < p and not any(np.array_equal(x, s) for s in chosen):
+            chosen.append(x)
+    return chosen, sigma_max
+
+
+def trimmed(
+    out: OracleRun,
+    U: FloatArray,
+    active: list[int],
+    S: list[FloatArray],
+    sigma_max: float,
+    data: list[list[Point]],
+    kernel: Kernel,
+    config: Config,
+) -> list[int]:
+    """Algorithm 2, lines 9-12 and equations 5 to 9: what is left of the active points."""
+    m = len(S)
+    dictionary = Dictionary(S, kernel)
+    v, G = np.zeros(m), np.zeros((m, m))
+    for own in data:
+        for x, y in own:
+            z = dictionary.embed(x[None, :])[0]
+            v += z * y
+            G += np.outer(z, z)
+    ridge = config.lam * np.eye(m) + G
+    vbar = np.linalg.solve(ridge, v)
+    extra = 0 if config.elimination == "mean" else m * m  # the agents cannot know G
+    for k in range(len(data)):
+        out.send("epoch_model", SERVER, k, m + 1 + extra)
+    Z = dictionary.embed(U[active])
+    mu = Z @ vbar
+    if config.elimination == "mean":
+        keep = mu >= mu.max() - 2 * config.beta * sigma_max
+    else:
+        prior = prior_variance(U[active], kernel)
+        sigma = np.array(
+            [math.sqrt(max(k - z @ G @ np.linalg.solve(ridge, z), 0.0)) for k, z in zip(prior, Z, strict=True)]
+        )
+        keep = mu + config.beta * sigma >= (mu - config.beta * sigma).max()
+    return [arm for arm, kept in zip(active, keep, strict=True) if kept]
