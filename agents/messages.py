@@ -15,6 +15,7 @@ from simulator.core.message import Message, payload
 from simulator.maths.gram import Gram
 
 FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
 
 
 # --- asynchronous exchange (paper 000, Algorithm 1)
@@ -191,6 +192,27 @@ class EpochModel(Message):
     vbar: FloatArray = payload()
     sigma_max: float = payload()
     gram: FloatArray | None = payload()
+
+
+# --- collaborative pure exploration (paper 003)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ArmMeans(Message):
+    """To all others, or up: how often the agent pulled each of its n arms in this round and their mean rewards."""
+
+    kind: ClassVar[str] = "arm_means"
+    counts: IntArray = payload()
+    means: FloatArray = payload()
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class AllArmMeans(Message):
+    """Down: the counts and means (V, n) of all agents in this round."""
+
+    kind: ClassVar[str] = "all_arm_means"
+    counts: IntArray = payload()
+    means: FloatArray = payload()
 
 
 # --- LOCAL messages in a graph (paper 004)

@@ -12,12 +12,16 @@ from typing import Any
 
 from simulator.core import trace as tr
 from tests import graphs
-from tests.runs import Run, algorithm, run
+from tests.runs import Run, algorithm, batches, run
 
 SCHEDULES: dict[str, dict[str, Any]] = {
     "one_at_a_time": {"kind": "one_at_a_time", "turns": 60},
     "rounds": {"kind": "rounds", "turns": 15},
     "renewal": {"kind": "renewal", "turns": 15, "think": {"kind": "exponential", "rate": 1.0}},
+}
+PHASES: dict[str, dict[str, Any]] = {
+    "instant": {"kind": "phases", "pull_time": 0.0},
+    "phases": {"kind": "phases", "pull_time": 1e-3},
 }
 NETWORKS: dict[str, dict[str, Any]] = {
     "ideal": {},
@@ -56,9 +60,14 @@ def simulate(
             schedule=SCHEDULES[schedule], network=GRAPH_NETWORKS.get(network, NETWORKS[network]), **more,
         )  # fmt: skip
     return run(
-        name, config, agents=3, seed=seed, schedule=SCHEDULES[schedule], network=NETWORKS[network],
+        name, config, agents=3, seed=seed, schedule=schedules_of(name)[schedule], network=NETWORKS[network],
         agent=AGENTS[agents], **more,
     )  # fmt: skip
+
+
+def schedules_of(name: str) -> dict[str, dict[str, Any]]:
+    """The schedules that an algorithm runs on."""
+    return PHASES if batches(name) else SCHEDULES
 
 
 def on_graph(name: str) -> bool:
@@ -75,9 +84,15 @@ def problem_of(name: str) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def check_complete(result: Run, turns: int) -> None:
-    """All turns were taken, every pull is with the server or still with its agent, every copy accounted for."""
+def check_complete(result: Run, turns: int | None) -> None:
+    """All turns were taken, every pull is with the server or still with its agent, every copy accounted for.
+
+    ``turns``: how many; None for an algorithm that stops by its own rule, and then every agent must have stopped.
+    """
     run_result = result.result
+    if turns is None:
+        turns = run_result.turns
+        assert all(agent.done for agent in result.engine.agents)
     assert run_result.turns == turns
     assert run_result.stalled == 0
     server = result.engine.server
@@ -104,15 +119,18 @@ def check_ledger(result: Run) -> None:
 
 def check_deterministic(name: str, config: dict[str, Any]) -> None:
     """The same scenario and seed give the same fingerprint; another seed another one; shared work changes nothing."""
-    first = simulate(name, config, "one_at_a_time", "random", "slow", seed=1)
-    again = simulate(name, config, "one_at_a_time", "random", "slow", seed=1)
-    other = simulate(name, config, "one_at_a_time", "random", "slow", seed=2)
-    alone = simulate(name, config, "one_at_a_time", "random", "slow", seed=1, share=False)
+    schedule = "phases" if batches(name) else "one_at_a_time"
+    first = simulate(name, config, schedule, "random", "slow", seed=1)
+    again = simulate(name, config, schedule, "random", "slow", seed=1)
+    other = simulate(name, config, schedule, "random", "slow", seed=2)
+    alone = simulate(name, config, schedule, "random", "slow", seed=1, share=False)
     assert first.result.fingerprint == again.result.fingerprint == alone.result.fingerprint
     assert first.result.fingerprint != other.result.fingerprint
 
 
-def turns_of(schedule: str) -> int:
-    """Turns of all three agents together."""
+def turns_of(schedule: str) -> int | None:
+    """Turns of all three agents together; None where nobody knows beforehand."""
+    if schedule in PHASES:
+        return None
     turns = int(SCHEDULES[schedule]["turns"])
     return turns if schedule == "one_at_a_time" else 3 * turns

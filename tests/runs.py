@@ -28,6 +28,11 @@ FIXED_PROBLEM = {
     "reward": {"kind": "cosine"},
     "noise": 0.1,
 }
+TASKS = {
+    "kind": "pure_exploration",
+    "features": {"kind": "table", "tasks": "similar", "size": 3, "ones": 1},
+    "gap": 0.8,
+}
 
 
 @lru_cache(maxsize=1)
@@ -93,10 +98,15 @@ def world(problem: dict[str, Any], seed: int, agents: int) -> Any:
     return registry().problems[problem["kind"]].config.model_validate(problem).build(Streams(seed), agents)
 
 
+def batches(name: str) -> bool:
+    """Whether an algorithm pulls in batches."""
+    return "phases" in algorithm(name).needs.schedules
+
+
 def problem_of(name: str) -> dict[str, Any]:
     """A small problem that the algorithm can run on."""
     kinds = algorithm(name).needs.problems
-    return next(problem for problem in (PROBLEM, FIXED_PROBLEM) if not kinds or problem["kind"] in kinds)
+    return next(problem for problem in (PROBLEM, FIXED_PROBLEM, TASKS) if not kinds or problem["kind"] in kinds)
 
 
 def run(
@@ -111,9 +121,10 @@ def run(
 ) -> Run:
     """Run a registered algorithm; ``plan`` holds further parts of the scenario, such as ``network``."""
     entry = algorithm(name)
+    turns = {"kind": "phases"} if batches(name) else {"kind": "one_at_a_time", "turns": 60}
     full = {
         "agents": {"count": agents, **plan.pop("agent", {})},
-        "schedule": schedule or {"kind": "one_at_a_time", "turns": 60},
+        "schedule": schedule or turns,
         "network": {},
         "checks": "full",
         **plan,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,6 +30,7 @@ ON_A_GRAPH = {
     "scalars": "scalars",
     "simulated_time": "simulated time",
 }
+OF_PURE_EXPLORATION = {"samples_per_agent": "samples per agent", "error": "error"}
 
 
 @click.command()
@@ -71,6 +73,9 @@ def _show(report: Report) -> None:
     entries = [entry for entry in report.object["results"] if entry["replications"]]
     if entries:
         columns = WITH_SERVER if entries[0]["mean"].get("deliveries") is None else ON_A_GRAPH
+        columns = columns | {
+            key: title for key, title in OF_PURE_EXPLORATION.items() if any(key in entry["mean"] for entry in entries)
+        }
         rows = [[entry["label"], *_cells(entry, columns)] for entry in entries]
         tables.show(["label", "n", *columns.values(), "wall seconds"], rows)
     if any(len(entry["replications"]) > 1 for entry in entries):
@@ -98,7 +103,14 @@ def _reached(at: Progress) -> tuple[float | None, ...]:
     return round(at.turns), round(at.regret, 1), at.regret_per_turn, round(at.scalars)
 
 
-def _cells(entry: dict[str, Any], columns: dict[str, str]) -> list[str]:
+def _cells(entry: dict[str, Any], columns: Iterable[str]) -> list[str]:
     mean, bounds = entry["mean"], entry["ci95"]
-    cells = [tables.between(mean[key], bounds[key]) for key in columns]
+    cells = [_cell(key, mean.get(key), bounds.get(key)) for key in columns]
     return [str(len(entry["replications"])), *cells, f"{mean['wall_seconds']:.2f}"]
+
+
+def _cell(key: str, mean: float | None, bounds: list[float] | None) -> str:
+    """A mean and its interval; Wilson's is not symmetric, so both ends are shown."""
+    if key == "error" and mean is not None and bounds is not None:
+        return f"{mean:.3g} [{bounds[0]:.2g}, {bounds[1]:.2g}]"
+    return tables.between(mean, bounds)

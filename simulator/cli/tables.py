@@ -8,6 +8,9 @@ from collections.abc import Sequence
 
 import click
 
+ROUNDING = 1e-12
+"""Intervals narrower than this, relative to the mean, are the rounding errors of equal numbers."""
+
 
 def show(header: Sequence[str], rows: Sequence[Sequence[str]], left: int = 1) -> None:
     """Print a table.
@@ -59,7 +62,7 @@ def between(mean: float | None, bounds: Sequence[float] | None) -> str:
     if mean is None or bounds is None:
         return number(mean)
     half_width = 0.5 * (bounds[1] - bounds[0])
-    if half_width == 0:
+    if half_width <= ROUNDING * abs(mean):
         return number(mean)
     decimals = max(0, 1 - math.floor(math.log10(half_width)))
     return f"{mean:,.{decimals}f} ± {half_width:,.{decimals}f}"

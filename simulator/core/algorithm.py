@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from pydantic import BaseModel
 
-from simulator.core.node import Agent
+from simulator.core.node import Client
 
 
 @dataclass(frozen=True)
@@ -20,6 +20,7 @@ class Needs:
         fixed_arms: the arm set must be the same at every turn of every agent.
         problems: kinds of problem it can run on; empty for any that offers arms turn by turn.
         horizon: the number of turns must be known; a schedule with a duration needs the parameter ``horizon``.
+        schedules: kinds of schedule it can run on.
     """
 
     topologies: tuple[str, ...] = ("star",)
@@ -28,6 +29,7 @@ class Needs:
     fixed_arms: bool = False
     problems: tuple[str, ...] = ()
     horizon: bool = False
+    schedules: tuple[str, ...] = ("one_at_a_time", "rounds", "renewal")
 
 
 @dataclass(frozen=True)
@@ -46,7 +48,7 @@ class Algorithm:
     """
 
     name: str
-    agent: type[Agent]
+    agent: type[Client]
     server: str | None
     config: type[BaseModel]
     summary: str

@@ -22,14 +22,28 @@ from simulator.core.clock import TURN, Clock
 from simulator.core.distributions import BaseDistribution, Draws, is_zero
 from simulator.core.faults import AgentsConfig, ServerConfig
 from simulator.core.graphs import Graph
-from simulator.core.host import AgentHost, Host
+from simulator.core.host import AgentHost, ClientHost, Host
 from simulator.core.invariants import Audit, InvariantViolation, check_pulls
 from simulator.core.ledger import Ledger
 from simulator.core.local import Direct, HopByHop, Local, Surroundings
 from simulator.core.message import Message
 from simulator.core.network import Network, NetworkConfig
-from simulator.core.node import SERVER, Address, Agent, Neighbours, Node, Recipient, Refusal, Server, Setting, Sharing
-from simulator.core.schedule import OneAtATime, Renewal, Rounds
+from simulator.core.node import (
+    SERVER,
+    Address,
+    Agent,
+    BatchAgent,
+    Client,
+    Neighbours,
+    Node,
+    Recipient,
+    Refusal,
+    Server,
+    Setting,
+    Sharing,
+)
+from simulator.core.phases import BatchWorld, Pace, PhaseHost
+from simulator.core.schedule import AnySchedule, OneAtATime, Phases, Renewal, Rounds
 from simulator.core.streams import Streams
 from simulator.core.trace import Trace
 from simulator.core.transport import Packet, ReliableTransport, Transport
@@ -66,7 +80,7 @@ class Plan:
     """Everything that determines one run but the algorithm, its parameters and the world."""
 
     agents: AgentsConfig
-    schedule: OneAtATime | Rounds | Renewal
+    schedule: AnySchedule
     network: NetworkConfig
     server: ServerConfig = field(default_factory=ServerConfig)
     trace: Literal["off", "protocol", "full"] = "protocol"
@@ -76,7 +90,7 @@ class Plan:
 
 @dataclass
 class Progress:
-    """What the engine notes of every pull."""
+    """What the engine notes of every pull or batch of pulls."""
 
     ledger: Ledger
     duration: float | None
@@ -86,12 +100,14 @@ class Progress:
     times: list[float] = field(default_factory=list)
     regrets: list[float] = field(default_factory=list)
     scalars: list[int] = field(default_factory=list)
+    pulls: list[int] = field(default_factory=list)
     reward: float = 0.0
 
-    def pulled(self, now: float, regret: float, reward: float, seq: int) -> None:
-        """Take note of a pull; its messages are in the ledger already."""
+    def pulled(self, now: float, regret: float, reward: float, seq: int, pulls: int = 1) -> None:
+        """Take note of a pull or of a batch of ``pulls``; its messages are in the ledger already."""
         if regret < 0 and not self.realised:
             raise InvariantViolation(f"the pseudo-regret of a turn is {regret}, which must not be negative", seq)
+        self.pulls.append(pulls)
         self.times.append(now)
         self.regrets.append(regret)
         self.scalars.append(self.ledger.scalars)
@@ -114,7 +130,8 @@ class RunResult:
 
     Attributes:
         totals: the counts of the ledger and the nodes' own numbers.
-        times, regret, scalars: after each pull, simulated time, cumulative pseudo-regret, cumulative scalars.
+        times, regret, scalars: after each pull or batch, simulated time, cumulative pseudo-regret and scalars.
+        turns_series: cumulative number of pulls after each pull or batch.
         fingerprint: of the trace.
         graph: how the agents' graph was made, and its size; None in a star.
         stalled: turns that the schedule allowed and that were never taken, since agents waited in vain.
@@ -134,7 +151,8 @@ class RunResult:
     scalars_series: NDArray[np.int64]
     ledger: Ledger
     audit: Audit
-    agents: list[Agent]
+    turns_series: NDArray[np.int64]
+    agents: list[Client]
     server: Server | None
 
 
@@ -183,14 +201,14 @@ class Engine:
             )
         self._simulated_time = 0.0
         # In a round all agents are about to act on what they know, so turns can be prepared together.
-        prepares = algorithm.agent.foresee is not Agent.foresee and is_zero(plan.agents.compute)
+        prepares = _foresees(algorithm.agent) and is_zero(plan.agents.compute)
         self._foreseeing = prepares and plan.share and isinstance(plan.schedule, Rounds)
         self._make_nodes(algorithm, config)
         self._make_hosts()
 
     def _make_local(self, graph: Graph) -> Local:
         plan = self.plan
-        interval = 1.0 if isinstance(plan.schedule, Renewal) else plan.schedule.interval
+        interval = plan.schedule.interval if isinstance(plan.schedule, OneAtATime | Rounds) else 1.0
         trial = interval if plan.network.local.trial is None else plan.network.local.trial
         around = Surroundings(graph, trial, self.clock, self.transport, self.ledger, self.trace, self.audit)
         mode = plan.network.local.mode
@@ -202,6 +220,7 @@ class Engine:
         sharing, count, world = Sharing(self.plan.share), self.plan.agents.count, self.world
         domain = world.arms(0, 1) if world.fixed_arms else None
         count_turns = cache(lambda: self.plan.schedule.turns_per_agent(count, self.streams))
+        knowledge = world.knowledge() if isinstance(world, BatchWorld) else None
         contexts = getattr(world, "contexts", None)
 
         def setting(index: int) -> Setting:
@@ -217,9 +236,10 @@ class Engine:
                 count_turns,
                 self.graph,
                 context,
+                knowledge,
             )
 
-        self.agents = [algorithm.agent(setting(index)) for index in range(count)]
+        self.agents: list[Client] = [algorithm.agent(setting(index)) for index in range(count)]
         self.server: Server | None = None
         if algorithm.server is not None:
             module, _, name = algorithm.server.partition(":")
@@ -228,19 +248,25 @@ class Engine:
     def _make_hosts(self) -> None:
         plan, check = self.plan, self._check_node if self.plan.checks == "full" else None
         slowness = plan.agents.slowness(self.streams)
-        after_turn = self._think if isinstance(plan.schedule, Renewal) else None
         self._hosts: list[Host] = []
         for agent, factor in zip(self.agents, slowness, strict=True):
-            index = agent.setting.index
-            self._hosts.append(AgentHost(
-                agent, self.clock, self.trace, self._draws(plan.agents.handling, index, "handling", factor),
-                self._send, check, world=self.world,
-                compute=self._draws(plan.agents.compute, index, "compute", factor),
-                progress=self.progress, after_turn=after_turn,
-            ))  # fmt: skip
+            handling = self._draws(plan.agents.handling, agent.setting.index, "handling", factor)
+            parts = (agent, self.clock, self.trace, handling, self._send, check)
+            self._hosts.append(self._client_host(agent, factor, parts))
         if self.server is not None:
             handling = self._draws(plan.server.handling, SERVER + len(self.agents) + 1, "handling", 1.0)
             self._hosts.append(Host(self.server, self.clock, self.trace, handling, self.transport.send, check))
+
+    def _client_host(self, agent: Client, factor: float, parts: tuple[Any, ...]) -> ClientHost:
+        schedule = self.plan.schedule
+        compute = self._draws(self.plan.agents.compute, agent.setting.index, "compute", factor)
+        if isinstance(agent, BatchAgent):
+            if not isinstance(schedule, Phases) or not isinstance(self.world, BatchWorld):
+                raise TypeError("a batch agent needs schedule.kind phases and a problem that can be pulled in batches")
+            pace = Pace(schedule.pull_time * factor, compute, schedule.limit)
+            return PhaseHost(*parts, world=self.world, pace=pace, progress=self.progress)
+        after_turn = self._think if isinstance(schedule, Renewal) else None
+        return AgentHost(*parts, world=self.world, compute=compute, progress=self.progress, after_turn=after_turn)
 
     def _draws(self, distribution: BaseDistribution, index: int, purpose: str, factor: float) -> Draws | None:
         if is_zero(distribution):
@@ -263,9 +289,7 @@ class Engine:
 
     def _hear(self, agent: Address, messages: Sequence[tuple[Address, Message]], cause: int) -> None:
         self._simulated_time = self.clock.now
-        host = self._hosts[agent]
-        assert isinstance(host, AgentHost)
-        host.hear(messages, cause)
+        self._turn_host(agent).hear(messages, cause)
 
     def _hand_over(self, packet: Packet) -> None:
         self._simulated_time = self.clock.now
@@ -294,6 +318,10 @@ class Engine:
             ]
             for index in range(len(self.agents)):
                 self._think(index)
+        elif isinstance(schedule, Phases):
+            for host in self._hosts:
+                if isinstance(host, PhaseHost):
+                    host.call()
         else:
             self._ticks: Iterator[tuple[float, int]] = schedule.ticks(len(self.agents), self.streams)
             self._schedule_tick()
@@ -306,18 +334,21 @@ class Engine:
 
     def _tick(self, event: Any) -> None:
         if event.value == 0 and self._foreseeing:
-            for host in self._hosts:
-                assert isinstance(host, AgentHost)
-                host.foresee()
-        self._hosts[event.value].tick()
+            for agent in range(len(self.agents)):
+                self._turn_host(agent).foresee()
+        self._turn_host(event.value).tick()
         self._schedule_tick()
+
+    def _turn_host(self, agent: Address) -> AgentHost:
+        host = self._hosts[agent]
+        assert isinstance(host, AgentHost)
+        return host
 
     def _think(self, agent: int) -> None:
         """Renewal: the agent's next turn is due when it has thought."""
         schedule = self.plan.schedule
         assert isinstance(schedule, Renewal)
-        host = self._hosts[agent]
-        assert isinstance(host, AgentHost)
+        host = self._turn_host(agent)
         if schedule.turns is None or host.turns < schedule.turns:
             time = self.clock.now + self._thinking[agent]()
             if self.progress.may_start(time):
@@ -355,7 +386,7 @@ class Engine:
             self._check_node(node, tr.NONE)
         unshared = sum(agent.unshared for agent in self.agents)
         applied = self.server.applied if self.server is not None else 0
-        check_pulls(len(self.progress.times), unshared, applied, self.audit.lost_for_good)
+        check_pulls(sum(self.progress.pulls), unshared, applied, self.audit.lost_for_good)
 
     def _result(self) -> RunResult:
         progress = self.progress
@@ -363,21 +394,24 @@ class Engine:
         for node in [*self.agents, *([self.server] if self.server else [])]:
             for key, value in node.report().items():
                 totals[key] = totals.get(key, 0) + value
+        if isinstance(self.world, BatchWorld):
+            totals.update(self.world.verdict([agent.answer for agent in self.agents if isinstance(agent, BatchAgent)]))
         last_pull = max(progress.times, default=0.0)
         regret = np.cumsum(progress.regrets)
         return RunResult(
-            turns=len(progress.times),
+            turns=sum(progress.pulls),
             regret=float(regret[-1]) if regret.size else 0.0,
             reward=progress.reward,
             totals=totals,
-            rounds=self.server.rounds if self.server is not None else 0,
+            rounds=max([agent.rounds for agent in self.agents] + ([self.server.rounds] if self.server else [])),
             simulated_time=max(last_pull, self._simulated_time),
             fingerprint=self.trace.fingerprint(),
             graph=self._graph_in_words(),
-            stalled=sum(host.due for host in self._hosts if isinstance(host, AgentHost) and not host.node.done),
+            stalled=sum(host.due for host in self._hosts if isinstance(host, ClientHost) and not host.node.done),
             times=np.asarray(progress.times),
             regret_series=regret,
             scalars_series=np.asarray(progress.scalars, dtype=np.int64),
+            turns_series=np.cumsum(progress.pulls, dtype=np.int64),
             ledger=self.ledger,
             audit=self.audit,
             agents=self.agents,
@@ -389,6 +423,10 @@ class Engine:
         if graph is None:
             return None
         return f"{graph.description}; {graph.nodes} nodes, {graph.edges} edges, diameter {graph.diameter}"
+
+
+def _foresees(kind: type[Client]) -> bool:
+    return issubclass(kind, Agent) and kind.foresee is not Agent.foresee
 
 
 def _plain(value: Any) -> Any:

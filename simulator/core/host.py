@@ -14,7 +14,7 @@ from simulator.core import trace as tr
 from simulator.core.clock import DELIVERY, TURN, Clock
 from simulator.core.distributions import Draws
 from simulator.core.message import Message
-from simulator.core.node import Address, Agent, Arms, Node, Outbox
+from simulator.core.node import Address, Agent, Arms, Client, Node, Outbox
 from simulator.core.trace import Trace
 from simulator.core.transport import Packet
 
@@ -97,7 +97,31 @@ class Host:
                 self._start_handling(packet, seq)
 
 
-class AgentHost(Host):
+class ClientHost(Host):
+    """Wraps one client and notes when it waits for the protocol."""
+
+    node: Client
+    _waited = False
+    _resumption = tr.NONE
+
+    def _handle(self, packet: Packet, seq: int) -> None:
+        super()._handle(packet, seq)
+        self._note_waiting(seq)
+
+    def _note_waiting(self, cause: int) -> None:
+        waiting = self.node.waiting
+        if waiting != self._waited:
+            self._waited = waiting
+            seq = self._trace.record(self._clock.now, tr.WAIT if waiting else tr.RESUME, self.address, cause=cause)
+            self._resumption = tr.NONE if waiting else seq
+
+    @property
+    def due(self) -> int:
+        """Turns that the schedule has allowed and the client has not started."""
+        raise NotImplementedError
+
+
+class AgentHost(ClientHost):
     """Wraps one agent and gives it its turns.
 
     Args:
@@ -117,8 +141,6 @@ class AgentHost(Host):
         self._fixed = world.fixed_arms
         self.turns = 0
         self._due = 0
-        self._waited = False
-        self._resumption = tr.NONE
 
     def tick(self) -> None:
         """The schedule allows one more turn."""
@@ -202,10 +224,3 @@ class AgentHost(Host):
             self._due -= 1
             if self._progress.may_start(self._clock.now):
                 self._start_turn()
-
-    def _note_waiting(self, cause: int) -> None:
-        waiting = self.node.waiting
-        if waiting != self._waited:
-            self._waited = waiting
-            seq = self._trace.record(self._clock.now, tr.WAIT if waiting else tr.RESUME, self.address, cause=cause)
-            self._resumption = tr.NONE if waiting else seq

@@ -2,8 +2,9 @@
 
 In a star a copy of a message from the server leaves through the server's shared downlink capacity, then through the
 agent's own down link, then waits for the latency; a copy to the server goes through the agent's up link, the latency,
-and the server's shared uplink capacity. In a graph it goes over the link between two neighbours, which has a bandwidth
-of its own in each direction. Each stage with a finite bandwidth handles one copy at a time, in order of arrival.
+and the server's shared uplink capacity. From agent to agent (neighbours in a graph; in a star anybody) it goes over the
+link between the two, which has a bandwidth of its own in each direction. Each stage with a finite bandwidth handles one
+copy at a time, in order of arrival.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ class LinkRule(Config):
     """Differences from the default for the links of some agents; a later rule overrides an earlier one."""
 
     agents: tuple[Annotated[int, Field(ge=0)], ...] | Literal["all"] = "all"
-    """Indices of the agents, from 0; in a graph, of the agents at either end of a link."""
+    """Indices of the agents, from 0; between agents, of those at either end of a link."""
     direction: Literal["up", "down", "both"] = "both"
     """up: from these agents; down: to them."""
     latency: Distribution | None = None

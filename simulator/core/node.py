@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from simulator.core.graphs import Graph
 
 FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
 Address = int
 SERVER: Address = -1
 T = TypeVar("T")
@@ -118,6 +119,7 @@ class Setting:
         count_turns: finds ``horizon``.
         graph: the graph of the agents, an input of the algorithms that run on one; None in a star.
         context: the agent's own network context z_v (paper 004, section 3), where the problem has them.
+        knowledge: what the problem tells everybody beforehand; None where agents see arms turn by turn.
     """
 
     index: Address
@@ -130,6 +132,7 @@ class Setting:
     count_turns: Callable[[], int | None] = lambda: None
     graph: Graph | None = None
     context: FloatArray | None = None
+    knowledge: Any = None
 
     @cached_property
     def rng(self) -> np.random.Generator:
@@ -166,18 +169,24 @@ class Node(ABC):
         return iter(())
 
 
-class Agent(Node):
-    """One client: chooses arms, learns from rewards, talks.
+class Client(Node):
+    """One client, whichever way it pulls.
 
     Attributes:
         waiting: True while the protocol forbids a new turn.
         done: True once the agent has stopped by its own rule.
-        unshared: number of own pulls that no upload has taken along yet.
+        unshared: number of own pulls that no upload to a server has taken along yet.
+        rounds: completed communication rounds, where agents talk without a server.
     """
 
     waiting: bool = False
     done: bool = False
     unshared: int = 0
+    rounds: int = 0
+
+
+class Agent(Client):
+    """A client that acts turn by turn: chooses an arm, learns from its reward, talks."""
 
     @abstractmethod
     def choose(self, arms: Arms) -> int:
@@ -199,6 +208,24 @@ class Agent(Node):
     @abstractmethod
     def observe(self, arm: int, reward: float) -> Outbox:
         """Learn from the pull of ``arm``; answer with the messages to send now."""
+
+
+class BatchAgent(Client):
+    """A client that acts phase by phase: asks for a batch of pulls, learns from their means, talks.
+
+    Attributes:
+        answer: the arm that it declares the best; None while it does not know.
+    """
+
+    answer: int | None = None
+
+    @abstractmethod
+    def request(self) -> IntArray:
+        """How often to pull each of its arms in the phase that begins now, shape (n,)."""
+
+    @abstractmethod
+    def observe_batch(self, counts: IntArray, means: FloatArray) -> Outbox:
+        """Learn from the mean reward of each arm, (n,), 0 where it was not pulled; answer with the messages to send."""
 
 
 class Server(Node):

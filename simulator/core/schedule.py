@@ -130,4 +130,28 @@ class Renewal(BaseSchedule):
         return self.turns if self.duration is None else None
 
 
-Schedule = Annotated[OneAtATime | Rounds | Renewal, Field(discriminator="kind")]
+class Phases(BaseSchedule):
+    """The algorithm asks for batches of pulls, one batch after the other, until it stops by its own rule (paper 003).
+
+    A phase of an agent takes it (pulls of the phase) * ``pull_time`` * (its slowness) + (one draw of
+    ``agents.compute``).
+    """
+
+    kind: Literal["phases"]
+    pull_time: float = Field(default=1.0, ge=0)
+    """Simulated time of one pull of an agent of speed 1."""
+    limit: int | None = Field(default=None, ge=1)
+    """Phases of each agent at most; null: until it stops by its own rule."""
+
+    def total_turns(self, agents: int) -> None:
+        """Nobody knows beforehand how many pulls an algorithm asks for."""
+        return None
+
+    def turns_per_agent(self, agents: int, streams: Streams) -> None:
+        """Nobody knows beforehand how many pulls an algorithm asks for."""
+        return None
+
+
+TurnSchedule = OneAtATime | Rounds | Renewal
+AnySchedule = TurnSchedule | Phases
+Schedule = Annotated[AnySchedule, Field(discriminator="kind")]

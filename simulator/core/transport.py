@@ -13,9 +13,9 @@ from typing import Any
 from simulator.core import trace as tr
 from simulator.core.clock import DELIVERY, TIMER, Clock
 from simulator.core.invariants import Audit
-from simulator.core.ledger import Ledger
+from simulator.core.ledger import DOWN, UP, Ledger
 from simulator.core.message import Message
-from simulator.core.network import DOWN, UP, Network
+from simulator.core.network import Network
 from simulator.core.node import SERVER, Address, Neighbours, Recipient
 from simulator.core.trace import Trace
 
@@ -101,10 +101,13 @@ class Transport:
     def send(self, source: Address, recipient: Recipient, message: Message, cause: int) -> None:
         """Send ``message`` from ``source``, because of the event ``cause``."""
         receivers = self._receivers(recipient)
-        direction = UP if source != SERVER else DOWN
-        self._ledger.first_copies(
-            message.kind, direction, receivers if direction == DOWN else [source], message.scalars, message.round
-        )
+        kind, scalars, round = message.kind, message.scalars, message.round
+        if source == SERVER:
+            self._ledger.first_copies(kind, DOWN, receivers, scalars, round)
+        elif recipient == SERVER:
+            self._ledger.first_copies(kind, UP, [source], scalars, round)
+        else:
+            self._ledger.peer_copies(kind, len(receivers), scalars, round)
         self._send(source, recipient if isinstance(recipient, int) else tr.EVERYONE, receivers, message, cause)
 
     def pass_on(
@@ -145,13 +148,12 @@ class Transport:
         """Put one copy on the link; returns the time at which it has left the sender."""
         self._audit.sent(packet)
         packet.attempts += 1
-        down = packet.source == SERVER
         now = start = self._clock.now
         if self._network.cut_off(packet.source, packet.destination, now):
             self._lost(packet, "partition")
             return now
         bits = packet.scalars * self._scalar_bits + self._header_bits
-        if down and self._network.egress is not None:
+        if packet.source == SERVER and self._network.egress is not None:
             start = self._network.egress.leave(now, packet.scalars, bits)
         link = self._network.link(packet.source, packet.destination)
         left = arrival = start

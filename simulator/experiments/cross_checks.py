@@ -94,11 +94,14 @@ def _expectations(root: Node, valid: Mapping[str, Any]) -> Iterator[InputProblem
 
 def _needs(root: Node, valid: Mapping[str, Any], algorithm: Algorithm, index: int) -> Iterator[InputProblem]:
     name, needs, place = algorithm.name, algorithm.needs, ("algorithms", index, "algorithm")
-    problem, network = valid.get("problem"), valid.get("network")
+    problem, network, schedule = valid.get("problem"), valid.get("network"), valid.get("schedule")
     if problem is not None and needs.problems and problem.kind not in needs.problems:
         allowed = ", ".join(needs.problems)
         yield _at(root, place, f"{name} cannot run on problem.kind {problem.kind}; it runs on: {allowed}")
-    schedule, entries = valid.get("schedule"), valid.get("algorithms")
+    if schedule is not None and schedule.kind not in needs.schedules:
+        allowed = ", ".join(needs.schedules)
+        yield _at(root, place, f"{name} cannot run on schedule.kind {schedule.kind}; it runs on: {allowed}")
+    entries = valid.get("algorithms")
     timed = schedule is not None and schedule.duration is not None
     if needs.horizon and timed and entries is not None and getattr(entries[index], "horizon", None) is None:
         remedy = "give horizon (turns of each agent), or leave out schedule.duration"

@@ -20,7 +20,8 @@ from simulator.experiments.registry import Registry
 CountKey = Literal[
     "turns", "regret", "reward", "messages", "uplink_scalars", "downlink_scalars", "peer_scalars", "scalars",
     "scalars_broadcast_once", "rounds", "simulated_time", "dictionary_size", "wire_scalars", "bits",
-    "uplink_scalars_per_agent", "wire_messages", "wire_bits", "deliveries", "transmissions",
+    "uplink_scalars_per_agent", "wire_messages", "wire_bits", "deliveries", "transmissions", "correct", "error",
+    "correct_agents", "samples_per_agent",
 ]  # fmt: skip
 COUNT_KEYS: tuple[str, ...] = CountKey.__args__  # type: ignore[attr-defined]
 """The numbers of a result that ``expect`` can speak about."""

@@ -110,8 +110,7 @@ def sampled_turns(turns: int, points: int = SERIES_POINTS) -> list[int]:
 
 
 def _series(job: int, result: RunResult) -> Iterator[tuple[object, ...]]:
-    turns = sampled_turns(len(result.times))
-    index = np.asarray(turns, dtype=np.intp) - 1
-    columns = (result.times[index], result.regret_series[index], result.scalars_series[index])
-    for turn, time, regret, scalars in zip(turns, *(column.tolist() for column in columns), strict=True):
+    index = np.asarray(sampled_turns(len(result.times)), dtype=np.intp) - 1
+    columns = (result.turns_series, result.times, result.regret_series, result.scalars_series)
+    for turn, time, regret, scalars in zip(*(column[index].tolist() for column in columns), strict=True):
         yield job, turn, plain(time), plain(regret), scalars

@@ -14,7 +14,7 @@ from typing import Any, Literal, TypeVar, get_args, get_origin
 from pydantic import BaseModel
 
 from simulator.core.algorithm import Algorithm
-from simulator.core.node import Agent
+from simulator.core.node import Agent, BatchAgent
 from simulator.problems.world import Problem, ProblemEntry
 
 ALGORITHMS, PROBLEMS = "coband.algorithms", "coband.problems"
@@ -104,8 +104,8 @@ def checked_algorithm(name: str, found: object) -> Algorithm:
         raise PluginError(f"a simulator.core.algorithm.Algorithm is expected, not {_kind_of(found)}")
     if found.name != name:
         raise PluginError(f"the entry point is called {name!r} but the algorithm {found.name!r}; give both one name")
-    if not _is_subclass(found.agent, Agent):
-        raise PluginError("agent must be a subclass of simulator.core.node.Agent")
+    if not (_is_subclass(found.agent, Agent) or _is_subclass(found.agent, BatchAgent)):
+        raise PluginError("agent must be a subclass of simulator.core.node.Agent or BatchAgent")
     if found.server is not None and str(found.server).count(":") != 1:
         raise PluginError(f"server(={found.server!r}) must be None or 'module:Class'")
     if not _is_subclass(found.config, BaseModel):

@@ -20,6 +20,8 @@ KEYS = ("seed", "replication", "turns", "regret", "reward", "messages", "uplink_
         "peer_scalars", "scalars", "scalars_broadcast_once", "rounds", "simulated_time", "deliveries", "transmissions",
         "dictionary_size", "stalled", "graph", "fingerprint", "wall_seconds")  # fmt: skip
 """Keys that every record has, null where they do not apply; an algorithm's own numbers follow them."""
+PROPORTIONS = ("correct", "error")
+"""Keys that are 0 or 1 in every record; their intervals are Wilson's."""
 NOT_AVERAGED = ("seed", "replication", "graph", "fingerprint")
 
 
@@ -70,7 +72,8 @@ def plain(value: Any) -> Value:
 def summarise(label: str, algorithm: str, records: Sequence[Record]) -> dict[str, Any]:
     """One entry of ``results``: the records of a label in order of replication, their means and 95 % intervals.
 
-    A key that some replication lacks has neither mean nor interval.
+    Intervals are Student's, those of :data:`PROPORTIONS` Wilson's. A key that some replication lacks has neither mean
+    nor interval.
     """
     ordered = sorted(records, key=lambda item: int(item["replication"] or 0))
     means: dict[str, float | None] = {}
@@ -80,9 +83,13 @@ def summarise(label: str, algorithm: str, records: Sequence[Record]) -> dict[str
         numbers = [value for value in values if isinstance(value, (int, float))]
         complete = len(numbers) == len(values)
         means[key] = statistics.mean(numbers) if complete else None
-        bounds = statistics.interval(numbers) if complete else None
+        bounds = _interval(key, numbers) if complete else None
         intervals[key] = None if bounds is None else list(bounds)
     return {"label": label, "algorithm": algorithm, "replications": ordered, "mean": means, "ci95": intervals}
+
+
+def _interval(key: str, numbers: Sequence[float]) -> tuple[float, float] | None:
+    return statistics.wilson(numbers) if key in PROPORTIONS and numbers else statistics.interval(numbers)
 
 
 def _averaged(records: Iterable[Record]) -> list[str]:

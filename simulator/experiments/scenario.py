@@ -18,7 +18,7 @@ from simulator.core.faults import AgentsConfig, ServerConfig
 from simulator.core.graphs import GraphError
 from simulator.core.network import NetworkConfig
 from simulator.core.node import Refusal
-from simulator.core.schedule import OneAtATime, Renewal, Rounds
+from simulator.core.schedule import AnySchedule
 from simulator.experiments.cross_checks import cross_check
 from simulator.experiments.document import Expectation, document_model, json_schema
 from simulator.experiments.explain import Explainer, given
@@ -58,7 +58,7 @@ class Scenario:
     replications: int
     agents: AgentsConfig
     server: ServerConfig
-    schedule: OneAtATime | Rounds | Renewal
+    schedule: AnySchedule
     network: NetworkConfig
     problem: Problem
     algorithms: tuple[Entry, ...]

@@ -68,6 +68,31 @@ def interval(values: Sequence[float], level: float = LEVEL) -> tuple[float, floa
     return centre - half_width, centre + half_width
 
 
+def wilson(values: Sequence[float], level: float = LEVEL) -> tuple[float, float]:
+    """Wilson's score interval of a probability, from independent trials; it never leaves [0, 1].
+
+    (p + z^2/(2n) ± z sqrt(p (1 - p)/n + z^2/(4 n^2))) / (1 + z^2/n), where p is the share of ones among n trials and z
+    the (1 + level)/2-quantile of the normal distribution (Wilson 1927).
+
+    Args:
+        values: 0 or 1 per replication, shape (n,).
+        level: probability that the interval covers the probability, about, in (0, 1).
+
+    Raises:
+        ValueError: no values, a value other than 0 and 1, or a level outside (0, 1).
+    """
+    if not 0 < level < 1:
+        raise ValueError(f"level(={level}) must lie between 0 and 1, both excluded.")
+    if any(value not in (0, 1) for value in values):
+        raise ValueError(f"values(={list(values)}) must be 0 or 1, one per replication.")
+    share, n = mean(values), len(values)
+    z = float(special.ndtri(0.5 * (1.0 + level)))
+    centre = share + z**2 / (2 * n)
+    half_width = z * float(np.sqrt(share * (1.0 - share) / n + z**2 / (4.0 * n**2)))
+    low, high = ((centre + side * half_width) / (1.0 + z**2 / n) for side in (-1, 1))
+    return (0.0 if share == 0 else low), (1.0 if share == 1 else high)
+
+
 def estimate(values: Sequence[float], level: float = LEVEL) -> Estimate:
     """Mean and interval together; see :func:`interval`."""
     return Estimate(mean(values), interval(values, level), len(values))

@@ -25,7 +25,7 @@ NETWORK = (
 COUNTS = (
     "turns, regret, reward, messages, uplink_scalars, downlink_scalars, peer_scalars, scalars, "
     "scalars_broadcast_once, rounds, simulated_time, dictionary_size, wire_scalars, bits, uplink_scalars_per_agent, "
-    "wire_messages, wire_bits, deliveries, transmissions"
+    "wire_messages, wire_bits, deliveries, transmissions, correct, error, correct_agents, samples_per_agent"
 )
 ENTRY = "{algorithm: async_kernel_ucb, label: Bold, alpha: 4}"
 COUNT = "must be a whole number >= 1 and <= 1000000"
@@ -64,7 +64,16 @@ EDITS: list[tuple[str, str, list[str]]] = [
     (
         "schedule: {kind: one_at_a_time, turns: 1e3}\n",
         "",
-        ["1:1: schedule is missing: must be {kind: one_at_a_time | rounds | renewal, ...}"],
+        ["1:1: schedule is missing: must be {kind: one_at_a_time | rounds | renewal | phases, ...}"],
+    ),
+    (
+        "schedule: {kind: one_at_a_time, turns: 1e3}\n",
+        "schedule: {kind: phases}\n",
+        [
+            f"{line}:17: algorithms[{index}].algorithm: async_kernel_ucb cannot run on schedule.kind phases; it runs "
+            "on: one_at_a_time, rounds, renewal"
+            for index, line in enumerate((16, 17))
+        ],
     ),
     (
         "seed: 7",

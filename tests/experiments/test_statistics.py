@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from simulator.experiments.statistics import estimate, interval, mean, paired_difference
+from simulator.experiments.statistics import estimate, interval, mean, paired_difference, wilson
 
 
 @given(st.lists(st.floats(-1e6, 1e6), min_size=2, max_size=20), st.floats(0.5, 0.999))
@@ -60,3 +60,19 @@ def test_what_is_refused() -> None:
         interval([1.0, 2.0], 95)
     with pytest.raises(ValueError, match="2 values cannot be paired with 1"):
         paired_difference([1.0, 2.0], [1.0])
+
+
+def test_wilson_against_scipy() -> None:
+    for successes, trials in ((0, 10), (3, 10), (10, 10), (1, 1), (97, 200)):
+        found = wilson([1] * successes + [0] * (trials - successes))
+        expected = stats.binomtest(successes, trials).proportion_ci(method="wilson")
+        assert found == pytest.approx((expected.low, expected.high), abs=1e-12)
+
+
+def test_wilson_refuses_what_is_no_proportion() -> None:
+    with pytest.raises(ValueError, match="must be 0 or 1"):
+        wilson([0, 0.5])
+    with pytest.raises(ValueError, match="level"):
+        wilson([0, 1], level=1)
+    with pytest.raises(ValueError, match="no values"):
+        wilson([])

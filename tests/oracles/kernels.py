@@ -22,6 +22,8 @@ def matrix(spec: dict[str, Any], X: FloatArray, Y: FloatArray) -> FloatArray:
         return reduce(np.add, [matrix(term, X, Y) for term in spec["terms"]])
     if kind == "product":
         return reduce(np.multiply, [matrix(factor, X, Y) for factor in spec["factors"]])
+    if spec.get("columns") is not None:
+        X, Y = X[:, list(spec["columns"])], Y[:, list(spec["columns"])]
     inner: FloatArray = (X[:, None, :] * Y[None, :, :]).sum(axis=2)
     if kind == "linear":
         return spec.get("variance", 1.0) * inner + spec.get("bias", 0.0)

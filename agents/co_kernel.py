@@ -1,0 +1,130 @@
+"""What CoKernelFC and CoKernelFB have in common: rounds of design, pulls, exchange and estimation (paper 003).
+
+Everybody knows all pairs, so with ``allocation: global`` every agent computes the same design and pulls its own part
+of it. A round ends for an agent when it has the counts and means of all others; a faster agent may be one round ahead,
+and what it sends waits. The last round is not announced: from the same numbers all agents see that it was the last.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Literal
+
+import numpy as np
+from pydantic import Field
+
+from agents.messages import AllArmMeans, ArmMeans
+from agents.pure_exploration import PureExplorationAgent
+from simulator.core.config import Config
+from simulator.core.message import Message
+from simulator.core.node import SERVER, Address, FloatArray, IntArray, Multicast, Outbox, Setting
+from simulator.maths.design import Design
+
+MESSAGES = (
+    ("arm_means", "peer", "2n to each of the other V - 1 agents (via: peers)"),
+    ("arm_means", "up", "2n from each agent (via: server)"),
+    ("all_arm_means", "down", "2nV to each agent (via: server)"),
+)
+COUNTS = ("R rounds, via: peers - peer 2n V(V-1) R", "R rounds, via: server - up 2n V R, down 2n V^2 R")
+
+
+class CoKernelConfig(Config):
+    """How agents share out and exchange."""
+
+    xi: float = Field(default=1e-9, gt=0)
+    """Regularisation xi; the paper prints no value, and this one meets the condition of Theorem 1 on its instances."""
+    allocation: Literal["global", "individual"] = "global"
+    """global: one design over the pairs of all agents; individual: each agent a design over its own arms."""
+    via: Literal["peers", "server"] = "peers"
+    """peers: means go to all others directly; server: to a server that passes them on."""
+
+
+class CoKernelAgent(PureExplorationAgent):
+    """One agent's side of the rounds."""
+
+    def __init__(self, setting: Setting) -> None:
+        super().__init__(setting)
+        self.shared: CoKernelConfig = setting.config
+        self.alive = np.ones((setting.agents, self.pairs.arms), dtype=np.bool_)
+        self._apart = self.shared.allocation == "individual"
+        self._known: dict[int, dict[Address, tuple[IntArray, FloatArray]]] = {}
+        self._start: FloatArray | None = None
+        self._space = self.pairs.of(self.index) if self._apart else self.pairs
+
+    # --- what the two algorithms differ in
+
+    @abstractmethod
+    def samples(self, design: Design) -> int:
+        """Samples of this round for the whole design."""
+
+    @abstractmethod
+    def eliminate(self, estimates: FloatArray) -> None:
+        """Thin out ``alive`` by the estimated rewards (V, n) of this round."""
+
+    @abstractmethod
+    def finished(self) -> bool:
+        """Whether the round that has just ended was the last."""
+
+    # --- a round
+
+    def request(self) -> IntArray:
+        """Lines 4-7: the design, whole numbers of samples, and this agent's part of them."""
+        alive = self.alive[self.index : self.index + 1] if self._apart else self.alive
+        if not (alive.sum(axis=1) > 1).any():
+            return np.zeros(self.pairs.arms, dtype=np.int64)
+        key = ("design", self.index if self._apart else SERVER, self.round, alive.tobytes())
+        design, counts = self.setting.sharing.get(key, lambda: self._allocation(alive))
+        self._start = design.weights
+        part: IntArray = counts[0 if self._apart else self.index]
+        return part
+
+    def _allocation(self, alive: np.ndarray[tuple[int, ...], np.dtype[np.bool_]]) -> tuple[Design, IntArray]:
+        design = self._space.design(alive, self.shared.xi, self._start)
+        epsilon = self.setting.config.epsilon
+        return design, self._space.allot(design, self.samples(design), alive, self.shared.xi, epsilon)
+
+    def observe_batch(self, counts: IntArray, means: FloatArray) -> Outbox:
+        """Lines 9-10: broadcast count and mean of every own arm."""
+        self.pulled(counts)
+        self.waiting = True
+        pulls, round = int(counts.sum()), self.round
+        if self.shared.via == "server":
+            self.unshared = 0
+            return [(SERVER, ArmMeans(counts=counts, means=means, round=round, pulls=pulls))]
+        self._know(round, self.index, counts, means)
+        if self.setting.agents == 1:
+            return []
+        return [(Multicast(excluding=self.index), ArmMeans(counts=counts, means=means, round=round))]
+
+    def receive(self, message: Message, source: Address) -> Outbox:
+        """Line 10: another agent's means, or everybody's."""
+        if isinstance(message, AllArmMeans):
+            for agent, (counts, means) in enumerate(zip(message.counts, message.means, strict=True)):
+                self._know(message.round, agent, counts, means)
+        else:
+            assert isinstance(message, ArmMeans)
+            self._know(message.round, source, message.counts, message.means)
+        return []
+
+    def _know(self, round: int, agent: Address, counts: IntArray, means: FloatArray) -> None:
+        known = self._known.setdefault(round, {})
+        known[agent] = counts, means
+        if len(known) == self.setting.agents:
+            del self._known[round]
+            self._end_round([known[agent] for agent in range(self.setting.agents)])
+
+    def _end_round(self, known: list[tuple[IntArray, FloatArray]]) -> None:
+        """Lines 11-16: estimate, eliminate, stop or go on."""
+        counts, means = (np.stack(parts) for parts in zip(*known, strict=True))
+        before = int(self.alive.sum())
+        self.eliminate(self.pairs.estimate(counts, means, self.shared.xi))
+        self.rounds += 1
+        self.waiting = False
+        self.note("eliminate", round=self.round, value=before - int(self.alive.sum()))
+        if self.finished():
+            self.stop(self.chosen())
+        self.round += 1
+
+    def chosen(self) -> int:
+        """The own arm to declare the best."""
+        return int(np.flatnonzero(self.alive[self.index])[0])

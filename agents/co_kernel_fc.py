@@ -1,0 +1,55 @@
+"""CoKernelFC: "Collaborative Pure Exploration in Kernel Bandit" (paper 003), Algorithm 1, fixed confidence.
+
+Deviations from the printed text:
+
+* line 4 is solved by a barrier method with a certified gap (``simulator.maths.design``), not by gradient descent;
+* ROUND is efficient apportionment (Pukelsheim and Rieder 1992), which needs s (1 + epsilon)/epsilon samples for s arms
+  instead of O(d/epsilon^2); equation 6 is verified in every round;
+* line 13 uses N^(r) = the sum of all counts received; with ``allocation: individual`` (the paper's CoKernel-IndAlloc)
+  an agent whose best arm is known pulls no more but goes on listening and sending.
+"""
+
+from __future__ import annotations
+
+from agents.co_kernel import COUNTS, MESSAGES, CoKernelAgent, CoKernelConfig
+from agents.pure_exploration import FixedConfidenceConfig, confident_samples
+from simulator.core.algorithm import Algorithm, Needs
+from simulator.core.node import FloatArray
+from simulator.maths.design import Design, fewest_samples
+
+
+class CoKernelFCConfig(FixedConfidenceConfig, CoKernelConfig):
+    """Parameters of Algorithm 1."""
+
+
+class CoKernelFC(CoKernelAgent):
+    """Rounds of ever more samples until every agent has one arm left."""
+
+    def samples(self, design: Design) -> int:
+        """Line 5: enough to tell gaps of 2^-(r+1) apart, and enough to round."""
+        config: CoKernelFCConfig = self.setting.config
+        agents, arms = self.setting.agents, self.pairs.arms
+        wanted = confident_samples(self.round, design.value, arms, agents, config.delta, config.epsilon)
+        return max(wanted, fewest_samples(design.weights, config.epsilon))
+
+    def eliminate(self, estimates: FloatArray) -> None:
+        """Line 14: drop x when some alive x' has an estimated gap of 2^-r or more over it."""
+        for alive, estimated in zip(self.alive, estimates, strict=True):
+            alive &= ~(estimated[alive].max() - estimated >= 2.0**-self.round)
+
+    def finished(self) -> bool:
+        """Line 16: every agent has one arm left."""
+        return bool((self.alive.sum(axis=1) == 1).all())
+
+
+ALGORITHM = Algorithm(
+    name="co_kernel_fc",
+    agent=CoKernelFC,
+    server="server.co_kernel:CoKernelServer",
+    config=CoKernelFCConfig,
+    summary="Agents with related tasks find their best arms with a given confidence, exchanging means of arms.",
+    reference="paper 003 (Collaborative Pure Exploration in Kernel Bandit), Algorithm 1",
+    needs=Needs(problems=("pure_exploration",), schedules=("phases",)),
+    messages=MESSAGES,
+    counts=COUNTS,
+)

@@ -1,0 +1,86 @@
+"""What all algorithms of pure exploration have in common: the pairs that everybody knows, counts of pulls, the end."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from pydantic import Field
+
+from agents.parameters import AnyKernel
+from simulator.core.config import Config
+from simulator.core.message import Message
+from simulator.core.node import Address, BatchAgent, FloatArray, IntArray, Outbox, Setting
+from simulator.maths.exploration import Pairs
+from simulator.maths.kernels import Linear
+
+
+class PureExplorationConfig(Config):
+    """Parameters of every algorithm of pure exploration."""
+
+    kernel: AnyKernel = Linear()
+    """The kernel of task-arm pairs (z, x); linear for explicit features."""
+
+
+class FixedConfidenceConfig(PureExplorationConfig):
+    """Parameters with a fixed confidence."""
+
+    delta: float = Field(default=0.005, gt=0, lt=1)
+    """Probability that some agent's answer may be wrong."""
+    epsilon: float = Field(default=0.1, gt=0, le=1)
+    """How much worse whole numbers of samples may be than the design, relatively."""
+
+
+class FixedBudgetConfig(PureExplorationConfig):
+    """Parameters with a fixed budget."""
+
+    budget: int = Field(default=30_000, ge=1)
+    """Samples per agent on average, the paper's T."""
+    epsilon: float = Field(default=0.1, gt=0, le=1)
+    """How much worse whole numbers of samples may be than the design, relatively."""
+
+
+class PureExplorationAgent(BatchAgent):
+    """Knows all pairs and counts its pulls."""
+
+    def __init__(self, setting: Setting) -> None:
+        super().__init__(setting)
+        self.pairs: Pairs = setting.sharing.get("pairs", self._all_pairs)
+        self.index = setting.index
+        self.round = 1
+        self.pulls = 0
+
+    def _all_pairs(self) -> Pairs:
+        points: FloatArray = np.ascontiguousarray(self.setting.knowledge.reshape(-1, self.setting.dimension))
+        return Pairs(self.setting.config.kernel(points, points), self.setting.agents)
+
+    def pulled(self, counts: IntArray) -> None:
+        """Count the pulls of a phase."""
+        pulls = int(counts.sum())
+        self.pulls += pulls
+        self.unshared += pulls
+
+    def stop(self, answer: int) -> None:
+        """Declare an arm the best."""
+        self.answer, self.done = answer, True
+        self.note("stop", round=self.round, value=answer)
+
+    def receive(self, message: Message, source: Address) -> Outbox:
+        """Nobody talks to an agent that works alone."""
+        raise TypeError(f"agent {self.index} works alone but got a message of kind {message.kind!r}")
+
+    def report(self) -> dict[str, float | int]:
+        """``samples_per_agent``: this agent's share of the mean over agents."""
+        return {"samples_per_agent": self.pulls / self.setting.agents}
+
+
+def confident_samples(round: int, rho: float, arms: int, agents: int, delta: float, epsilon: float) -> int:
+    """Paper 003, Algorithm 1, line 5: 32 (2^r)^2 (1 + eps)^2 rho log(2 n^2 V / delta_r), delta_r = delta/(2 r^2)."""
+    rho = float(f"{rho:.5g}")  # known to five digits; more would make the counts depend on the machine
+    log = math.log(2 * arms**2 * agents * 2 * round**2 / delta)
+    return math.ceil(32 * 2.0 ** (2 * round) * (1 + epsilon) ** 2 * rho * log)
+
+
+def rounds_of(omega: float, equal: float) -> int:
+    """R = ceil(log2 omega), at least 1; a value that is a power of two but for ``equal`` counts as one."""
+    return max(1, math.ceil(math.log2(omega) - equal)) if omega > 1 else 1

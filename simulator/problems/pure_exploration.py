@@ -1,0 +1,238 @@
+"""Pure exploration with tasks: every agent looks for the best of its own arms (paper 003, sections 3 and 6).
+
+Everybody knows all task-arm pairs x~ = (z_v, x); F(x~) is hidden. Paper 003 is "Collaborative Pure Exploration in
+Kernel Bandit".
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from itertools import combinations
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+from pydantic import Field
+
+from simulator.maths.kernels import KernelSpec
+from simulator.problems.rewards import GaussianNoise, NoiseSpec, as_noise
+from simulator.problems.world import (
+    Blocks,
+    FloatArray,
+    Noise,
+    Problem,
+    ProblemEntry,
+    Spec,
+    Streams,
+    World,
+    check_arm,
+    read_only,
+)
+
+IntArray = npt.NDArray[np.int64]
+ATTEMPTS = 1000
+CHUNK = 1 << 16  # pulls drawn at once, so that a batch of a million takes little memory
+
+
+class TableFeatures(Spec):
+    """Explicit features: all 0/1 vectors with ``ones`` ones in a block of ``size`` coordinates; F(x) = theta . phi.
+
+    theta_i = 0.1 + i * gap, i = 0 .. d - 1, so that the smallest gap is `problem.gap` (paper 003, appendix A).
+    """
+
+    kind: Literal["table"]
+    """All 0/1 vectors with `ones` ones in the agent's block of coordinates."""
+    tasks: Literal["same", "similar", "different"] | tuple[Annotated[int, Field(ge=0)], ...] = "same"
+    """Block of each agent: same (all the first), similar (two fifths the first, the others the second), different (own
+    blocks), or a list with one block number per agent, from 0."""
+    size: int = Field(default=4, ge=2)
+    """Coordinates of a block."""
+    ones: int = Field(default=2, ge=1)
+    """Ones in a vector."""
+
+    def draw(self, rng: np.random.Generator, agents: int, gap: float) -> tuple[FloatArray, FloatArray]:
+        """The pairs (agents, n, d) and their means (agents, n); nothing is random.
+
+        Raises:
+            ValueError: a vector of ones alone, or not one block per agent.
+        """
+        if self.ones >= self.size:
+            raise ValueError(f"features.ones(={self.ones}) must be < features.size(={self.size}).")
+        blocks = self._blocks(agents)
+        if len(blocks) != agents:
+            raise ValueError(f"features.tasks has {len(blocks)} entries: must have one per agent ({agents}).")
+        chosen = list(combinations(range(self.size), self.ones))
+        pairs = np.zeros((agents, len(chosen), self.size * (max(blocks) + 1)))
+        for agent, block in enumerate(blocks):
+            for arm, places in enumerate(chosen):
+                pairs[agent, arm, [self.size * block + place for place in places]] = 1.0
+        theta = 0.1 + gap * np.arange(pairs.shape[2])
+        return pairs, pairs @ theta
+
+    def _blocks(self, agents: int) -> tuple[int, ...]:
+        if not isinstance(self.tasks, str):
+            return self.tasks
+        if self.tasks == "different":
+            return tuple(range(agents))
+        first = agents if self.tasks == "same" else max(1, 2 * agents // 5)
+        return (0,) * first + (1,) * (agents - first)
+
+
+class KernelFeatures(Spec):
+    """Points z_v and x in boxes, and a function of the RKHS of a kernel on (z, x); ours, after paper 003, section 3.
+
+    F = sum_j a_j k(x~_j, .) over all pairs, a_j standard normal, drawn anew until the smallest gap is at least
+    `separation` of F's range, then scaled so that the smallest gap is `problem.gap`.
+    """
+
+    kind: Literal["kernel"]
+    """Drawn task and arm features and a drawn function of the kernel's RKHS."""
+    kernel: Annotated[KernelSpec, Field(discriminator="kind")]
+    """k((z, x), (z', x')); tasks are the first coordinates: a product whose factors have `columns`."""
+    task_dimension: int = Field(default=1, ge=1)
+    """Coordinates of z."""
+    arm_dimension: int = Field(default=2, ge=1)
+    """Coordinates of x."""
+    count: int = Field(default=6, ge=2)
+    """Arms of each agent, n; all agents have the same."""
+    spread: float = Field(default=1.0, ge=0)
+    """Task features are drawn from [0, spread]^dimension; 0: all tasks are the same."""
+    separation: float = Field(default=0.05, gt=0, lt=1)
+    """Smallest gap as a share of F's range, at least."""
+
+    def draw(self, rng: np.random.Generator, agents: int, gap: float) -> tuple[FloatArray, FloatArray]:
+        """The pairs (agents, n, d) and their means (agents, n).
+
+        Raises:
+            ValueError: no function with gaps that large was found.
+        """
+        tasks = self.spread * rng.random((agents, 1, self.task_dimension))
+        arms = rng.random((1, self.count, self.arm_dimension))
+        shape = (agents, self.count)
+        parts = [np.broadcast_to(part, (*shape, part.shape[2])) for part in (tasks, arms)]
+        pairs = np.concatenate(parts, axis=2)
+        points = np.ascontiguousarray(pairs.reshape(-1, pairs.shape[2]))
+        K = self.kernel(points, points)
+        for _ in range(ATTEMPTS):
+            means = (K @ rng.standard_normal(len(K))).reshape(shape)
+            smallest = smallest_gap(means)
+            if smallest >= self.separation * np.ptp(means) > 0:
+                return pairs, means * (gap / smallest)
+        raise ValueError(f"no function with gaps of features.separation(={self.separation}) of its range; lower it.")
+
+
+def smallest_gap(means: FloatArray) -> float:
+    """Delta_min: the smallest difference between the best and the second best arm of an agent; means (V, n)."""
+    ordered = np.sort(means, axis=1)
+    return float((ordered[:, -1] - ordered[:, -2]).min())
+
+
+class PureExplorationWorld:
+    """Arms that stay, different for each agent."""
+
+    fixed_arms = False
+
+    def __init__(self, pairs: FloatArray, means: FloatArray, noise: Noise, sampling: str, streams: Streams) -> None:
+        """Args: pairs (V, n, d); means (V, n); noise of one pull; sampling, see `PureExplorationProblem`."""
+        self.dimension = int(pairs.shape[2])
+        self._pairs, self._means = read_only(pairs), read_only(means)
+        self._gaps = self._means.max(axis=1, keepdims=True) - self._means
+        self._noise, self._streams = noise, streams
+        self._deviation = noise.sd if isinstance(noise, GaussianNoise) and sampling == "statistics" else None
+        self._turns: dict[int, Blocks[float]] = {}
+        self._batches: dict[int, Blocks[FloatArray]] = {}
+
+    def knowledge(self) -> FloatArray:
+        """All task-arm pairs, (V, n, d)."""
+        return self._pairs
+
+    def arms(self, agent: int, turn: int) -> FloatArray:
+        """The agent's pairs, (n, d)."""
+        pairs: FloatArray = self._pairs[agent]
+        return pairs
+
+    def means(self, agent: int, turn: int) -> FloatArray:
+        """F of the agent's pairs, (n,)."""
+        means: FloatArray = self._means[agent]
+        return means
+
+    def pull(self, agent: int, turn: int, arm: int) -> tuple[float, float]:
+        """Reward and pseudo-regret of one pull; an IndexError when there is no such arm."""
+        check_arm(arm, self._means.shape[1])
+        if agent not in self._turns:
+            rng = self._streams("world", agent, "noise")
+            self._turns[agent] = Blocks(lambda turns: self._noise.draws(rng, turns))
+        reward = self._noise.reward(float(self._means[agent, arm]), self._turns[agent].at(turn))
+        return reward, float(self._gaps[agent, arm])
+
+    def pull_batch(self, agent: int, phase: int, counts: IntArray) -> tuple[FloatArray, float]:
+        """Mean reward of each arm, 0 where its count is 0, and the pseudo-regret of all pulls.
+
+        With Gaussian noise the mean of c rewards is N(f, sd^2 / c): one draw per arm and phase, whatever the counts.
+        """
+        noise = self._exact(agent, phase, counts) if self._deviation is None else self._drawn(agent, phase, counts)
+        means = np.where(counts > 0, self._means[agent] + noise, 0.0)
+        return means, float(counts @ self._gaps[agent])
+
+    def _drawn(self, agent: int, phase: int, counts: IntArray) -> FloatArray:
+        assert self._deviation is not None
+        if agent not in self._batches:
+            rng, n = self._streams("world", agent, "batches"), self._means.shape[1]
+            self._batches[agent] = Blocks(lambda phases: list(rng.standard_normal((phases, n))))
+        standard: FloatArray = self._batches[agent].at(phase)
+        return self._deviation * standard / np.sqrt(np.maximum(counts, 1))
+
+    def _exact(self, agent: int, phase: int, counts: IntArray) -> FloatArray:
+        """Pull by pull, from a stream of the phase."""
+        rng = self._streams("world", agent, f"pulls of phase {phase}")
+        sums = [
+            math.fsum(sum(self._noise.draws(rng, min(CHUNK, count - start))) for start in range(0, count, CHUNK))
+            for count in counts.tolist()
+        ]
+        return np.array(sums) / np.maximum(counts, 1)
+
+    def verdict(self, answers: Sequence[int | None]) -> dict[str, float]:
+        """`correct`: 1 when all agents are right; `error`: 1 - correct; `correct_agents`; `gap`: Delta_min."""
+        if not answers:
+            return {}
+        right = sum(answer == best for answer, best in zip(answers, self._means.argmax(axis=1).tolist(), strict=True))
+        correct = int(right == len(answers))
+        return {"correct": correct, "error": 1 - correct, "correct_agents": right, "gap": smallest_gap(self._means)}
+
+    def describe(self) -> dict[str, Any]:
+        """The means."""
+        return {"means": self._means.tolist()}
+
+
+class PureExplorationProblem(Problem):
+    """Every agent looks for the best of its own arms; tasks are related."""
+
+    kind: Literal["pure_exploration"]
+    """Find the best arm of every agent's task."""
+    features: Annotated[TableFeatures | KernelFeatures, Field(discriminator="kind")] = TableFeatures(kind="table")
+    """Where the task-arm pairs and their means come from."""
+    gap: float = Field(default=0.5, gt=0)
+    """The smallest gap between the best and the second best arm of any task, Delta_min."""
+    noise: NoiseSpec = 1.0
+    """Noise of one pull; a number is the standard deviation of Gaussian noise (paper 003: 1)."""
+    sampling: Literal["statistics", "pulls"] = "statistics"
+    """statistics: the mean of a batch in one draw, with Gaussian noise; pulls: every pull by itself."""
+
+    def build(self, streams: Streams, agents: int, base: Path | None = None) -> World:
+        """Draw pairs and means from the stream (world, 0, tasks).
+
+        Raises:
+            ValueError: the features do not fit the number of agents, or no instance was found.
+        """
+        pairs, means = self.features.draw(streams("world", 0, "tasks"), agents, self.gap)
+        return PureExplorationWorld(pairs, means, as_noise(self.noise), self.sampling, streams)
+
+
+PROBLEM = ProblemEntry(
+    name="pure_exploration",
+    config=PureExplorationProblem,
+    summary="each agent looks for the best of its own arms; tasks are the same, similar or different",
+    reference="paper 003 (Collaborative Pure Exploration in Kernel Bandit), sections 3 and 6, appendix A",
+)

@@ -1,0 +1,51 @@
+"""A scenario of pure exploration from file to result: columns, intervals, a trace that agrees with the ledger."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from click.testing import CliRunner
+
+from simulator.cli.main import cli
+from simulator.experiments.statistics import wilson
+from simulator.experiments.store import open_run
+from simulator.experiments.verification import verify
+
+ROOT = Path(__file__).resolve().parents[2]
+QUICK = str(ROOT / "scenarios" / "cope_kb" / "fixed_confidence_similar_quick.yaml")
+
+
+def test_from_file_to_result(tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    arguments = ["run", QUICK, "--set", "replications=3", "--set", "problem.gap=0.8", "--workers", "1"]
+    done = CliRunner().invoke(cli, [*arguments, "--json", "--out", str(out)])
+    assert done.exit_code == 0, done.output
+    entries = {entry["label"]: entry for entry in json.loads(done.stdout)["results"]}
+    for entry in entries.values():
+        record = entry["replications"][0]
+        assert record["samples_per_agent"] > 0
+        assert record["correct"] + record["error"] == 1
+        errors = [record["error"] for record in entry["replications"]]
+        assert entry["ci95"]["error"] == list(wilson(errors))
+    joint = entries["CoKernelFC"]["replications"][0]
+    assert joint["peer_scalars"] == 240 * joint["rounds"]
+    with open_run(out) as stored:
+        assert [verdict.differences for verdict in verify(stored)] == [()] * 18
+        series = stored.series("CoKernelFC")[0]
+        assert series.turns[-1] == joint["turns"]
+
+
+def test_the_table_shows_what_matters(tmp_path: Path) -> None:
+    arguments = ["run", QUICK, "--set", "replications=2", "--only", "CoKernelFC", "--workers", "1"]
+    done = CliRunner().invoke(cli, [*arguments, "--out", str(tmp_path / "run")])
+    assert done.exit_code == 0, done.output
+    assert "samples per agent" in done.output
+    assert "0 [0, 0.66]" in done.output
+
+
+def test_an_algorithm_of_phases_is_refused_elsewhere(tmp_path: Path) -> None:
+    arguments = ["validate", QUICK, "--set", "schedule.kind=rounds", "--set", "schedule.turns=5"]
+    done = CliRunner().invoke(cli, arguments)
+    assert done.exit_code != 0
+    assert "co_kernel_fc cannot run on schedule.kind rounds; it runs on: phases" in done.output
