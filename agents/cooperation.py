@@ -57,7 +57,7 @@ class Nystrom(Config):
     """Statistics over a dictionary of the first points that an agent knows."""
 
     kind: Literal["nystrom"]
-    size: int = Field(default=300, ge=1)
+    size: int = Field(default=256, ge=1)
     """Points in the dictionary."""
 
 
@@ -121,6 +121,8 @@ class Knowledge:
         self.tells_context = self._network is not None and not self.estimates
         self._task = self._task_of(setting.index, setting.context)
         self._seen: list[Pull] = []
+        self._heard: set[int] = set()
+        self._posterior: CanonicalPosterior | PrimalPosterior | GrowingNystrom
         self._age = 0
         self._foreseen: tuple[FloatArray, FloatArray] | None = None
         if not self.estimates:
@@ -165,26 +167,41 @@ class Knowledge:
     def _estimate(self, pulls: list[Pull]) -> list[Pull]:
         """Estimate K_z anew when it is time to; then all observations are new to the posterior."""
         self._age += 1
-        known = {pull.agent for pull in self._seen}
+        senders = {pull.agent for pull in pulls}
+        first_heard = not senders <= self._heard
         self._seen += pulls
+        self._heard |= senders
         assert isinstance(self._network, Mmd)
-        if self._age < self._network.refresh and all(pull.agent in known for pull in pulls):
+        if self._age < self._network.refresh and not first_heard:
             return pulls
         self._age = 0
         self._seen.sort(key=lambda pull: (pull.trial, pull.agent))
         keys = tuple((pull.trial, pull.agent) for pull in self._seen)
         recent: Recent[FloatArray] = self._setting.sharing.get(("similarities", self._members), Recent)
         self._start(recent.get(keys, self._similarities), keys)
+        if isinstance(self._posterior, PrimalPosterior):
+            begun: Recent[PrimalPosterior] = self._setting.sharing.get(("begun", self._members), Recent)
+            self._posterior = begun.get(keys, self._begun).copied()
+            return []
         return self._seen
+
+    def _begun(self) -> PrimalPosterior:
+        """The posterior that has just been started, with all that is known."""
+        self._add(self._seen)
+        assert isinstance(self._posterior, PrimalPosterior)
+        return self._posterior
 
     def _similarities(self) -> FloatArray:
         assert isinstance(self._network, Mmd)
         kernel = self._config.kernel if self._network.kernel is None else self._network.kernel
         means = self._setting.sharing.get("pair means", lambda: PairMeans(kernel))
-        seen = {}
-        for agent in {pull.agent for pull in self._seen}:
-            own = [pull for pull in self._seen if pull.agent == agent]
-            seen[agent] = tuple(pull.trial for pull in own), np.array([pull.point for pull in own])
+        pulls: dict[int, list[Pull]] = {}
+        for pull in self._seen:
+            pulls.setdefault(pull.agent, []).append(pull)
+        seen = {
+            agent: (tuple(pull.trial for pull in own), np.array([pull.point for pull in own]))
+            for agent, own in pulls.items()
+        }
         return similarities(means, seen, self._setting.agents, self._network.sigma, self._network.mmd_power)
 
     def _start(self, network: Any, first: tuple[tuple[int, int], ...]) -> None:
@@ -194,7 +211,6 @@ class Knowledge:
         self._augmented = augmented(
             config.kernel, network, len(self._task), dimension, composition, config.arm_similarity
         )
-        self._posterior: CanonicalPosterior | PrimalPosterior | GrowingNystrom
         if self.primal():
             assert isinstance(config.kernel, Linear)
             kernel: Kernel | None = Table(network, 0) if isinstance(network, np.ndarray) else network
@@ -266,5 +282,5 @@ def check_memory(setting: Setting, groups: Sequence[tuple[int, ...]]) -> None:
         raise Refusal(
             f"exact posteriors of {len(factors)} groups of agents with up to {largest:,} observations need about "
             f"{needed:,.0f} GiB, more than posterior.memory allows ({config.posterior.memory:g}); use posterior: "
-            "{kind: nystrom, size: 300}, fewer turns, or a sparser graph"
+            "{kind: nystrom, size: 256}, fewer turns, or a sparser graph"
         )

@@ -56,16 +56,28 @@ class RidgeRegression:
             self._theta = np.concatenate([self._theta, np.zeros(features - len(self._theta))])
 
     def add(self, Phi: FloatArray, y: FloatArray) -> None:
-        """Learn observations: features (n, p) with rewards (n,), all at once by the Woodbury formula."""
+        """Learn observations: features (n, p) with rewards (n,)."""
+        block = max(1, self.features)  # the Woodbury formula costs n p^2 where blocks have at most p rows
+        for start in range(0, len(y), block):
+            self._add_block(Phi[start : start + block])
+        self._b += Phi.T @ y
+        self._theta = self._inverse @ self._b
+
+    def _add_block(self, Phi: FloatArray) -> None:
         U = Phi @ self._inverse
         M = U @ Phi.T
         M.flat[:: len(M) + 1] += 1.0
         C, _ = dpotrf(M, lower=1)
         solved, _ = dpotrs(C, U, lower=1)
         self._inverse -= U.T @ solved
-        self._b += Phi.T @ y
-        self._theta = self._inverse @ self._b
         self._log_det += 2.0 * float(np.log(np.diagonal(C)).sum())
+
+    def copied(self) -> RidgeRegression:
+        """The same, to go on with apart."""
+        copy = RidgeRegression(0, self.lam)
+        copy._inverse, copy._b, copy._theta = self._inverse.copy(), self._b.copy(), self._theta.copy()
+        copy._log_det = self._log_det
+        return copy
 
     def moments(self, Phi: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Mean and variance at features Phi (n, p), each (n,)."""
@@ -96,6 +108,12 @@ class TaskFeatures:
 
     def __init__(self, kernel: Kernel | None) -> None:
         self._dictionary = None if kernel is None else Dictionary(kernel)
+
+    def copied(self) -> TaskFeatures:
+        """The same, to go on with apart."""
+        copy = TaskFeatures(None)
+        copy._dictionary = self._dictionary
+        return copy
 
     @property
     def count(self) -> int:
@@ -138,6 +156,12 @@ class PrimalPosterior:
         self._kernel = kernel
         self._add_up = add_up and network is not None
         self._ridge = RidgeRegression(self._features(), lam)
+
+    def copied(self) -> PrimalPosterior:
+        """The same, to go on with apart."""
+        copy = object.__new__(PrimalPosterior)
+        copy.__dict__.update(self.__dict__, _tasks=self._tasks.copied(), _ridge=self._ridge.copied())
+        return copy
 
     def _features(self) -> int:
         count = self._tasks.count
