@@ -6,10 +6,11 @@ from abc import abstractmethod
 
 import numpy as np
 
-from simulator.core.algorithm import Algorithm, Needs
-from simulator.core.config import Config
-from simulator.core.message import Message
-from simulator.core.node import Address, Agent, Arms, FloatArray, Outbox
+from coband.simulator.arrays import FloatArray
+from coband.simulator.core.algorithm import Algorithm, Needs
+from coband.simulator.core.config import Config
+from coband.simulator.core.message import Message
+from coband.simulator.core.node import Address, Agent, Arms, Outbox
 
 
 class Alone(Agent):
@@ -40,9 +41,16 @@ class Alone(Agent):
         raise AssertionError(f"single-agent algorithms have no messages, yet got {message.kind!r}")
 
 
-def single(name: str, agent: type[Alone], config: type[Config], summary: str, reference: str,
-           *cites: str) -> Algorithm:  # fmt: skip
+def single(name: str, agent: type[Alone], config: type[Config], summary: str, reference: str, *cites: str) -> Algorithm:
     """The registry's entry of a single-agent algorithm."""
-    return Algorithm(name=name, agent=agent, server=None, config=config, summary=summary, reference=reference,
-                     needs=Needs(topologies=("star", "graph"), reliable=False),
-                     counts=("0 scalars",), cites=cites)  # fmt: skip
+    return Algorithm(
+        name=name,
+        agent=agent,
+        server=None,
+        config=config,
+        summary=summary,
+        reference=reference,
+        needs=Needs(topologies=("star", "graph"), reliable=False),
+        counts=("0 scalars",),
+        cites=cites,
+    )

@@ -12,18 +12,18 @@ from typing import Literal
 import numpy as np
 from pydantic import Field
 
-from agents.domains import domain_of
-from agents.messages import GlobalStatistics, LocalStatistics, Sample, SharedDictionary, SyncStart
-from agents.parameters import KernelBandit, Synchronous
-from agents.synchronisation import SynchronousAgent
-from simulator.core.algorithm import Algorithm
-from simulator.core.message import Message
-from simulator.core.node import SERVER, Address, Arms, Outbox, Setting
-from simulator.maths.domain import distinct
-from simulator.maths.domain_nystrom import DomainEmbedding, DomainModel, DomainNystrom
-from simulator.maths.nystrom import Dictionary, LocalNystrom, NystromPosterior, Statistics
-from simulator.maths.observations import Observations
-from simulator.maths.versions import Versions
+from coband.agents.domains import domain_of
+from coband.agents.messages import GlobalStatistics, LocalStatistics, Sample, SharedDictionary, SyncStart
+from coband.agents.parameters import KernelBandit, Synchronous
+from coband.agents.synchronisation import SynchronousAgent
+from coband.simulator.core.algorithm import Algorithm
+from coband.simulator.core.message import Message
+from coband.simulator.core.node import SERVER, Address, Arms, NodeContext, Outbox
+from coband.simulator.maths.linalg.caches import VersionCache
+from coband.simulator.maths.posteriors.domain import distinct
+from coband.simulator.maths.posteriors.finite_domain_nystrom import DomainEmbedding, DomainModel, DomainNystrom
+from coband.simulator.maths.posteriors.nystrom import Dictionary, LocalNystrom, NystromPosterior, Statistics
+from coband.simulator.maths.posteriors.observations import Observations
 
 
 class ApproxDisConfig(KernelBandit, Synchronous):
@@ -40,16 +40,16 @@ class ApproxDisConfig(KernelBandit, Synchronous):
 class ApproxDisKernelUCB(SynchronousAgent):
     """The client's side."""
 
-    def __init__(self, setting: Setting) -> None:
-        super().__init__(setting)
-        self.config: ApproxDisConfig = setting.config
-        self._store: Versions[NystromPosterior] = setting.sharing.get("posteriors", Versions)
-        self._dictionaries: Versions[Dictionary] = setting.sharing.get("dictionaries", Versions)
-        self._domain = domain_of(setting)
-        self._domain_models: Versions[DomainModel] = setting.sharing.get("domain models", lambda: Versions(2))
-        self._embeddings: Versions[DomainEmbedding] = setting.sharing.get("embeddings", lambda: Versions(2))
+    def __init__(self, context: NodeContext) -> None:
+        super().__init__(context)
+        self.config: ApproxDisConfig = context.config
+        self._store: VersionCache[NystromPosterior] = context.sharing.get("posteriors", VersionCache)
+        self._dictionaries: VersionCache[Dictionary] = context.sharing.get("dictionaries", VersionCache)
+        self._domain = domain_of(context)
+        self._domain_models: VersionCache[DomainModel] = context.sharing.get("domain models", lambda: VersionCache(2))
+        self._embeddings: VersionCache[DomainEmbedding] = context.sharing.get("embeddings", lambda: VersionCache(2))
         self._dictionary, self._dictionary_round = Dictionary(self.config.kernel), 0
-        self._data = Observations(setting.dimension)
+        self._data = Observations(context.dimension)
         self._adopt(0, self._store.get(0, lambda: self._fit(Statistics.zero(0))))
 
     def _fit(self, statistics: Statistics) -> NystromPosterior:
@@ -103,7 +103,7 @@ class ApproxDisKernelUCB(SynchronousAgent):
         self.waiting = True
         points = self._data.points
         probability = np.minimum(1.0, self.config.q * self.posterior.base_variance_of(points))
-        sampled = self.setting.rng.random(len(probability)) < probability
+        sampled = self.context.rng.random(len(probability)) < probability
         chosen = points[sampled] if self.config.repeats == "keep" else distinct(points[sampled])[0]
         return Sample(points=chosen, version=message.version, round=message.round)
 
@@ -127,7 +127,7 @@ class ApproxDisKernelUCB(SynchronousAgent):
 ALGORITHM = Algorithm(
     name="approx_dis_kernel_ucb",
     agent=ApproxDisKernelUCB,
-    server="server.approx_dis_kernel_ucb:ApproxDisKernelUCBServer",
+    server="coband.server.approx_dis_kernel_ucb:ApproxDisKernelUCBServer",
     config=ApproxDisConfig,
     summary="Synchronous kernel bandit: all agents rebuild a common dictionary and sum embedded statistics.",
     reference="Li et al. 2022, Approx-DisKernelUCB; baseline of papers 000 and 001",

@@ -4,7 +4,7 @@
 Deviations from the printed text:
 
 * the embedding uses the Cholesky root of K_SS, with which equation 5 becomes zero padding
-(``simulator.maths.nystrom``);
+(``maths.posteriors.nystrom``);
 * with link delays the agent goes on with its old model while an exchange is under way (``blocking: false``); points
   pulled meanwhile belong to the next data set, and the trigger is not looked at again before the exchange has ended.
 """
@@ -17,15 +17,16 @@ from typing import Literal
 import numpy as np
 from pydantic import Field
 
-from agents.messages import NewModel, Request, ServerModel, Upload
-from agents.parameters import KernelBandit
-from simulator.core.algorithm import Algorithm
-from simulator.core.config import Config
-from simulator.core.message import Message
-from simulator.core.node import SERVER, Address, Agent, Arms, FloatArray, Outbox, Setting
-from simulator.maths.nystrom import Dictionary, NystromPosterior, Statistics
-from simulator.maths.observations import Observations
-from simulator.maths.versions import Versions
+from coband.agents.messages import NewModel, Request, ServerModel, Upload
+from coband.agents.parameters import KernelBandit
+from coband.simulator.arrays import FloatArray
+from coband.simulator.core.algorithm import Algorithm
+from coband.simulator.core.config import Config
+from coband.simulator.core.message import Message
+from coband.simulator.core.node import SERVER, Address, Agent, Arms, NodeContext, Outbox
+from coband.simulator.maths.linalg.caches import VersionCache
+from coband.simulator.maths.posteriors.nystrom import Dictionary, NystromPosterior, Statistics
+from coband.simulator.maths.posteriors.observations import Observations
 
 
 class ExchangeConfig(Config):
@@ -67,14 +68,14 @@ class Exchange:
 class AsyncKernelUCB(Agent):
     """The client's side of Algorithm 1."""
 
-    def __init__(self, setting: Setting) -> None:
-        super().__init__(setting)
-        self.config: AsyncConfig = setting.config
-        self._store: Versions[NystromPosterior] = setting.sharing.get("posteriors", Versions)
+    def __init__(self, context: NodeContext) -> None:
+        super().__init__(context)
+        self.config: AsyncConfig = context.config
+        self._store: VersionCache[NystromPosterior] = context.sharing.get("posteriors", VersionCache)
         # Line 2: mu_0 = 0, sigma_0^2 = k(x,x)/lambda, S_0 and D_0 empty.
-        self._start = setting.sharing.get("start", self._empty)
+        self._start = context.sharing.get("start", self._empty)
         self._keep(self._start, 0)
-        self._new = Observations(setting.dimension)
+        self._new = Observations(context.dimension)
         self._new_variance = 0.0
         self._exchange: Exchange | None = None
 
@@ -104,7 +105,7 @@ class AsyncKernelUCB(Agent):
             return []
         self.note("trigger", version=self._version, value=self._new_variance)
         self._exchange = Exchange(*self._new.since(0), self._new_variance)
-        self._new, self._new_variance = Observations(self.setting.dimension), 0.0
+        self._new, self._new_variance = Observations(self.context.dimension), 0.0
         self.waiting = self.config.blocking
         return [(SERVER, Request(version=self._version))]
 
@@ -121,7 +122,7 @@ class AsyncKernelUCB(Agent):
         """Lines 9-11: sample new dictionary points with the server's newest variance, send them and the statistics."""
         base = self._store.get(message.version, lambda: self._server_model(message))
         probability = np.minimum(1.0, self.config.q * base.variance(exchange.points))
-        sampled = self.setting.rng.random(len(probability)) < probability
+        sampled = self.context.rng.random(len(probability)) < probability
         exchange.base, exchange.base_version = base, message.version
         exchange.added = exchange.points[sampled]
         exchange.dictionary = base.dictionary.appended(exchange.added)
@@ -129,8 +130,15 @@ class AsyncKernelUCB(Agent):
         statistics = Statistics.of(exchange.embedded, exchange.rewards)
         pulls = len(exchange.rewards)
         self.unshared -= pulls
-        upload = Upload(points=exchange.added, rewards=exchange.rewards[sampled], A=statistics.A, b=statistics.b,
-                        version=message.version, round=message.round, pulls=pulls)  # fmt: skip
+        upload = Upload(
+            points=exchange.added,
+            rewards=exchange.rewards[sampled],
+            A=statistics.A,
+            b=statistics.b,
+            version=message.version,
+            round=message.round,
+            pulls=pulls,
+        )
         return [(SERVER, upload)]
 
     def undelivered(self, message: Message, recipient: Address) -> Outbox:
@@ -144,7 +152,7 @@ class AsyncKernelUCB(Agent):
             self.unshared += message.pulls
         exchange, newer = self._exchange, self._new
         assert exchange is not None
-        self._new = Observations(self.setting.dimension)
+        self._new = Observations(self.context.dimension)
         for points, rewards in ((exchange.points, exchange.rewards), newer.since(0)):
             for point, reward in zip(points, rewards.tolist(), strict=True):
                 self._new.append(point, reward)
@@ -181,7 +189,7 @@ class AsyncKernelUCB(Agent):
 ALGORITHM = Algorithm(
     name="async_kernel_ucb",
     agent=AsyncKernelUCB,
-    server="server.async_kernel_ucb:AsyncKernelUCBServer",
+    server="coband.server.async_kernel_ucb:AsyncKernelUCBServer",
     config=AsyncConfig,
     summary="Asynchronous kernel bandit: an agent that has learnt enough exchanges statistics with the server.",
     reference="paper 000 (Learning Kernelized Contextual Bandits, asynchronous), Algorithm 1",

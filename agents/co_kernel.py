@@ -13,12 +13,13 @@ from typing import Literal
 import numpy as np
 from pydantic import Field
 
-from agents.messages import AllArmMeans, ArmMeans
-from agents.pure_exploration import PureExplorationAgent
-from simulator.core.config import Config
-from simulator.core.message import Message
-from simulator.core.node import SERVER, Address, FloatArray, IntArray, Multicast, Outbox, Setting
-from simulator.maths.design import Design
+from coband.agents.messages import AllArmMeans, ArmMeans
+from coband.agents.pure_exploration import PureExplorationAgent
+from coband.simulator.arrays import FloatArray, IntArray
+from coband.simulator.core.config import Config
+from coband.simulator.core.message import Message
+from coband.simulator.core.node import SERVER, Address, Multicast, NodeContext, Outbox
+from coband.simulator.maths.exploration.design import Design
 
 MESSAGES = (
     ("arm_means", "peer", "2n to each of the other V - 1 agents (via: peers)"),
@@ -42,10 +43,10 @@ class CoKernelConfig(Config):
 class CoKernelAgent(PureExplorationAgent):
     """One agent's side of the rounds."""
 
-    def __init__(self, setting: Setting) -> None:
-        super().__init__(setting)
-        self.shared: CoKernelConfig = setting.config
-        self.alive = np.ones((setting.agents, self.pairs.arms), dtype=np.bool_)
+    def __init__(self, context: NodeContext) -> None:
+        super().__init__(context)
+        self.shared: CoKernelConfig = context.config
+        self.alive = np.ones((context.agents, self.pairs.arms), dtype=np.bool_)
         self._apart = self.shared.allocation == "individual"
         self._known: dict[int, dict[Address, tuple[IntArray, FloatArray]]] = {}
         self._start: FloatArray | None = None
@@ -73,14 +74,14 @@ class CoKernelAgent(PureExplorationAgent):
         if not (alive.sum(axis=1) > 1).any():
             return np.zeros(self.pairs.arms, dtype=np.int64)
         key = ("design", self.index if self._apart else SERVER, self.round, alive.tobytes())
-        design, counts = self.setting.sharing.get(key, lambda: self._allocation(alive))
+        design, counts = self.context.sharing.get(key, lambda: self._allocation(alive))
         self._start = design.weights
         part: IntArray = counts[0 if self._apart else self.index]
         return part
 
     def _allocation(self, alive: np.ndarray[tuple[int, ...], np.dtype[np.bool_]]) -> tuple[Design, IntArray]:
         design = self._space.design(alive, self.shared.xi, self._start)
-        epsilon = self.setting.config.epsilon
+        epsilon = self.context.config.epsilon
         return design, self._space.allot(design, self.samples(design), alive, self.shared.xi, epsilon)
 
     def observe_batch(self, counts: IntArray, means: FloatArray) -> Outbox:
@@ -92,7 +93,7 @@ class CoKernelAgent(PureExplorationAgent):
             self.unshared = 0
             return [(SERVER, ArmMeans(counts=counts, means=means, round=round, pulls=pulls))]
         self._know(round, self.index, counts, means)
-        if self.setting.agents == 1:
+        if self.context.agents == 1:
             return []
         return [(Multicast(excluding=self.index), ArmMeans(counts=counts, means=means, round=round))]
 
@@ -113,9 +114,9 @@ class CoKernelAgent(PureExplorationAgent):
     def _know(self, round: int, agent: Address, counts: IntArray, means: FloatArray) -> None:
         known = self._known.setdefault(round, {})
         known[agent] = counts, means
-        if len(known) == self.setting.agents:
+        if len(known) == self.context.agents:
             del self._known[round]
-            self._end_round([known[agent] for agent in range(self.setting.agents)])
+            self._end_round([known[agent] for agent in range(self.context.agents)])
 
     def _end_round(self, known: list[tuple[IntArray, FloatArray]]) -> None:
         """Lines 11-16: estimate, eliminate, stop or go on."""

@@ -1,7 +1,7 @@
 """CoKernelFB: "Collaborative Pure Exploration in Kernel Bandit" (paper 003), Algorithm 2 (appendix C.4), fixed budget.
 
-Deviations from the printed text: solver and ROUND as in ``agents.co_kernel_fc``; where arms are left after the R rounds
-(the paper's conditions exclude it) the one with the largest last estimate is the answer. With ``allocation:
+Deviations from the printed text: solver and ROUND as in ``agents.co_kernel_fc``; where arms are left after the R
+rounds (the paper's conditions exclude it) the one with the largest last estimate is the answer. With ``allocation:
 individual`` (CoKernelFB-IndAlloc) each agent spreads floor(T/R) samples over its own arms; R and the elimination stay.
 """
 
@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from agents.co_kernel import COUNTS, MESSAGES, CoKernelAgent, CoKernelConfig
-from agents.pure_exploration import FixedBudgetConfig, affordable, rounds_of
-from simulator.core.algorithm import Algorithm, Needs
-from simulator.core.node import FloatArray, Setting
-from simulator.maths.design import Design
-from simulator.maths.exploration import EQUAL
+from coband.agents.co_kernel import COUNTS, MESSAGES, CoKernelAgent, CoKernelConfig
+from coband.agents.pure_exploration import FixedBudgetConfig, affordable, rounds_of
+from coband.simulator.arrays import FloatArray
+from coband.simulator.core.algorithm import Algorithm, Needs
+from coband.simulator.core.node import NodeContext
+from coband.simulator.maths.exploration.design import Design
+from coband.simulator.maths.exploration.pairs import EQUAL
 
 
 class CoKernelFBConfig(FixedBudgetConfig, CoKernelConfig):
@@ -24,19 +25,19 @@ class CoKernelFBConfig(FixedBudgetConfig, CoKernelConfig):
 class CoKernelFB(CoKernelAgent):
     """A number of rounds known beforehand, each of which halves the dimension of what is left."""
 
-    def __init__(self, setting: Setting) -> None:
-        super().__init__(setting)
-        config: CoKernelFBConfig = setting.config
+    def __init__(self, context: NodeContext) -> None:
+        super().__init__(context)
+        config: CoKernelFBConfig = context.config
         # Line 2: R = ceil(log2 omega(xi, X)), N = floor(T V / R).
         self.planned = rounds_of(self._omega(range(len(self.pairs.gram))), EQUAL)
-        whose = 1 if config.allocation == "individual" else setting.agents
+        whose = 1 if config.allocation == "individual" else context.agents
         self._samples = config.budget * whose // self.planned
         self._answer = 0
         affordable(config.budget, lambda: self._allocation(self.alive[:1] if self._apart else self.alive))
 
     def _omega(self, arms: range | list[int]) -> float:
         key = ("omega", tuple(arms))
-        return self.setting.sharing.get(key, lambda: self.pairs.omega(arms, self.shared.xi))
+        return self.context.sharing.get(key, lambda: self.pairs.omega(arms, self.shared.xi))
 
     def samples(self, design: Design) -> int:
         """The same number in every round."""
@@ -73,7 +74,7 @@ class CoKernelFB(CoKernelAgent):
 ALGORITHM = Algorithm(
     name="co_kernel_fb",
     agent=CoKernelFB,
-    server="server.co_kernel:CoKernelServer",
+    server="coband.server.co_kernel:CoKernelServer",
     config=CoKernelFBConfig,
     summary="Agents with related tasks find their best arms within a budget of samples, exchanging means of arms.",
     reference="paper 003 (Collaborative Pure Exploration in Kernel Bandit), Algorithm 2",

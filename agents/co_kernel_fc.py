@@ -2,7 +2,7 @@
 
 Deviations from the printed text:
 
-* line 4 is solved by a barrier method with a certified gap (``simulator.maths.design``), not by gradient descent;
+* line 4 is solved by a barrier method with a certified gap (``maths.exploration.design``), not by gradient descent;
 * ROUND is efficient apportionment (Pukelsheim and Rieder 1992), which needs s (1 + epsilon)/epsilon samples for s arms
   instead of O(d/epsilon^2); equation 6 is verified in every round;
 * line 13 uses N^(r) = the sum of all counts received; with ``allocation: individual`` (the paper's CoKernel-IndAlloc)
@@ -11,11 +11,11 @@ Deviations from the printed text:
 
 from __future__ import annotations
 
-from agents.co_kernel import COUNTS, MESSAGES, CoKernelAgent, CoKernelConfig
-from agents.pure_exploration import FixedConfidenceConfig, confident_samples
-from simulator.core.algorithm import Algorithm, Needs
-from simulator.core.node import FloatArray
-from simulator.maths.design import Design, fewest_samples
+from coband.agents.co_kernel import COUNTS, MESSAGES, CoKernelAgent, CoKernelConfig
+from coband.agents.pure_exploration import FixedConfidenceConfig, confident_samples
+from coband.simulator.arrays import FloatArray
+from coband.simulator.core.algorithm import Algorithm, Needs
+from coband.simulator.maths.exploration.design import Design, fewest_samples
 
 
 class CoKernelFCConfig(FixedConfidenceConfig, CoKernelConfig):
@@ -27,8 +27,8 @@ class CoKernelFC(CoKernelAgent):
 
     def samples(self, design: Design) -> int:
         """Line 5: enough to tell gaps of 2^-(r+1) apart, and enough to round."""
-        config: CoKernelFCConfig = self.setting.config
-        agents, arms = self.setting.agents, self.pairs.arms
+        config: CoKernelFCConfig = self.context.config
+        agents, arms = self.context.agents, self.pairs.arms
         wanted = confident_samples(self.round, design.value, arms, agents, config.delta, config.epsilon)
         return max(wanted, fewest_samples(design.weights, config.epsilon))
 
@@ -45,7 +45,7 @@ class CoKernelFC(CoKernelAgent):
 ALGORITHM = Algorithm(
     name="co_kernel_fc",
     agent=CoKernelFC,
-    server="server.co_kernel:CoKernelServer",
+    server="coband.server.co_kernel:CoKernelServer",
     config=CoKernelFCConfig,
     summary="Agents with related tasks find their best arms with a given confidence, exchanging means of arms.",
     reference="paper 003 (Collaborative Pure Exploration in Kernel Bandit), Algorithm 1",

@@ -5,7 +5,7 @@ Deviations from the printed text:
 
 * line 11 prints 1/K + lambda for the first inverse; 1/(K + lambda) is meant, as in line 27;
 * all observations of a trial enter the factor at once, in the order (trial, agent), which changes no value;
-* the clique cover is that of a greedy colouring of the complement of G_gamma (``simulator.maths.covers``).
+* the clique cover is that of a greedy colouring of the complement of G_gamma (``maths.graphs.covers``).
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from agents.cooperation import Cooperative, WithTasks
-from agents.knowledge import Knowledge
-from agents.messages import Pull
-from agents.posterior_forms import check_memory
-from simulator.core.algorithm import Algorithm, Needs
-from simulator.core.message import Message
-from simulator.core.node import Address, Agent, Arms, Neighbours, Outbox, Setting
-from simulator.maths.covers import clique_cover, half_diameter, power_graph
+from coband.agents.cooperation import Cooperative, WithTasks
+from coband.agents.knowledge import Knowledge
+from coband.agents.messages import Pull
+from coband.agents.posterior_forms import check_memory
+from coband.simulator.core.algorithm import Algorithm, Needs
+from coband.simulator.core.message import Message
+from coband.simulator.core.node import Address, Agent, Arms, Neighbours, NodeContext, Outbox
+from coband.simulator.maths.graphs.covers import clique_cover, half_diameter, power_graph
 
 Groups = tuple[tuple[int, ...], ...]
 
@@ -29,19 +29,19 @@ Groups = tuple[tuple[int, ...], ...]
 class EagerKernelUCB(Agent):
     """Algorithm 2: kernel UCB on all observations that reach the agent."""
 
-    def __init__(self, setting: Setting) -> None:
-        super().__init__(setting)
-        self.config: Cooperative = setting.config
-        assert setting.graph is not None
-        self.graph = setting.graph
+    def __init__(self, context: NodeContext) -> None:
+        super().__init__(context)
+        self.config: Cooperative = context.config
+        assert context.graph is not None
+        self.graph = context.graph
         hops = self.config.hops
         self.hops = half_diameter(self.graph.distances) if hops == "half_diameter" else hops
-        groups = setting.sharing.get("groups", self._groups)
-        if setting.index == 0:
-            check_memory(setting, groups, self.hops)
-        self.members = groups[setting.index]
+        groups = context.sharing.get("groups", self._groups)
+        if context.index == 0:
+            check_memory(context, groups, self.hops)
+        self.members = groups[context.index]
         self._accepted = frozenset(self.members)
-        self.knowledge = Knowledge(setting, self.members)
+        self.knowledge = Knowledge(context, self.members)
         self.trial = 0
         self._new: list[Pull] = []
 
@@ -55,7 +55,7 @@ class EagerKernelUCB(Agent):
         self._learn()
         self._features = arms.features
         if self.trial == 1:
-            return int(self.setting.rng.integers(len(arms.features)))
+            return int(self.context.rng.integers(len(arms.features)))
         mean, variance = self.knowledge.moments(arms.features)
         return int(np.argmax(mean + self.config.eta * np.sqrt(variance)))
 
@@ -68,10 +68,13 @@ class EagerKernelUCB(Agent):
 
     def _pull(self, arm: int, reward: float) -> Pull:
         return Pull(
-            trial=self.trial, agent=self.setting.index, point=self._features[arm], reward=reward,
-            context=self.setting.context if self.knowledge.tells_context else None,
+            trial=self.trial,
+            agent=self.context.index,
+            point=self._features[arm],
+            reward=reward,
+            context=self.context.network_context if self.knowledge.tells_context else None,
             place=arm if self.config.arm_similarity < 1.0 else None,
-        )  # fmt: skip
+        )
 
     def receive(self, message: Message, source: Address) -> Outbox:
         """Lines 19-23: put it in the buffer, if it is accepted."""
@@ -86,11 +89,11 @@ class EagerKernelUCB(Agent):
         self._new += [message for source, message in messages if source in accepted]  # type: ignore[misc]
         return []
 
-    def foresee(self, arms: Arms) -> None:
+    def prefetch(self, arms: Arms) -> None:
         """Learn what is new and prepare the arms together with other agents' ones."""
         if self.trial:
             self._learn()
-            self.knowledge.foresee(arms.features)
+            self.knowledge.prefetch(arms.features)
 
     def _learn(self) -> None:
         """Lines 24-33."""
@@ -100,7 +103,7 @@ class EagerKernelUCB(Agent):
 
     def report(self) -> dict[str, float | int]:
         """gamma, told once."""
-        return {"hops": self.hops} if self.setting.index == 0 else {}
+        return {"hops": self.hops} if self.context.index == 0 else {}
 
 
 class CoopKernelUCB(EagerKernelUCB):
@@ -114,9 +117,9 @@ class CoopKernelUCB(EagerKernelUCB):
 
     def report(self) -> dict[str, float | int]:
         """gamma and the number of cliques, told once."""
-        if self.setting.index:
+        if self.context.index:
             return {}
-        return {**super().report(), "cliques": len(set(self.setting.sharing.get("groups", self._groups)))}
+        return {**super().report(), "cliques": len(set(self.context.sharing.get("groups", self._groups)))}
 
 
 MESSAGES = (("pull", "peer", "d + 3, and d_z for known contexts, and 1 for the arm's place with arm_similarity < 1"),)

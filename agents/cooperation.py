@@ -7,9 +7,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field
 
-from agents.parameters import AnyKernel
-from simulator.core.config import Config
-from simulator.maths.kernels import Gaussian, KernelSpec, Linear, Matern, Polynomial, Product, Sum
+from coband.agents.parameters import AnyKernel
+from coband.simulator.core.config import Config
+from coband.simulator.maths.kernels.library import Gaussian, KernelSpec, Linear, Matern, Polynomial, Product, Sum
 
 
 def _word_is_kind(value: Any) -> Any:

@@ -10,15 +10,16 @@ from __future__ import annotations
 import numpy as np
 from pydantic import Field
 
-from agents.domains import domain_of
-from agents.messages import MissingPoints, NewPoints, SyncStart
-from agents.parameters import KernelBandit, Synchronous
-from agents.synchronisation import SynchronousAgent
-from simulator.core.algorithm import Algorithm
-from simulator.core.message import Message
-from simulator.core.node import SERVER, Address, Arms, FloatArray, Outbox, Setting
-from simulator.maths.observations import Observations
-from simulator.maths.posteriors import shared_log
+from coband.agents.domains import domain_of
+from coband.agents.messages import MissingPoints, NewPoints, SyncStart
+from coband.agents.parameters import KernelBandit, Synchronous
+from coband.agents.synchronisation import SynchronousAgent
+from coband.simulator.arrays import FloatArray
+from coband.simulator.core.algorithm import Algorithm
+from coband.simulator.core.message import Message
+from coband.simulator.core.node import SERVER, Address, Arms, NodeContext, Outbox
+from coband.simulator.maths.posteriors.choose import shared_log
+from coband.simulator.maths.posteriors.observations import Observations
 
 
 class DisConfig(KernelBandit, Synchronous):
@@ -31,13 +32,13 @@ class DisConfig(KernelBandit, Synchronous):
 class DisKernelUCB(SynchronousAgent):
     """The client's side."""
 
-    def __init__(self, setting: Setting) -> None:
-        super().__init__(setting)
-        self.config: DisConfig = setting.config
-        domain = domain_of(setting)
-        self._log = setting.sharing.get("log", lambda: shared_log(self.config.kernel, self.config.lam, domain))
+    def __init__(self, context: NodeContext) -> None:
+        super().__init__(context)
+        self.config: DisConfig = context.config
+        domain = domain_of(context)
+        self._log = context.sharing.get("log", lambda: shared_log(self.config.kernel, self.config.lam, domain))
         self.posterior = self._log.posterior()
-        self._new = Observations(setting.dimension)
+        self._new = Observations(context.dimension)
         self._uploaded = 0  # of the new points
         self._early: dict[int, MissingPoints] = {}  # by version; one before was given up, and will be sent again
 
@@ -88,7 +89,7 @@ class DisKernelUCB(SynchronousAgent):
 
     def _keep(self, points: FloatArray, rewards: FloatArray) -> None:
         """These own points are new: the synchronisation that ends has come too early for them."""
-        self._new = Observations(self.setting.dimension)
+        self._new = Observations(self.context.dimension)
         for point, reward in zip(points, rewards.tolist(), strict=True):
             self._new.append(point, reward)
 
@@ -96,7 +97,7 @@ class DisKernelUCB(SynchronousAgent):
 ALGORITHM = Algorithm(
     name="dis_kernel_ucb",
     agent=DisKernelUCB,
-    server="server.dis_kernel_ucb:DisKernelUCBServer",
+    server="coband.server.dis_kernel_ucb:DisKernelUCBServer",
     config=DisConfig,
     summary="Exact kernel bandit; all agents exchange their new raw points when one of them has learnt enough.",
     reference="Li et al. 2022, DisKernelUCB; baseline of paper 001",

@@ -6,15 +6,15 @@ from __future__ import annotations
 import numpy as np
 from pydantic import Field
 
-from agents.lin_ucb import LinUcbConfig
-from agents.messages import LinearModel, LinearUpload, SyncStart
-from agents.parameters import Synchronous
-from agents.synchronisation import SynchronousAgent
-from simulator.core.algorithm import Algorithm
-from simulator.core.message import Message
-from simulator.core.node import SERVER, Address, Arms, Outbox, Setting
-from simulator.maths.gram import Gram
-from simulator.maths.synchronised import LocalRidge, SynchronisedRidge
+from coband.agents.lin_ucb import LinUcbConfig
+from coband.agents.messages import LinearModel, LinearUpload, SyncStart
+from coband.agents.parameters import Synchronous
+from coband.agents.synchronisation import SynchronousAgent
+from coband.simulator.core.algorithm import Algorithm
+from coband.simulator.core.message import Message
+from coband.simulator.core.node import SERVER, Address, Arms, NodeContext, Outbox
+from coband.simulator.maths.linalg.gram import Gram
+from coband.simulator.maths.posteriors.synchronised_ridge import LocalRidge, SynchronisedRidge
 
 
 class DisLinConfig(LinUcbConfig, Synchronous):
@@ -27,11 +27,11 @@ class DisLinConfig(LinUcbConfig, Synchronous):
 class DisLinUCB(SynchronousAgent):
     """The client's side: V = lam I + W_sync + W_new, theta = V^(-1) (b_sync + b_new)."""
 
-    def __init__(self, setting: Setting) -> None:
-        super().__init__(setting)
-        self.config: DisLinConfig = setting.config
+    def __init__(self, context: NodeContext) -> None:
+        super().__init__(context)
+        self.config: DisLinConfig = context.config
         self._synchronised: SynchronisedRidge = self.in_step(
-            "synchronised", lambda: SynchronisedRidge(setting.dimension, self.config.lam)
+            "synchronised", lambda: SynchronisedRidge(context.dimension, self.config.lam)
         )
         self.ridge = LocalRidge(self._synchronised)
 
@@ -72,7 +72,7 @@ class DisLinUCB(SynchronousAgent):
 ALGORITHM = Algorithm(
     name="dis_lin_ucb",
     agent=DisLinUCB,
-    server="server.dis_lin_ucb:DisLinUCBServer",
+    server="coband.server.dis_lin_ucb:DisLinUCBServer",
     config=DisLinConfig,
     summary="Linear bandit; all agents sum their statistics when one of them has learnt enough.",
     reference="Wang et al. 2020, DisLinUCB; baseline of paper 000",

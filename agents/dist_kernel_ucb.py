@@ -11,26 +11,26 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from agents.coop_kernel_ucb import COUNTS, MESSAGES, EagerKernelUCB, Groups
-from agents.cooperation import WithTasks
-from agents.messages import Pull
-from simulator.core.algorithm import Algorithm, Needs
-from simulator.core.message import Message
-from simulator.core.node import Address, Arms, Outbox, Setting
-from simulator.maths.covers import Centres, centres, power_graph
+from coband.agents.coop_kernel_ucb import COUNTS, MESSAGES, EagerKernelUCB, Groups
+from coband.agents.cooperation import WithTasks
+from coband.agents.messages import Pull
+from coband.simulator.core.algorithm import Algorithm, Needs
+from coband.simulator.core.message import Message
+from coband.simulator.core.node import Address, Arms, NodeContext, Outbox
+from coband.simulator.maths.graphs.covers import Centres, centres, power_graph
 
 
 class DistKernelUCB(EagerKernelUCB):
     """Algorithm 3, central and peripheral agents."""
 
-    def __init__(self, setting: Setting) -> None:
-        super().__init__(setting)
-        self.centre = self._centres().centre_of[setting.index]
-        self.central = self.centre == setting.index
+    def __init__(self, context: NodeContext) -> None:
+        super().__init__(context)
+        self.centre = self._centres().centre_of[context.index]
+        self.central = self.centre == context.index
         self._stored: Pull | None = None
 
     def _centres(self) -> Centres:
-        return self.setting.sharing.get("centres", lambda: centres(power_graph(self.graph.distances, self.hops)))
+        return self.context.sharing.get("centres", lambda: centres(power_graph(self.graph.distances, self.hops)))
 
     def _groups(self) -> Groups:
         """A central agent accepts all observations within reach, any other its own alone."""
@@ -72,14 +72,14 @@ class DistKernelUCB(EagerKernelUCB):
                 self.receive(message, source)
         return []
 
-    def foresee(self, arms: Arms) -> None:
+    def prefetch(self, arms: Arms) -> None:
         """Only who learns prepares."""
         if self._stored is None:
-            super().foresee(arms)
+            super().prefetch(arms)
 
     def report(self) -> dict[str, float | int]:
         """gamma and what is known of the independent set, told once."""
-        if self.setting.index:
+        if self.context.index:
             return {}
         found = self._centres().central
         return {**super().report(), "central_agents": len(found.nodes), "independent_set_exact": int(found.exact)}

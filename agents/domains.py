@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from simulator.core.node import Setting
-from simulator.maths.domain import Domain
+from coband.simulator.core.node import NodeContext
+from coband.simulator.maths.posteriors.domain import Domain
 
 
-def domain_of(setting: Setting) -> Domain | None:
+def domain_of(context: NodeContext) -> Domain | None:
     """The domain that all arms come from, with the algorithm's kernel; None when arm sets change."""
-    points = setting.domain
-    return None if points is None else setting.sharing.get("domain", lambda: Domain(setting.config.kernel, points))
+    points = context.domain
+    return None if points is None else context.sharing.get("domain", lambda: Domain(context.config.kernel, points))

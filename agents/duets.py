@@ -20,16 +20,16 @@ from typing import Annotated, Literal
 import numpy as np
 from pydantic import Field
 
-from agents.domains import domain_of
-from agents.messages import EpochEnd, EpochModel, InducingSet, Projection
-from agents.parameters import AnyKernel
-from simulator.core.algorithm import Algorithm, Needs
-from simulator.core.config import Config
-from simulator.core.message import Message
-from simulator.core.node import SERVER, Address, Agent, Arms, Outbox, Setting
-from simulator.maths.elimination import Induced, drawn, epoch_lengths, most_epochs, theoretical_width
-from simulator.maths.kernels import Gaussian
-from simulator.maths.versions import Versions
+from coband.agents.domains import domain_of
+from coband.agents.messages import EpochEnd, EpochModel, InducingSet, Projection
+from coband.agents.parameters import AnyKernel
+from coband.simulator.core.algorithm import Algorithm, Needs
+from coband.simulator.core.config import Config
+from coband.simulator.core.message import Message
+from coband.simulator.core.node import SERVER, Address, Agent, Arms, NodeContext, Outbox
+from coband.simulator.maths.exploration.duets import Induced, drawn, epoch_lengths, most_epochs, theoretical_width
+from coband.simulator.maths.kernels.library import Gaussian
+from coband.simulator.maths.linalg.caches import VersionCache
 
 
 class DuetsConfig(Config):
@@ -58,13 +58,13 @@ class DuetsConfig(Config):
     horizon: int | None = Field(default=None, ge=1)
     """The paper's T, turns of each agent; null: those that the schedule gives every agent at least."""
 
-    def turns(self, setting: Setting) -> int:
+    def turns(self, context: NodeContext) -> int:
         """T: what every agent is sure to get, or less if ``horizon`` says so.
 
         Raises:
             ValueError: neither the schedule nor ``horizon`` says.
         """
-        known = [turns for turns in (self.horizon, setting.horizon) if turns is not None]
+        known = [turns for turns in (self.horizon, context.horizon) if turns is not None]
         if not known:
             raise ValueError("duets must know the number of turns: give horizon, or a schedule without duration.")
         return min(known)
@@ -85,17 +85,17 @@ class Duets(Agent):
         epoch: number of the epoch under way, from 0.
     """
 
-    def __init__(self, setting: Setting) -> None:
-        super().__init__(setting)
-        self.config: DuetsConfig = setting.config
-        domain = domain_of(setting)
+    def __init__(self, context: NodeContext) -> None:
+        super().__init__(context)
+        self.config: DuetsConfig = context.config
+        domain = domain_of(context)
         if domain is None:
             raise ValueError("duets needs a fixed domain: problem.kind fixed_domain or clusters.")
         self._domain = domain
-        self._shared: Versions[Induced] = setting.sharing.get("induced", lambda: Versions(2))
-        horizon = self.config.turns(setting)
+        self._shared: VersionCache[Induced] = context.sharing.get("induced", lambda: VersionCache(2))
+        horizon = self.config.turns(context)
         self._lengths = epoch_lengths(horizon, self.config.T1)
-        self._beta = self.config.width(len(domain.points), setting.agents, horizon)
+        self._beta = self.config.width(len(domain.points), context.agents, horizon)
         self._inducing: dict[int, InducingSet] = {}
         # Line 2: X_1 = X.
         self.active = np.arange(len(domain.points))
@@ -104,14 +104,14 @@ class Duets(Agent):
 
     def _start(self) -> None:
         """Lines 4 and 6: draw the epoch's points with the coin."""
-        self._arms = drawn(self.active, self.setting.rng, self._lengths[self.epoch])
+        self._arms = drawn(self.active, self.context.rng, self._lengths[self.epoch])
         self._rewards: list[float] = []
         self.waiting = False
 
     def choose(self, arms: Arms) -> int:
         """Line 6: the next of the drawn points."""
         if len(self._rewards) == len(self._arms):  # more turns than T
-            self._arms = np.append(self._arms, drawn(self.active, self.setting.rng, 1))
+            self._arms = np.append(self._arms, drawn(self.active, self.context.rng, 1))
         return int(self._arms[len(self._rewards)])
 
     def observe(self, arm: int, reward: float) -> Outbox:
@@ -163,7 +163,7 @@ class Duets(Agent):
 ALGORITHM = Algorithm(
     name="duets",
     agent=Duets,
-    server="server.duets:DuetsServer",
+    server="coband.server.duets:DuetsServer",
     config=DuetsConfig,
     summary="Uniform exploration of a shrinking domain in epochs; the server replays the agents' coins.",
     reference="paper 001 (Order-Optimal Regret in Distributed Kernel Bandits), Algorithms 1 and 2",

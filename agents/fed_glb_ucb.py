@@ -24,16 +24,17 @@ import numpy as np
 from annotated_types import Len
 from pydantic import Field, model_validator
 
-from agents.lin_ucb import LinUcbConfig
-from agents.messages import Gradient, Iterate, PointsUpload, RegressionModel, SyncStart
-from agents.synchronisation import SynchronousAgent
-from simulator.core.algorithm import Algorithm
-from simulator.core.message import Message
-from simulator.core.node import SERVER, Address, Arms, FloatArray, Outbox, Setting
-from simulator.maths.gram import Gram
-from simulator.maths.logistic import Smoothness, flattest, loss_gradient, newton_step, project
-from simulator.maths.observations import Observations
-from simulator.maths.synchronised import LocalRidge, SynchronisedRidge
+from coband.agents.lin_ucb import LinUcbConfig
+from coband.agents.messages import Gradient, Iterate, PointsUpload, RegressionModel, SyncStart
+from coband.agents.synchronisation import SynchronousAgent
+from coband.simulator.arrays import FloatArray
+from coband.simulator.core.algorithm import Algorithm
+from coband.simulator.core.message import Message
+from coband.simulator.core.node import SERVER, Address, Arms, NodeContext, Outbox
+from coband.simulator.maths.linalg.gram import Gram
+from coband.simulator.maths.logistic import Smoothness, flattest, loss_gradient, newton_step, project
+from coband.simulator.maths.posteriors.observations import Observations
+from coband.simulator.maths.posteriors.synchronised_ridge import LocalRidge, SynchronisedRidge
 
 
 class FedGlbConfig(LinUcbConfig):
@@ -69,18 +70,18 @@ class FedGlbConfig(LinUcbConfig):
 class FedGlbUCB(SynchronousAgent):
     """The client's side: A = (lam/c_mu) I + sum x x^T, b = sum (x^T theta) x, the centre A^(-1) b."""
 
-    def __init__(self, setting: Setting) -> None:
-        super().__init__(setting)
-        self.config: FedGlbConfig = setting.config
+    def __init__(self, context: NodeContext) -> None:
+        super().__init__(context)
+        self.config: FedGlbConfig = context.config
         self._c_mu = self.config.curvature
         self._low, high = self.config.reward_range
         self._spread = high - self._low
         self._synchronised: SynchronisedRidge = self.in_step(
-            "synchronised", lambda: SynchronisedRidge(setting.dimension, self.config.lam / self._c_mu)
+            "synchronised", lambda: SynchronisedRidge(context.dimension, self.config.lam / self._c_mu)
         )
         self.ridge = LocalRidge(self._synchronised)
-        self.theta = np.zeros(setting.dimension)
-        self._data = Observations(setting.dimension)
+        self.theta = np.zeros(context.dimension)
+        self._data = Observations(context.dimension)
 
     def choose(self, arms: Arms) -> int:
         """The arm with the largest x^T A^(-1) b + alpha ||x||_(A^-1); the link, which is increasing, is left out."""
@@ -140,7 +141,7 @@ class FedGlbUCB(SynchronousAgent):
 ALGORITHM = Algorithm(
     name="fed_glb_ucb",
     agent=FedGlbUCB,
-    server="server.fed_glb_ucb:FedGlbUCBServer",
+    server="coband.server.fed_glb_ucb:FedGlbUCBServer",
     config=FedGlbConfig,
     summary="Generalised linear bandit (logistic): online Newton steps alone, accelerated gradient descent together.",
     reference="Li and Wang 2022, FedGLB-UCB; baseline of paper 000",

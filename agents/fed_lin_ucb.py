@@ -11,13 +11,13 @@ import math
 import numpy as np
 from pydantic import Field
 
-from agents.lin_ucb import LinUcbConfig
-from agents.messages import LinearModel, LinearUpload
-from simulator.core.algorithm import Algorithm
-from simulator.core.message import Message
-from simulator.core.node import SERVER, Address, Agent, Arms, Outbox, Setting
-from simulator.maths.gram import Gram
-from simulator.maths.synchronised import LocalRidge, SynchronisedRidge
+from coband.agents.lin_ucb import LinUcbConfig
+from coband.agents.messages import LinearModel, LinearUpload
+from coband.simulator.core.algorithm import Algorithm
+from coband.simulator.core.message import Message
+from coband.simulator.core.node import SERVER, Address, Agent, Arms, NodeContext, Outbox
+from coband.simulator.maths.linalg.gram import Gram
+from coband.simulator.maths.posteriors.synchronised_ridge import LocalRidge, SynchronisedRidge
 
 ROUNDING = 1e-12
 """Unit features with lam = C = 1 give det(V_i + V_loc) = 2 det(V_i) but for rounding, which must not decide."""
@@ -35,10 +35,10 @@ class FedLinConfig(LinUcbConfig):
 class FedLinUCB(Agent):
     """The client's side: acts on (V_i, b_i) of its last download, and keeps its news (V_loc, b_loc) apart."""
 
-    def __init__(self, setting: Setting) -> None:
-        super().__init__(setting)
-        self.config: FedLinConfig = setting.config
-        self.downloaded = SynchronisedRidge(setting.dimension, self.config.lam)
+    def __init__(self, context: NodeContext) -> None:
+        super().__init__(context)
+        self.config: FedLinConfig = context.config
+        self.downloaded = SynchronisedRidge(context.dimension, self.config.lam)
         self._news = LocalRidge(self.downloaded)
         self._growth = math.log1p(self.config.threshold) + ROUNDING
         self._pending = False
@@ -87,7 +87,7 @@ class FedLinUCB(Agent):
 ALGORITHM = Algorithm(
     name="fed_lin_ucb",
     agent=FedLinUCB,
-    server="server.fed_lin_ucb:FedLinUCBServer",
+    server="coband.server.fed_lin_ucb:FedLinUCBServer",
     config=FedLinConfig,
     summary="Asynchronous linear bandit: an agent whose determinant has grown by a factor exchanges statistics.",
     reference="He et al. 2022, FedLinUCB; baseline of paper 000",

@@ -20,20 +20,21 @@ from typing import Literal
 import numpy as np
 from pydantic import Field
 
-from agents.messages import NeuralModel, NeuralUpload, SyncStart
-from agents.parameters import NeuralBandit, Synchronous, enter
-from agents.synchronisation import SynchronousAgent
-from simulator.core.algorithm import Algorithm
-from simulator.core.message import Message
-from simulator.core.node import SERVER, Address, Arms, FloatArray, Outbox, Setting
-from simulator.maths.forms import quadratic
-from simulator.maths.gram import Gram
-from simulator.maths.linear import ridge
-from simulator.maths.observations import Observations
-from simulator.maths.offers import Offers
-from simulator.maths.storage import GrowingRows
-from simulator.maths.synchronised import LocalRidge, SynchronisedRidge
-from simulator.maths.training import Task, TrainingPool
+from coband.agents.messages import NeuralModel, NeuralUpload, SyncStart
+from coband.agents.parameters import NeuralBandit, Synchronous, enter
+from coband.agents.synchronisation import SynchronousAgent
+from coband.simulator.arrays import FloatArray
+from coband.simulator.core.algorithm import Algorithm
+from coband.simulator.core.message import Message
+from coband.simulator.core.node import SERVER, Address, Arms, NodeContext, Outbox
+from coband.simulator.maths.linalg.arm_batches import ArmBatches
+from coband.simulator.maths.linalg.gram import Gram
+from coband.simulator.maths.linalg.growing_rows import GrowingRows
+from coband.simulator.maths.linalg.quadratic_forms import quadratic
+from coband.simulator.maths.neural.training import Task, TrainingPool
+from coband.simulator.maths.posteriors.observations import Observations
+from coband.simulator.maths.posteriors.ridge import ridge
+from coband.simulator.maths.posteriors.synchronised_ridge import LocalRidge, SynchronisedRidge
 
 
 class FnUcbConfig(NeuralBandit, Synchronous):
@@ -74,26 +75,26 @@ class FnUcbConfig(NeuralBandit, Synchronous):
 class FnUcb(SynchronousAgent):
     """The client's side; comments give the lines of algorithm 1."""
 
-    def __init__(self, setting: Setting) -> None:
-        super().__init__(setting)
-        config: FnUcbConfig = setting.config
+    def __init__(self, context: NodeContext) -> None:
+        super().__init__(context)
+        config: FnUcbConfig = context.config
         self.config = config
-        self.network = config.network(setting.dimension)
+        self.network = config.network(context.dimension)
         p = self.network.size
         # Line 1. theta_0 comes from a coin that all agents may open, and so is the same for all.
-        first = setting.sharing.get("theta_0", lambda: self.network.initial(setting.open_coin(0)))
+        first = context.sharing.get("theta_0", lambda: self.network.initial(context.open_coin(0)))
         self.theta_0, self._centre = first, first.copy()
         if config.networks == "shared_storage":
-            self.theta_0 = setting.sharing.common("storage", lambda: first)
+            self.theta_0 = context.sharing.common("storage", lambda: first)
         self._synchronised: SynchronisedRidge = self.in_step(
             "synchronised", lambda: SynchronisedRidge(p, config.lam, config.diagonal)
         )
         self._ridge = LocalRidge(self._synchronised)
-        self._offers = setting.sharing.get("offers", Offers)
-        self._pool = setting.sharing.get("pool", lambda: TrainingPool(config.descent(self.network)))
+        self._arm_batches = context.sharing.get("offers", ArmBatches)
+        self._pool = context.sharing.get("pool", lambda: TrainingPool(config.descent(self.network)))
         self.local = ridge(p, config.lam, config.diagonal)
         prior = self.local.inverse()
-        self._inverses: tuple[Gram | FloatArray, ...] = (prior,) * (1 if config.less_comm else setting.agents)
+        self._inverses: tuple[Gram | FloatArray, ...] = (prior,) * (1 if config.less_comm else context.agents)
         self.theta_own = self.theta_sync = self.theta_0
         self.alpha = 0.0
         self._turn = self._last_turn = self._version = 0
@@ -107,13 +108,13 @@ class FnUcb(SynchronousAgent):
         """Weight of UCB b in choosing."""
         return {"both": self.alpha, "a_only": 0.0, "b_only": 1.0}[self.config.use]
 
-    def foresee(self, arms: Arms) -> None:
+    def prefetch(self, arms: Arms) -> None:
         """Have the arms of the next turn looked at together with those of other agents."""
-        self._offers.foresee(arms.features)
+        self._arm_batches.prefetch(arms.features)
 
     def choose(self, arms: Arms) -> int:
         """Lines 4 to 7: the arm with the largest (1 - alpha) UCB a + alpha UCB b."""
-        stack, mine = self._offers.find(arms.features)
+        stack, mine = self._arm_batches.find(arms.features)
         X = stack.ask("inputs", None, lambda: enter(self.config, stack.X))
         G = stack.ask("features", self.theta_0, lambda: self.network.features(self.theta_0, X))
         self._offer(X[mine])
@@ -187,8 +188,16 @@ class FnUcb(SynchronousAgent):
             theta = theta.copy()
         W, B = self._ridge.news()
         pulls, self.unshared = self.unshared, 0
-        return NeuralUpload(W=W, B=B, theta=theta, alpha=alpha, inverse=self.local.inverse(), pulls=pulls,
-                            version=message.version, round=message.round)  # fmt: skip
+        return NeuralUpload(
+            W=W,
+            B=B,
+            theta=theta,
+            alpha=alpha,
+            inverse=self.local.inverse(),
+            pulls=pulls,
+            version=message.version,
+            round=message.round,
+        )
 
     def _own_alpha(self) -> float:
         """Line 15."""
@@ -207,7 +216,7 @@ class FnUcb(SynchronousAgent):
         """Tell the pool what would be trained if a synchronisation began now."""
         config = self.config
         if config.networks == "separate" and config.alpha == "schedule" and self._trains(self._own_alpha()):
-            self._pool.announce(self.setting.index, self._task())
+            self._pool.announce(self.context.index, self._task())
 
     def _trains(self, alpha: float) -> bool:
         """A network that is never asked is not trained."""
@@ -223,7 +232,7 @@ class FnUcb(SynchronousAgent):
         """Line 14: start from the last weights."""
         if not self._trains(alpha):
             return
-        trained = self._pool.train(self.setting.index, self._task())
+        trained = self._pool.train(self.context.index, self._task())
         if self.config.networks == "shared_storage":
             self.theta_0[:] = trained
         else:
@@ -251,7 +260,7 @@ def rescaled(values: FloatArray) -> FloatArray:
 ALGORITHM = Algorithm(
     name="fn_ucb",
     agent=FnUcb,
-    server="server.fn_ucb:FnUcbServer",
+    server="coband.server.fn_ucb:FnUcbServer",
     config=FnUcbConfig,
     summary="Federated neural bandit: linear UCB on tangent features of all agents, and an averaged network.",
     reference="paper 002, algorithms 1 and 2 (FN-UCB, FN-UCB (Less Comm.))",

@@ -13,13 +13,13 @@ from typing import Annotated, Literal
 import numpy as np
 from pydantic import Field
 
-from agents.kernel_ucb import igp_beta
-from agents.n_kernel_ucb import NKernelUCB
-from agents.parameters import AnyKernel
-from simulator.core.algorithm import Algorithm, Needs
-from simulator.core.config import Config
-from simulator.core.node import FloatArray
-from simulator.maths.kernels import Gaussian
+from coband.agents.kernel_ucb import igp_beta
+from coband.agents.n_kernel_ucb import NKernelUCB
+from coband.agents.parameters import AnyKernel
+from coband.simulator.arrays import FloatArray
+from coband.simulator.core.algorithm import Algorithm, Needs
+from coband.simulator.core.config import Config
+from coband.simulator.maths.kernels.library import Gaussian
 
 
 class GpUcbConfig(Config):
@@ -44,7 +44,7 @@ class GpUcb(NKernelUCB):
 
     def scores(self, X: FloatArray) -> FloatArray:
         """mu + beta * sigma."""
-        config: GpUcbConfig = self.setting.config
+        config: GpUcbConfig = self.context.config
         beta = config.beta
         if beta == "theory":
             beta = igp_beta(config.B, config.R, config.delta, 0.5 * self.posterior.log_det)

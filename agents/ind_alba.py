@@ -26,12 +26,13 @@ import math
 import numpy as np
 from pydantic import Field
 
-from agents.ind_rage import NEEDS
-from agents.pure_exploration import FixedConfidenceConfig, PureExplorationAgent
-from simulator.core.algorithm import Algorithm
-from simulator.core.node import FloatArray, IntArray, Outbox, Setting
-from simulator.maths.design import apportion, fewest_samples
-from simulator.maths.exploration import pairs_of
+from coband.agents.ind_rage import NEEDS
+from coband.agents.pure_exploration import FixedConfidenceConfig, PureExplorationAgent
+from coband.simulator.arrays import FloatArray, IntArray
+from coband.simulator.core.algorithm import Algorithm
+from coband.simulator.core.node import NodeContext, Outbox
+from coband.simulator.maths.exploration.design import apportion, fewest_samples
+from coband.simulator.maths.exploration.pairs import pairs_of
 
 
 class AlbaConfig(FixedConfidenceConfig):
@@ -44,9 +45,9 @@ class AlbaConfig(FixedConfidenceConfig):
 class IndAlba(PureExplorationAgent):
     """One agent's ALBA."""
 
-    def __init__(self, setting: Setting) -> None:
-        super().__init__(setting)
-        self.config: AlbaConfig = setting.config
+    def __init__(self, context: NodeContext) -> None:
+        super().__init__(context)
+        self.config: AlbaConfig = context.config
         self._own = self.pairs.of(self.index)
         self._dimension = self._own.features.shape[1]
         self._left = list(range(self._own.arms))
@@ -68,7 +69,7 @@ class IndAlba(PureExplorationAgent):
     def _delta(self) -> float:
         """Confidence of this round: shares 6 / (pi^2 k^2) add up to 1 over k = 1, 2, ..."""
         shares = (6 / math.pi**2) ** 2 / ((self._stage + 1) * self._step) ** 2
-        return self.config.delta / self.setting.agents * shares
+        return self.config.delta / self.context.agents * shares
 
     def observe_batch(self, counts: IntArray, means: FloatArray) -> Outbox:
         """Least squares within the span of the arms that are left; drop, and move to the next stage when it is time."""

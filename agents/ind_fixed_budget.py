@@ -17,20 +17,21 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from agents.ind_rage import NEEDS
-from agents.pure_exploration import FixedBudgetConfig, PureExplorationAgent, affordable, rounds_of
-from simulator.core.algorithm import Algorithm
-from simulator.core.node import FloatArray, IntArray, Outbox, Refusal, Setting
-from simulator.maths.design import apportion
-from simulator.maths.exploration import EQUAL
+from coband.agents.ind_rage import NEEDS
+from coband.agents.pure_exploration import FixedBudgetConfig, PureExplorationAgent, affordable, rounds_of
+from coband.simulator.arrays import FloatArray, IntArray
+from coband.simulator.core.algorithm import Algorithm
+from coband.simulator.core.node import NodeContext, Outbox, UnsupportedScenario
+from coband.simulator.maths.exploration.design import apportion
+from coband.simulator.maths.exploration.pairs import EQUAL
 
 
 class IndPeaceFB(PureExplorationAgent):
     """One agent's fixed-budget Peace."""
 
-    def __init__(self, setting: Setting) -> None:
-        super().__init__(setting)
-        self.config: FixedBudgetConfig = setting.config
+    def __init__(self, context: NodeContext) -> None:
+        super().__init__(context)
+        self.config: FixedBudgetConfig = context.config
         self._own = self.pairs.of(self.index)
         self.alive = np.ones((1, self._own.arms), dtype=np.bool_)
         self.planned = rounds_of(self._complexity(range(self._own.arms)), EQUAL)
@@ -66,17 +67,17 @@ class IndPeaceFB(PureExplorationAgent):
 class IndUniformFB(PureExplorationAgent):
     """One agent that pulls all its arms equally often."""
 
-    def __init__(self, setting: Setting) -> None:
-        super().__init__(setting)
-        if setting.config.budget < self.pairs.arms:
-            raise Refusal(
-                f"budget(={setting.config.budget}) is too small for one pull of each of {self.pairs.arms} arms."
+    def __init__(self, context: NodeContext) -> None:
+        super().__init__(context)
+        if context.config.budget < self.pairs.arms:
+            raise UnsupportedScenario(
+                f"budget(={context.config.budget}) is too small for one pull of each of {self.pairs.arms} arms."
             )
 
     def request(self) -> IntArray:
         """The whole budget at once."""
         n = self.pairs.arms
-        return apportion(np.full(n, 1.0 / n), self.setting.config.budget)
+        return apportion(np.full(n, 1.0 / n), self.context.config.budget)
 
     def observe_batch(self, counts: IntArray, means: FloatArray) -> Outbox:
         """The arm with the largest mean."""

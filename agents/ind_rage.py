@@ -16,10 +16,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from agents.pure_exploration import FixedConfidenceConfig, PureExplorationAgent, confident_samples
-from simulator.core.algorithm import Algorithm, Needs
-from simulator.core.node import FloatArray, IntArray, Outbox, Setting
-from simulator.maths.design import fewest_samples
+from coband.agents.pure_exploration import FixedConfidenceConfig, PureExplorationAgent, confident_samples
+from coband.simulator.arrays import FloatArray, IntArray
+from coband.simulator.core.algorithm import Algorithm, Needs
+from coband.simulator.core.node import NodeContext, Outbox
+from coband.simulator.maths.exploration.design import fewest_samples
 
 NEEDS = Needs(reliable=False, problems=("pure_exploration",), schedules=("phases",))
 
@@ -27,9 +28,9 @@ NEEDS = Needs(reliable=False, problems=("pure_exploration",), schedules=("phases
 class IndRage(PureExplorationAgent):
     """One agent's RAGE."""
 
-    def __init__(self, setting: Setting) -> None:
-        super().__init__(setting)
-        self.config: FixedConfidenceConfig = setting.config
+    def __init__(self, context: NodeContext) -> None:
+        super().__init__(context)
+        self.config: FixedConfidenceConfig = context.config
         self._own = self.pairs.of(self.index)
         self.alive = np.ones((1, self._own.arms), dtype=np.bool_)
         self._start: FloatArray | None = None
@@ -39,7 +40,7 @@ class IndRage(PureExplorationAgent):
         design = self._own.design(self.alive, 0.0, self._start)
         self._start = design.weights
         delta, epsilon, arms = self.config.delta, self.config.epsilon, self._own.arms
-        wanted = confident_samples(self.round, design.value, arms, self.setting.agents, delta, epsilon)
+        wanted = confident_samples(self.round, design.value, arms, self.context.agents, delta, epsilon)
         total = max(wanted, fewest_samples(design.weights, epsilon))
         counts: IntArray = self._own.allot(design, total, self.alive, 0.0, epsilon)[0]
         return counts
@@ -61,7 +62,7 @@ class IndRageOverV(IndRage):
 
     def samples_used(self) -> float:
         """Samples divided by V."""
-        return self.pulls / self.setting.agents
+        return self.pulls / self.context.agents
 
 
 ALGORITHM = Algorithm(

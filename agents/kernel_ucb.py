@@ -8,12 +8,12 @@ import math
 import numpy as np
 from pydantic import Field
 
-from agents.n_kernel_ucb import NKernelUCB
-from agents.parameters import AnyKernel, KernelBandit
-from simulator.core.algorithm import Algorithm, Needs
-from simulator.core.config import Config
-from simulator.core.node import FloatArray
-from simulator.maths.kernels import Gaussian
+from coband.agents.n_kernel_ucb import NKernelUCB
+from coband.agents.parameters import AnyKernel, KernelBandit
+from coband.simulator.arrays import FloatArray
+from coband.simulator.core.algorithm import Algorithm, Needs
+from coband.simulator.core.config import Config
+from coband.simulator.maths.kernels.library import Gaussian
 
 ALONE = Needs(topologies=("star", "graph"), reliable=False)
 
@@ -51,7 +51,7 @@ class IgpUCB(NKernelUCB):
 
     def scores(self, X: FloatArray) -> FloatArray:
         """mu + beta_t sigma; sigma^2 = k(x, x) - k(x)^T (K + lambda I)^(-1) k(x)."""
-        config: IgpConfig = self.setting.config
+        config: IgpConfig = self.context.config
         beta = igp_beta(config.norm, config.sub_gaussian, config.delta, 0.5 * self.posterior.log_det)
         mean, variance = self.posterior.moments(X)
         scores: FloatArray = mean + beta * np.sqrt(config.lam * variance)
@@ -75,8 +75,8 @@ class KernelTS(NKernelUCB):
     def scores(self, X: FloatArray) -> FloatArray:
         """A draw from N(mu, nu^2 sigma^2) for each arm."""
         mean, variance = self.posterior.moments(X)
-        draws = self.setting.rng.standard_normal(len(mean))
-        scores: FloatArray = mean + self.setting.config.nu * np.sqrt(variance) * draws
+        draws = self.context.rng.standard_normal(len(mean))
+        scores: FloatArray = mean + self.context.config.nu * np.sqrt(variance) * draws
         return scores
 
 

@@ -10,20 +10,21 @@ from typing import Any
 
 import numpy as np
 
-from agents.cooperation import Cooperative, Mmd, Nystrom, WithTasks, network_kernel
-from agents.messages import Pull
-from agents.posterior_forms import is_primal, is_taskwise, repeats
-from simulator.core.node import FloatArray, Refusal, Setting
-from simulator.maths.augmented import Augmented, Table, augmented
-from simulator.maths.canonical import CanonicalPosterior
-from simulator.maths.exact import SharedLog
-from simulator.maths.growing_nystrom import GrowingNystrom
-from simulator.maths.kernels import Kernel, Linear
-from simulator.maths.mean_embeddings import PairMeans, similarities
-from simulator.maths.primal import ArmFeatures, PrimalPosterior
-from simulator.maths.repeats import Factors, RepeatsPosterior
-from simulator.maths.tasks import TasksInCommon, TaskwisePosterior
-from simulator.maths.versions import InUse, Recent
+from coband.agents.cooperation import Cooperative, Mmd, Nystrom, WithTasks, network_kernel
+from coband.agents.messages import Pull
+from coband.agents.posterior_forms import is_primal, is_taskwise, repeats
+from coband.simulator.arrays import FloatArray
+from coband.simulator.core.node import NodeContext, UnsupportedScenario
+from coband.simulator.maths.kernels.library import Kernel, Linear
+from coband.simulator.maths.kernels.mean_embeddings import PairMeans, similarities
+from coband.simulator.maths.kernels.multitask import Augmented, Table, augmented
+from coband.simulator.maths.linalg.caches import RecentCache, WeakCache
+from coband.simulator.maths.posteriors.counts import Factors, RepeatsPosterior
+from coband.simulator.maths.posteriors.exact import SharedLog
+from coband.simulator.maths.posteriors.group_log import CanonicalPosterior
+from coband.simulator.maths.posteriors.growing_nystrom import GrowingNystrom
+from coband.simulator.maths.posteriors.linear_features import ArmFeatures, PrimalPosterior
+from coband.simulator.maths.posteriors.linear_multitask import TasksInCommon, TaskwisePosterior
 
 _BY_TRIAL = attrgetter("trial", "agent")
 
@@ -36,32 +37,32 @@ class Knowledge:
         members: the agents whose pulls it accepts, itself among them, in ascending order.
     """
 
-    def __init__(self, setting: Setting, members: tuple[int, ...]) -> None:
-        self._setting, self._members = setting, members
-        self._config: Cooperative = setting.config
+    def __init__(self, context: NodeContext, members: tuple[int, ...]) -> None:
+        self._context, self._members = context, members
+        self._config: Cooperative = context.config
         self._network = network_kernel(self._config)
         self.estimates = isinstance(self._network, Mmd)
-        if self._network is not None and not self.estimates and setting.context is None:
-            raise Refusal(
+        if self._network is not None and not self.estimates and context.network_context is None:
+            raise UnsupportedScenario(
                 "network_kernel needs a problem that tells agents their contexts (problem.kind: network); with others "
                 "use network_kernel: mmd, or null"
             )
         self.tells_context = self._network is not None and not self.estimates
-        self._task = self._task_of(setting.index, setting.context)
+        self._task = self._task_of(context.index, context.network_context)
         self._seen: list[Pull] = []
         self._heard: set[int] = set()
         self._posterior: CanonicalPosterior | PrimalPosterior | GrowingNystrom | RepeatsPosterior | TaskwisePosterior
         self._age = 0
-        self._foreseen: tuple[FloatArray, FloatArray] | None = None
-        if is_taskwise(setting, members):
+        self._prefetched: tuple[FloatArray, FloatArray] | None = None
+        if is_taskwise(context, members):
             self._posterior = self._taskwise()
-            self._contexts = np.zeros((setting.agents, len(self._task)))
+            self._contexts = np.zeros((context.agents, len(self._task)))
         elif not self.estimates:
             self._start(self._network, b"")
 
     def primal(self) -> bool:
         """Whether the kernel is computed in the primal, where data take no memory."""
-        return is_primal(self._setting, self._members)
+        return is_primal(self._context, self._members)
 
     def learn(self, pulls: Sequence[Pull]) -> None:
         """Take in new observations, all at once."""
@@ -73,12 +74,12 @@ class Knowledge:
         if pulls:
             self._add(pulls)
 
-    def foresee(self, X: FloatArray) -> None:
+    def prefetch(self, X: FloatArray) -> None:
         """The arms X (n, d) that ``moments`` will be asked about next."""
         if isinstance(self._posterior, CanonicalPosterior):
             P = self._points(X)
-            self._foreseen = (X, P)
-            self._posterior.log.foresee(P)
+            self._prefetched = (X, P)
+            self._posterior.log.prefetch(P)
 
     def moments(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Mean and variance sigma^2/lam of the agent's own task at the arms X (n, d), each (n,)."""
@@ -86,8 +87,8 @@ class Knowledge:
             return self._posterior.moments(X)
         if isinstance(self._posterior, PrimalPosterior):
             return self._posterior.moments(np.repeat(self._task[None], len(X), axis=0), X)
-        if self._foreseen is not None and self._foreseen[0] is X:
-            return self._posterior.moments(self._foreseen[1])
+        if self._prefetched is not None and self._prefetched[0] is X:
+            return self._posterior.moments(self._prefetched[1])
         return self._posterior.moments(self._points(X))
 
     def _points(self, X: FloatArray) -> FloatArray:
@@ -112,15 +113,17 @@ class Knowledge:
         self._age = 0
         self._seen.sort(key=_BY_TRIAL)
         keys = np.array(self._keys(), dtype=np.int32).tobytes()  # compact: every agent keeps as many as it knows pulls
-        tables: InUse[FloatArray] = self._setting.sharing.get(("similarities", self._members), InUse)
+        tables: WeakCache[FloatArray] = self._context.sharing.get(("similarities", self._members), WeakCache)
         table = tables.get(keys, self._similarities)
-        if is_taskwise(self._setting, self._members):
+        if is_taskwise(self._context, self._members):
             assert isinstance(self._posterior, TaskwisePosterior)
             self._posterior.follow(table)
             return pulls
         self._start(table, keys)
         if isinstance(self._posterior, PrimalPosterior):
-            begun: Recent[PrimalPosterior] = self._setting.sharing.get(("begun", self._members), partial(Recent, 1))
+            begun: RecentCache[PrimalPosterior] = self._context.sharing.get(
+                ("begun", self._members), partial(RecentCache, 1)
+            )
             self._posterior = begun.get(keys, self._begun).copied()
             return []
         return self._seen
@@ -137,14 +140,18 @@ class Knowledge:
 
     def _taskwise(self) -> TaskwisePosterior:
         """With what all agents know of tasks, where they share their work."""
-        setting, config = self._setting, self._config
+        context, config = self._context, self._config
         assert isinstance(config.kernel, Linear)
-        features = ArmFeatures(config.kernel, setting.dimension).count
-        common = setting.sharing.get("tasks", lambda: TasksInCommon(setting.agents, features, config.lam))
+        features = ArmFeatures(config.kernel, context.dimension).count
+        common = context.sharing.get("tasks", lambda: TasksInCommon(context.agents, features, config.lam))
         return TaskwisePosterior(
-            config.kernel, setting.dimension, config.lam, setting.agents, setting.index,
-            common if setting.sharing.on else None,
-        )  # fmt: skip
+            config.kernel,
+            context.dimension,
+            config.lam,
+            context.agents,
+            context.index,
+            common if context.sharing.on else None,
+        )
 
     def _begun(self) -> PrimalPosterior:
         """The posterior that has just been started, with all that is known."""
@@ -155,7 +162,7 @@ class Knowledge:
     def _similarities(self) -> FloatArray:
         assert isinstance(self._network, Mmd)
         kernel = self._config.kernel if self._network.kernel is None else self._network.kernel
-        means = self._setting.sharing.get("pair means", lambda: PairMeans(kernel, self._setting.agents))
+        means = self._context.sharing.get("pair means", lambda: PairMeans(kernel, self._context.agents))
         pulls: dict[int, list[Pull]] = {}
         for pull in self._seen:
             pulls.setdefault(pull.agent, []).append(pull)
@@ -163,14 +170,14 @@ class Knowledge:
             agent: (tuple(pull.trial for pull in own), np.array([pull.point for pull in own]))
             for agent, own in pulls.items()
         }
-        return similarities(means, seen, self._setting.agents, self._network.sigma, self._network.mmd_power)
+        return similarities(means, seen, self._context.agents, self._network.sigma, self._network.mmd_power)
 
     def _keys(self) -> list[tuple[int, int]]:
         return [(pull.trial, pull.agent) for pull in self._seen]
 
     def _start(self, network: Any, first: bytes) -> None:
         """Begin a posterior with the kernel K_z ``network``; ``first``: the keys seen, if it will be given them."""
-        config, dimension = self._config, self._setting.dimension
+        config, dimension = self._config, self._context.dimension
         composition = config.composition if isinstance(config, WithTasks) else "product"
         self._augmented = augmented(
             config.kernel, network, len(self._task), dimension, composition, config.arm_similarity
@@ -181,19 +188,19 @@ class Knowledge:
             self._posterior = PrimalPosterior(config.kernel, kernel, dimension, config.lam, composition == "sum")
         elif isinstance(config.posterior, Nystrom):
             self._posterior = GrowingNystrom(self._augmented.kernel, config.lam, config.posterior.size)
-        elif repeats(self._setting):
+        elif repeats(self._context):
             self._posterior = self._counting(self._augmented, first)
         else:
             self._posterior = self._canonical(self._augmented, first)
 
     def _counting(self, kernel: Augmented, first: bytes) -> RepeatsPosterior:
         """With the factors of all agents who accept the same observations, and estimate K_z from the same ones."""
-        kept: InUse[Factors] = self._setting.sharing.get(("factors", self._members), InUse)
+        kept: WeakCache[Factors] = self._context.sharing.get(("factors", self._members), WeakCache)
         return RepeatsPosterior(kernel.kernel, self._config.lam, kept.get(first, lambda: Factors(1)))
 
     def _canonical(self, kernel: Augmented, first: bytes) -> CanonicalPosterior:
         """On the log that all agents share who accept the same observations, and began with the same ones."""
-        logs: InUse[SharedLog] = self._setting.sharing.get(("logs", self._members), InUse)
+        logs: WeakCache[SharedLog] = self._context.sharing.get(("logs", self._members), WeakCache)
         log = logs.get(first, lambda: SharedLog(kernel.kernel, self._config.lam))
         if first:
             log.extend(0, *self._arrays(self._seen)[1:])

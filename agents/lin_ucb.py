@@ -11,10 +11,11 @@ import math
 import numpy as np
 from pydantic import Field
 
-from agents.alone import Alone, single
-from simulator.core.config import Config
-from simulator.core.node import FloatArray, Setting
-from simulator.maths.linear import FullRidge
+from coband.agents.alone import Alone, single
+from coband.simulator.arrays import FloatArray
+from coband.simulator.core.config import Config
+from coband.simulator.core.node import NodeContext
+from coband.simulator.maths.posteriors.ridge import FullRidge
 
 
 class LinearConfig(Config):
@@ -52,10 +53,10 @@ class LinTsConfig(LinearConfig):
 class Linear(Alone):
     """Ridge regression on the agent's own data."""
 
-    def __init__(self, setting: Setting) -> None:
-        super().__init__(setting)
-        self.ridge = FullRidge(setting.dimension, setting.config.lam)
-        self.b = np.zeros(setting.dimension)
+    def __init__(self, context: NodeContext) -> None:
+        super().__init__(context)
+        self.ridge = FullRidge(context.dimension, context.config.lam)
+        self.b = np.zeros(context.dimension)
 
     @property
     def theta(self) -> FloatArray:
@@ -78,7 +79,7 @@ class LinUCB(Linear):
 
     def radius(self) -> float:
         """The parameter alpha."""
-        alpha: float = self.setting.config.alpha
+        alpha: float = self.context.config.alpha
         return alpha
 
 
@@ -87,7 +88,7 @@ class OFUL(LinUCB):
 
     def radius(self) -> float:
         """R sqrt(2 log(det(V)^(1/2) det(lam I)^(-1/2) / delta)) + sqrt(lam) S (Abbasi-Yadkori et al. 2011, thm. 2)."""
-        config: OfulConfig = self.setting.config
+        config: OfulConfig = self.context.config
         spread = math.sqrt(max(0.0, self.ridge.log_det) - 2.0 * math.log(config.delta))
         return config.sub_gaussian * spread + math.sqrt(config.lam) * config.norm
 
@@ -97,15 +98,33 @@ class LinTS(Linear):
 
     def scores(self, X: FloatArray) -> FloatArray:
         """x^T theta for theta = theta_hat + nu L z with L L^T = V^(-1), L lower triangular, z standard normal."""
-        z = self.setting.rng.standard_normal(self.setting.dimension)
+        z = self.context.rng.standard_normal(self.context.dimension)
         root = np.linalg.cholesky(self.ridge.inverse().dense())
-        scores: FloatArray = X @ (self.theta + self.setting.config.nu * (root @ z))
+        scores: FloatArray = X @ (self.theta + self.context.config.nu * (root @ z))
         return scores
 
 
-LIN_UCB = single("lin_ucb", LinUCB, LinUcbConfig, "Linear UCB with a constant factor, every agent alone.",
-                 "Li et al. 2010; baseline of papers 002 and 004", "li2010contextual")  # fmt: skip
-OFUL_ENTRY = single("oful", OFUL, OfulConfig, "Linear UCB with the self-normalised radius, every agent alone.",
-                    "Abbasi-Yadkori et al. 2011; baseline of paper 004", "abbasi2011improved")  # fmt: skip
-LIN_TS = single("lin_ts", LinTS, LinTsConfig, "Linear Thompson sampling, every agent alone.",
-                "Agrawal and Goyal 2013; baseline of paper 002", "agrawal2013thompson")  # fmt: skip
+LIN_UCB = single(
+    "lin_ucb",
+    LinUCB,
+    LinUcbConfig,
+    "Linear UCB with a constant factor, every agent alone.",
+    "Li et al. 2010; baseline of papers 002 and 004",
+    "li2010contextual",
+)
+OFUL_ENTRY = single(
+    "oful",
+    OFUL,
+    OfulConfig,
+    "Linear UCB with the self-normalised radius, every agent alone.",
+    "Abbasi-Yadkori et al. 2011; baseline of paper 004",
+    "abbasi2011improved",
+)
+LIN_TS = single(
+    "lin_ts",
+    LinTS,
+    LinTsConfig,
+    "Linear Thompson sampling, every agent alone.",
+    "Agrawal and Goyal 2013; baseline of paper 002",
+    "agrawal2013thompson",
+)

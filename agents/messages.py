@@ -8,15 +8,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
-from numpy.typing import NDArray
-
-from simulator.core.message import Message, payload
-from simulator.maths.gram import Gram
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
-
+from coband.simulator.arrays import FloatArray, IntArray
+from coband.simulator.core.message import Message, payload
+from coband.simulator.maths.linalg.gram import Gram
 
 # --- asynchronous exchange (paper 000, Algorithm 1)
 

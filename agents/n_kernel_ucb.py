@@ -4,25 +4,26 @@ from __future__ import annotations
 
 import numpy as np
 
-from agents.alone import Alone
-from agents.domains import domain_of
-from agents.parameters import KernelBandit
-from simulator.core.algorithm import Algorithm, Needs
-from simulator.core.node import FloatArray, Setting
-from simulator.maths.posteriors import own_posterior
+from coband.agents.alone import Alone
+from coband.agents.domains import domain_of
+from coband.agents.parameters import KernelBandit
+from coband.simulator.arrays import FloatArray
+from coband.simulator.core.algorithm import Algorithm, Needs
+from coband.simulator.core.node import NodeContext
+from coband.simulator.maths.posteriors.choose import own_posterior
 
 
 class NKernelUCB(Alone):
     """Exact kernel ridge regression on the agent's own data."""
 
-    def __init__(self, setting: Setting) -> None:
-        super().__init__(setting)
-        self.posterior = own_posterior(setting.config.kernel, setting.config.lam, domain_of(setting))
+    def __init__(self, context: NodeContext) -> None:
+        super().__init__(context)
+        self.posterior = own_posterior(context.config.kernel, context.config.lam, domain_of(context))
 
     def scores(self, X: FloatArray) -> FloatArray:
         """mu + alpha * sigma (paper 000, equations 1 and 3)."""
         mean, variance = self.posterior.moments(X)
-        scores: FloatArray = mean + self.setting.config.alpha * np.sqrt(variance)
+        scores: FloatArray = mean + self.context.config.alpha * np.sqrt(variance)
         return scores
 
     def learn(self, arm: int, x: FloatArray, reward: float) -> None:

@@ -9,12 +9,13 @@ from __future__ import annotations
 import numpy as np
 from pydantic import Field
 
-from agents.alone import Alone, single
-from agents.parameters import NeuralBandit, enter
-from simulator.core.node import FloatArray, Setting
-from simulator.maths.linear import ridge
-from simulator.maths.observations import Observations
-from simulator.maths.training import Task
+from coband.agents.alone import Alone, single
+from coband.agents.parameters import NeuralBandit, enter
+from coband.simulator.arrays import FloatArray
+from coband.simulator.core.node import NodeContext
+from coband.simulator.maths.neural.training import Task
+from coband.simulator.maths.posteriors.observations import Observations
+from coband.simulator.maths.posteriors.ridge import ridge
 
 
 class NeuralUcbConfig(NeuralBandit):
@@ -31,12 +32,12 @@ class NeuralUcbConfig(NeuralBandit):
 class NeuralUCB(Alone):
     """Network value plus deviation."""
 
-    def __init__(self, setting: Setting) -> None:
-        super().__init__(setting)
-        config: NeuralUcbConfig = setting.config
+    def __init__(self, context: NodeContext) -> None:
+        super().__init__(context)
+        config: NeuralUcbConfig = context.config
         self.config = config
-        self.network = config.network(setting.dimension)
-        self._rng = setting.rng
+        self.network = config.network(context.dimension)
+        self._rng = context.rng
         self.theta_0 = self.theta = self.network.initial(self._rng)
         self.ridge = ridge(self.network.size, config.lam, config.diagonal)
         self._descent = config.descent(self.network)
@@ -73,7 +74,19 @@ class NeuralTS(NeuralUCB):
         return scores
 
 
-NEURAL_UCB = single("neural_ucb", NeuralUCB, NeuralUcbConfig, "Neural UCB, every agent alone.",
-                    "Zhou et al. 2020; baseline of paper 002", "zhou2020neural")  # fmt: skip
-NEURAL_TS = single("neural_ts", NeuralTS, NeuralUcbConfig, "Neural Thompson sampling, every agent alone.",
-                   "Zhang et al. 2021; baseline of paper 002", "zhang2021neural")  # fmt: skip
+NEURAL_UCB = single(
+    "neural_ucb",
+    NeuralUCB,
+    NeuralUcbConfig,
+    "Neural UCB, every agent alone.",
+    "Zhou et al. 2020; baseline of paper 002",
+    "zhou2020neural",
+)
+NEURAL_TS = single(
+    "neural_ts",
+    NeuralTS,
+    NeuralUcbConfig,
+    "Neural Thompson sampling, every agent alone.",
+    "Zhang et al. 2021; baseline of paper 002",
+    "zhang2021neural",
+)

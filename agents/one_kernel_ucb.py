@@ -9,23 +9,24 @@ from __future__ import annotations
 
 import numpy as np
 
-from agents.domains import domain_of
-from agents.messages import Point
-from agents.parameters import KernelBandit
-from simulator.core.algorithm import Algorithm, Needs
-from simulator.core.message import Message
-from simulator.core.node import SERVER, Address, Agent, Arms, FloatArray, Outbox, Setting
-from simulator.maths.posteriors import shared_log
+from coband.agents.domains import domain_of
+from coband.agents.messages import Point
+from coband.agents.parameters import KernelBandit
+from coband.simulator.arrays import FloatArray
+from coband.simulator.core.algorithm import Algorithm, Needs
+from coband.simulator.core.message import Message
+from coband.simulator.core.node import SERVER, Address, Agent, Arms, NodeContext, Outbox
+from coband.simulator.maths.posteriors.choose import shared_log
 
 
 class OneKernelUCB(Agent):
     """Exact kernel ridge regression on all that has been shared and the agent's own points."""
 
-    def __init__(self, setting: Setting) -> None:
-        super().__init__(setting)
-        self.config: KernelBandit = setting.config
-        domain = domain_of(setting)
-        self._log = setting.sharing.get("log", lambda: shared_log(self.config.kernel, self.config.lam, domain))
+    def __init__(self, context: NodeContext) -> None:
+        super().__init__(context)
+        self.config: KernelBandit = context.config
+        domain = domain_of(context)
+        self._log = context.sharing.get("log", lambda: shared_log(self.config.kernel, self.config.lam, domain))
         self.posterior = self._log.posterior()
         self._own: list[tuple[FloatArray, float]] = []  # points that are not known to stand in the log
         self._known = 0  # entries of the log that are known; the posterior catches up at the next turn
@@ -65,7 +66,7 @@ class OneKernelUCB(Agent):
 ALGORITHM = Algorithm(
     name="one_kernel_ucb",
     agent=OneKernelUCB,
-    server="server.one_kernel_ucb:OneKernelUCBServer",
+    server="coband.server.one_kernel_ucb:OneKernelUCBServer",
     config=KernelBandit,
     summary="Every point is sent to everybody at once; all agents act on one exact kernel model.",
     reference="paper 000, section 5 (OneKernelUCB); Valko et al. 2013",

@@ -8,11 +8,11 @@ from typing import Annotated, Literal
 import numpy as np
 from pydantic import Field
 
-from simulator.core.config import Config
-from simulator.core.node import FloatArray
-from simulator.maths.kernels import Gaussian, KernelSpec
-from simulator.maths.neural import Init, Network
-from simulator.maths.training import Descent, Precision
+from coband.simulator.arrays import FloatArray
+from coband.simulator.core.config import Config
+from coband.simulator.maths.kernels.library import Gaussian, KernelSpec
+from coband.simulator.maths.neural.network import Init, Network
+from coband.simulator.maths.neural.training import Descent, Precision
 
 AnyKernel = Annotated[KernelSpec, Field(discriminator="kind")]
 

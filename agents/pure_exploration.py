@@ -8,13 +8,14 @@ from collections.abc import Callable
 import numpy as np
 from pydantic import Field
 
-from agents.parameters import AnyKernel
-from simulator.core.config import Config
-from simulator.core.message import Message
-from simulator.core.node import Address, BatchAgent, FloatArray, IntArray, Outbox, Refusal, Setting
-from simulator.maths.design import DesignError
-from simulator.maths.exploration import Pairs, pairs_of
-from simulator.maths.kernels import Linear
+from coband.agents.parameters import AnyKernel
+from coband.simulator.arrays import FloatArray, IntArray
+from coband.simulator.core.config import Config
+from coband.simulator.core.message import Message
+from coband.simulator.core.node import Address, BatchAgent, NodeContext, Outbox, UnsupportedScenario
+from coband.simulator.maths.exploration.design import DesignError
+from coband.simulator.maths.exploration.pairs import Pairs, pairs_of
+from coband.simulator.maths.kernels.library import Linear
 
 
 class PureExplorationConfig(Config):
@@ -45,16 +46,16 @@ class FixedBudgetConfig(PureExplorationConfig):
 class PureExplorationAgent(BatchAgent):
     """Knows all pairs and counts its pulls."""
 
-    def __init__(self, setting: Setting) -> None:
-        super().__init__(setting)
-        self.pairs: Pairs = setting.sharing.get("pairs", self._all_pairs)
-        self.index = setting.index
+    def __init__(self, context: NodeContext) -> None:
+        super().__init__(context)
+        self.pairs: Pairs = context.sharing.get("pairs", self._all_pairs)
+        self.index = context.index
         self.round = 1
         self.pulls = self.phases = 0
 
     def _all_pairs(self) -> Pairs:
-        points: FloatArray = np.ascontiguousarray(self.setting.knowledge.reshape(-1, self.setting.dimension))
-        return pairs_of(self.setting.config.kernel(points, points), self.setting.agents)
+        points: FloatArray = np.ascontiguousarray(self.context.knowledge.reshape(-1, self.context.dimension))
+        return pairs_of(self.context.config.kernel(points, points), self.context.agents)
 
     def pulled(self, counts: IntArray) -> None:
         """Count the pulls of a phase."""
@@ -78,7 +79,7 @@ class PureExplorationAgent(BatchAgent):
 
     def report(self) -> dict[str, float | int]:
         """``samples_per_agent``: this agent's share of the mean over agents."""
-        return {"samples_per_agent": self.samples_used() / self.setting.agents}
+        return {"samples_per_agent": self.samples_used() / self.context.agents}
 
     def report_own(self) -> dict[str, float | int | None]:
         """``answer``: the arm declared the best, None while unknown; ``samples``; ``phases``: batches pulled."""
@@ -89,12 +90,12 @@ def affordable(budget: int, allot: Callable[[], object]) -> None:
     """Refuse a budget whose first round cannot be rounded.
 
     Raises:
-        Refusal: with the reason.
+        UnsupportedScenario: with the reason.
     """
     try:
         allot()
     except DesignError as error:
-        raise Refusal(f"budget(={budget}) is too small: {error}") from None
+        raise UnsupportedScenario(f"budget(={budget}) is too small: {error}") from None
 
 
 def confident_samples(round: int, rho: float, arms: int, agents: int, delta: float, epsilon: float) -> int:

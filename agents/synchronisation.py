@@ -6,9 +6,9 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 from typing import TypeVar
 
-from agents.messages import SyncRequest
-from simulator.core.message import Message
-from simulator.core.node import SERVER, Address, Agent, Outbox
+from coband.agents.messages import SyncRequest
+from coband.simulator.core.message import Message
+from coband.simulator.core.node import SERVER, Address, Agent, Outbox
 
 T = TypeVar("T")
 
@@ -40,5 +40,5 @@ class SynchronousAgent(Agent):
 
         That is where a synchronisation waits for everyone: with a quorum some are late.
         """
-        everyone = getattr(self.setting.config, "wait", "all") == "all"
-        return self.setting.sharing.get(key, build) if everyone else build()
+        everyone = getattr(self.context.config, "wait", "all") == "all"
+        return self.context.sharing.get(key, build) if everyone else build()

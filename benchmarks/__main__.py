@@ -29,8 +29,11 @@ def main() -> None:
         case, what = known[name]
         found = case()
         ratio = found.textbook / found.fast
-        print(f"{name:14}{found.textbook:9.2f}s{found.fast:9.3f}s{ratio:9.2f}  {'yes' if found.same else 'NO':4}  "
-              f"{what}; {found.note}", flush=True)  # fmt: skip
+        print(
+            f"{name:14}{found.textbook:9.2f}s{found.fast:9.3f}s{ratio:9.2f}  {'yes' if found.same else 'NO':4}  "
+            f"{what}; {found.note}",
+            flush=True,
+        )
 
 
 if __name__ == "__main__":

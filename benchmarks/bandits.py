@@ -10,20 +10,24 @@ from pydantic import TypeAdapter
 
 from benchmarks import textbook
 from benchmarks.measuring import Cases, Measured, seconds
-from simulator.core.algorithm import Algorithm
-from simulator.core.engine import Engine, Plan, RunResult
-from simulator.core.schedule import OneAtATime
-from simulator.core.streams import Streams
-from simulator.experiments.registry import Registry
-from simulator.maths.exact import ExactPosterior
-from simulator.maths.kernels import Gaussian
-from simulator.problems.contextual import ContextualProblem
+from coband.simulator.core.algorithm import Algorithm
+from coband.simulator.core.clock.schedule import OneAtATime
+from coband.simulator.core.engine import Engine, Plan, RunResult
+from coband.simulator.core.randomness.streams import Streams
+from coband.simulator.experiments.registry.registry import Registry
+from coband.simulator.maths.kernels.library import Gaussian
+from coband.simulator.maths.posteriors.exact import ExactPosterior
+from coband.simulator.problems.contextual import ContextualProblem
 from tests.oracles import dis_lin_ucb
 
 PROBLEM = ContextualProblem.model_validate(
-    {"kind": "contextual", "arms": {"kind": "ball", "dimension": 20, "count": 20}, "reward": {"kind": "cosine"},
-     "noise": 0.1}
-)  # fmt: skip
+    {
+        "kind": "contextual",
+        "arms": {"kind": "ball", "dimension": 20, "count": 20},
+        "reward": {"kind": "cosine"},
+        "noise": 0.1,
+    }
+)
 
 
 def simulated(name: str, config: dict[str, Any], agents: int, turns: int, trace: str = "off") -> RunResult:

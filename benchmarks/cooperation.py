@@ -8,11 +8,11 @@ from pydantic import TypeAdapter
 
 from benchmarks import textbook
 from benchmarks.measuring import Cases, Measured, seconds
-from simulator.core.engine import Engine, Plan
-from simulator.core.streams import Streams
-from simulator.experiments.registry import Registry
-from simulator.maths.covers import centres, clique_cover, power_graph
-from simulator.problems.network import NetworkProblem
+from coband.simulator.core.engine import Engine, Plan
+from coband.simulator.core.randomness.streams import Streams
+from coband.simulator.experiments.registry.registry import Registry
+from coband.simulator.maths.graphs.covers import centres, clique_cover, power_graph
+from coband.simulator.problems.network import NetworkProblem
 
 
 def cooperative(name: str, agents: int, trials: int) -> Measured:
@@ -20,15 +20,25 @@ def cooperative(name: str, agents: int, trials: int) -> Measured:
     arms = {"kind": "pool", "size": 8} if name == "dist_kernel_ucb" else {"kind": "ball", "count": 8}
     gaussian = {"kind": "gaussian", "gamma": 0.5}
     problem = NetworkProblem.model_validate(
-        {"kind": "network", "arms": {**arms, "dimension": 10}, "contexts": {"kind": "sphere", "dimension": 10},
-         "kernel": gaussian, "network_kernel": gaussian, "norm": 3}
-    )  # fmt: skip
+        {
+            "kind": "network",
+            "arms": {**arms, "dimension": 10},
+            "contexts": {"kind": "sphere", "dimension": 10},
+            "kernel": gaussian,
+            "network_kernel": gaussian,
+            "norm": 3,
+        }
+    )
     algorithm, streams = Registry.installed().algorithms[name], Streams(0)
     config = algorithm.config.model_validate({"kernel": gaussian, "network_kernel": gaussian, "eta": 0.1})
     plan = TypeAdapter(Plan).validate_python(
-        {"agents": {"count": agents}, "schedule": {"kind": "rounds", "turns": trials},
-         "network": {"topology": {"kind": "erdos_renyi", "p": 0.7}}, "trace": "off"}
-    )  # fmt: skip
+        {
+            "agents": {"count": agents},
+            "schedule": {"kind": "rounds", "turns": trials},
+            "network": {"topology": {"kind": "erdos_renyi", "p": 0.7}},
+            "trace": "off",
+        }
+    )
     graph = plan.network.graph.build(agents, streams)
     near = power_graph(graph.distances, 1)
 

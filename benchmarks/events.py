@@ -5,7 +5,7 @@ from __future__ import annotations
 from benchmarks import textbook
 from benchmarks.bandits import simulated
 from benchmarks.measuring import Cases, Measured, seconds
-from simulator.core.clock import DELIVERY, Clock
+from coband.simulator.core.clock.clock import DELIVERY, Clock
 
 
 def messages(count: int) -> Measured:

@@ -6,7 +6,7 @@ import numpy as np
 
 from benchmarks import textbook
 from benchmarks.measuring import Cases, Measured, seconds
-from simulator.maths.design import differences, min_max_design, root
+from coband.simulator.maths.exploration.design import differences, min_max_design, root
 
 
 def design(arms: int) -> Measured:

@@ -7,17 +7,21 @@ from pydantic import TypeAdapter
 
 from benchmarks import textbook
 from benchmarks.measuring import Cases, Measured, seconds
-from simulator.core.engine import Engine, Plan
-from simulator.core.streams import Streams
-from simulator.experiments.registry import Registry
-from simulator.maths.neural import Network
-from simulator.maths.training import Descent, Task
-from simulator.problems.contextual import ContextualProblem
+from coband.simulator.core.engine import Engine, Plan
+from coband.simulator.core.randomness.streams import Streams
+from coband.simulator.experiments.registry.registry import Registry
+from coband.simulator.maths.neural.network import Network
+from coband.simulator.maths.neural.training import Descent, Task
+from coband.simulator.problems.contextual import ContextualProblem
 
 SPHERE = ContextualProblem.model_validate(
-    {"kind": "contextual", "arms": {"kind": "sphere", "dimension": 10, "count": 4}, "reward": {"kind": "cosine"},
-     "noise": 0.01}
-)  # fmt: skip
+    {
+        "kind": "contextual",
+        "arms": {"kind": "sphere", "dimension": 10, "count": 4},
+        "reward": {"kind": "cosine"},
+        "noise": 0.01,
+    }
+)
 
 
 def federated(agents: int, turns: int) -> Measured:

@@ -12,10 +12,10 @@ import tempfile
 import time
 from pathlib import Path
 
-from simulator.experiments.job import Job, attempt
-from simulator.experiments.sweep.crew import Local
-from simulator.experiments.sweep.driver import Commands, Driver, Report
-from simulator.experiments.sweep.study import load_study
+from coband.simulator.experiments.runs.job import Job, attempt
+from coband.simulator.experiments.sweep.driver import Commands, Driver, Report
+from coband.simulator.experiments.sweep.study import load_study
+from coband.simulator.experiments.sweep.workers import Local
 
 SCENARIO = """\
 name: tiny
@@ -75,8 +75,10 @@ def main() -> None:
     cpu, wall, report = sweep(jobs)
     each = (cpu - few) / (jobs - 40)
     overhead = 1e3 * (each - own)
-    print(f"{report.status.done} jobs: {overhead:.2f} ms overhead a job, target at most {TARGET:g} ms; "
-          f"a job alone {1e3 * own:.2f} ms, to begin and end {few:.1f} s CPU, {wall:.1f} s on the clock")  # fmt: skip
+    print(
+        f"{report.status.done} jobs: {overhead:.2f} ms overhead a job, target at most {TARGET:g} ms; "
+        f"a job alone {1e3 * own:.2f} ms, to begin and end {few:.1f} s CPU, {wall:.1f} s on the clock"
+    )
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ import numpy as np
 import simpy
 from numpy.typing import NDArray
 
-from simulator.maths.neural import Network
+from coband.simulator.maths.neural.network import Network
 from tests.oracles import async_kernel_ucb, coop_kernel_ucb, cope, local, posterior
 from tests.oracles.posterior import Kernel, Statistics
 
@@ -90,8 +90,16 @@ class VectorLearner:
         return float(solved @ self.y), float(np.sqrt(max(0.0, 1.0 - kappa @ solved)))
 
 
-def coop_run(trials: int, graph: Any, world: Any, gamma: float, eta: float, coins: Any, accepts: list[set[int]],
-             centres: dict[int, int] | None = None) -> Any:  # fmt: skip
+def coop_run(
+    trials: int,
+    graph: Any,
+    world: Any,
+    gamma: float,
+    eta: float,
+    coins: Any,
+    accepts: list[set[int]],
+    centres: dict[int, int] | None = None,
+) -> Any:
     """Algorithms 1 and 3 of paper 004 at one hop by the oracle, with Gaussian kernels of arms and of tasks."""
     tasks = gaussian(gamma)(world.contexts, world.contexts)
 
@@ -151,8 +159,9 @@ def neural_run(world: Any, agents: int, turns: int, lam: float, nu: float, rng: 
     return chosen
 
 
-def train(network: Network, theta: FloatArray, X: FloatArray, y: FloatArray, steps: int, lr: float,
-          lam: float) -> FloatArray:  # fmt: skip
+def train(
+    network: Network, theta: FloatArray, X: FloatArray, y: FloatArray, steps: int, lr: float, lam: float
+) -> FloatArray:
     """Gradient descent with one gradient per datum and a new array per operation."""
     for _ in range(steps):
         residual = network.values(theta, X) - y

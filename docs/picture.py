@@ -5,10 +5,10 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from simulator.experiments.report import data
-from simulator.experiments.report.drawing import styled
-from simulator.experiments.report.figures import Panel, curve_figure
-from simulator.experiments.store import open_run
+from coband.simulator.experiments.report import data
+from coband.simulator.experiments.report.drawing import styled
+from coband.simulator.experiments.report.figures import Panel, curve_figure
+from coband.simulator.experiments.store.store import open_run
 
 PANELS = (Panel("turns", "regret"), Panel("scalars", "regret"), Panel("times", "turns", until=120.0))
 

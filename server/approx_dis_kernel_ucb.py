@@ -10,22 +10,22 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from agents.messages import GlobalStatistics, LocalStatistics, Sample, SharedDictionary
-from server.sums import SquaresCheck, different
-from server.synchronisation import Gathering, SynchronousServer
-from simulator.core.message import Message
-from simulator.core.node import ALL_AGENTS, Address, Outbox, Setting
-from simulator.maths.domain import distinct
-from simulator.maths.nystrom import Dictionary, Statistics
+from coband.agents.messages import GlobalStatistics, LocalStatistics, Sample, SharedDictionary
+from coband.server.sums import SquaresCheck, different
+from coband.server.synchronisation import Gathering, SynchronousServer
+from coband.simulator.core.message import Message
+from coband.simulator.core.node import ALL_AGENTS, Address, NodeContext, Outbox
+from coband.simulator.maths.posteriors.domain import distinct
+from coband.simulator.maths.posteriors.nystrom import Dictionary, Statistics
 
 
 class ApproxDisKernelUCBServer(SynchronousServer):
     """Unites the samples, then sums the statistics, each as it comes, so that N matrices are kept only for a quorum."""
 
-    def __init__(self, setting: Setting) -> None:
-        super().__init__(setting)
-        self._samples: Gathering[Sample] = Gathering(setting.agents)
-        self.points = np.empty((0, setting.dimension))
+    def __init__(self, context: NodeContext) -> None:
+        super().__init__(context)
+        self._samples: Gathering[Sample] = Gathering(context.agents)
+        self.points = np.empty((0, context.dimension))
         self.statistics = Statistics.zero(0)
         self._check = SquaresCheck("statistics A")
         self._dictionaries: dict[int, Dictionary] = {}
@@ -56,7 +56,7 @@ class ApproxDisKernelUCBServer(SynchronousServer):
     def _unite(self) -> Outbox:
         """Dictionary phase: the union of all samples, agent by agent."""
         self.points = np.concatenate([sample.points for sample in self._samples.take()])
-        if self.setting.config.repeats == "drop":
+        if self.context.config.repeats == "drop":
             self.points, _ = distinct(self.points)
         self.statistics = Statistics.zero(len(self.points))
         shared = SharedDictionary(points=self.points, version=self.version, round=self.version + 1)
@@ -71,12 +71,12 @@ class ApproxDisKernelUCBServer(SynchronousServer):
         return [(ALL_AGENTS, GlobalStatistics(A=total.A, b=total.b, version=self.version, round=self.version))]
 
     def _add_old(self) -> None:
-        new = Dictionary(self.setting.config.kernel).appended(self.points)
+        new = Dictionary(self.context.config.kernel).appended(self.points)
         self._dictionaries[self.version + 1] = new
         for agent, (round, statistics) in sorted(self._last.items()):
             if not self.has_answered(agent):
                 self.statistics = self.statistics + statistics.reexpressed(self._dictionaries[round], new)
-        heard = len(self._last) == self.setting.agents
+        heard = len(self._last) == self.context.agents
         oldest = min(round for round, _ in self._last.values()) if heard else 0
         self._dictionaries = {round: kept for round, kept in self._dictionaries.items() if round >= oldest}
 
@@ -95,5 +95,5 @@ class ApproxDisKernelUCBServer(SynchronousServer):
 
     def report(self) -> dict[str, float | int]:
         """Size of the last dictionary and number of its points that add nothing to its span."""
-        dictionary = Dictionary(self.setting.config.kernel).appended(self.points)
+        dictionary = Dictionary(self.context.config.kernel).appended(self.points)
         return {"dictionary_size": len(self.points), "skipped_points": dictionary.skipped}

@@ -15,11 +15,12 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from agents.messages import NewModel, Request, ServerModel, Upload
-from server.sums import GrowthCheck, different
-from simulator.core.message import Message
-from simulator.core.node import Address, FloatArray, Outbox, Server, Setting
-from simulator.maths.nystrom import Dictionary, Statistics
+from coband.agents.messages import NewModel, Request, ServerModel, Upload
+from coband.server.sums import GrowthCheck, different
+from coband.simulator.arrays import FloatArray
+from coband.simulator.core.message import Message
+from coband.simulator.core.node import Address, NodeContext, Outbox, Server
+from coband.simulator.maths.posteriors.nystrom import Dictionary, Statistics
 
 
 class AsyncKernelUCBServer(Server):
@@ -29,12 +30,12 @@ class AsyncKernelUCBServer(Server):
         version: k, the number of uploads taken in.
     """
 
-    def __init__(self, setting: Setting) -> None:
-        super().__init__(setting)
-        self.config = setting.config
+    def __init__(self, context: NodeContext) -> None:
+        super().__init__(context)
+        self.config = context.config
         self.version = 0
         self.statistics = Statistics.zero(0)
-        self._points: FloatArray = np.empty((0, setting.dimension))
+        self._points: FloatArray = np.empty((0, context.dimension))
         self._rewards: FloatArray = np.empty(0)
         self._sizes = [0]  # of the dictionary, by version
         self._queue: deque[tuple[Address, Request]] = deque()
@@ -76,8 +77,15 @@ class AsyncKernelUCBServer(Server):
         start = self._sizes[request.version] if delta else 0
         unchanged = delta and request.version == self.version
         A, b = (None, None) if unchanged else (self.statistics.A, self.statistics.b)
-        return agent, ServerModel(points=self._points[start:], rewards=self._rewards[start:], A=A, b=b, start=start,
-                                  version=self.version, round=self._started)  # fmt: skip
+        return agent, ServerModel(
+            points=self._points[start:],
+            rewards=self._rewards[start:],
+            A=A,
+            b=b,
+            start=start,
+            version=self.version,
+            round=self._started,
+        )
 
     def _take_in(self, agent: Address, upload: Upload) -> tuple[Address, NewModel]:
         """Lines 12-13: S_k = S_(k-1) and dS_k, equation 5, send the new statistics."""
@@ -99,8 +107,9 @@ class AsyncKernelUCBServer(Server):
         self.note("apply", version=self.version, round=upload.round, value=upload.pulls)
         spare = self.config.transfer == "delta" and not intervened
         A, b = (None, None) if spare else (self.statistics.A, self.statistics.b)
-        return agent, NewModel(points=missing, rewards=missing_rewards, A=A, b=b, version=self.version,
-                               round=upload.round)  # fmt: skip
+        return agent, NewModel(
+            points=missing, rewards=missing_rewards, A=A, b=b, version=self.version, round=upload.round
+        )
 
     def _reexpressed(self, news: Statistics, known: int, added: FloatArray) -> Statistics:
         """Statistics over (old dictionary, added) in the coordinates of (newest dictionary, added)."""
@@ -113,7 +122,7 @@ class AsyncKernelUCBServer(Server):
     def discrepancies(self, uploads: Sequence[tuple[Address, Message]]) -> Iterator[str]:
         """The dictionary is that of the uploads, the statistics are their sum, over the newest dictionary."""
         taken = [upload for _, upload in uploads if isinstance(upload, Upload)]
-        points = np.concatenate([np.empty((0, self.setting.dimension)), *(upload.points for upload in taken)])
+        points = np.concatenate([np.empty((0, self.context.dimension)), *(upload.points for upload in taken)])
         if not np.array_equal(points, self._points):
             yield f"the dictionary's {len(self._points)} points are not those of the {len(taken)} uploads in order"
         A, b = self._resummed(taken)

@@ -7,16 +7,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from agents.messages import AllArmMeans, ArmMeans
-from simulator.core.message import Message
-from simulator.core.node import ALL_AGENTS, Address, Outbox, Server, Setting
+from coband.agents.messages import AllArmMeans, ArmMeans
+from coband.simulator.core.message import Message
+from coband.simulator.core.node import ALL_AGENTS, Address, NodeContext, Outbox, Server
 
 
 class CoKernelServer(Server):
     """Collects the means of a round; nobody starts the next one before, so there is one round at a time."""
 
-    def __init__(self, setting: Setting) -> None:
-        super().__init__(setting)
+    def __init__(self, context: NodeContext) -> None:
+        super().__init__(context)
         self._means: dict[Address, ArmMeans] = {}
 
     def receive(self, message: Message, source: Address) -> Outbox:
@@ -24,9 +24,9 @@ class CoKernelServer(Server):
         assert isinstance(message, ArmMeans)
         self._means[source] = message
         self.applied += message.pulls
-        if len(self._means) < self.setting.agents:
+        if len(self._means) < self.context.agents:
             return []
-        parts = [self._means[agent] for agent in range(self.setting.agents)]
+        parts = [self._means[agent] for agent in range(self.context.agents)]
         counts, means = np.stack([part.counts for part in parts]), np.stack([part.means for part in parts])
         self._means.clear()
         self.rounds += 1

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from agents.messages import MissingPoints, NewPoints
-from server.synchronisation import SynchronousServer
-from simulator.core.message import Message
-from simulator.core.node import Address, Outbox, Setting
+from coband.agents.messages import MissingPoints, NewPoints
+from coband.server.synchronisation import SynchronousServer
+from coband.simulator.core.message import Message
+from coband.simulator.core.node import Address, NodeContext, Outbox
 
 
 class DisKernelUCBServer(SynchronousServer):
@@ -19,9 +19,9 @@ class DisKernelUCBServer(SynchronousServer):
         distributed: points distributed so far.
     """
 
-    def __init__(self, setting: Setting) -> None:
-        super().__init__(setting)
-        self._news: list[list[NewPoints]] = [[] for _ in range(setting.agents)]
+    def __init__(self, context: NodeContext) -> None:
+        super().__init__(context)
+        self._news: list[list[NewPoints]] = [[] for _ in range(context.agents)]
         self.distributed = 0
 
     def collect(self, message: Message, source: Address) -> Outbox:
@@ -46,8 +46,11 @@ class DisKernelUCBServer(SynchronousServer):
             missing = MissingPoints(
                 points=np.concatenate([points[:start], points[end:]]),
                 rewards=np.concatenate([rewards[:start], rewards[end:]]),
-                before=start, own=end - start, version=self.version, round=self.version,
-            )  # fmt: skip
+                before=start,
+                own=end - start,
+                version=self.version,
+                round=self.version,
+            )
             outbox.append((agent, missing))
         return outbox
 

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from agents.messages import LinearModel, LinearUpload
-from server.sums import LinearSums
-from server.synchronisation import Gathering, SynchronousServer
-from simulator.core.message import Message
-from simulator.core.node import ALL_AGENTS, Address, Outbox, Setting
+from coband.agents.messages import LinearModel, LinearUpload
+from coband.server.sums import LinearSums
+from coband.server.synchronisation import Gathering, SynchronousServer
+from coband.simulator.core.message import Message
+from coband.simulator.core.node import ALL_AGENTS, Address, NodeContext, Outbox
 
 
 class DisLinUCBServer(SynchronousServer):
     """Waits for everyone's news, or for a quorum's, then sends the sums to all."""
 
-    def __init__(self, setting: Setting) -> None:
-        super().__init__(setting)
-        self._uploads: Gathering[LinearUpload] = Gathering(setting.agents)
-        self.sums = LinearSums(setting.dimension, setting.config.lam)
+    def __init__(self, context: NodeContext) -> None:
+        super().__init__(context)
+        self._uploads: Gathering[LinearUpload] = Gathering(context.agents)
+        self.sums = LinearSums(context.dimension, context.config.lam)
 
     def collect(self, message: Message, source: Address) -> Outbox:
         """Keep an agent's news; those that come late go into the next synchronisation."""

@@ -7,15 +7,15 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from agents.messages import EpochEnd, EpochModel, InducingSet, Projection
-from server.sums import SquaresCheck, different
-from server.synchronisation import Gathering
-from simulator.core.message import Message
-from simulator.core.node import ALL_AGENTS, Address, Outbox, Recipient, Server, Setting
-from simulator.maths.domain import Domain, IntArray, exact_variance
-from simulator.maths.elimination import Induced, drawn, epoch_lengths, ridge_solve
-from simulator.maths.storage import FloatArray
-from simulator.maths.versions import Versions
+from coband.agents.messages import EpochEnd, EpochModel, InducingSet, Projection
+from coband.server.sums import SquaresCheck, different
+from coband.server.synchronisation import Gathering
+from coband.simulator.arrays import FloatArray, IndexArray
+from coband.simulator.core.message import Message
+from coband.simulator.core.node import ALL_AGENTS, Address, NodeContext, Outbox, Recipient, Server
+from coband.simulator.maths.exploration.duets import Induced, drawn, epoch_lengths, ridge_solve
+from coband.simulator.maths.linalg.caches import VersionCache
+from coband.simulator.maths.posteriors.domain import Domain, exact_variance
 
 
 class DuetsServer(Server):
@@ -26,19 +26,19 @@ class DuetsServer(Server):
         sizes: of the inducing sets so far.
     """
 
-    def __init__(self, setting: Setting) -> None:
-        super().__init__(setting)
-        self.config = config = setting.config
-        points = setting.domain
+    def __init__(self, context: NodeContext) -> None:
+        super().__init__(context)
+        self.config = config = context.config
+        points = context.domain
         assert points is not None
-        self._domain = setting.sharing.get("domain", lambda: Domain(config.kernel, points))
-        self._shared: Versions[Induced] = setting.sharing.get("induced", lambda: Versions(2))
-        horizon = config.turns(setting)
+        self._domain = context.sharing.get("domain", lambda: Domain(config.kernel, points))
+        self._shared: VersionCache[Induced] = context.sharing.get("induced", lambda: VersionCache(2))
+        horizon = config.turns(context)
         self._lengths = epoch_lengths(horizon, config.T1)
-        self._beta = config.width(len(points), setting.agents, horizon)
-        self._coins = [setting.open_coin(agent) for agent in range(setting.agents)]
-        self._projections: Gathering[Projection] = Gathering(setting.agents)
-        self.active: IntArray = np.arange(len(points))
+        self._beta = config.width(len(points), context.agents, horizon)
+        self._coins = [context.open_coin(agent) for agent in range(context.agents)]
+        self._projections: Gathering[Projection] = Gathering(context.agents)
+        self.active: IndexArray = np.arange(len(points))
         self.sizes: list[int] = []
         self._skipped = 0
         self._gram, self._vbar = np.zeros((0, 0)), np.zeros(0)
@@ -61,9 +61,12 @@ class DuetsServer(Server):
         counts = np.bincount(entries, minlength=self._domain.size)
         seen = np.flatnonzero(counts)
         variance = exact_variance(
-            self._domain.kernel, self.config.lam, self._domain.distinct[seen], counts[seen],
+            self._domain.kernel,
+            self.config.lam,
+            self._domain.distinct[seen],
+            counts[seen],
             self._domain.points[self.active],
-        )  # fmt: skip
+        )
         self._sigma_max = math.sqrt(float(variance.max()))
         points = self._domain.distinct[self._sampled(entries)]
         self._induced = self._shared.get(self.rounds + 1, lambda: Induced(self._domain, self.active, points))
@@ -71,11 +74,11 @@ class DuetsServer(Server):
         self._skipped += self._induced.skipped
         return ALL_AGENTS, InducingSet(points=points, round=self.rounds + 1, version=self.rounds)
 
-    def _sampled(self, entries: IntArray) -> IntArray:
+    def _sampled(self, entries: IndexArray) -> IndexArray:
         """Line 7: each point with probability p_j, by the server's own coin; those taken, once each, in order."""
         n, p0 = len(entries), self.config.p0
         p = p0 * (self._sigma_max**2 if self.config.inducing == "variance" else math.log(n) / n)
-        taken = entries[self.setting.rng.random(n) < min(1.0, p)]
+        taken = entries[self.context.rng.random(n) < min(1.0, p)]
         return np.array(list(dict.fromkeys(taken.tolist())), dtype=np.intp)
 
     def _conclude(self) -> tuple[Recipient, Message]:
@@ -91,8 +94,9 @@ class DuetsServer(Server):
             self.active = self._induced.kept_by_bounds(vbar, gram, lam, self._beta)
         self.rounds += 1
         self.note("apply", version=self.rounds, round=self.rounds, value=len(self.active))
-        return ALL_AGENTS, EpochModel(vbar=vbar, sigma_max=self._sigma_max, gram=None if by_mean else gram,
-                                      version=self.rounds, round=self.rounds)  # fmt: skip
+        return ALL_AGENTS, EpochModel(
+            vbar=vbar, sigma_max=self._sigma_max, gram=None if by_mean else gram, version=self.rounds, round=self.rounds
+        )
 
     def undelivered(self, message: Message, recipient: Address) -> Outbox:
         """The agents of an epoch wait for each other."""

@@ -6,12 +6,13 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from agents.messages import Gradient, Iterate, PointsUpload, RegressionModel
-from server.sums import LinearSums
-from server.synchronisation import Gathering, SynchronousServer
-from simulator.core.message import Message
-from simulator.core.node import ALL_AGENTS, Address, FloatArray, Outbox, Recipient, Setting
-from simulator.maths.logistic import AcceleratedGradient
+from coband.agents.messages import Gradient, Iterate, PointsUpload, RegressionModel
+from coband.server.sums import LinearSums
+from coband.server.synchronisation import Gathering, SynchronousServer
+from coband.simulator.arrays import FloatArray
+from coband.simulator.core.message import Message
+from coband.simulator.core.node import ALL_AGENTS, Address, NodeContext, Outbox, Recipient
+from coband.simulator.maths.logistic import AcceleratedGradient
 
 
 class FedGlbUCBServer(SynchronousServer):
@@ -27,13 +28,13 @@ class FedGlbUCBServer(SynchronousServer):
         unconverged: synchronisations that ``max_rounds`` ended.
     """
 
-    def __init__(self, setting: Setting) -> None:
-        super().__init__(setting)
-        self.config = setting.config
-        self._uploads: Gathering[PointsUpload] = Gathering(setting.agents)
-        self._gradients: Gathering[Gradient] = Gathering(setting.agents)
-        self.sums = LinearSums(setting.dimension, self.config.lam / self.config.curvature)
-        self.theta: FloatArray = np.zeros(setting.dimension)
+    def __init__(self, context: NodeContext) -> None:
+        super().__init__(context)
+        self.config = context.config
+        self._uploads: Gathering[PointsUpload] = Gathering(context.agents)
+        self._gradients: Gathering[Gradient] = Gathering(context.agents)
+        self.sums = LinearSums(context.dimension, self.config.lam / self.config.curvature)
+        self.theta: FloatArray = np.zeros(context.dimension)
         self.count = self.gradient_rounds = self.unconverged = 0
 
     def collect(self, message: Message, source: Address) -> Outbox:
@@ -56,8 +57,9 @@ class FedGlbUCBServer(SynchronousServer):
         return [self._ask()]
 
     def _ask(self) -> tuple[Recipient, Message]:
-        iterate = Iterate(theta=self._descent.iterate, step=self._descent.rounds + 1, version=self.version,
-                          round=self.version + 1)  # fmt: skip
+        iterate = Iterate(
+            theta=self._descent.iterate, step=self._descent.rounds + 1, version=self.version, round=self.version + 1
+        )
         return ALL_AGENTS, iterate
 
     def _descend(self) -> Outbox:
@@ -70,8 +72,14 @@ class FedGlbUCBServer(SynchronousServer):
         self.theta = self._descent.iterate
         self.unconverged += not self._descent.converged
         self.finish()
-        return [(ALL_AGENTS, RegressionModel(W=self.sums.gram, theta=self.theta, count=self.count, version=self.version,
-                                             round=self.version))]  # fmt: skip
+        return [
+            (
+                ALL_AGENTS,
+                RegressionModel(
+                    W=self.sums.gram, theta=self.theta, count=self.count, version=self.version, round=self.version
+                ),
+            )
+        ]
 
     def report(self) -> dict[str, float | int]:
         """Gradient rounds in all, and synchronisations that ended before their gradient was small enough."""

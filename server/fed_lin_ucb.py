@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from agents.messages import LinearModel, LinearUpload
-from server.sums import LinearSums
-from simulator.core.message import Message
-from simulator.core.node import Address, Outbox, Server, Setting
+from coband.agents.messages import LinearModel, LinearUpload
+from coband.server.sums import LinearSums
+from coband.simulator.core.message import Message
+from coband.simulator.core.node import Address, NodeContext, Outbox, Server
 
 
 class FedLinUCBServer(Server):
     """Every upload is one communication round."""
 
-    def __init__(self, setting: Setting) -> None:
-        super().__init__(setting)
-        self.sums = LinearSums(setting.dimension, setting.config.lam)
+    def __init__(self, context: NodeContext) -> None:
+        super().__init__(context)
+        self.sums = LinearSums(context.dimension, context.config.lam)
 
     def receive(self, message: Message, source: Address) -> Outbox:
         """Take in an upload, whichever model it was made with: sums do not depend on their order."""

@@ -6,22 +6,23 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from agents.messages import NeuralModel, NeuralUpload
-from server.sums import GrowthCheck, different
-from server.synchronisation import Gathering, SynchronousServer
-from simulator.core.message import Message
-from simulator.core.node import ALL_AGENTS, Address, FloatArray, Outbox, Setting
-from simulator.maths.gram import Gram, GrowingGram, MeanInverse
+from coband.agents.messages import NeuralModel, NeuralUpload
+from coband.server.sums import GrowthCheck, different
+from coband.server.synchronisation import Gathering, SynchronousServer
+from coband.simulator.arrays import FloatArray
+from coband.simulator.core.message import Message
+from coband.simulator.core.node import ALL_AGENTS, Address, NodeContext, Outbox
+from coband.simulator.maths.linalg.gram import Gram, GrowingGram, MeanInverse
 
 
 class FnUcbServer(SynchronousServer):
     """Waits for everyone's upload, then broadcasts; comments give the lines of algorithm 2."""
 
-    def __init__(self, setting: Setting) -> None:
-        super().__init__(setting)
-        self.config = setting.config
-        self._uploads: Gathering[NeuralUpload] = Gathering(setting.agents)
-        p = self.config.network(setting.dimension).size
+    def __init__(self, context: NodeContext) -> None:
+        super().__init__(context)
+        self.config = context.config
+        self._uploads: Gathering[NeuralUpload] = Gathering(context.agents)
+        p = self.config.network(context.dimension).size
         self._gram = GrowingGram(p)
         self._diagonal = np.zeros(p)
         self._mean = MeanInverse()
@@ -46,9 +47,14 @@ class FnUcbServer(SynchronousServer):
         self.finish()
         theta = sum((upload.theta for upload in uploads[1:]), start=uploads[0].theta) / len(uploads)
         model = NeuralModel(
-            W=self.statistics, B=self.B, theta=theta, alpha=min(upload.alpha for upload in uploads),
-            inverses=self._inverses(uploads), version=self.version, round=self.version,
-        )  # fmt: skip
+            W=self.statistics,
+            B=self.B,
+            theta=theta,
+            alpha=min(upload.alpha for upload in uploads),
+            inverses=self._inverses(uploads),
+            version=self.version,
+            round=self.version,
+        )
         return [(ALL_AGENTS, model)]
 
     def _add_up(self, uploads: list[NeuralUpload]) -> None:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from agents.messages import Point
-from simulator.core.message import Message
-from simulator.core.node import Address, Multicast, Outbox, Server
+from coband.agents.messages import Point
+from coband.simulator.core.message import Message
+from coband.simulator.core.node import Address, Multicast, Outbox, Server
 
 
 class OneKernelUCBServer(Server):
@@ -16,7 +16,7 @@ class OneKernelUCBServer(Server):
         position = self.rounds
         self.rounds += 1
         self.applied += message.pulls
-        if self.setting.agents == 1:
+        if self.context.agents == 1:
             return []
         point = Point(point=message.point, reward=message.reward, position=position, round=self.rounds)
         return [(Multicast(excluding=source), point)]

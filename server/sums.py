@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from agents.messages import LinearUpload, PointsUpload
-from simulator.core.node import FloatArray
-from simulator.maths.gram import Gram, GrowingGram
+from coband.agents.messages import LinearUpload, PointsUpload
+from coband.simulator.arrays import FloatArray
+from coband.simulator.maths.linalg.gram import Gram, GrowingGram
 
 TOLERANCE = 1e-8
 

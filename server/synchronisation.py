@@ -10,9 +10,9 @@ import math
 from abc import abstractmethod
 from typing import Any, Generic, TypeVar
 
-from agents.messages import Overdue, SyncRequest, SyncStart
-from simulator.core.message import Message
-from simulator.core.node import ALL_AGENTS, Address, Later, Outbox, Server, Setting
+from coband.agents.messages import Overdue, SyncRequest, SyncStart
+from coband.simulator.core.message import Message
+from coband.simulator.core.node import ALL_AGENTS, Address, Later, NodeContext, Outbox, Server
 
 M = TypeVar("M", bound=Message)
 
@@ -25,13 +25,13 @@ class SynchronousServer(Server):
         phase: of the synchronisation under way, from 1.
     """
 
-    def __init__(self, setting: Setting) -> None:
-        super().__init__(setting)
+    def __init__(self, context: NodeContext) -> None:
+        super().__init__(context)
         self.version = 0
         self.synchronising = False
-        wait: Any = getattr(setting.config, "wait", "all")
+        wait: Any = getattr(context.config, "wait", "all")
         self._timeout = None if wait == "all" else wait.timeout
-        self._needed = setting.agents if wait == "all" else math.ceil(wait.quorum * setting.agents)
+        self._needed = context.agents if wait == "all" else math.ceil(wait.quorum * context.agents)
         self.phase = 0
         self._answered: set[Address] = set()
         self._overdue = False
@@ -81,7 +81,7 @@ class SynchronousServer(Server):
 
     def _may_go_on(self) -> bool:
         answers = len(self._answered)
-        return answers == self.setting.agents or (self._overdue and answers >= self._needed)
+        return answers == self.context.agents or (self._overdue and answers >= self._needed)
 
     def undelivered(self, message: Message, recipient: Address) -> Outbox:
         """Send again what the synchronisation under way needs, or the newest model: its receiver waits for it."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from simulator.experiments.counting import Counts, LockFile, count
+from coband.simulator.experiments.counts.counting import Counts, LockFile, count
 from tests.data_files import DATA
 from tests.problems.files import write_yelp
 

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from simulator.cli import progress, tables
-from simulator.cli.options import BadInput, Request, shared
+from coband.simulator.cli import progress, tables
+from coband.simulator.cli.options import BadInput, Request, shared
 
 if TYPE_CHECKING:
-    from simulator.experiments.expectations import Comparison
-    from simulator.experiments.runner import Report
+    from coband.simulator.experiments.runs.expectations import Comparison
+    from coband.simulator.experiments.runs.runner import Report
 
 
 @click.command()
@@ -30,7 +30,7 @@ def check(context: click.Context, /, out: Path | None, **options: Any) -> None:
 
     Ends with status 1 when a count differs.
     """
-    from simulator.experiments import expectations
+    from coband.simulator.experiments.runs import expectations
 
     request = Request(**options)
     scenario = request.load()
@@ -53,9 +53,15 @@ def _execute(request: Request, scenario: Any, out: Path | None) -> Report:
 
 def _show(comparisons: list[Comparison]) -> None:
     rows = [
-        [item.label, item.count, "all" if item.replication is None else str(item.replication), item.expected,
-         tables.between(item.got, item.interval), item.word]
+        [
+            item.label,
+            item.count,
+            "all" if item.replication is None else str(item.replication),
+            item.expected,
+            tables.between(item.got, item.interval),
+            item.word,
+        ]
         for item in comparisons
-    ]  # fmt: skip
+    ]
     tables.show(["label", "count", "replication", "expected", "got", ""], rows, left=2)
     click.echo(f"{sum(item.holds for item in comparisons)} of {len(rows)} counts are as expected")

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import click
 
-from simulator.cli.plugins import warn_of_plugins
-from simulator.cli.trace.common import opened
+from coband.simulator.cli.plugins import warn_of_plugins
+from coband.simulator.cli.trace.common import opened
 
 
 @click.command()
@@ -17,8 +17,8 @@ from simulator.cli.trace.common import opened
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def cite(path: Path, as_json: bool) -> None:
     """Print BibTeX entries for the algorithms, the problem and the data of RUN, a run directory or its run.sqlite."""
-    from simulator.experiments import bibliography
-    from simulator.experiments.registry import Registry
+    from coband.simulator.experiments.registry import bibliography
+    from coband.simulator.experiments.registry.registry import Registry
 
     warn_of_plugins()
     with opened(path) as run:

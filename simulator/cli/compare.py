@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from simulator.cli import tables
-from simulator.cli.runs import RUNS, against, analysed
+from coband.simulator.cli import tables
+from coband.simulator.cli.runs import RUNS, against, analysed
 
 if TYPE_CHECKING:
-    from simulator.experiments.report.analysis import Analysis
-    from simulator.experiments.report.comparison import Difference, Ranking
+    from coband.simulator.experiments.report.analysis import Analysis
+    from coband.simulator.experiments.report.comparison import Difference, Ranking
 
 
 @click.command()
@@ -27,7 +27,7 @@ def compare(paths: tuple[Path, ...], against: str | None, as_json: bool) -> None
     """
     with analysed(paths, against) as analysis:
         if as_json:
-            from simulator.experiments.results import dump
+            from coband.simulator.experiments.runs.results import dump
 
             click.echo(dump(_object(analysis)), nl=False)
         else:
@@ -35,7 +35,7 @@ def compare(paths: tuple[Path, ...], against: str | None, as_json: bool) -> None
 
 
 def _show(analysis: Analysis) -> None:
-    from simulator.experiments.report import tables as report_tables
+    from coband.simulator.experiments.report import tables as report_tables
 
     for remark in analysis.comparison.remarks():
         click.echo(remark, err=True)

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from simulator.cli import progress, tables
-from simulator.cli.options import BadInput
-from simulator.cli.plugins import warn_of_plugins
+from coband.simulator.cli import progress, tables
+from coband.simulator.cli.options import BadInput
+from coband.simulator.cli.plugins import warn_of_plugins
 
 if TYPE_CHECKING:
-    from simulator.experiments.counting import Change, Counts, LockFile
+    from coband.simulator.experiments.counts.counting import Change, Counts, LockFile
 
 Command = Callable[..., Any]
 
@@ -31,14 +31,27 @@ def counts() -> None:
 def _options(several: bool) -> Callable[[Command], Command]:
     def add(command: Command) -> Command:
         for option in (
-            click.argument("scenarios", metavar="SCENARIO...", nargs=-1, required=not several,
-                           type=click.Path(path_type=Path)),
-            click.option("--file", "lock", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
-                         default="counts.lock.json", show_default=True, help="The lock file."),
-            click.option("--set", "settings", multiple=True, metavar="KEY=VALUE",
-                         help="Change a value of every scenario, such as where its data are; repeatable."),
+            click.argument(
+                "scenarios", metavar="SCENARIO...", nargs=-1, required=not several, type=click.Path(path_type=Path)
+            ),
+            click.option(
+                "--file",
+                "lock",
+                type=click.Path(path_type=Path, dir_okay=False),
+                metavar="FILE",
+                default="counts.lock.json",
+                show_default=True,
+                help="The lock file.",
+            ),
+            click.option(
+                "--set",
+                "settings",
+                multiple=True,
+                metavar="KEY=VALUE",
+                help="Change a value of every scenario, such as where its data are; repeatable.",
+            ),
             click.option("--workers", type=click.IntRange(min=1), default=1, show_default=True, help="Processes."),
-        ):  # fmt: skip
+        ):
             command = option(command)
         return command
 
@@ -63,8 +76,9 @@ def lock(scenarios: tuple[Path, ...], lock: Path, settings: tuple[str, ...], wor
 @counts.command()
 @_options(several=True)
 @click.pass_context
-def check(context: click.Context, /, scenarios: tuple[Path, ...], lock: Path, settings: tuple[str, ...],
-          workers: int) -> None:  # fmt: skip
+def check(
+    context: click.Context, /, scenarios: tuple[Path, ...], lock: Path, settings: tuple[str, ...], workers: int
+) -> None:
     """Run scenarios (all of the lock file if none is named) and compare; status 1 when a count differs."""
     differ = []
     with _file(lock) as file:
@@ -73,8 +87,11 @@ def check(context: click.Context, /, scenarios: tuple[Path, ...], lock: Path, se
             if _compare(name, file.counts[name], _count(file.scenario(name), settings, workers)):
                 differ.append(str(file.scenario(name)))
     if differ:
-        click.echo(f"{len(differ)} of {len(names)} scenarios differ. If that is meant: coband counts update "
-                   f"--file {lock} {' '.join(differ)}", err=True)  # fmt: skip
+        click.echo(
+            f"{len(differ)} of {len(names)} scenarios differ. If that is meant: coband counts update "
+            f"--file {lock} {' '.join(differ)}",
+            err=True,
+        )
     context.exit(1 if differ else 0)
 
 
@@ -93,7 +110,7 @@ def update(scenarios: tuple[Path, ...], lock: Path, settings: tuple[str, ...], w
 @contextmanager
 def _file(path: Path) -> Iterator[LockFile]:
     """The lock file; what is wrong with it ends the command."""
-    from simulator.experiments import counting
+    from coband.simulator.experiments.counts import counting
 
     warn_of_plugins()
     try:
@@ -103,7 +120,7 @@ def _file(path: Path) -> Iterator[LockFile]:
 
 
 def _count(file: Path, settings: Sequence[str], workers: int) -> Counts:
-    from simulator.experiments import counting
+    from coband.simulator.experiments.counts import counting
 
     with progress.Bar(file.stem) as bar:
         return counting.count(file, settings, workers, bar)
@@ -111,7 +128,7 @@ def _count(file: Path, settings: Sequence[str], workers: int) -> Counts:
 
 def _compare(name: str, locked: Counts, found: Counts) -> bool:
     """Show what differs; whether anything does."""
-    from simulator.experiments import counting
+    from coband.simulator.experiments.counts import counting
 
     changes = counting.changes(locked, found)
     click.echo(f"{name}: {'differs' if changes else 'as locked'}")

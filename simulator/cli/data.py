@@ -6,12 +6,21 @@ from pathlib import Path
 
 import click
 
-from simulator.cli import tables
+from coband.simulator.cli import tables
 
-WORDS = {"absent": "not here", "verified": "here, checksum verified", "differs": "here, but not the official file",
-         "present": "here"}  # fmt: skip
-PLACE = click.option("--dir", "place", type=click.Path(path_type=Path, file_okay=False), metavar="DIR",
-                     help="Where the files are kept; by default $COBAND_DATA or the user's cache.")  # fmt: skip
+WORDS = {
+    "absent": "not here",
+    "verified": "here, checksum verified",
+    "differs": "here, but not the official file",
+    "present": "here",
+}
+PLACE = click.option(
+    "--dir",
+    "place",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="DIR",
+    help="Where the files are kept; by default $COBAND_DATA or the user's cache.",
+)
 
 
 @click.group()
@@ -24,7 +33,7 @@ def data() -> None:
 @PLACE
 def fetch(name: str, place: Path | None) -> None:
     """Download dataset NAME and verify its checksum; a verified copy is not downloaded again."""
-    from simulator.experiments import data_fetch
+    from coband.simulator.experiments.data import fetch as data_fetch
 
     click.echo(data_fetch.fetch(name, place))
 
@@ -33,7 +42,7 @@ def fetch(name: str, place: Path | None) -> None:
 @PLACE
 def list_(place: Path | None) -> None:
     """List the known datasets and what of them is here."""
-    from simulator.experiments import data_fetch
+    from coband.simulator.experiments.data import fetch as data_fetch
 
     rows = []
     for status in data_fetch.listing(place):

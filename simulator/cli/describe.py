@@ -8,8 +8,8 @@ from typing import Any
 
 import click
 
-from simulator.cli import tables
-from simulator.cli.plugins import warn_of_plugins
+from coband.simulator.cli import tables
+from coband.simulator.cli.plugins import warn_of_plugins
 
 Item = dict[str, Any]
 
@@ -19,8 +19,8 @@ Item = dict[str, Any]
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def describe(name: str, as_json: bool) -> None:
     """Print summary, reference, parameters, messages and needs of NAME: an algorithm, a problem or a dataset."""
-    from simulator.experiments.catalogue import describe as look_up
-    from simulator.experiments.registry import Registry
+    from coband.simulator.experiments.registry.catalogue import describe as look_up
+    from coband.simulator.experiments.registry.registry import Registry
 
     warn_of_plugins()
     found = look_up(name, Registry.installed())

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from simulator.cli.options import BadInput, Request
+from coband.simulator.cli.options import BadInput, Request
 
 if TYPE_CHECKING:
-    from simulator.experiments.hunt import Catch
+    from coband.simulator.experiments.hunt.hunt import Catch
 
 
 @click.command()
@@ -18,19 +18,28 @@ if TYPE_CHECKING:
 @click.option("--seeds", default="0:10", metavar="A:B", show_default=True, help="Seeds of the faults.")
 @click.option("--only", multiple=True, metavar="LABEL", help="Run this label alone; repeatable.")
 @click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="Change a value of the scenario.")
-@click.option("--out", type=click.Path(path_type=Path), metavar="DIR",
-              help="Write scenarios that reproduce failures here; by default they are printed.")  # fmt: skip
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Write scenarios that reproduce failures here; by default they are printed.",
+)
 @click.pass_context
 def hunt(
-    context: click.Context, /, file: Path, seeds: str, only: tuple[str, ...], settings: tuple[str, ...],
+    context: click.Context,
+    /,
+    file: Path,
+    seeds: str,
+    only: tuple[str, ...],
+    settings: tuple[str, ...],
     out: Path | None,
-) -> None:  # fmt: skip
+) -> None:
     """Run the algorithms of the scenario in FILE under faults drawn at random, with all checks.
 
     Then the network heals, and every run must end with all turns taken. A failure is shrunk to the faults that it
     takes, and given as a scenario that reproduces it. Ends with status 1 when there is one.
     """
-    from simulator.experiments.hunt import Hunt
+    from coband.simulator.experiments.hunt.hunt import Hunt
 
     first, last = _range(seeds)
     scenario = Request(file=file, settings=settings).load()

@@ -7,8 +7,8 @@ from typing import Any
 
 import click
 
-from simulator.cli import tables
-from simulator.cli.plugins import warn_of_plugins
+from coband.simulator.cli import tables
+from coband.simulator.cli.plugins import warn_of_plugins
 
 KINDS = ("algorithms", "problems", "datasets")
 
@@ -18,8 +18,8 @@ KINDS = ("algorithms", "problems", "datasets")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def list_(kind: str | None, as_json: bool) -> None:
     """List algorithms, problems and datasets, or only one of the three."""
-    from simulator.experiments.catalogue import catalogue
-    from simulator.experiments.registry import Registry
+    from coband.simulator.experiments.registry.catalogue import catalogue
+    from coband.simulator.experiments.registry.registry import Registry
 
     warn_of_plugins()
     everything = catalogue(Registry.installed())

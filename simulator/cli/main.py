@@ -14,26 +14,26 @@ from typing import Any, NoReturn
 
 import click
 
-from simulator.cli.lazy import LazyGroup, ReaderGoneError
+from coband.simulator.cli.lazy import LazyGroup, ReaderGoneError
 
 BAD_INPUT, DEFECT, INTERRUPTED, BROKEN_PIPE = 2, 70, 130, 141
 
 COMMANDS: Mapping[str, tuple[str, str]] = {
-    "run": ("simulator.cli.run:run", "Run a scenario and keep its results."),
-    "check": ("simulator.cli.check:check", "Run a scenario and compare its counts with what it expects."),
-    "sweep": ("simulator.cli.sweep:sweep", "Run a scenario at every point of its grid, here or on a cluster."),
-    "hunt": ("simulator.cli.hunt:hunt", "Look for faults that the algorithms of a scenario do not stand."),
-    "validate": ("simulator.cli.validate:validate", "Look for mistakes in scenario files."),
-    "list": ("simulator.cli.list:list_", "List algorithms, problems and datasets."),
-    "describe": ("simulator.cli.describe:describe", "Explain an algorithm, a problem or a dataset."),
-    "schema": ("simulator.cli.schema:schema", "Print the JSON Schema of scenario files, for editors."),
-    "trace": ("simulator.cli.trace:trace", "Look at the events of a run, and export them."),
-    "cite": ("simulator.cli.cite:cite", "Print BibTeX for what a run used."),
-    "counts": ("simulator.cli.counts:counts", "Lock the communication of scenarios in a file, and check it."),
-    "compare": ("simulator.cli.compare:compare", "Compare the algorithms of one or several runs."),
-    "report": ("simulator.cli.report:report", "Write a report about one or several runs: one HTML file."),
-    "plot": ("simulator.cli.plot:plot", "Draw the report's figures as PDF, SVG or PNG."),
-    "data": ("simulator.cli.data:data", "Fetch public datasets and list them."),
+    "run": ("coband.simulator.cli.run:run", "Run a scenario and keep its results."),
+    "check": ("coband.simulator.cli.check:check", "Run a scenario and compare its counts with what it expects."),
+    "sweep": ("coband.simulator.cli.sweep:sweep", "Run a scenario at every point of its grid, here or on a cluster."),
+    "hunt": ("coband.simulator.cli.hunt:hunt", "Look for faults that the algorithms of a scenario do not stand."),
+    "validate": ("coband.simulator.cli.validate:validate", "Look for mistakes in scenario files."),
+    "list": ("coband.simulator.cli.list:list_", "List algorithms, problems and datasets."),
+    "describe": ("coband.simulator.cli.describe:describe", "Explain an algorithm, a problem or a dataset."),
+    "schema": ("coband.simulator.cli.schema:schema", "Print the JSON Schema of scenario files, for editors."),
+    "trace": ("coband.simulator.cli.trace:trace", "Look at the events of a run, and export them."),
+    "cite": ("coband.simulator.cli.cite:cite", "Print BibTeX for what a run used."),
+    "counts": ("coband.simulator.cli.counts:counts", "Lock the communication of scenarios in a file, and check it."),
+    "compare": ("coband.simulator.cli.compare:compare", "Compare the algorithms of one or several runs."),
+    "report": ("coband.simulator.cli.report:report", "Write a report about one or several runs: one HTML file."),
+    "plot": ("coband.simulator.cli.plot:plot", "Draw the report's figures as PDF, SVG or PNG."),
+    "data": ("coband.simulator.cli.data:data", "Fetch public datasets and list them."),
 }
 """Name of each command, where it is, and its help in one line; here, so that ``--help`` need not import them."""
 
@@ -52,8 +52,9 @@ def _print_version(ctx: click.Context, parameter: click.Parameter, wanted: bool)
     invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-@click.option("--version", is_flag=True, is_eager=True, expose_value=False, callback=_print_version,
-              help="Print the version.")  # fmt: skip
+@click.option(
+    "--version", is_flag=True, is_eager=True, expose_value=False, callback=_print_version, help="Print the version."
+)
 @click.pass_context
 def cli(ctx: click.Context) -> None:
     """A discrete-event simulator for collaborative bandits: regret, communication and time on one clock."""
@@ -73,8 +74,9 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
 def _status(arguments: Sequence[str] | None) -> int:
     """The exit status; whatever goes wrong is one message on standard error."""
     try:
-        returned: Any = cli.main(args=None if arguments is None else list(arguments), prog_name="coband",
-                                 standalone_mode=False)  # fmt: skip
+        returned: Any = cli.main(
+            args=None if arguments is None else list(arguments), prog_name="coband", standalone_mode=False
+        )
         sys.stdout.flush()
         return returned if isinstance(returned, int) else 0
     except click.UsageError as error:
@@ -93,7 +95,7 @@ def _status(arguments: Sequence[str] | None) -> int:
 
 def _explain(error: Exception) -> int:
     """A message for the user's mistakes, and for files that cannot be used; a traceback for ours."""
-    from simulator.experiments.scenario import BAD_INPUT as MISTAKES
+    from coband.simulator.experiments.scenario.scenario import BAD_INPUT as MISTAKES
 
     if isinstance(error, MISTAKES):
         return _complain(str(error), BAD_INPUT, prefix="")

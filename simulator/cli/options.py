@@ -10,25 +10,32 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from simulator.cli.plugins import warn_of_plugins
+from coband.simulator.cli.plugins import warn_of_plugins
 
 if TYPE_CHECKING:
-    from simulator.experiments.runner import Listener, Report
+    from coband.simulator.experiments.runs.runner import Listener, Report
 
 OPTIONS = (
     click.argument("file", type=click.Path(path_type=Path)),
-    click.option("--set", "settings", multiple=True, metavar="KEY=VALUE",
-                 help="Change a value of the scenario; repeatable."),
+    click.option(
+        "--set", "settings", multiple=True, metavar="KEY=VALUE", help="Change a value of the scenario; repeatable."
+    ),
     click.option("--replications", type=click.IntRange(min=1), help="Number of replications."),
-    click.option("--replication", "numbers", type=click.IntRange(min=0), multiple=True,
-                 help="Run this replication alone, counted from 0; repeatable."),
+    click.option(
+        "--replication",
+        "numbers",
+        type=click.IntRange(min=0),
+        multiple=True,
+        help="Run this replication alone, counted from 0; repeatable.",
+    ),
     click.option("--seed", type=click.IntRange(min=0), help="Seed of the scenario."),
     click.option("--only", multiple=True, metavar="NAME", help="Run this label or algorithm alone; repeatable."),
     click.option("--trace", type=click.Choice(["off", "protocol", "full"]), help="How much of the trace is kept."),
     click.option("--check", type=click.Choice(["cheap", "full"]), help="Which invariants are checked during the run."),
-    click.option("--workers", type=click.IntRange(min=1),
-                 help="Processes; by default one per job, at most one per core."),
-)  # fmt: skip
+    click.option(
+        "--workers", type=click.IntRange(min=1), help="Processes; by default one per job, at most one per core."
+    ),
+)
 
 
 class BadInput(click.ClickException):
@@ -61,8 +68,11 @@ class Request:
     def overrides(self) -> tuple[str, ...]:
         """Settings in the scenario's own terms."""
         named = {
-            "replications": self.replications, "seed": self.seed, "trace": self.trace, "checks": self.check,
-        }  # fmt: skip
+            "replications": self.replications,
+            "seed": self.seed,
+            "trace": self.trace,
+            "checks": self.check,
+        }
         return (*self.settings, *(f"{key}={value}" for key, value in named.items() if value is not None))
 
     def replay(self) -> list[str]:
@@ -73,7 +83,7 @@ class Request:
 
     def load(self) -> Any:
         """The scenario."""
-        from simulator.experiments import scenario  # here, so that --help need not wait for numpy
+        from coband.simulator.experiments.scenario import scenario
 
         warn_of_plugins()
         return scenario.load(self.file, self.overrides())
@@ -84,7 +94,8 @@ class Request:
         Raises:
             BadInput: nothing to run was selected, or there is no room for the results.
         """
-        from simulator.experiments import directory, runner
+        from coband.simulator.experiments.runs import runner
+        from coband.simulator.experiments.store import directory
 
         try:
             jobs = runner.jobs_of(scenario, self.only, self.numbers)
@@ -92,8 +103,13 @@ class Request:
         except (runner.SelectionError, directory.OutputError) as error:
             raise BadInput(str(error)) from error
         driver = runner.Driver(
-            scenario, runner.ResolvedText.of(scenario), jobs, place,
+            scenario,
+            runner.ResolvedText.of(scenario),
+            jobs,
+            place,
             workers=self.workers or runner.default_workers(len(jobs)),
-            replay=self.replay(), command=sys.argv, listener=listener,
-        )  # fmt: skip
+            replay=self.replay(),
+            command=sys.argv,
+            listener=listener,
+        )
         return driver.run()

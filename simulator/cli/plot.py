@@ -6,30 +6,51 @@ from pathlib import Path
 
 import click
 
-from simulator.cli.options import BadInput
-from simulator.cli.runs import RUNS, against, analysed, extra, write
+from coband.simulator.cli.options import BadInput
+from coband.simulator.cli.runs import RUNS, against, analysed, extra, write
 
 FORMATS = ("pdf", "svg", "png")
 
 
 @click.command()
 @RUNS
-@click.option("-o", "--output", type=click.Path(path_type=Path, file_okay=False), metavar="DIR",
-              default=Path("figures"), show_default=True, help="Directory of the files.")  # fmt: skip
-@click.option("--format", "formats", type=click.Choice(FORMATS), multiple=True, default=("pdf",), show_default=True,
-              help="Of the files; repeatable.")  # fmt: skip
-@click.option("--figure", "names", multiple=True, metavar="NAME",
-              help="Only this one, such as regret or heat; repeatable.")  # fmt: skip
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="DIR",
+    default=Path("figures"),
+    show_default=True,
+    help="Directory of the files.",
+)
+@click.option(
+    "--format",
+    "formats",
+    type=click.Choice(FORMATS),
+    multiple=True,
+    default=("pdf",),
+    show_default=True,
+    help="Of the files; repeatable.",
+)
+@click.option(
+    "--figure", "names", multiple=True, metavar="NAME", help="Only this one, such as regret or heat; repeatable."
+)
 @against
 @click.option("--force", is_flag=True, help="Replace files that differ.")
-def plot(paths: tuple[Path, ...], output: Path, formats: tuple[str, ...], names: tuple[str, ...], against: str | None,
-         force: bool) -> None:  # fmt: skip
+def plot(
+    paths: tuple[Path, ...],
+    output: Path,
+    formats: tuple[str, ...],
+    names: tuple[str, ...],
+    against: str | None,
+    force: bool,
+) -> None:
     """Draw the report's figures as PDF, SVG or PNG.
 
     RUN is a run directory or its run.sqlite.
     """
     with extra():
-        from simulator.experiments.report import catalogue
+        from coband.simulator.experiments.report import contents as catalogue
     unknown = [name for name in names if name not in catalogue.NAMES]
     if unknown:
         raise BadInput(f"there is no figure {unknown[0]!r}; there is {', '.join(catalogue.NAMES)}.")

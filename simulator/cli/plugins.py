@@ -7,7 +7,7 @@ import click
 
 def warn_of_plugins() -> None:
     """Name every plugin that was left out."""
-    from simulator.experiments.registry import Registry
+    from coband.simulator.experiments.registry.registry import Registry
 
     for warning in Registry.installed().warnings:
         click.echo(f"warning: {warning}", err=True)

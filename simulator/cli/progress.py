@@ -10,8 +10,8 @@ import click
 if TYPE_CHECKING:
     from rich.progress import Progress
 
-    from simulator.experiments.results import Failure
-    from simulator.experiments.runner import Report
+    from coband.simulator.experiments.runs.results import Failure
+    from coband.simulator.experiments.runs.runner import Report
 
 ESTIMATE_SECONDS = 600.0  # of progress that the time left is estimated from: jobs may take minutes each
 

@@ -28,8 +28,12 @@ class Differs(Exception):
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the option that names the files; without it nothing is collected."""
-    parser.addini(OPTION, "glob patterns, from the root directory, of coband scenarios and counts locks that are tests",
-                  type="linelist", default=[])  # fmt: skip
+    parser.addini(
+        OPTION,
+        "glob patterns, from the root directory, of coband scenarios and counts locks that are tests",
+        type="linelist",
+        default=[],
+    )
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
@@ -49,9 +53,9 @@ class _Readable:
 
     def repr_failure(self, info: Any, style: Any = None) -> Any:
         """The message, where the error is one of the user's input or a count that differs."""
-        from simulator.experiments.counting import CountsError
-        from simulator.experiments.expectations import ExpectationError
-        from simulator.experiments.scenario import BAD_INPUT
+        from coband.simulator.experiments.counts.counting import CountsError
+        from coband.simulator.experiments.runs.expectations import ExpectationError
+        from coband.simulator.experiments.scenario.scenario import BAD_INPUT
 
         if isinstance(info.value, (Differs, CountsError, ExpectationError, *BAD_INPUT)):
             return str(info.value)
@@ -71,22 +75,27 @@ class ScenarioFile(_Readable, pytest.File):
     @cached_property
     def scenario(self) -> Any:
         """The validated scenario."""
-        from simulator.experiments.scenario import load
+        from coband.simulator.experiments.scenario.scenario import load
 
         return load(self.path)
 
     @cached_property
     def comparisons(self) -> list[Any]:
         """Every expectation, compared with a run of all replications."""
-        from simulator.experiments import directory, expectations, runner
+        from coband.simulator.experiments.runs import expectations, runner
+        from coband.simulator.experiments.store import directory
 
         expectations.require(self.scenario)
         with tempfile.TemporaryDirectory(prefix="coband-pytest-") as scratch:
             report = runner.Driver(
-                self.scenario, runner.ResolvedText.of(self.scenario), runner.jobs_of(self.scenario),
-                directory.create(self.scenario.name, Path(scratch) / "run"), workers=1,
-                replay=["coband", "run", str(self.path)], command=["pytest"],
-            ).run()  # fmt: skip
+                self.scenario,
+                runner.ResolvedText.of(self.scenario),
+                runner.jobs_of(self.scenario),
+                directory.create(self.scenario.name, Path(scratch) / "run"),
+                workers=1,
+                replay=["coband", "run", str(self.path)],
+                command=["pytest"],
+            ).run()
         if report.failures:
             failure = report.failures[0]
             raise Differs(f"{failure.label}, replication {failure.replication}: {failure.kind}\n{failure.error}")
@@ -121,7 +130,7 @@ class LockFile(_Readable, pytest.File):
 
     def collect(self) -> Iterator[pytest.Item]:
         """One test for each scenario."""
-        from simulator.experiments.counting import LockFile as Locked
+        from coband.simulator.experiments.counts.counting import LockFile as Locked
 
         lock = Locked(self.path)
         for name in lock.counts:
@@ -137,7 +146,7 @@ class LockedScenario(_Readable, pytest.Item):
 
     def runtest(self) -> None:
         """Count and compare."""
-        from simulator.experiments import counting
+        from coband.simulator.experiments.counts import counting
 
         file = self._lock.scenario(self.name)
         found = counting.count(file)

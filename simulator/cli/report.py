@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from simulator.cli.runs import RUNS, against, analysed, extra, write
+from coband.simulator.cli.runs import RUNS, against, analysed, extra, write
 
 NAME = "report.html"
 SEVERAL = "comparison.html"
@@ -14,8 +14,13 @@ SEVERAL = "comparison.html"
 
 @click.command()
 @RUNS
-@click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
-              help=f"Where it goes; by default {NAME} in the run directory; of several runs {SEVERAL}.")  # fmt: skip
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help=f"Where it goes; by default {NAME} in the run directory; of several runs {SEVERAL}.",
+)
 @against
 @click.option("--force", is_flag=True, help="Replace a file that differs.")
 def report(paths: tuple[Path, ...], output: Path | None, against: str | None, force: bool) -> None:
@@ -24,7 +29,7 @@ def report(paths: tuple[Path, ...], output: Path | None, against: str | None, fo
     RUN is a run directory or its run.sqlite.
     """
     with extra():
-        from simulator.experiments.report.page import page
+        from coband.simulator.experiments.report.page import page
     with analysed(paths, against) as analysis:
         text = page(analysis)
     file = output or _place(paths)

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from simulator.cli import progress, tables
-from simulator.cli.options import Request, shared
+from coband.simulator.cli import progress, tables
+from coband.simulator.cli.options import Request, shared
 
 if TYPE_CHECKING:
-    from simulator.experiments.runner import Report
-    from simulator.experiments.timeline import Progress
+    from coband.simulator.experiments.runs.runner import Report
+    from coband.simulator.experiments.runs.timeline import Progress
 
 WITH_SERVER = {
     "regret": "regret",
@@ -63,7 +63,7 @@ def run(context: click.Context, /, out: Path | None, as_json: bool, **options: A
 
 
 def _json(report: Report) -> str:
-    from simulator.experiments.results import dump
+    from coband.simulator.experiments.runs.results import dump
 
     return dump(report.object)
 
@@ -87,8 +87,8 @@ def _show(report: Report) -> None:
 
 def _show_timeline(report: Report, labels: list[str]) -> None:
     """What each algorithm has reached at the same simulated times."""
-    from simulator.experiments.store import open_run
-    from simulator.experiments.timeline import timeline
+    from coband.simulator.experiments.runs.timeline import timeline
+    from coband.simulator.experiments.store.store import open_run
 
     with open_run(report.directory) as stored:
         rows = [

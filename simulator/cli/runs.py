@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from simulator.cli.options import BadInput
+from coband.simulator.cli.options import BadInput
 
 if TYPE_CHECKING:
-    from simulator.experiments.report.analysis import Analysis
+    from coband.simulator.experiments.report.analysis import Analysis
 
 RUNS = click.argument("paths", metavar="RUN...", nargs=-1, required=True, type=click.Path(path_type=Path))
 
@@ -25,8 +25,8 @@ def against(command: Callable[..., Any]) -> Callable[..., Any]:
 @contextmanager
 def analysed(paths: tuple[Path, ...], reference: str | None) -> Iterator[Analysis]:
     """The analysis of some runs; what is wrong with them ends the command."""
-    from simulator.experiments.report import analysis, data
-    from simulator.experiments.store import StoreError, open_run
+    from coband.simulator.experiments.report import analysis, data
+    from coband.simulator.experiments.store.store import StoreError, open_run
 
     with ExitStack() as stack:
         try:

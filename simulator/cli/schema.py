@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from simulator.cli.plugins import warn_of_plugins
+from coband.simulator.cli.plugins import warn_of_plugins
 
 
 @click.command()
@@ -18,8 +18,8 @@ def schema(out: Path | None) -> None:
     Editors with a YAML language server check and complete scenarios with it, for instance by a first line
     "# yaml-language-server: $schema=FILE".
     """
-    from simulator.experiments.document import json_schema
-    from simulator.experiments.registry import Registry
+    from coband.simulator.experiments.registry.registry import Registry
+    from coband.simulator.experiments.scenario.document import json_schema
 
     warn_of_plugins()
     text = json.dumps(json_schema(Registry.installed()), indent=2, ensure_ascii=False)

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from simulator.cli import sweep_view, tables
-from simulator.cli.options import BadInput, Request
+from coband.simulator.cli import sweep_view, tables
+from coband.simulator.cli.options import BadInput, Request
 
 if TYPE_CHECKING:
-    from simulator.experiments.sweep.crew import Crew
-    from simulator.experiments.sweep.driver import Report
-    from simulator.experiments.sweep.study import Study
+    from coband.simulator.experiments.sweep.driver import Report
+    from coband.simulator.experiments.sweep.study import Study
+    from coband.simulator.experiments.sweep.workers import WorkerPool
 
 MOST_ROWS = 60
 COLUMNS = {"regret": "regret", "scalars": "scalars", "rounds": "rounds", "simulated_time": "simulated time"}
@@ -24,22 +24,43 @@ COLUMNS = {"regret": "regret", "scalars": "scalars", "rounds": "rounds", "simula
 
 @click.command()
 @click.argument("file", type=click.Path(path_type=Path), required=False)
-@click.option("--set", "settings", multiple=True, metavar="KEY=VALUE",
-              help="Change a value of the scenario, or fix a key of its grid; repeatable.")  # fmt: skip
+@click.option(
+    "--set",
+    "settings",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="Change a value of the scenario, or fix a key of its grid; repeatable.",
+)
 @click.option("--replications", type=click.IntRange(min=1), help="Number of replications.")
 @click.option("--seed", type=click.IntRange(min=0), help="Seed of the scenario.")
 @click.option("--workers", type=click.IntRange(min=1), help="Processes on this machine; by default one per core.")
 @click.option("--cluster", metavar="tcp://HOST:PORT", help="Run on the workers of this Dask scheduler instead.")
 @click.option("--resume", is_flag=True, help="Go on with an earlier sweep: what is finished does not run again.")
-@click.option("--out", type=click.Path(path_type=Path), metavar="DIR",
-              help="Where it is kept; by default runs/<name>-<number>.")  # fmt: skip
-@click.option("--status", type=click.Path(path_type=Path), metavar="DIR",
-              help="Say how far the sweep in DIR is, and do nothing else.")  # fmt: skip
+@click.option(
+    "--out", type=click.Path(path_type=Path), metavar="DIR", help="Where it is kept; by default runs/<name>-<number>."
+)
+@click.option(
+    "--status",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Say how far the sweep in DIR is, and do nothing else.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the results as one JSON object.")
 @click.pass_context
-def sweep(context: click.Context, /, file: Path | None, settings: tuple[str, ...], replications: int | None,
-          seed: int | None, workers: int | None, cluster: str | None, resume: bool, out: Path | None,
-          status: Path | None, as_json: bool) -> None:  # fmt: skip
+def sweep(
+    context: click.Context,
+    /,
+    file: Path | None,
+    settings: tuple[str, ...],
+    replications: int | None,
+    seed: int | None,
+    workers: int | None,
+    cluster: str | None,
+    resume: bool,
+    out: Path | None,
+    status: Path | None,
+    as_json: bool,
+) -> None:
     """Run the scenario in FILE at every point of its `grid:` and `zip:`.
 
     A job is an algorithm with its parameters on a replication. What is finished stays finished: after Ctrl-C, a crash
@@ -56,7 +77,7 @@ def sweep(context: click.Context, /, file: Path | None, settings: tuple[str, ...
     study = _load(request)
     report = _run(request, study, workers, cluster, resume, out)
     if as_json:
-        from simulator.experiments.results import dump
+        from coband.simulator.experiments.runs.results import dump
 
         click.echo(dump(report.object), nl=False)
         click.echo(f"sweep directory: {report.directory}", err=True)
@@ -66,21 +87,22 @@ def sweep(context: click.Context, /, file: Path | None, settings: tuple[str, ...
 
 
 def _load(request: Request) -> Study:
-    from simulator.cli.plugins import warn_of_plugins
-    from simulator.experiments.sweep.study import load_study
+    from coband.simulator.cli.plugins import warn_of_plugins
+    from coband.simulator.experiments.sweep.study import load_study
 
     warn_of_plugins()
     return load_study(request.file, request.overrides())
 
 
-def _run(request: Request, study: Study, workers: int | None, cluster: str | None, resume: bool,
-         out: Path | None) -> Report:  # fmt: skip
-    from simulator.experiments.directory import OutputError
-    from simulator.experiments.sweep import place
-    from simulator.experiments.sweep.collected import StorageError
-    from simulator.experiments.sweep.crew import CrewError
-    from simulator.experiments.sweep.driver import Commands, Driver
-    from simulator.experiments.sweep.lock import LockedError
+def _run(
+    request: Request, study: Study, workers: int | None, cluster: str | None, resume: bool, out: Path | None
+) -> Report:
+    from coband.simulator.experiments.store.directory import OutputError
+    from coband.simulator.experiments.sweep import place
+    from coband.simulator.experiments.sweep.collected import StorageError
+    from coband.simulator.experiments.sweep.driver import Commands, Driver
+    from coband.simulator.experiments.sweep.lock import LockedError
+    from coband.simulator.experiments.sweep.workers import WorkerPoolError
 
     try:
         crew = _crew(workers, cluster)
@@ -91,12 +113,12 @@ def _run(request: Request, study: Study, workers: int | None, cluster: str | Non
                 return Driver(study, where, crew, commands, view).run()
         finally:
             crew.close()
-    except (OutputError, LockedError, CrewError, StorageError) as error:
+    except (OutputError, LockedError, WorkerPoolError, StorageError) as error:
         raise BadInput(str(error)) from error
 
 
-def _crew(workers: int | None, cluster: str | None) -> Crew:
-    from simulator.experiments.sweep.crew import Cluster, Local
+def _crew(workers: int | None, cluster: str | None) -> WorkerPool:
+    from coband.simulator.experiments.sweep.workers import Cluster, Local
 
     if cluster is None:
         return Local(workers)
@@ -121,9 +143,9 @@ def _resume(where: Path) -> str:
 def _show_status(path: Path, as_json: bool) -> None:
     from dataclasses import asdict
 
-    from simulator.experiments.directory import OutputError
-    from simulator.experiments.results import dump
-    from simulator.experiments.sweep import status
+    from coband.simulator.experiments.runs.results import dump
+    from coband.simulator.experiments.store.directory import OutputError
+    from coband.simulator.experiments.sweep import status
 
     try:
         found = status.read(path)
@@ -150,8 +172,16 @@ def _show_best(lines: Sequence[dict[str, Any]]) -> None:
     for line in lines:
         context = [line["context"].get(name, "-") for name in contexts]
         chosen = "-" if line["chosen"] is None else ", ".join(f"{name}={text}" for name, text in line["chosen"].items())
-        rows.append([line["entry"], *context, chosen or "(the only one)", str(line["candidates"]),
-                     _estimate(line["tuning"]), _estimate(line["fresh"])])  # fmt: skip
+        rows.append(
+            [
+                line["entry"],
+                *context,
+                chosen or "(the only one)",
+                str(line["candidates"]),
+                _estimate(line["tuning"]),
+                _estimate(line["fresh"]),
+            ]
+        )
     if not rows:
         return
     key = lines[0]["on"]
@@ -185,8 +215,11 @@ def _conclude(report: Report) -> int:
     status = report.status
     if status.state in ("interrupted", "stopped"):
         reason = f" ({status.message})" if status.message else ""
-        click.echo(f"{status.state}{reason}: {status.done:,} finished jobs are kept in {report.directory}, "
-                   f"{report.missing:,} are missing\nto go on: {status.resume}", err=True)  # fmt: skip
+        click.echo(
+            f"{status.state}{reason}: {status.done:,} finished jobs are kept in {report.directory}, "
+            f"{report.missing:,} are missing\nto go on: {status.resume}",
+            err=True,
+        )
         return 130 if status.state == "interrupted" else 2
     if status.failed:
         click.echo(f"{status.failed:,} of {status.total:,} jobs broke off; --resume tries them again", err=True)

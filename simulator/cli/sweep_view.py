@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from simulator.cli import progress, tables
+from coband.simulator.cli import progress, tables
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
-    from simulator.experiments.results import Failure
-    from simulator.experiments.sweep.status import Status
+    from coband.simulator.experiments.runs.results import Failure
+    from coband.simulator.experiments.sweep.status import Status
 
 LOG_SECONDS = 60.0
 MOST_FAILURES = 10

@@ -8,8 +8,8 @@ from itertools import chain, islice
 
 import click
 
-from simulator.experiments.numerals import between as between
-from simulator.experiments.numerals import number as number
+from coband.simulator.experiments.statistics.numerals import between as between
+from coband.simulator.experiments.statistics.numerals import number as number
 
 SAMPLE = 200
 """Rows of a long table that say how wide its columns are."""

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from simulator.cli.plugins import warn_of_plugins
+from coband.simulator.cli.plugins import warn_of_plugins
 
 if TYPE_CHECKING:
-    from simulator.experiments.sweep.study import Study
+    from coband.simulator.experiments.sweep.study import Study
 
 
 @click.command()
@@ -22,8 +22,8 @@ def validate(ctx: click.Context, files: tuple[Path, ...], settings: tuple[str, .
 
     Ends with status 2 when a file has a mistake.
     """
-    from simulator.experiments.scenario import ScenarioError
-    from simulator.experiments.sweep.study import load_study
+    from coband.simulator.experiments.scenario.scenario import ScenarioError
+    from coband.simulator.experiments.sweep.study import load_study
 
     warn_of_plugins()
     wrong = False

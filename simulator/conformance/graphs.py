@@ -6,14 +6,14 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from simulator.conformance.demands import demand
-from simulator.conformance.runs import Run, algorithm
-from simulator.core import trace as tr
-from simulator.core.engine import Engine, Plan
-from simulator.core.network import NetworkConfig
-from simulator.core.streams import Streams
-from simulator.core.trace import Row
-from simulator.problems.network import NetworkProblem
+from coband.simulator.conformance.demands import demand
+from coband.simulator.conformance.runs import Run, algorithm
+from coband.simulator.core.audit import trace as tr
+from coband.simulator.core.audit.trace import Row
+from coband.simulator.core.engine import Engine, Plan
+from coband.simulator.core.network.network import NetworkConfig
+from coband.simulator.core.randomness.streams import Streams
+from coband.simulator.problems.network import NetworkProblem
 
 POOL = {"kind": "pool", "dimension": 3, "size": 6}
 
@@ -28,9 +28,19 @@ def world(problem: dict[str, Any], seed: int, graph: Any) -> Any:
     return NetworkProblem.model_validate(problem).build_on(graph.distances, Streams(seed), graph.nodes)
 
 
-def run(name: str, config: dict[str, Any], problem: dict[str, Any], *, topology: Any = "ring", agents: int = 5,
-        schedule: dict[str, Any] | None = None, seed: int = 0, network: dict[str, Any] | None = None,
-        agent: dict[str, Any] | None = None, **plan: Any) -> Run:  # fmt: skip
+def run(
+    name: str,
+    config: dict[str, Any],
+    problem: dict[str, Any],
+    *,
+    topology: Any = "ring",
+    agents: int = 5,
+    schedule: dict[str, Any] | None = None,
+    seed: int = 0,
+    network: dict[str, Any] | None = None,
+    agent: dict[str, Any] | None = None,
+    **plan: Any,
+) -> Run:
     """Run a registered algorithm on a graph."""
     full = {
         "agents": {"count": agents, **(agent or {})},
@@ -42,9 +52,14 @@ def run(name: str, config: dict[str, Any], problem: dict[str, Any], *, topology:
     rows: list[Row] = []
     entry, graph = algorithm(name), graph_of(topology, agents, seed)
     engine = Engine(
-        TypeAdapter(Plan).validate_python(full), entry, entry.config.model_validate(config),
-        world(problem, seed, graph), Streams(seed), sink=lambda batch, names: rows.extend(batch), graph=graph,
-    )  # fmt: skip
+        TypeAdapter(Plan).validate_python(full),
+        entry,
+        entry.config.model_validate(config),
+        world(problem, seed, graph),
+        Streams(seed),
+        sink=lambda batch, names: rows.extend(batch),
+        graph=graph,
+    )
     result = engine.run()
     return Run(result, rows, list(engine.trace._names), engine)
 

@@ -12,10 +12,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from simulator.conformance import graphs
-from simulator.conformance.demands import demand
-from simulator.conformance.runs import Run, algorithm, batches, run
-from simulator.core import trace as tr
+from coband.simulator.conformance import graphs
+from coband.simulator.conformance.demands import demand
+from coband.simulator.conformance.runs import Run, algorithm, batches, run
+from coband.simulator.core.audit import trace as tr
 
 SCHEDULES: dict[str, dict[str, Any]] = {
     "one_at_a_time": {"kind": "one_at_a_time", "turns": 60},
@@ -132,14 +132,27 @@ def simulate(
         entry = algorithm(name)
         hops = {"hops": 2} if "hops" in entry.config.model_fields else {}
         return graphs.run(
-            name, {**hops, **config}, problem_of(name), topology="line", agents=3, seed=seed,
-            agent=(AGENTS | EXTRA)[agents], schedule=SCHEDULES[schedule],
-            network=GRAPH_NETWORKS.get(network, NETWORKS[network]), **more,
-        )  # fmt: skip
+            name,
+            {**hops, **config},
+            problem_of(name),
+            topology="line",
+            agents=3,
+            seed=seed,
+            agent=(AGENTS | EXTRA)[agents],
+            schedule=SCHEDULES[schedule],
+            network=GRAPH_NETWORKS.get(network, NETWORKS[network]),
+            **more,
+        )
     return run(
-        name, config, agents=3, seed=seed, schedule=schedules_of(name)[schedule], network=NETWORKS[network],
-        agent=(AGENTS | EXTRA)[agents], **more,
-    )  # fmt: skip
+        name,
+        config,
+        agents=3,
+        seed=seed,
+        schedule=schedules_of(name)[schedule],
+        network=NETWORKS[network],
+        agent=(AGENTS | EXTRA)[agents],
+        **more,
+    )
 
 
 def schedules_of(name: str) -> dict[str, dict[str, Any]]:
@@ -156,9 +169,11 @@ def problem_of(name: str) -> dict[str, Any]:
     """A small problem with network contexts that a peer-to-peer algorithm can run on."""
     fixed = algorithm(name).needs.fixed_arms
     return {
-        "kind": "network", "kernel": {"kind": "gaussian", "gamma": 1.0}, "contexts": {"kind": "ball", "dimension": 2},
+        "kind": "network",
+        "kernel": {"kind": "gaussian", "gamma": 1.0},
+        "contexts": {"kind": "ball", "dimension": 2},
         "arms": graphs.POOL if fixed else {"kind": "ball", "dimension": 3, "count": 5},
-    }  # fmt: skip
+    }
 
 
 def check_complete(result: Run, turns: int | None) -> None:

@@ -9,12 +9,12 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from simulator.core import trace as tr
-from simulator.core.algorithm import Algorithm
-from simulator.core.engine import Engine, Plan, RunResult
-from simulator.core.streams import Streams
-from simulator.core.trace import Row
-from simulator.experiments.registry import Registry
+from coband.simulator.core.algorithm import Algorithm
+from coband.simulator.core.audit import trace as tr
+from coband.simulator.core.audit.trace import Row
+from coband.simulator.core.engine import Engine, Plan, RunResult
+from coband.simulator.core.randomness.streams import Streams
+from coband.simulator.experiments.registry.registry import Registry
 
 PROBLEM = {
     "kind": "contextual",
@@ -75,8 +75,8 @@ class Run:
                 skipped = () if row[11] is None or row[12] == agents else self._senders(row)
                 receivers: list[int | str] = [agent for agent in range(agents) if agent not in skipped]
             else:
-                receivers = [_spell(row[4])]
-            listed += [(self.names[row[7]], _spell(row[3]), receiver, row[8]) for receiver in receivers]
+                receivers = [_slow_period(row[4])]
+            listed += [(self.names[row[7]], _slow_period(row[3]), receiver, row[8]) for receiver in receivers]
         return listed
 
     def _senders(self, row: Row) -> tuple[int, ...]:
@@ -89,7 +89,7 @@ class Run:
         return [row for row in self.rows if row[2] == event]
 
 
-def _spell(node: int) -> int | str:
+def _slow_period(node: int) -> int | str:
     return "server" if node == -1 else node
 
 
@@ -132,8 +132,12 @@ def run(
     }
     rows: list[Row] = []
     engine = Engine(
-        TypeAdapter(Plan).validate_python(full), entry, entry.config.model_validate(config),
-        world(problem or problem_of(name), seed, agents), Streams(seed), sink=lambda batch, names: rows.extend(batch),
-    )  # fmt: skip
+        TypeAdapter(Plan).validate_python(full),
+        entry,
+        entry.config.model_validate(config),
+        world(problem or problem_of(name), seed, agents),
+        Streams(seed),
+        sink=lambda batch, names: rows.extend(batch),
+    )
     result = engine.run()
     return Run(result, rows, list(engine.trace._names), engine)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from pydantic import BaseModel
 
-from simulator.core.node import Client
+from coband.simulator.core.node import Client
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Algorithm:
         reference: paper, algorithm number.
         messages: (kind, direction, scalars) of every message, for ``coband describe``.
         counts: closed forms of the communication, for ``coband describe``.
-        cites: what ``coband cite`` prints: keys of ``simulator/experiments/references.bib``, or whole BibTeX entries.
+        cites: what ``coband cite`` prints: keys of ``references.bib``, or whole BibTeX entries.
     """
 
     name: str

@@ -10,24 +10,24 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from simulator.core.agent_host import AgentHost
-from simulator.core.algorithm import Algorithm
-from simulator.core.clock import Clock
-from simulator.core.distributions import BaseDistribution, Draws, is_zero
-from simulator.core.faults import Spell, SpellDraws
-from simulator.core.graphs import Graph
-from simulator.core.host import ClientHost, Host, Inspect, Send
-from simulator.core.node import SERVER, BatchAgent, Client, Server, Setting, Sharing
-from simulator.core.phases import BatchWorld, Pace, PhaseHost
-from simulator.core.plan import Plan, World
-from simulator.core.progress import Progress
-from simulator.core.schedule import Phases, Renewal
-from simulator.core.streams import Streams
-from simulator.core.trace import Trace
+from coband.simulator.core.algorithm import Algorithm
+from coband.simulator.core.audit.progress import Progress
+from coband.simulator.core.audit.trace import Trace
+from coband.simulator.core.clock.clock import Clock
+from coband.simulator.core.clock.schedule import Phases, Renewal
+from coband.simulator.core.hosts.agent_host import AgentHost
+from coband.simulator.core.hosts.host import ClientHost, Host, Inspect, Send
+from coband.simulator.core.hosts.phases import BatchWorld, PhaseHost, PhaseTiming
+from coband.simulator.core.hosts.speed import SlowPeriod, SlowPeriodDraws
+from coband.simulator.core.network.graphs import Graph
+from coband.simulator.core.node import SERVER, BatchAgent, Client, NodeContext, Server, Sharing
+from coband.simulator.core.plan import Plan, World
+from coband.simulator.core.randomness.distributions import BaseDistribution, Draws, is_zero
+from coband.simulator.core.randomness.streams import Streams
 
 
 @dataclass(frozen=True)
-class Wiring:
+class HostContext:
     """What hosts are connected to.
 
     Attributes:
@@ -59,9 +59,9 @@ class Assembly:
         knowledge = world.knowledge() if isinstance(world, BatchWorld) else None
         contexts = getattr(world, "contexts", None)
 
-        def setting(index: int) -> Setting:
-            context = None if contexts is None or index == SERVER else contexts[index]
-            return Setting(
+        def context_of(index: int) -> NodeContext:
+            network_context = None if contexts is None or index == SERVER else contexts[index]
+            return NodeContext(
                 index,
                 count,
                 world.dimension,
@@ -71,45 +71,58 @@ class Assembly:
                 domain,
                 count_turns,
                 self._graph,
-                context,
+                network_context,
                 knowledge,
             )
 
-        agents: list[Client] = [algorithm.agent(setting(index)) for index in range(count)]
+        agents: list[Client] = [algorithm.agent(context_of(index)) for index in range(count)]
         if algorithm.server is None:
             return agents, None
         module, _, name = algorithm.server.partition(":")
-        return agents, getattr(importlib.import_module(module), name)(setting(SERVER))
+        return agents, getattr(importlib.import_module(module), name)(context_of(SERVER))
 
-    def hosts(self, agents: list[Client], server: Server | None, wiring: Wiring) -> list[Host]:
+    def hosts(self, agents: list[Client], server: Server | None, wiring: HostContext) -> list[Host]:
         """A host around every agent, by index, and around the server last."""
         hosts: list[Host] = []
         slowness = self._plan.agents.slowness(self._streams)
-        spells = self._plan.agents.episodes(self._streams, wiring.clock)
-        for agent, factor, spell in zip(agents, slowness, spells, strict=True):
-            handling = self._draws(self._plan.agents.handling, agent.setting.index, "handling", factor, spell)
-            compute = self._draws(self._plan.agents.compute, agent.setting.index, "compute", factor, spell)
+        slow_periods = self._plan.agents.episodes(self._streams, wiring.clock)
+        for agent, factor, slow_period in zip(agents, slowness, slow_periods, strict=True):
+            handling = self._draws(self._plan.agents.handling, agent.context.index, "handling", factor, slow_period)
+            compute = self._draws(self._plan.agents.compute, agent.context.index, "compute", factor, slow_period)
             parts = (agent, wiring.clock, wiring.trace, handling, wiring.send, wiring.check)
-            hosts.append(self._client_host(agent, factor, spell, compute, parts, wiring))
+            hosts.append(self._client_host(agent, factor, slow_period, compute, parts, wiring))
         if server is not None:
             handling = self._draws(self._plan.server.handling, SERVER + len(agents) + 1, "handling", 1.0)
             hosts.append(Host(server, wiring.clock, wiring.trace, handling, wiring.reply, wiring.check))
         return hosts
 
-    def _client_host(self, agent: Client, factor: float, spell: Spell | None, compute: Draws | None,
-                     parts: tuple[Any, ...], wiring: Wiring) -> ClientHost:  # fmt: skip
+    def _client_host(
+        self,
+        agent: Client,
+        factor: float,
+        slow_period: SlowPeriod | None,
+        compute: Draws | None,
+        parts: tuple[Any, ...],
+        wiring: HostContext,
+    ) -> ClientHost:
         schedule, world = self._plan.schedule, self._world
         if isinstance(agent, BatchAgent):
             if not isinstance(schedule, Phases) or not isinstance(world, BatchWorld):
                 raise TypeError("a batch agent needs schedule.kind phases and a problem that can be pulled in batches")
-            pace = Pace(schedule.pull_time * factor, compute, schedule.limit, spell)
+            pace = PhaseTiming(schedule.pull_time * factor, compute, schedule.limit, slow_period)
             return PhaseHost(*parts, world=world, pace=pace, progress=wiring.progress)
         after_turn = wiring.think if isinstance(schedule, Renewal) else None
         return AgentHost(*parts, world=world, compute=compute, progress=wiring.progress, after_turn=after_turn)
 
-    def _draws(self, distribution: BaseDistribution, index: int, purpose: str, factor: float,
-               spell: Spell | None = None) -> Draws | None:  # fmt: skip
+    def _draws(
+        self,
+        distribution: BaseDistribution,
+        index: int,
+        purpose: str,
+        factor: float,
+        slow_period: SlowPeriod | None = None,
+    ) -> Draws | None:
         if is_zero(distribution):
             return None
         parts = (distribution, self._streams("compute", index, purpose), factor)
-        return Draws(*parts) if spell is None else SpellDraws(spell, *parts)
+        return Draws(*parts) if slow_period is None else SlowPeriodDraws(slow_period, *parts)

@@ -13,31 +13,41 @@ from typing import Any
 import numpy as np
 from pydantic import BaseModel
 
-from simulator.core import trace as tr
-from simulator.core.algorithm import Algorithm
-from simulator.core.assembly import Assembly, Wiring
-from simulator.core.availability import Always, Switch
-from simulator.core.clock import Clock
-from simulator.core.distributions import is_zero
-from simulator.core.graphs import Graph
-from simulator.core.host import ClientHost
-from simulator.core.individuals import Own, individuals
-from simulator.core.inspection import FullAudit, Inspection
-from simulator.core.invariants import Audit, InvariantViolation, check_pulls
-from simulator.core.ledger import Ledger
-from simulator.core.local import Direct, HopByHop, Local, Surroundings
-from simulator.core.message import Message
-from simulator.core.network import Network
-from simulator.core.node import SERVER, Address, Agent, BatchAgent, Client, Neighbours, Node, Recipient, Refusal
-from simulator.core.phases import BatchWorld
-from simulator.core.plan import Plan, World
-from simulator.core.progress import Progress, RunResult
-from simulator.core.reliable import ReliableTransport
-from simulator.core.schedule import OneAtATime, Rounds
-from simulator.core.streams import Streams
-from simulator.core.trace import Trace
-from simulator.core.transport import Packet, Transport
-from simulator.core.turns import Turns
+from coband.simulator.core.algorithm import Algorithm
+from coband.simulator.core.assembly import Assembly, HostContext
+from coband.simulator.core.audit import trace as tr
+from coband.simulator.core.audit.inspection import FullAudit, Inspection
+from coband.simulator.core.audit.invariants import Audit, InvariantViolation, check_pulls
+from coband.simulator.core.audit.ledger import Ledger
+from coband.simulator.core.audit.per_agent import AgentMetrics, per_agent_metrics
+from coband.simulator.core.audit.progress import Progress, RunResult
+from coband.simulator.core.audit.trace import Trace
+from coband.simulator.core.clock.clock import Clock
+from coband.simulator.core.clock.schedule import OneAtATime, Rounds
+from coband.simulator.core.clock.turns import Turns
+from coband.simulator.core.hosts.availability import Always, Switch
+from coband.simulator.core.hosts.host import ClientHost
+from coband.simulator.core.hosts.phases import BatchWorld
+from coband.simulator.core.message import Message
+from coband.simulator.core.network.graphs import Graph
+from coband.simulator.core.network.local import Direct, HopByHop, Local, LocalContext
+from coband.simulator.core.network.network import Network
+from coband.simulator.core.network.reliable import ReliableTransport
+from coband.simulator.core.network.transport import Packet, Transport
+from coband.simulator.core.node import (
+    SERVER,
+    Address,
+    Agent,
+    BatchAgent,
+    Client,
+    Neighbours,
+    Node,
+    Recipient,
+    UnsupportedScenario,
+)
+from coband.simulator.core.plan import Plan, World
+from coband.simulator.core.randomness.distributions import is_zero
+from coband.simulator.core.randomness.streams import Streams
 
 __all__ = ["Engine", "Plan", "Progress", "RunResult", "World"]
 
@@ -57,12 +67,20 @@ class Engine:
 
     Raises:
         GraphError: the graph cannot be made.
-        Refusal: the algorithm cannot do what is asked of it.
+        UnsupportedScenario: the algorithm cannot do what is asked of it.
     """
 
-    def __init__(self, plan: Plan, algorithm: Algorithm, config: BaseModel, world: World, streams: Streams,
-                 sink: tr.Sink | None = None, on_pull: Callable[[int], None] | None = None,
-                 graph: Graph | None = None) -> None:  # fmt: skip
+    def __init__(
+        self,
+        plan: Plan,
+        algorithm: Algorithm,
+        config: BaseModel,
+        world: World,
+        streams: Streams,
+        sink: tr.Sink | None = None,
+        on_pull: Callable[[int], None] | None = None,
+        graph: Graph | None = None,
+    ) -> None:
         self.plan, self.world, self.streams, self._algorithm = plan, world, streams, algorithm
         count = plan.agents.count
         self.clock = Clock()
@@ -71,34 +89,56 @@ class Engine:
         reliable = plan.network.transport == "reliable"
         self._down: set[Address] = set()
         self.audit = (FullAudit if plan.checks == "full" else Audit)(reliable, self._down)
-        self.progress = Progress(self.ledger, plan.schedule.duration, on_pull, plan.trace == tr.FULL,
-                                 realised=getattr(world, "realised", False))  # fmt: skip
+        self.progress = Progress(
+            self.ledger,
+            plan.schedule.duration,
+            on_pull,
+            plan.trace == tr.FULL,
+            realised=getattr(world, "realised", False),
+        )
         mending = reliable and (plan.network.faulty or plan.intermittent)
         self.transport = (ReliableTransport if mending else Transport)(
-            self.clock, Network(plan.network, streams), self.ledger, self.trace, self.audit, self._down,
-            self, self._describe, reliable,
-        )  # fmt: skip
+            self.clock,
+            Network(plan.network, streams),
+            self.ledger,
+            self.trace,
+            self.audit,
+            self._down,
+            self,
+            self._describe,
+            reliable,
+        )
         spec = plan.network.graph
         self.graph = graph if graph is not None or spec is None else spec.build(count, streams)
         self.local = None if self.graph is None else self._make_local(self.graph)
         if algorithm.needs.fixed_arms and not world.fixed_arms:
-            raise Refusal(
+            raise UnsupportedScenario(
                 f"{algorithm.name} needs one arm set for all turns of all agents; this problem offers fresh arms each "
                 "turn; give problem.arms kind: pool"
             )
         self._simulated_time = 0.0
         # In a round all agents are about to act on what they know, so turns can be prepared together.
-        prepares = _foresees(algorithm.agent) and is_zero(plan.agents.compute)
-        foreseeing = prepares and plan.share and isinstance(plan.schedule, Rounds)
-        self._turns = Turns(plan.schedule, count, self.clock, streams, self.progress, foreseeing)
+        prepares = _prefetches(algorithm.agent) and is_zero(plan.agents.compute)
+        prefetching = prepares and plan.share and isinstance(plan.schedule, Rounds)
+        self._turns = Turns(plan.schedule, count, self.clock, streams, self.progress, prefetching)
         assembly = Assembly(plan, world, streams, self.graph)
         self.agents, self.server = assembly.nodes(algorithm, config)
         self._inspection: Inspection | None = None
         if isinstance(self.audit, FullAudit):
             self._inspection = Inspection(self.audit, self.progress, self.agents, self.server)
-        self._hosts = assembly.hosts(self.agents, self.server, Wiring(
-            self.clock, self.trace, self.progress, self._send, self.transport.send, self._inspection, self._turns.think,
-        ))  # fmt: skip
+        self._hosts = assembly.hosts(
+            self.agents,
+            self.server,
+            HostContext(
+                self.clock,
+                self.trace,
+                self.progress,
+                self._send,
+                self.transport.send,
+                self._inspection,
+                self._turns.think,
+            ),
+        )
         if plan.intermittent:
             self._make_switch()
 
@@ -106,7 +146,7 @@ class Engine:
         plan = self.plan
         interval = plan.schedule.interval if isinstance(plan.schedule, OneAtATime | Rounds) else 1.0
         trial = interval if plan.network.local.trial is None else plan.network.local.trial
-        around = Surroundings(graph, trial, self.clock, self.transport, self.ledger, self.trace, self.audit, self._down)
+        around = LocalContext(graph, trial, self.clock, self.transport, self.ledger, self.trace, self.audit, self._down)
         mode = plan.network.local.mode
         if mode == "hop_by_hop" or (mode == "auto" and not plan.ideal):
             return HopByHop(around, self._hand_over)
@@ -202,14 +242,14 @@ class Engine:
             self._check_end()
         except InvariantViolation as violation:
             self.trace.record(self.clock.now, tr.VIOLATION, SERVER, cause=violation.cause)
-            chain = [self._spell(row) for row in self.trace.chain(violation.cause)]
+            chain = [self._described(row) for row in self.trace.chain(violation.cause)]
             self.trace.flush()
             raise InvariantViolation("\n".join([str(violation), *chain]), violation.cause) from None
         finally:
             self.trace.flush()
         return self._result()
 
-    def _spell(self, row: tr.Row) -> str:
+    def _described(self, row: tr.Row) -> str:
         words = {SERVER: "server", tr.EVERYONE: "several agents"}
         names = [words.get(node, f"agent {node}") for node in row[3:5]]
         return f"  <- event {row[0]} at time {row[1]:g}: {tr.EVENTS[row[2]]} at {names[0]}"
@@ -236,7 +276,7 @@ class Engine:
             for key, value in node.report().items():
                 totals[key] = totals.get(key, 0) + value
         if isinstance(self.world, BatchWorld):
-            totals.update(self.world.verdict([agent.answer for agent in self.agents if isinstance(agent, BatchAgent)]))
+            totals.update(self.world.score([agent.answer for agent in self.agents if isinstance(agent, BatchAgent)]))
         last_pull = max(progress.times, default=0.0)
         regret = np.cumsum(progress.regrets)
         return RunResult(
@@ -253,7 +293,7 @@ class Engine:
             regret_series=regret,
             scalars_series=np.asarray(progress.scalars, dtype=np.int64),
             turns_series=np.cumsum(progress.pulls, dtype=np.int64),
-            by_agent=individuals(
+            by_agent=per_agent_metrics(
                 self.agents, (progress.agents, progress.pulls, progress.regrets), self.ledger, self._judge
             ),
             ledger=self.ledger,
@@ -262,10 +302,10 @@ class Engine:
             server=self.server,
         )
 
-    def _judge(self, index: int) -> Own:
+    def _judge(self, index: int) -> AgentMetrics:
         agent = self.agents[index]
         if isinstance(self.world, BatchWorld) and isinstance(agent, BatchAgent):
-            return dict(self.world.verdict_on(index, agent.answer))
+            return dict(self.world.score_of(index, agent.answer))
         return {}
 
     def _graph_in_words(self) -> str | None:
@@ -275,8 +315,8 @@ class Engine:
         return f"{graph.description}; {graph.nodes} nodes, {graph.edges} edges, diameter {graph.diameter}"
 
 
-def _foresees(kind: type[Client]) -> bool:
-    return issubclass(kind, Agent) and kind.foresee is not Agent.foresee
+def _prefetches(kind: type[Client]) -> bool:
+    return issubclass(kind, Agent) and kind.prefetch is not Agent.prefetch
 
 
 def _plain(value: Any) -> Any:

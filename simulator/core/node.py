@@ -13,15 +13,13 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from simulator.core.message import Message
+from coband.simulator.arrays import FloatArray, IntArray
+from coband.simulator.core.message import Message
 
 if TYPE_CHECKING:
-    from simulator.core.graphs import Graph
+    from coband.simulator.core.network.graphs import Graph
 
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 Address = int
 SERVER: Address = -1
 T = TypeVar("T")
@@ -82,7 +80,7 @@ class Note:
     value: float = 0.0
 
 
-class Refusal(ValueError):
+class UnsupportedScenario(ValueError):
     """An algorithm cannot do what a scenario asks of it; the text says why, and what to change."""
 
 
@@ -117,7 +115,7 @@ class Sharing:
 
 
 @dataclass(frozen=True)
-class Setting:
+class NodeContext:
     """All that a node may know when it is made.
 
     Attributes:
@@ -130,7 +128,7 @@ class Setting:
         domain: the arm set (n, d) when every agent is offered the same one, the same array, at every turn; else None.
         count_turns: finds ``horizon``.
         graph: the graph of the agents, an input of the algorithms that run on one; None in a star.
-        context: the agent's own network context z_v (paper 004, section 3), where the problem has them.
+        network_context: the agent's own network context z_v (paper 004, section 3), where the problem has them.
         knowledge: what the problem tells everybody beforehand; None where agents see arms turn by turn.
     """
 
@@ -143,7 +141,7 @@ class Setting:
     domain: FloatArray | None = None
     count_turns: Callable[[], int | None] = lambda: None
     graph: Graph | None = None
-    context: FloatArray | None = None
+    network_context: FloatArray | None = None
     knowledge: Any = None
 
     @cached_property
@@ -160,8 +158,8 @@ class Setting:
 class Node(ABC):
     """What agents and servers have in common."""
 
-    def __init__(self, setting: Setting) -> None:
-        self.setting = setting
+    def __init__(self, context: NodeContext) -> None:
+        self.context = context
         self.notes: list[Note] = []
         self._chances: dict[tuple[Message, Address], int] = {}
 
@@ -230,7 +228,7 @@ class Agent(Client):
             outbox += self.receive(message, source)
         return outbox
 
-    def foresee(self, arms: Arms) -> None:
+    def prefetch(self, arms: Arms) -> None:
         """The arm set of the next turn, a moment before it: a chance to prepare it together with other agents' turns.
 
         Nothing but time may depend on whether this is called.

@@ -5,18 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
-import numpy as np
-from numpy.typing import NDArray
-
-from simulator.core.faults import AgentsConfig, ServerConfig
-from simulator.core.network import NetworkConfig
-from simulator.core.schedule import AnySchedule
-
-FloatArray = NDArray[np.float64]
+from coband.simulator.arrays import FloatArray
+from coband.simulator.core.clock.schedule import AnySchedule
+from coband.simulator.core.hosts.speed import AgentsConfig, ServerConfig
+from coband.simulator.core.network.network import NetworkConfig
 
 
 class World(Protocol):
-    """What the engine asks of a problem (see ``simulator.problems.world``).
+    """What the engine asks of a problem (see ``problems.world``).
 
     A world of agents with different tasks also has ``contexts``, the network contexts z_v as rows (agents, d_z); each
     agent is told its own.

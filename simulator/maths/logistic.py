@@ -13,7 +13,7 @@ from typing import Literal
 import numpy as np
 from scipy.special import expit
 
-from simulator.maths.storage import FloatArray
+from coband.simulator.arrays import FloatArray
 
 STEEPEST = 0.25
 """k_mu, the largest derivative of the link, at z = 0."""
@@ -100,8 +100,7 @@ class AcceleratedGradient:
         converged: whether the last gradient was small enough.
     """
 
-    def __init__(self, start: FloatArray, W: FloatArray, n: int, lam: float, smoothness: Smoothness,
-                 most: int) -> None:  # fmt: skip
+    def __init__(self, start: FloatArray, W: FloatArray, n: int, lam: float, smoothness: Smoothness, most: int) -> None:
         largest = float(np.linalg.eigvalsh(W)[-1]) / n
         steepest = STEEPEST * (max(1.0, largest) if smoothness == "unit_ball" else largest)
         self._step = 1.0 / (steepest + lam / n)

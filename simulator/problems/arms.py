@@ -14,7 +14,8 @@ import numpy as np
 import pydantic
 from pydantic import Field
 
-from simulator.problems.world import FloatArray, Spec, Streams, read_only
+from coband.simulator.arrays import FloatArray
+from coband.simulator.problems.world import Spec, Streams, read_only
 
 Shape = Literal["ball", "sphere", "box"]
 

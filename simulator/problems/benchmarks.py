@@ -13,8 +13,9 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from simulator.problems.arms import ArmSource
-from simulator.problems.world import FloatArray, Spec
+from coband.simulator.arrays import FloatArray
+from coband.simulator.problems.arms import ArmSource
+from coband.simulator.problems.world import Spec
 
 BRANIN_MAXIMUM = 1.0473938910927865
 """Largest value of `branin` on [0, 1]^2, at three points; by search, see tests/problems/test_benchmarks.py."""

@@ -20,11 +20,11 @@ import pydantic
 from pydantic import Field
 from scipy.cluster.vq import ClusterError, kmeans2
 
-from simulator.problems.datasets import DATASETS, DataError, Table, find, fingerprint, load, locate
-from simulator.problems.rewards import GaussianNoise
-from simulator.problems.world import (
+from coband.simulator.arrays import FloatArray
+from coband.simulator.problems.datasets import DATASETS, DataError, Table, find, fingerprint, load, locate
+from coband.simulator.problems.rewards import GaussianNoise
+from coband.simulator.problems.world import (
     FixedArmsWorld,
-    FloatArray,
     Noise,
     Problem,
     ProblemEntry,

@@ -8,12 +8,12 @@ from typing import Any, Literal
 import numpy as np
 from pydantic import Field
 
-from simulator.problems.arms import ArmSource, ArmSpec
-from simulator.problems.rewards import NoiseSpec, RewardFunction, RewardSpec, as_noise
-from simulator.problems.world import (
+from coband.simulator.arrays import FloatArray
+from coband.simulator.problems.arms import ArmSource, ArmSpec
+from coband.simulator.problems.rewards import NoiseSpec, RewardFunction, RewardSpec, as_noise
+from coband.simulator.problems.world import (
     Blocks,
     FixedArmsWorld,
-    FloatArray,
     Noise,
     Problem,
     ProblemEntry,

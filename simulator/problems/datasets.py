@@ -16,7 +16,8 @@ from types import MappingProxyType
 import numpy as np
 import numpy.typing as npt
 
-from simulator.problems.world import FloatArray, read_only
+from coband.simulator.arrays import FloatArray
+from coband.simulator.problems.world import read_only
 
 UCI = "https://archive.ics.uci.edu/ml/machine-learning-databases"
 

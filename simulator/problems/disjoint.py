@@ -14,8 +14,9 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import Field
 
-from simulator.problems.datasets import find, load
-from simulator.problems.world import FloatArray, Problem, ProblemEntry, Spec, Streams, World, check_arm, read_only
+from coband.simulator.arrays import FloatArray
+from coband.simulator.problems.datasets import find, load
+from coband.simulator.problems.world import Problem, ProblemEntry, Spec, Streams, World, check_arm, read_only
 
 Scale = Literal["normalise_standardise", "standardise", "normalise", "none"]
 

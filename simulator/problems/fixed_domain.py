@@ -16,11 +16,12 @@ from pydantic import Field
 from scipy.special import ndtri
 from scipy.stats import qmc
 
-from simulator.problems.arms import Pool, uniform_ball, uniform_sphere
-from simulator.problems.benchmarks import BenchmarkReward, BraninReward, HartmannReward
-from simulator.problems.rewards import CosineReward, CubicReward, NoiseSpec, as_noise
-from simulator.problems.rkhs import RkhsReward
-from simulator.problems.world import FixedArmsWorld, FloatArray, Problem, ProblemEntry, Spec, Streams, World, read_only
+from coband.simulator.arrays import FloatArray
+from coband.simulator.problems.arms import Pool, uniform_ball, uniform_sphere
+from coband.simulator.problems.benchmarks import BenchmarkReward, BraninReward, HartmannReward
+from coband.simulator.problems.rewards import CosineReward, CubicReward, NoiseSpec, as_noise
+from coband.simulator.problems.rkhs import RkhsReward
+from coband.simulator.problems.world import FixedArmsWorld, Problem, ProblemEntry, Spec, Streams, World, read_only
 
 _OPEN = 2.0**-40
 """Distance from 0 and 1 that keeps normal quantiles finite."""

@@ -18,17 +18,17 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import Field
 
-from simulator.maths.augmented import Augmented, augmented
-from simulator.maths.covers import centres, classes_of, greedy_colouring, half_diameter, power_graph
-from simulator.maths.kernels import KernelSpec
-from simulator.problems.arms import ArmSource, ArmSpec, uniform_ball, uniform_sphere
-from simulator.problems.contextual import ContextualWorld
-from simulator.problems.datasets import DataError
-from simulator.problems.rewards import NoiseSpec, RewardFunction, as_noise
-from simulator.problems.rkhs import RkhsFunction
-from simulator.problems.world import (
+from coband.simulator.arrays import FloatArray
+from coband.simulator.maths.graphs.covers import centres, classes_of, greedy_colouring, half_diameter, power_graph
+from coband.simulator.maths.kernels.library import KernelSpec
+from coband.simulator.maths.kernels.multitask import Augmented, augmented
+from coband.simulator.problems.arms import ArmSource, ArmSpec, uniform_ball, uniform_sphere
+from coband.simulator.problems.contextual import ContextualWorld
+from coband.simulator.problems.datasets import DataError
+from coband.simulator.problems.rewards import NoiseSpec, RewardFunction, as_noise
+from coband.simulator.problems.rkhs import RkhsFunction
+from coband.simulator.problems.world import (
     FixedArmsWorld,
-    FloatArray,
     Noise,
     Problem,
     ProblemEntry,
@@ -113,8 +113,15 @@ class TaskFunction:
 class NetworkWorld(ContextualWorld):
     """Fresh arms at each turn; every agent has its own reward function, and its arms their own centre."""
 
-    def __init__(self, source: ArmSource, rewards: list[RewardFunction], noise: Noise, streams: Streams,
-                 contexts: FloatArray, centres: FloatArray) -> None:  # fmt: skip
+    def __init__(
+        self,
+        source: ArmSource,
+        rewards: list[RewardFunction],
+        noise: Noise,
+        streams: Streams,
+        contexts: FloatArray,
+        centres: FloatArray,
+    ) -> None:
         super().__init__(source, rewards[0], noise, streams, len(rewards))
         self.contexts = contexts
         self._rewards, self._centres = rewards, centres
@@ -134,8 +141,9 @@ class FixedNetworkWorld:
 
     fixed_arms = True
 
-    def __init__(self, arms: FloatArray, rewards: list[RewardFunction], noise: Noise, streams: Streams,
-                 contexts: FloatArray) -> None:  # fmt: skip
+    def __init__(
+        self, arms: FloatArray, rewards: list[RewardFunction], noise: Noise, streams: Streams, contexts: FloatArray
+    ) -> None:
         self.dimension = int(arms.shape[1])
         self.contexts = contexts
         self._worlds = [

@@ -17,11 +17,11 @@ import numpy.typing as npt
 import pydantic
 from pydantic import Field
 
-from simulator.maths.kernels import KernelSpec
-from simulator.problems.rewards import GaussianNoise, NoiseSpec, as_noise
-from simulator.problems.world import (
+from coband.simulator.arrays import FloatArray
+from coband.simulator.maths.kernels.library import KernelSpec
+from coband.simulator.problems.rewards import GaussianNoise, NoiseSpec, as_noise
+from coband.simulator.problems.world import (
     Blocks,
-    FloatArray,
     InstanceError,
     Noise,
     Problem,
@@ -208,7 +208,7 @@ class PureExplorationWorld:
         ]
         return np.array(sums) / np.maximum(counts, 1)
 
-    def verdict(self, answers: Sequence[int | None]) -> dict[str, float]:
+    def score(self, answers: Sequence[int | None]) -> dict[str, float]:
         """`correct`: 1 when all agents are right; `error`: 1 - correct; `correct_agents`; `gap`: Delta_min."""
         if not answers:
             return {}
@@ -216,7 +216,7 @@ class PureExplorationWorld:
         correct = int(right == len(answers))
         return {"correct": correct, "error": 1 - correct, "correct_agents": right, "gap": smallest_gap(self._means)}
 
-    def verdict_on(self, agent: int, answer: int | None) -> dict[str, float]:
+    def score_of(self, agent: int, answer: int | None) -> dict[str, float]:
         """`correct`: whether this agent is right."""
         return {"correct": answer == int(self._means[agent].argmax())}
 
@@ -239,7 +239,7 @@ class PureExplorationProblem(Problem):
     sampling: Literal["statistics", "pulls"] = "statistics"
     """statistics: the mean of a batch in one draw, with Gaussian noise; pulls: every pull by itself."""
 
-    def misfits(self, agents: int) -> Iterator[tuple[tuple[str, ...], str]]:
+    def validate_for(self, agents: int) -> Iterator[tuple[tuple[str, ...], str]]:
         """A list of tasks must have one per agent."""
         wrong = self.features.misfit(agents) if isinstance(self.features, TableFeatures) else None
         if wrong is not None:

@@ -17,7 +17,7 @@ from types import MappingProxyType
 import numpy as np
 import numpy.typing as npt
 
-from simulator.problems.datasets import DataError, Source, stream
+from coband.simulator.problems.datasets import DataError, Source, stream
 
 HIGHEST = 5.0
 """No rating is higher."""
@@ -35,31 +35,33 @@ class RatingSource(Source):
         return "user, item, rating"
 
 
-RATINGS: Mapping[str, RatingSource] = MappingProxyType({
-    "movielens": RatingSource(
-        name="movielens",
-        title="MovieLens (25M; 100K, latest-small and others alike)",
-        file="ratings.csv",
-        url="https://grouplens.org/datasets/movielens/",
-        rows=25_000_095,
-        licence="GroupLens terms: research, no commercial use without permission; see the README of each set",
-        citation="F. M. Harper and J. A. Konstan (2015). The MovieLens Datasets: History and Context. ACM TiiS 5(4), "
-        "article 19. https://doi.org/10.1145/2827872",
-        packed=True,
-        cites=("harper2015movielens",),
-    ),
-    "yelp": RatingSource(
-        name="yelp",
-        title="Yelp Open Dataset (reviews)",
-        file="yelp_academic_dataset_review.json",
-        url="https://business.yelp.com/data/resources/open-dataset/",
-        rows=6_990_280,
-        licence="Yelp Dataset User Agreement: academic use, not to be passed on",
-        citation="Yelp Open Dataset. https://business.yelp.com/data/resources/open-dataset/",
-        packed=True,
-        cites=("yelpdataset",),
-    ),
-})  # fmt: skip
+RATINGS: Mapping[str, RatingSource] = MappingProxyType(
+    {
+        "movielens": RatingSource(
+            name="movielens",
+            title="MovieLens (25M; 100K, latest-small and others alike)",
+            file="ratings.csv",
+            url="https://grouplens.org/datasets/movielens/",
+            rows=25_000_095,
+            licence="GroupLens terms: research, no commercial use without permission; see the README of each set",
+            citation="F. M. Harper and J. A. Konstan (2015). The MovieLens Datasets: History and Context. ACM TiiS "
+            "5(4), article 19. https://doi.org/10.1145/2827872",
+            packed=True,
+            cites=("harper2015movielens",),
+        ),
+        "yelp": RatingSource(
+            name="yelp",
+            title="Yelp Open Dataset (reviews)",
+            file="yelp_academic_dataset_review.json",
+            url="https://business.yelp.com/data/resources/open-dataset/",
+            rows=6_990_280,
+            licence="Yelp Dataset User Agreement: academic use, not to be passed on",
+            citation="Yelp Open Dataset. https://business.yelp.com/data/resources/open-dataset/",
+            packed=True,
+            cites=("yelpdataset",),
+        ),
+    }
+)
 """All known sources of ratings by name."""
 
 

@@ -31,11 +31,11 @@ from pydantic import Field
 from scipy.sparse import csr_matrix
 from scipy.sparse.linalg import svds
 
-from simulator.problems.datasets import DataError, fingerprint, locate
-from simulator.problems.ratings import RATINGS, Ratings, read
-from simulator.problems.world import (
+from coband.simulator.arrays import FloatArray
+from coband.simulator.problems.datasets import DataError, fingerprint, locate
+from coband.simulator.problems.ratings import RATINGS, Ratings, read
+from coband.simulator.problems.world import (
     Blocks,
-    FloatArray,
     Problem,
     ProblemEntry,
     Spec,
@@ -205,10 +205,12 @@ class RecommenderWorld:
         """Sizes, and the users that act, by agent, with their names in the file."""
         matrix, names = self._catalogue.ratings.matrix, self._catalogue.ratings.user_names
         return {
-            "users": int(matrix.shape[0]), "items": int(matrix.shape[1]), "ratings": int(matrix.nnz),
+            "users": int(matrix.shape[0]),
+            "items": int(matrix.shape[1]),
+            "ratings": int(matrix.nnz),
             "positive": int((matrix.data > self._catalogue.above).sum()),
             "acting": [[names[user] for user in users.tolist()] for users in self._acting],
-        }  # fmt: skip
+        }
 
     def _at(self, agent: int, turn: int) -> _Turn:
         blocks = self._blocks.get(agent)

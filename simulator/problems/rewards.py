@@ -13,9 +13,10 @@ from typing import Annotated, Any, Literal, Protocol
 import numpy as np
 from pydantic import Discriminator, Field, Tag
 
-from simulator.problems.arms import ArmSource, uniform_ball, uniform_sphere
-from simulator.problems.rkhs import RkhsReward
-from simulator.problems.world import FloatArray, Noise, Spec
+from coband.simulator.arrays import FloatArray
+from coband.simulator.problems.arms import ArmSource, uniform_ball, uniform_sphere
+from coband.simulator.problems.rkhs import RkhsReward
+from coband.simulator.problems.world import Noise, Spec
 
 
 class RewardFunction(Protocol):

@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import numpy as np
 from pydantic import Field
 
-from simulator.maths.bound_kernels import BoundKernel
-from simulator.maths.kernels import Kernel, KernelSpec
-from simulator.problems.world import FloatArray, Spec
+from coband.simulator.arrays import FloatArray
+from coband.simulator.maths.kernels.bound import BoundKernel
+from coband.simulator.maths.kernels.library import Kernel, KernelSpec
+from coband.simulator.problems.world import Spec
 
 if TYPE_CHECKING:
-    from simulator.problems.arms import ArmSource
+    from coband.simulator.problems.arms import ArmSource
 
 
 @dataclass(frozen=True)

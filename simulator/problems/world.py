@@ -83,7 +83,7 @@ class InstanceError(ValueError):
 class Problem(Spec, abc.ABC):
     """The `problem:` section of a scenario: what to draw a world from."""
 
-    def misfits(self, agents: int) -> Iterator[tuple[tuple[str, ...], str]]:
+    def validate_for(self, agents: int) -> Iterator[tuple[tuple[str, ...], str]]:
         """(key path, what is wrong) of every part that does not fit the number of agents."""
         return iter(())
 
@@ -118,7 +118,7 @@ class ProblemEntry:
     summary: str
     reference: str
     cites: tuple[str, ...] = ()
-    """What ``coband cite`` prints: keys of ``simulator/experiments/references.bib``, or whole BibTeX entries."""
+    """What ``coband cite`` prints: keys of ``references.bib``, or whole BibTeX entries."""
 
 
 class Noise(Protocol):

@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
-from simulator.cli.main import main
-from simulator.experiments import runner, scenario
-from tests.experiments.fakes import FakeScenario
+from coband.simulator.cli.main import main
+from coband.simulator.experiments.runs import runner
+from coband.simulator.experiments.scenario import scenario
+from tests.experiments.runs.fakes import FakeScenario
 
 
 class Program:

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from simulator.experiments.expectations import compare
+from coband.simulator.experiments.runs.expectations import compare
 from tests.cli.fake_cli import Program, install
-from tests.experiments.fakes import FakeExpect, FakeScenario
+from tests.experiments.runs.fakes import FakeExpect, FakeScenario
 
 
 @pytest.fixture

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from simulator.cli.main import main
-from tests.traces import runs
+from coband.simulator.cli.main import main
+from tests.experiments.traces import runs
 
 ONE = runs.STAR.replace("turns: 12", "turns: 4").split("  - {algorithm: async")[0] + (
     "  - {algorithm: one_kernel_ucb, label: One, kernel: {kind: gaussian, gamma: 1.0}, alpha: 0.5}\n"
@@ -35,10 +35,21 @@ def test_lock_check_update(capsys: pytest.CaptureFixture[str]) -> None:
     status, output, _ = coband(capsys, "lock", "studies/a.yaml", "studies/b.yaml")
     assert (status, output) == (0, "studies/a.yaml: 7 counts\nstudies/b.yaml: 7 counts\n")
     locked = json.loads(Path("counts.lock.json").read_text())
-    assert locked["studies/a.yaml"] == locked["studies/b.yaml"] == {
-        "One": {"turns": 16, "rounds": 16, "messages": 64, "uplink_scalars": 64, "downlink_scalars": 192,
-                "peer_scalars": 0, "scalars_broadcast_once": 128}
-    }  # fmt: skip
+    assert (
+        locked["studies/a.yaml"]
+        == locked["studies/b.yaml"]
+        == {
+            "One": {
+                "turns": 16,
+                "rounds": 16,
+                "messages": 64,
+                "uplink_scalars": 64,
+                "downlink_scalars": 192,
+                "peer_scalars": 0,
+                "scalars_broadcast_once": 128,
+            }
+        }
+    )
     assert coband(capsys, "check")[:2] == (0, "studies/a.yaml: as locked\nstudies/b.yaml: as locked\n")
 
     Path("studies/b.yaml").write_text(ONE.replace("turns: 4", "turns: 5"))
@@ -63,8 +74,10 @@ def test_labels_that_come_and_go(capsys: pytest.CaptureFixture[str]) -> None:
     Path("studies/a.yaml").write_text(ONE.replace("label: One", "label: Uno"))
     status, output, _ = coband(capsys, "check")
     assert status == 1
-    assert [line.split() for line in output.splitlines()[2:]] == [["One", "a", "label", "gone"],
-                                                                   ["Uno", "-", "a", "new", "label"]]  # fmt: skip
+    assert [line.split() for line in output.splitlines()[2:]] == [
+        ["One", "a", "label", "gone"],
+        ["Uno", "-", "a", "new", "label"],
+    ]
 
 
 def test_a_file_elsewhere_names_scenarios_from_where_it_is(
@@ -96,7 +109,7 @@ def test_settings_reach_every_scenario(capsys: pytest.CaptureFixture[str]) -> No
         (["lock", "nowhere.yaml"], None, "nowhere.yaml: there is no such file"),
         (["lock", "studies/a.yaml", "--set", "schedule.turns=x"], None, "schedule.turns"),
     ],
-)  # fmt: skip
+)
 def test_bad_input(capsys: pytest.CaptureFixture[str], words: list[str], content: str | None, message: str) -> None:
     if content is not None:
         Path("counts.lock.json").write_text(content)
@@ -109,7 +122,7 @@ def test_bad_input(capsys: pytest.CaptureFixture[str], words: list[str], content
 def test_a_scenario_that_breaks_off_is_no_lock(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from agents import one_kernel_ucb
+    from coband.agents import one_kernel_ucb
 
     def broken(*_: object) -> int:
         raise ZeroDivisionError("a bug")

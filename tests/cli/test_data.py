@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from simulator.experiments import data_fetch
+from coband.simulator.experiments.data import fetch as data_fetch
 from tests.cli.fake_cli import Program, install
 
 

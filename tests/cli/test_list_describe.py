@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from simulator.cli.describe import describe
-from simulator.cli.list import list_
-from simulator.cli.schema import schema
-from simulator.experiments.catalogue import UnknownNameError
-from simulator.experiments.catalogue import describe as look_up
-from simulator.experiments.document import json_schema
-from simulator.experiments.registry import Registry
-from tests.experiments.plugins import REGISTRY
+from coband.simulator.cli.describe import describe
+from coband.simulator.cli.list import list_
+from coband.simulator.cli.schema import schema
+from coband.simulator.experiments.registry.catalogue import UnknownNameError
+from coband.simulator.experiments.registry.catalogue import describe as look_up
+from coband.simulator.experiments.registry.registry import Registry
+from coband.simulator.experiments.scenario.document import json_schema
+from tests.experiments.registry.plugins import REGISTRY
 
 
 @pytest.fixture(autouse=True)

@@ -11,9 +11,9 @@ from pathlib import Path
 import click
 import pytest
 
-from simulator.cli import main as program
-from simulator.experiments import scenario as scenarios
-from simulator.problems.datasets import DataError
+from coband.simulator.cli import main as program
+from coband.simulator.experiments.scenario import scenario as scenarios
+from coband.simulator.problems.datasets import DataError
 
 ROOT = Path(__file__).parents[2]
 
@@ -43,16 +43,19 @@ def python(code: str, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 def test_help_lists_every_command_and_imports_none() -> None:
     code = (
-        "import sys\nfrom simulator.cli.main import main\n"
+        "import sys\nfrom coband.simulator.cli.main import main\n"
         "try: main(['--help'])\n"
         "finally: print(sorted({name.split('.')[0] for name in sys.modules} & {'numpy', 'pydantic', 'yaml', 'rich'}),\n"
-        "               [name for name in sys.modules if name.startswith('simulator')])"
+        "               [name for name in sys.modules if name.startswith('coband')])"
     )
     result = python(code)
     for name, (_, text) in program.COMMANDS.items():
         assert f"  {name} " in result.stdout
         assert text in result.stdout
-    assert result.stdout.endswith("[] ['simulator', 'simulator.cli', 'simulator.cli.lazy', 'simulator.cli.main']\n")
+    assert result.stdout.endswith(
+        "[] ['coband', 'coband.simulator', 'coband.simulator.cli', 'coband.simulator.cli.lazy', "
+        "'coband.simulator.cli.main']\n"
+    )
     assert result.returncode == 0
 
 
@@ -66,7 +69,7 @@ def test_commands_are_where_the_table_says(name: str) -> None:
 
 def test_module_and_console_script_are_the_same_program() -> None:
     result = subprocess.run(
-        [sys.executable, "-m", "simulator", "nonsense"], cwd=ROOT, capture_output=True, text=True, check=False
+        [sys.executable, "-m", "coband", "nonsense"], cwd=ROOT, capture_output=True, text=True, check=False
     )
     assert result.returncode == 2
     assert result.stderr.startswith("coband: there is no command 'nonsense'; commands: run, check, sweep, ")
@@ -136,11 +139,11 @@ def _break(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> None:
     def fail(context: click.Context) -> None:
         raise error
 
-    monkeypatch.setattr(importlib.import_module("simulator.cli.schema").schema, "invoke", fail)
+    monkeypatch.setattr(importlib.import_module("coband.simulator.cli.schema").schema, "invoke", fail)
 
 
 def test_a_closed_pipe_ends_quietly() -> None:
-    program_text = "from simulator.cli.main import main; main(['schema'])"
+    program_text = "from coband.simulator.cli.main import main; main(['schema'])"
     process = subprocess.Popen(
         [sys.executable, "-c", program_text], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE
     )

@@ -11,18 +11,29 @@ from pathlib import Path
 import pytest
 
 from tests.cli.test_counts import ONE
-from tests.experiments.fake_runs import ROOT
+from tests.experiments.runs.fake_runs import ROOT
 
 EXPECT = (
     "expect:\n  - {label: One, count: messages, equals: 64}\n  - {label: One, count: uplink_scalars, at_most: 10}\n"
 )
-LOCK = {"good.yaml": {"One": {"turns": 16, "rounds": 16, "messages": 64, "uplink_scalars": 64, "downlink_scalars": 192,
-                              "peer_scalars": 0, "scalars_broadcast_once": 127}}}  # fmt: skip
+LOCK = {
+    "good.yaml": {
+        "One": {
+            "turns": 16,
+            "rounds": 16,
+            "messages": 64,
+            "uplink_scalars": 64,
+            "downlink_scalars": 192,
+            "peer_scalars": 0,
+            "scalars_broadcast_once": 127,
+        }
+    }
+}
 
 
 def run_pytest(place: Path, *words: str) -> tuple[int, str]:
     environment = {**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTHONPATH": str(ROOT)}
-    command = [sys.executable, "-m", "pytest", "-p", "simulator.cli.pytest_plugin", "-p", "no:cacheprovider"]
+    command = [sys.executable, "-m", "pytest", "-p", "coband.simulator.cli.pytest_plugin", "-p", "no:cacheprovider"]
     done = subprocess.run([*command, *words], cwd=place, env=environment, capture_output=True, text=True, check=False)
     return done.returncode, done.stdout + done.stderr
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from simulator.cli.options import BadInput
-from simulator.cli.runs import write
+from coband.simulator.cli.options import BadInput
+from coband.simulator.cli.runs import write
 from tests.cli.fake_cli import Program, install
-from tests.experiments.fake_runs import perform
+from tests.experiments.runs.fake_runs import perform
 
 
 @pytest.fixture(scope="module")
@@ -115,7 +115,7 @@ def test_a_missing_extra_is_named(
     coband: Program, run: Path, monkeypatch: pytest.MonkeyPatch, command: str, library: str
 ) -> None:
     for name in list(sys.modules):
-        if name.split(".")[0] == library or name.startswith("simulator.experiments.report"):
+        if name.split(".")[0] == library or name.startswith("coband.simulator.experiments.report"):
             monkeypatch.delitem(sys.modules, name)
     real = builtins.__import__
 

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from simulator.cli import progress, tables
+from coband.simulator.cli import progress, tables
 from tests.cli.fake_cli import Program, install
-from tests.experiments.fakes import FakeScenario
+from tests.experiments.runs.fakes import FakeScenario
 
 
 @pytest.fixture
@@ -54,8 +54,10 @@ def test_options_change_the_scenario(coband: Program) -> None:
     report = json.loads(coband("run", "x.yaml", "--json", *arguments)[1])
     (entry,) = report["results"]
     assert [(record["seed"], record["replication"], record["turns"]) for record in entry["replications"]] == [
-        (9, 0, 30), (9, 1, 30), (9, 2, 30),
-    ]  # fmt: skip
+        (9, 0, 30),
+        (9, 1, 30),
+        (9, 2, 30),
+    ]
     (entry,) = json.loads(coband("run", "x.yaml", "--json", "--only", "Often", "--replication", 5)[1])["results"]
     assert [record["replication"] for record in entry["replications"]] == [5]
 
@@ -116,7 +118,7 @@ def test_ctrl_c_ends_with_status_130_and_says_what_is_kept(coband: Program) -> N
 
 
 def test_stalled_agents_are_a_warning(capsys: pytest.CaptureFixture[str]) -> None:
-    from simulator.experiments.runner import Report
+    from coband.simulator.experiments.runs.runner import Report
 
     progress.warn(Report({"results": []}, [], 0, False, Path("d"), stalled=[("Sync", 3, 17)]))
     assert "warning: Sync, replication 3: 17 turns were never taken" in capsys.readouterr().err

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from simulator.cli import sweep as command
-from simulator.cli import sweep_view
-from simulator.cli.main import main
-from simulator.experiments.sweep.status import Progress, Status
-from tests.experiments.sweeps import TEXT, Here
+from coband.simulator.cli import sweep as command
+from coband.simulator.cli import sweep_view
+from coband.simulator.cli.main import main
+from coband.simulator.experiments.sweep.status import Progress, Status
+from tests.experiments.sweep.sweeps import TEXT, Here
 
 PLAIN = TEXT.replace("  - {algorithm: deadly, label: D}\n", "").replace("replications: 2", "replications: 3")
 GRID = PLAIN + "grid:\n  problem.noise: [0.1, 0.2]\n  algorithms.K.alpha: [1, 4]\n"
@@ -116,8 +116,16 @@ def test_run_says_that_it_is_a_sweep(coband: Coband) -> None:
 
 
 def test_a_status_in_words(capsys: pytest.CaptureFixture[str]) -> None:
-    status = Status("s", state="killed", resume="coband sweep x --resume", process=7, host="h", started="now",
-                    workers="2 processes", elapsed=10.0)  # fmt: skip
+    status = Status(
+        "s",
+        state="killed",
+        resume="coband sweep x --resume",
+        process=7,
+        host="h",
+        started="now",
+        workers="2 processes",
+        elapsed=10.0,
+    )
     status.entries = {"A": Progress(10, 6, 1, 2, 8.0), "B": Progress(4)}
     status.failures = [{"label": "A", "replication": 3, "kind": "failed", "error": "x\ny\n", "replay": "coband run"}]
     assert status.rate == 0.5
@@ -125,8 +133,11 @@ def test_a_status_in_words(capsys: pytest.CaptureFixture[str]) -> None:
     sweep_view.show_status(status)
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "s was killed, or had no room to write how it ended: 7 of 14 jobs, 0.5/s, 1 failed"
-    assert lines[-3:] == ["A, replication 3, failed: y", "  to see it again: coband run",
-                          "to go on: coband sweep x --resume"]  # fmt: skip
+    assert lines[-3:] == [
+        "A, replication 3, failed: y",
+        "  to see it again: coband run",
+        "to go on: coband sweep x --resume",
+    ]
 
 
 def test_bars_on_a_terminal(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

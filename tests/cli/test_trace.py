@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from simulator.cli.options import BadInput
-from simulator.cli.trace.common import parse_interval, spell_node
+from coband.simulator.cli.options import BadInput
+from coband.simulator.cli.trace.common import parse_interval, spell_node
 from tests.cli.fake_cli import Program, install
-from tests.experiments.fake_runs import ROOT, perform
+from tests.experiments.runs.fake_runs import ROOT, perform
 
 
 @pytest.fixture(scope="module")
@@ -65,8 +65,9 @@ def test_verify_says_what_it_could_not_check(coband: Program, tmp_path: Path) ->
     perform(tmp_path / "off", replications=1, trace="off", labels=("Often",))
     perform(tmp_path / "broken", replications=1, mischief=((0, "negative"),), labels=("Often",))
     assert coband("trace", "verify", tmp_path / "off")[:2] == (
-        0, "Often, replication 0: the run kept no trace (trace: off), so there is nothing to check\n",
-    )  # fmt: skip
+        0,
+        "Often, replication 0: the run kept no trace (trace: off), so there is nothing to check\n",
+    )
     status, output, _ = coband("trace", "verify", tmp_path / "broken")
     assert status == 0
     assert "consistent as far as it goes; partial trace of a job that is violated" in output
@@ -102,7 +103,7 @@ def test_bad_input(coband: Program, run: Path, arguments: list[str], message: st
 
 
 def test_a_closed_pager_is_no_error(run: Path) -> None:
-    code = "from simulator.cli.main import main; main()"
+    code = "from coband.simulator.cli.main import main; main()"
     command = [sys.executable, "-c", code, "trace", "show", str(run)]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         assert process.stdout is not None

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.fake_cli import Program, install
-from tests.experiments.fake_runs import ROOT, perform
+from tests.experiments.runs.fake_runs import ROOT, perform
 
 
 @pytest.fixture(scope="module")
@@ -59,21 +59,32 @@ def test_stats_by_several_columns(coband: Program, run: Path) -> None:
     status, output, _ = coband("trace", "stats", run, "--by", "kind,node", "--label", "Often", "--json")
     found = [json.loads(line) for line in output.splitlines()]
     assert status == 0
-    assert {"label": "Often", "kind": "mean", "node": "server", "events": 200, "sends": 200, "messages": 1000,
-            "scalars": 1000, "deliveries": 0} in found  # fmt: skip
+    assert {
+        "label": "Often",
+        "kind": "mean",
+        "node": "server",
+        "events": 200,
+        "sends": 200,
+        "messages": 1000,
+        "scalars": 1000,
+        "deliveries": 0,
+    } in found
 
 
 def test_diff(coband: Program, run: Path, tmp_path: Path) -> None:
     status, output, _ = coband("trace", "diff", run, run / "run.sqlite", "--label", "Often")
     assert (status, output) == (
-        0, "Often, replication 0: the same, 1,600 events\nOften, replication 1: the same, 1,600 events\n",
-    )  # fmt: skip
-    status, output, _ = coband("trace", "diff", run, run, "--label", "Often", "--other-label", "Seldom",
-                               "--replication", 1)  # fmt: skip
+        0,
+        "Often, replication 0: the same, 1,600 events\nOften, replication 1: the same, 1,600 events\n",
+    )
+    status, output, _ = coband(
+        "trace", "diff", run, run, "--label", "Often", "--other-label", "Seldom", "--replication", 1
+    )
     lines = output.splitlines()
     assert status == 1
-    assert lines[0] == ("Often and Seldom, replication 1: the first difference is at agent 0 at time 2, "
-                        "after 30 common events")  # fmt: skip
+    assert lines[0] == (
+        "Often and Seldom, replication 1: the first difference is at agent 0 at time 2, after 30 common events"
+    )
     assert lines[2].split()[:4] == ["A", "18", "2", "trigger"]
     status, output, _ = coband("trace", "diff", run, run, "--label", "Often", "--other-label", "Seldom", "--json")
     first = json.loads(output.splitlines()[0])
@@ -84,8 +95,11 @@ def test_query(coband: Program, run: Path) -> None:
     sql = "SELECT label, count(*) AS n, 9e999 AS x FROM jobs GROUP BY label"
     status, output, errors = coband("trace", "query", run, sql)
     assert (status, errors) == (0, "")
-    assert [line.split() for line in output.splitlines()] == [["label", "n", "x"], ["Often", "2", "."],
-                                                               ["Seldom", "2", "."]]  # fmt: skip
+    assert [line.split() for line in output.splitlines()] == [
+        ["label", "n", "x"],
+        ["Often", "2", "."],
+        ["Seldom", "2", "."],
+    ]
     _, output, _ = coband("trace", "query", run, sql, "--json")
     assert json.loads(output.splitlines()[0]) == {"label": "Often", "n": 2, "x": None}
 
@@ -145,7 +159,7 @@ def test_a_run_without_a_trace_says_so(coband: Program, tmp_path: Path) -> None:
 )
 def test_a_closed_pager_is_no_error(run: Path, arguments: list[str]) -> None:
     words = [str(run) if word == "RUN" else word for word in arguments]
-    command = [sys.executable, "-c", "from simulator.cli.main import main; main()", "trace", *words]
+    command = [sys.executable, "-c", "from coband.simulator.cli.main import main; main()", "trace", *words]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         assert process.stdout is not None
         assert process.stderr is not None

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from simulator.cli.validate import validate
-from simulator.experiments.registry import Registry
-from tests.experiments.plugins import REGISTRY, SCENARIO
+from coband.simulator.cli.validate import validate
+from coband.simulator.experiments.registry.registry import Registry
+from tests.experiments.registry.plugins import REGISTRY, SCENARIO
 
 
 @pytest.fixture(autouse=True)

@@ -10,14 +10,14 @@ import numpy as np
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
-from simulator.core.distributions import Constant, Distribution, Draws, is_zero
-from simulator.core.faults import AgentsConfig
-from simulator.core.ledger import Ledger
-from simulator.core.links import Rate, Stage
-from simulator.core.message import Message, payload, size_of
-from simulator.core.network import NetworkConfig
-from simulator.core.schedule import OneAtATime, Schedule
-from simulator.core.streams import Streams
+from coband.simulator.core.audit.ledger import Ledger
+from coband.simulator.core.clock.schedule import OneAtATime, Schedule
+from coband.simulator.core.hosts.speed import AgentsConfig
+from coband.simulator.core.message import Message, payload, size_of
+from coband.simulator.core.network.links import Rate, Stage
+from coband.simulator.core.network.network import NetworkConfig
+from coband.simulator.core.randomness.distributions import Constant, Distribution, Draws, is_zero
+from coband.simulator.core.randomness.streams import Streams
 
 DISTRIBUTION: TypeAdapter[Any] = TypeAdapter(Distribution)
 SCHEDULE: TypeAdapter[Any] = TypeAdapter(Schedule)
@@ -65,11 +65,19 @@ def test_empirical_values_from_a_file(tmp_path: Path) -> None:
     assert set(distribution.draw(np.random.default_rng(0), 50)) == {0.5, 1.5}
 
 
-@pytest.mark.parametrize("spec", [
-    {"kind": "uniform", "low": 3.0, "high": 1.0}, {"kind": "exponential", "rate": 0.0}, -1,
-    {"kind": "constant", "value": -1.0}, {"kind": "empirical"}, {"kind": "empirical", "values": []}, {"kind": "normal"},
-    {"kind": "empirical", "file": "/nowhere"},
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "spec",
+    [
+        {"kind": "uniform", "low": 3.0, "high": 1.0},
+        {"kind": "exponential", "rate": 0.0},
+        -1,
+        {"kind": "constant", "value": -1.0},
+        {"kind": "empirical"},
+        {"kind": "empirical", "values": []},
+        {"kind": "normal"},
+        {"kind": "empirical", "file": "/nowhere"},
+    ],
+)
 def test_impossible_distributions_are_refused(spec: Any) -> None:
     with pytest.raises(ValidationError):
         DISTRIBUTION.validate_python(spec)
@@ -79,8 +87,14 @@ def test_streams_are_found_by_name() -> None:
     streams = Streams(7, 2)
     first = streams("world", 3, "arms").random(4)
     assert np.array_equal(first, Streams(7, 2)("world", 3, "arms").random(4))
-    others = [Streams(7, 1)("world", 3, "arms"), Streams(8, 2)("world", 3, "arms"), streams("world", 4, "arms"),
-              streams("world", 3, "noise"), streams("agent", 3, "arms"), Streams(9, 0)("world", 3, "arms")]  # fmt: skip
+    others = [
+        Streams(7, 1)("world", 3, "arms"),
+        Streams(8, 2)("world", 3, "arms"),
+        streams("world", 4, "arms"),
+        streams("world", 3, "noise"),
+        streams("agent", 3, "arms"),
+        Streams(9, 0)("world", 3, "arms"),
+    ]
     assert all(not np.array_equal(first, other.random(4)) for other in others)
     assert np.array_equal(streams.coin(5).random(3), streams.coin(5).random(3))
 
@@ -115,12 +129,19 @@ def test_a_longer_horizon_keeps_the_beginning() -> None:
     assert ticks({"kind": "one_at_a_time", "turns": 3000}, 7)[:100] == short
 
 
-@pytest.mark.parametrize("spec", [
-    {"kind": "one_at_a_time", "turns": 0}, {"kind": "one_at_a_time", "turns": 5, "order": "weighted"},
-    {"kind": "one_at_a_time", "turns": 5, "weights": [1.0]}, {"kind": "rounds"}, {"kind": "renewal", "think": 1.0},
-    {"kind": "renewal", "think": 0.0, "duration": 5.0}, {"kind": "rounds", "turns": 5, "duration": 0},
-    {"kind": "one_at_a_time", "turns": 5, "order": "weighted", "weights": [0.0, 0.0]},
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "spec",
+    [
+        {"kind": "one_at_a_time", "turns": 0},
+        {"kind": "one_at_a_time", "turns": 5, "order": "weighted"},
+        {"kind": "one_at_a_time", "turns": 5, "weights": [1.0]},
+        {"kind": "rounds"},
+        {"kind": "renewal", "think": 1.0},
+        {"kind": "renewal", "think": 0.0, "duration": 5.0},
+        {"kind": "rounds", "turns": 5, "duration": 0},
+        {"kind": "one_at_a_time", "turns": 5, "order": "weighted", "weights": [0.0, 0.0]},
+    ],
+)
 def test_impossible_schedules_are_refused(spec: dict[str, Any]) -> None:
     with pytest.raises(ValidationError):
         SCHEDULE.validate_python(spec)

@@ -7,18 +7,16 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import TypeAdapter
 
-from simulator.core.algorithm import Algorithm
-from simulator.core.config import Config
-from simulator.core.engine import Engine, Plan, RunResult
-from simulator.core.message import Message, payload
-from simulator.core.node import ALL_AGENTS, SERVER, Address, Agent, Arms, Outbox, Server, Setting
-from simulator.core.streams import Streams
-from simulator.core.trace import Row
-
-FloatArray = NDArray[np.float64]
+from coband.simulator.arrays import FloatArray
+from coband.simulator.core.algorithm import Algorithm
+from coband.simulator.core.audit.trace import Row
+from coband.simulator.core.config import Config
+from coband.simulator.core.engine import Engine, Plan, RunResult
+from coband.simulator.core.message import Message, payload
+from coband.simulator.core.node import ALL_AGENTS, SERVER, Address, Agent, Arms, NodeContext, Outbox, Server
+from coband.simulator.core.randomness.streams import Streams
 
 
 class ToyWorld:
@@ -57,8 +55,8 @@ class ToyConfig(Config):
 class ToyAgent(Agent):
     """Reports every pull, and hears the total."""
 
-    def __init__(self, setting: Setting) -> None:
-        super().__init__(setting)
+    def __init__(self, context: NodeContext) -> None:
+        super().__init__(context)
         self.heard: list[float] = []
         self.numbers = 0
         self.given_up: list[tuple[int, float]] = []
@@ -70,11 +68,11 @@ class ToyAgent(Agent):
     def observe(self, arm: int, reward: float) -> Outbox:
         self._pulls += 1
         self.unshared += 1
-        if self._pulls % self.setting.config.every:
+        if self._pulls % self.context.config.every:
             return []
-        self.waiting = self.setting.config.blocking
+        self.waiting = self.context.config.blocking
         pulls, self.unshared = self.unshared, 0
-        return [(SERVER, Report(values=np.full(self.setting.config.size, float(self._pulls)), pulls=pulls))]
+        return [(SERVER, Report(values=np.full(self.context.config.size, float(self._pulls)), pulls=pulls))]
 
     def receive(self, message: Message, source: Address) -> Outbox:
         assert isinstance(message, News)
@@ -92,8 +90,8 @@ class ToyAgent(Agent):
 class ToyServer(Server):
     """Counts reports and tells everyone."""
 
-    def __init__(self, setting: Setting) -> None:
-        super().__init__(setting)
+    def __init__(self, context: NodeContext) -> None:
+        super().__init__(context)
         self.order: list[tuple[int, float]] = []
 
     def receive(self, message: Message, source: Address) -> Outbox:
@@ -118,7 +116,11 @@ def run(plan: dict[str, Any], seed: int = 0, **config: Any) -> tuple[RunResult, 
     """One run of the toy: the result, all trace rows, and the engine."""
     rows: list[Row] = []
     engine = Engine(
-        TypeAdapter(Plan).validate_python(plan), TOY, ToyConfig(**config), ToyWorld(), Streams(seed),
+        TypeAdapter(Plan).validate_python(plan),
+        TOY,
+        ToyConfig(**config),
+        ToyWorld(),
+        Streams(seed),
         sink=lambda batch, names: rows.extend(batch),
-    )  # fmt: skip
+    )
     return engine.run(), rows, engine

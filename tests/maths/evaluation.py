@@ -4,7 +4,7 @@ from typing import Protocol
 
 import numpy as np
 
-from simulator.maths.storage import FloatArray
+from coband.simulator.arrays import FloatArray
 
 
 class Posterior(Protocol):

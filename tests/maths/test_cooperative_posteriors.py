@@ -9,15 +9,15 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from simulator.maths.augmented import augmented
-from simulator.maths.canonical import CanonicalPosterior
-from simulator.maths.exact import SharedLog
-from simulator.maths.growing_nystrom import GrowingNystrom
-from simulator.maths.kernels import Gaussian, Linear, Matern
-from simulator.maths.mean_embeddings import PairMeans, similarities
-from simulator.maths.primal import PrimalPosterior
-from simulator.maths.repeats import Factors, RepeatsPosterior
-from simulator.maths.tasks import TasksInCommon, TaskwisePosterior
+from coband.simulator.maths.kernels.library import Gaussian, Linear, Matern
+from coband.simulator.maths.kernels.mean_embeddings import PairMeans, similarities
+from coband.simulator.maths.kernels.multitask import augmented
+from coband.simulator.maths.posteriors.counts import Factors, RepeatsPosterior
+from coband.simulator.maths.posteriors.exact import SharedLog
+from coband.simulator.maths.posteriors.group_log import CanonicalPosterior
+from coband.simulator.maths.posteriors.growing_nystrom import GrowingNystrom
+from coband.simulator.maths.posteriors.linear_features import PrimalPosterior
+from coband.simulator.maths.posteriors.linear_multitask import TasksInCommon, TaskwisePosterior
 from tests.oracles.coop_kernel_ucb import mmd_squared
 from tests.oracles.posterior import exact, log_det
 
@@ -42,7 +42,7 @@ def test_any_order_of_news_gives_the_exact_posterior(seed: int) -> None:
         rng.shuffle(order)
         while order:
             batch, order = sorted(order[:4]), order[4:]
-            log.foresee(X)
+            log.prefetch(X)
             points, rewards = map(np.array, zip(*(observations[key] for key in batch), strict=True))
             posterior.add(batch, partial(lambda *rows: rows, points, rewards))
             known += batch

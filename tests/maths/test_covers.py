@@ -7,7 +7,14 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from simulator.maths.covers import centres, clique_cover, greedy_colouring, half_diameter, independent_set, power_graph
+from coband.simulator.maths.graphs.covers import (
+    centres,
+    clique_cover,
+    greedy_colouring,
+    half_diameter,
+    independent_set,
+    power_graph,
+)
 
 
 def random_graph(seed: int, most: int = 16) -> NDArray[np.bool_]:

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from simulator.maths import design as designs
-from simulator.maths.exploration import Pairs, pairs_of
-from simulator.maths.storage import FloatArray
+from coband.simulator.arrays import FloatArray
+from coband.simulator.maths.exploration import design as designs
+from coband.simulator.maths.exploration.pairs import Pairs, pairs_of
 from tests.oracles.cope import inverse_norms, rho
 
 

@@ -7,15 +7,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from simulator.maths import domain_exact
-from simulator.maths.domain import Domain, exact_variance
-from simulator.maths.domain_exact import DomainLog, DomainLogPosterior, DomainPosterior
-from simulator.maths.domain_nystrom import DomainEmbedding, DomainModel, DomainNystrom
-from simulator.maths.elimination import Induced, ridge_solve
-from simulator.maths.exact import LogPosterior, SharedLog
-from simulator.maths.kernels import Gaussian, Kernel, Linear, Matern
-from simulator.maths.nystrom import Dictionary, LocalNystrom, NystromPosterior, Statistics
-from simulator.maths.storage import FloatArray
+from coband.simulator.arrays import FloatArray
+from coband.simulator.maths.exploration.duets import Induced, ridge_solve
+from coband.simulator.maths.kernels.library import Gaussian, Kernel, Linear, Matern
+from coband.simulator.maths.posteriors import finite_domain as domain_exact
+from coband.simulator.maths.posteriors.domain import Domain, exact_variance
+from coband.simulator.maths.posteriors.exact import LogPosterior, SharedLog
+from coband.simulator.maths.posteriors.finite_domain import DomainLog, DomainLogPosterior, DomainPosterior
+from coband.simulator.maths.posteriors.finite_domain_nystrom import DomainEmbedding, DomainModel, DomainNystrom
+from coband.simulator.maths.posteriors.nystrom import Dictionary, LocalNystrom, NystromPosterior, Statistics
 from tests.maths.evaluation import evaluated
 from tests.maths.test_exact import assert_close, dense, dense_log_det
 from tests.maths.test_kernels import EVERY_KERNEL
@@ -33,7 +33,7 @@ def points(seed: int, M: int, d: int) -> FloatArray:
 def sizes(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Small blocks, kernel columns one by one, and the usual sizes."""
     monkeypatch.setattr(domain_exact, "BLOCK", request.param[0])
-    monkeypatch.setattr("simulator.maths.domain.WHOLE_GRAM", request.param[1])
+    monkeypatch.setattr("coband.simulator.maths.posteriors.domain.WHOLE_GRAM", request.param[1])
 
 
 @pytest.mark.usefixtures("sizes")
@@ -180,7 +180,7 @@ def test_the_largest_exact_variance_equals_a_dense_solve(
     kernel: Kernel, chunk: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Paper 001, eq. 4, over all N T_j points, repetitions among them."""
-    monkeypatch.setattr("simulator.maths.domain.POINTS_AT_ONCE", chunk)
+    monkeypatch.setattr("coband.simulator.maths.posteriors.domain.POINTS_AT_ONCE", chunk)
     rng, lam = np.random.default_rng(1), 0.2
     U = points(9, 60, 3)
     pulled = rng.integers(30, size=200)

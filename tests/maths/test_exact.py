@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from simulator.maths.exact import ExactPosterior, GrowingCholesky, LogPosterior, SharedLog
-from simulator.maths.kernels import Gaussian, Kernel, Linear
-from simulator.maths.storage import FloatArray
+from coband.simulator.arrays import FloatArray
+from coband.simulator.maths.kernels.library import Gaussian, Kernel, Linear
+from coband.simulator.maths.posteriors.exact import ExactPosterior, GrowingCholesky, LogPosterior, SharedLog
 from tests.maths.evaluation import evaluated
 from tests.maths.test_kernels import EVERY_KERNEL
 

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simulator.maths.kernels import (
+from coband.simulator.arrays import FloatArray
+from coband.simulator.maths.kernels.library import (
     KERNELS,
     Gaussian,
     Kernel,
@@ -20,7 +21,6 @@ from simulator.maths.kernels import (
     Product,
     Sum,
 )
-from simulator.maths.storage import FloatArray
 
 ADAPTER: pydantic.TypeAdapter[KernelSpec] = pydantic.TypeAdapter(
     Annotated[KernelSpec, pydantic.Field(discriminator="kind")]

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from simulator.maths.forms import LARGE, is_sparse, quadratic, times
-from simulator.maths.gram import Downdate, Gram, GrowingGram, MeanInverse
-from simulator.maths.linear import DiagonalRidge, FullRidge, Ridge, ridge
+from coband.simulator.maths.linalg.gram import Downdate, Gram, GrowingGram, MeanInverse
+from coband.simulator.maths.linalg.quadratic_forms import LARGE, is_sparse, quadratic, times
+from coband.simulator.maths.posteriors.ridge import DiagonalRidge, FullRidge, Ridge, ridge
 
 
 def dense(rows: np.ndarray, lam: float) -> np.ndarray:
@@ -78,7 +78,7 @@ def test_refactoring_bounds_the_drift() -> None:
 
 
 def test_gram_matrices_are_immutable_and_count_all_entries() -> None:
-    from simulator.core.message import size_of
+    from coband.simulator.core.message import size_of
 
     growing, rng = GrowingGram(4, cadence=5), np.random.default_rng(4)
     told, expected, rows = [], [], np.empty((0, 4))

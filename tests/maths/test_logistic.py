@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy.optimize import approx_fprime, minimize
 
-from simulator.maths.logistic import (
+from coband.simulator.maths.logistic import (
     STEEPEST,
     AcceleratedGradient,
     Smoothness,

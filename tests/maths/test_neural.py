@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from simulator.maths.neural import Init, Network
-from simulator.maths.training import Descent, Task, TrainingPool
+from coband.simulator.maths.neural.network import Init, Network
+from coband.simulator.maths.neural.training import Descent, Task, TrainingPool
 from tests.oracles import neural as oracle
 
 DEPTHS = [2, 3, 5]
@@ -62,8 +62,9 @@ def test_gradients_are_those_of_autograd(init: Init, layers: int) -> None:
 def test_training_is_the_plain_loop(init: Init, layers: int, loss: Any) -> None:
     network, theta, X = case(init, layers)
     y = np.cos(X[:, 0])
-    config = SimpleNamespace(init=init, duplicate_input=False, width=6, layers=layers, lam=0.3, lr=None, steps=5,
-                             train=loss)  # fmt: skip
+    config = SimpleNamespace(
+        init=init, duplicate_input=False, width=6, layers=layers, lam=0.3, lr=None, steps=5, train=loss
+    )
     like = oracle.initial(config, 4, np.random.default_rng(layers))
     theta_0 = oracle.flat(like)
     assert network.initial(np.random.default_rng(layers)) == pytest.approx(theta_0)

@@ -7,16 +7,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from simulator.maths.exact import ExactPosterior
-from simulator.maths.kernels import Gaussian, Kernel, Linear, Matern
-from simulator.maths.nystrom import (
+from coband.simulator.arrays import FloatArray
+from coband.simulator.maths.kernels.library import Gaussian, Kernel, Linear, Matern
+from coband.simulator.maths.posteriors.exact import ExactPosterior
+from coband.simulator.maths.posteriors.nystrom import (
     Dictionary,
     LocalNystrom,
     NystromPosterior,
     Statistics,
     transformation,
 )
-from simulator.maths.storage import FloatArray
 from tests.maths.evaluation import evaluated
 from tests.maths.test_kernels import EVERY_KERNEL
 

@@ -2,7 +2,7 @@
 
 import gc
 
-from simulator.maths.versions import InUse, Versions
+from coband.simulator.maths.linalg.caches import VersionCache, WeakCache
 
 
 def test_each_version_is_built_once_and_the_oldest_is_forgotten() -> None:
@@ -12,7 +12,7 @@ def test_each_version_is_built_once_and_the_oldest_is_forgotten() -> None:
         built.append(version)
         return f"model {version}"
 
-    versions: Versions[str] = Versions(capacity=2)
+    versions: VersionCache[str] = VersionCache(capacity=2)
     for version in (1, 2, 2, 1, 3, 3, 2):
         assert versions.get(version, lambda version=version: build(version)) == f"model {version}"
     assert built == [1, 2, 3]
@@ -26,7 +26,7 @@ class Model:
 
 
 def test_what_nobody_uses_any_more_is_forgotten() -> None:
-    in_use: InUse[Model] = InUse()
+    in_use: WeakCache[Model] = WeakCache()
     first = in_use.get("a", Model)
     assert in_use.get("a", Model) is first
     assert in_use.get("b", Model) is not first

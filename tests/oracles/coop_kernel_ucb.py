@@ -78,9 +78,17 @@ class CoopRun:
     learners: list[Learner] = field(default_factory=list)
 
 
-def run(trials: int, adjacency: Adjacency, world: World, K: Pair, config: object, coins: Coins,
-        accepts: Sequence[set[int]], centres: dict[int, int] | None = None,
-        similarity: Callable[[int, list[Observation]], Pair] | None = None) -> CoopRun:  # fmt: skip
+def run(
+    trials: int,
+    adjacency: Adjacency,
+    world: World,
+    K: Pair,
+    config: object,
+    coins: Coins,
+    accepts: Sequence[set[int]],
+    centres: dict[int, int] | None = None,
+    similarity: Callable[[int, list[Observation]], Pair] | None = None,
+) -> CoopRun:
     """Algorithms 1 to 3.
 
     Args:

@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from simulator.problems.contextual import ContextualProblem
-from simulator.problems.world import Streams, World
+from coband.simulator.problems.contextual import ContextualProblem
+from coband.simulator.problems.world import Streams, World
 
 BALL = {"kind": "ball", "dimension": 5, "count": 7}
 SPHERE = {"kind": "sphere", "dimension": 3, "count": 4, "radius": 2.0}

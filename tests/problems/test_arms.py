@@ -5,7 +5,7 @@ import pydantic
 import pytest
 from scipy import stats
 
-from simulator.problems.arms import ArmSource, ArmSpec, uniform_ball, uniform_sphere
+from coband.simulator.problems.arms import ArmSource, ArmSpec, uniform_ball, uniform_sphere
 from tests.problems.helpers import ARMS, BALL, BOX, POOL, SPHERE, named_streams
 
 ADAPTER: pydantic.TypeAdapter[Any] = pydantic.TypeAdapter(ArmSpec)

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from simulator.problems.benchmarks import BRANIN_MAXIMUM, HARTMANN_MAXIMUM, branin, hartmann
-from simulator.problems.world import FloatArray
+from coband.simulator.arrays import FloatArray
+from coband.simulator.problems.benchmarks import BRANIN_MAXIMUM, HARTMANN_MAXIMUM, branin, hartmann
 
 
 def searched(function: Callable[[FloatArray], FloatArray], dimension: int, starts: int) -> tuple[float, FloatArray]:

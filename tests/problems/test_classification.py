@@ -7,10 +7,10 @@ import pydantic
 import pytest
 from scipy.cluster.vq import ClusterError, kmeans2
 
-from simulator.problems import classification
-from simulator.problems.classification import PROBLEM, ClustersProblem, k_means, partition
-from simulator.problems.datasets import DataError, load
-from simulator.problems.world import World
+from coband.simulator.problems import classification
+from coband.simulator.problems.classification import PROBLEM, ClustersProblem, k_means, partition
+from coband.simulator.problems.datasets import DataError, load
+from coband.simulator.problems.world import World
 from tests.data_files import data_file
 from tests.problems.files import write_magic, write_mushroom
 from tests.problems.helpers import named_streams

@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from simulator.problems import world as world_module
-from simulator.problems.contextual import PROBLEM
-from simulator.problems.world import Streams
+from coband.simulator.problems import world as world_module
+from coband.simulator.problems.contextual import PROBLEM
+from coband.simulator.problems.world import Streams
 from tests.problems.helpers import ARMS, BALL, REWARDS, WHOLE_POOL, named_streams, problem, record, world
 
 EVERY = list(itertools.product(ARMS, REWARDS))

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from simulator.experiments.data_fetch import FetchError, checksum, fetch, fetch_dataset, listing
-from simulator.problems.datasets import DATASETS, DataError, Dataset
+from coband.simulator.experiments.data.fetch import FetchError, checksum, fetch, fetch_dataset, listing
+from coband.simulator.problems.datasets import DATASETS, DataError, Dataset
 from tests.data_files import data_file
 from tests.problems.files import write_magic, write_yelp
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from simulator.problems.datasets import DATASETS, DataError, data_directory, find, load, locate
+from coband.simulator.problems.datasets import DATASETS, DataError, data_directory, find, load, locate
 from tests.data_files import data_file
 from tests.problems.files import write_magic, write_mushroom
 

@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from simulator.core.streams import Streams
-from simulator.problems.datasets import DataError, load
-from simulator.problems.disjoint import DisjointProblem, DisjointWorld, scaled
+from coband.simulator.core.randomness.streams import Streams
+from coband.simulator.problems.datasets import DataError, load
+from coband.simulator.problems.disjoint import DisjointProblem, DisjointWorld, scaled
 from tests.data_files import data_file
 from tests.problems.files import write_magic, write_shuttle
 

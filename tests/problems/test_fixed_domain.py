@@ -9,9 +9,10 @@ import pytest
 from pydantic import ValidationError
 from scipy.stats import kstest, qmc
 
-from simulator.problems.benchmarks import BRANIN_MAXIMUM, HARTMANN_MAXIMUM, branin
-from simulator.problems.fixed_domain import FixedDomainProblem
-from simulator.problems.world import FloatArray, World
+from coband.simulator.arrays import FloatArray
+from coband.simulator.problems.benchmarks import BRANIN_MAXIMUM, HARTMANN_MAXIMUM, branin
+from coband.simulator.problems.fixed_domain import FixedDomainProblem
+from coband.simulator.problems.world import World
 from tests.problems.helpers import named_streams
 
 GAUSSIAN = {"kind": "gaussian", "gamma": 0.5}

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from simulator.conformance.graphs import POOL, graph_of
-from simulator.core.streams import Streams
-from simulator.problems.datasets import DataError
-from simulator.problems.network import NetworkProblem
+from coband.simulator.conformance.graphs import POOL, graph_of
+from coband.simulator.core.randomness.streams import Streams
+from coband.simulator.problems.datasets import DataError
+from coband.simulator.problems.network import NetworkProblem
 from tests.oracles.kernels import matrix
 
 BALL = {"kind": "ball", "dimension": 3, "count": 4}
@@ -30,8 +30,13 @@ def build(agents: int = 6, seed: int = 0, topology: Any = None, **parts: Any) ->
 )
 def test_rewards_are_a_function_of_that_norm_in_the_rkhs(composition: str, network_kernel: dict[str, Any]) -> None:
     """Nothing with F's values on some points has a smaller norm than f^T K^(-1) f, nearly F's on many points."""
-    parts = {"contexts": {"kind": "sphere", "dimension": 2}, "network_kernel": network_kernel,
-             "composition": composition, "norm": 2.0, "centres": 3}  # fmt: skip
+    parts = {
+        "contexts": {"kind": "sphere", "dimension": 2},
+        "network_kernel": network_kernel,
+        "composition": composition,
+        "norm": 2.0,
+        "centres": 3,
+    }
     truth = build(5, **parts)
     X = np.vstack([truth.arms(v, t) for v in range(5) for t in range(1, 5)])
     f = np.concatenate([truth.means(v, t) for v in range(5) for t in range(1, 5)])

@@ -9,8 +9,8 @@ import pytest
 from pydantic import ValidationError
 from scipy import stats
 
-from simulator.core.streams import Streams
-from simulator.problems.pure_exploration import PureExplorationProblem, PureExplorationWorld, smallest_gap
+from coband.simulator.core.randomness.streams import Streams
+from coband.simulator.problems.pure_exploration import PureExplorationProblem, PureExplorationWorld, smallest_gap
 
 PRODUCT = {
     "kind": "product",
@@ -124,7 +124,7 @@ def test_other_noise_is_pulled_one_by_one() -> None:
 
 def test_verdicts() -> None:
     world = build(agents=2, features={"kind": "table", "size": 3, "ones": 1}, gap=0.5)
-    assert world.verdict([2, 2]) == {"correct": 1, "error": 0, "correct_agents": 2, "gap": pytest.approx(0.5)}
-    assert world.verdict([2, None])["correct"] == 0
-    assert world.verdict([2, 0])["correct_agents"] == 1
-    assert world.verdict([]) == {}
+    assert world.score([2, 2]) == {"correct": 1, "error": 0, "correct_agents": 2, "gap": pytest.approx(0.5)}
+    assert world.score([2, None])["correct"] == 0
+    assert world.score([2, 0])["correct_agents"] == 1
+    assert world.score([]) == {}

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from simulator.problems.datasets import DataError
-from simulator.problems.ratings import RATINGS, read
-from simulator.problems.recommender import RecommenderProblem, factors, most_rated
-from simulator.problems.world import World
+from coband.simulator.problems.datasets import DataError
+from coband.simulator.problems.ratings import RATINGS, read
+from coband.simulator.problems.recommender import RecommenderProblem, factors, most_rated
+from coband.simulator.problems.world import World
 from tests.data_files import data_file
 from tests.problems.files import rating_lines, write_movielens, write_u_data, write_yelp
 from tests.problems.helpers import named_streams
@@ -177,7 +177,7 @@ BAD_FILES = [
     ("yelp", '{"user_id": "a", "business_id": "b", "stars": 4}\n[1]\n', "ratings.csv:2: '[1]' is no rating: expected"),
     ("yelp", "1,2,3.0,4\n", "ratings.csv:1: '1,2,3.0,4' is no rating: expected a JSON object"),
     ("yelp", '{"user_id": 7, "business_id": "b", "stars": 4}\n', "is no rating"),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("name", "text", "message"), BAD_FILES)

@@ -6,8 +6,8 @@ import pydantic
 import pytest
 from scipy import stats
 
-from simulator.problems.arms import BallArms
-from simulator.problems.rewards import (
+from coband.simulator.problems.arms import BallArms
+from coband.simulator.problems.rewards import (
     CosineReward,
     CubicReward,
     GaussianNoise,

@@ -3,10 +3,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from simulator.maths.kernels import Linear
-from simulator.problems.arms import PoolArms
-from simulator.problems.contextual import ContextualProblem
-from simulator.problems.rkhs import RkhsFunction, RkhsReward
+from coband.simulator.maths.kernels.library import Linear
+from coband.simulator.problems.arms import PoolArms
+from coband.simulator.problems.contextual import ContextualProblem
+from coband.simulator.problems.rkhs import RkhsFunction, RkhsReward
 from tests.problems.helpers import BALL, POOL, named_streams, problem
 
 KERNELS = [

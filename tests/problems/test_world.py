@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from simulator.problems.world import BLOCK_MEMORY, LONGEST_BLOCK, Blocks, longest_block
+from coband.simulator.problems.world import BLOCK_MEMORY, LONGEST_BLOCK, Blocks, longest_block
 
 
 def numbers(lengths: list[int]) -> Blocks[int]:

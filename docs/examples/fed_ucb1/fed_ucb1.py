@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from simulator.core.algorithm import Algorithm, Needs
-from simulator.core.config import Config
-from simulator.core.message import Message, payload
-from simulator.core.node import SERVER, Address, Agent, Arms, Outbox, Server, Setting
+from coband.simulator.core.algorithm import Algorithm, Needs
+from coband.simulator.core.config import Config
+from coband.simulator.core.message import Message, payload
+from coband.simulator.core.node import SERVER, Address, Agent, Arms, NodeContext, Outbox, Server
 
 FloatArray = NDArray[np.float64]
 
@@ -40,10 +40,10 @@ class Counts(Message):
 class FedUcb1(Agent):
     """Chooses by the server's totals and its own pulls since then."""
 
-    def __init__(self, setting: Setting) -> None:
-        super().__init__(setting)
-        assert setting.domain is not None  # since the algorithm needs fixed arms
-        self.known = np.zeros((2, len(setting.domain)))  # counts and sums that the server has told
+    def __init__(self, context: NodeContext) -> None:
+        super().__init__(context)
+        assert context.domain is not None  # since the algorithm needs fixed arms
+        self.known = np.zeros((2, len(context.domain)))  # counts and sums that the server has told
         self.new = np.zeros_like(self.known)  # own pulls that it does not have
         self.on_the_way: FloatArray | None = None  # own pulls that it is being told
 
@@ -58,7 +58,7 @@ class FedUcb1(Agent):
         """Count the pull; send what is new when it is time and nothing is on the way."""
         self.new[:, arm] += (1, reward)
         self.unshared += 1
-        if self.unshared < self.setting.config.period or self.on_the_way is not None:
+        if self.unshared < self.context.config.period or self.on_the_way is not None:
             return []
         self.on_the_way, self.new = self.new, np.zeros_like(self.new)
         pulls, self.unshared = self.unshared, 0
@@ -75,10 +75,10 @@ class FedUcb1(Agent):
 class FedUcb1Server(Server):
     """Adds up."""
 
-    def __init__(self, setting: Setting) -> None:
-        super().__init__(setting)
-        assert setting.domain is not None
-        self.totals = np.zeros((2, len(setting.domain)))
+    def __init__(self, context: NodeContext) -> None:
+        super().__init__(context)
+        assert context.domain is not None
+        self.totals = np.zeros((2, len(context.domain)))
 
     def receive(self, message: Message, source: Address) -> Outbox:
         """Take an agent's counts in and answer with the totals."""

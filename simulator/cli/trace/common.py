@@ -11,18 +11,31 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from simulator.cli.options import BadInput
+from coband.simulator.cli.options import BadInput
 
 if TYPE_CHECKING:
-    from simulator.experiments.store import Event, StoredRun
+    from coband.simulator.experiments.store.store import Event, StoredRun
 
 Command = Callable[..., Any]
 
 RUN = click.argument("path", metavar="RUN", type=click.Path(path_type=Path))
 JSON = click.option("--json", "as_json", is_flag=True, help="One JSON object per line.")
 LAYOUT = "{:>8}  {:>12}  {:<10}  {:<10}  {:<10}  {:<16}  {:>8}  {:>8}  {:>8}  {:>6}  {:>7}  {:>12}  {}"
-HEADER = ("seq", "time", "event", "node", "peer", "kind", "message", "cause", "scalars", "round", "version", "value",
-          "reason")  # fmt: skip
+HEADER = (
+    "seq",
+    "time",
+    "event",
+    "node",
+    "peer",
+    "kind",
+    "message",
+    "cause",
+    "scalars",
+    "round",
+    "version",
+    "value",
+    "reason",
+)
 
 
 def choice(command: Command) -> Command:
@@ -34,7 +47,7 @@ def choice(command: Command) -> Command:
 @contextmanager
 def opened(path: Path) -> Iterator[StoredRun]:
     """A run for reading; what is wrong with it, or with what is asked of it, ends the command."""
-    from simulator.experiments import store
+    from coband.simulator.experiments.store import store
 
     try:
         with store.open_run(path) as run:

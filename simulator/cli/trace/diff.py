@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from simulator.cli.trace.common import HEADER, JSON, LAYOUT, cell, opened, print_json
+from coband.simulator.cli.trace.common import HEADER, JSON, LAYOUT, cell, opened, print_json
 
 if TYPE_CHECKING:
-    from simulator.experiments.store import Event, StoredJob
-    from simulator.experiments.traces.difference import Comparison
+    from coband.simulator.experiments.store.store import Event, StoredJob
+    from coband.simulator.experiments.traces.difference import Comparison
 
 
 @click.command()
@@ -22,17 +22,25 @@ if TYPE_CHECKING:
 @click.option("--replication", type=click.IntRange(min=0), help="Only this replication.")
 @JSON
 @click.pass_context
-def diff(context: click.Context, /, first: Path, second: Path, label: str | None, other_label: str | None,
-         replication: int | None, as_json: bool) -> None:  # fmt: skip
+def diff(
+    context: click.Context,
+    /,
+    first: Path,
+    second: Path,
+    label: str | None,
+    other_label: str | None,
+    replication: int | None,
+    as_json: bool,
+) -> None:
     """Find the first event of A or B that the other lacks, though all that led to it is common to both.
 
     How events are numbered, and in which order nodes act at one moment, makes no difference. Status 1 when they differ.
     """
     same = True
     with opened(first) as here, opened(second) as there:
-        from simulator.experiments.traces import difference
-        from simulator.experiments.traces.pairs import pairs
-        from simulator.experiments.traces.reading import TraceReader
+        from coband.simulator.experiments.traces import difference
+        from coband.simulator.experiments.traces.pairs import pairs
+        from coband.simulator.experiments.traces.reading import TraceReader
 
         for a, b in pairs(here, there, label, other_label, replication):
             found = difference.compare(TraceReader(a), TraceReader(b))
@@ -46,8 +54,16 @@ def diff(context: click.Context, /, first: Path, second: Path, label: str | None
 
 def _as_json(a: StoredJob, b: StoredJob, found: Comparison) -> dict[str, object]:
     here, there = (None if event is None else event._asdict() for event in (found.here, found.there))
-    return {"label": a.label, "other_label": b.label, "replication": a.replication, "same": found.same,
-            "common": found.common, "columns": list(found.columns), "a": here, "b": there}  # fmt: skip
+    return {
+        "label": a.label,
+        "other_label": b.label,
+        "replication": a.replication,
+        "same": found.same,
+        "common": found.common,
+        "columns": list(found.columns),
+        "a": here,
+        "b": there,
+    }
 
 
 def _show(a: StoredJob, b: StoredJob, found: Comparison) -> None:

@@ -6,16 +6,20 @@ from pathlib import Path
 
 import click
 
-from simulator.cli.trace.common import RUN, choice, opened
-from simulator.experiments.traces import FORMATS
+from coband.simulator.cli.trace.common import RUN, choice, opened
+from coband.simulator.experiments.traces import FORMATS
 
 
 @click.command()
 @RUN
 @choice
 @click.option("--format", "form", type=click.Choice(FORMATS), required=True, help="For which tool.")
-@click.option("--out", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
-              help="Where to; standard output if left out (not for parquet).")  # fmt: skip
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Where to; standard output if left out (not for parquet).",
+)
 @click.option("--force", is_flag=True, help="Overwrite the file.")
 def export(path: Path, label: str | None, replication: int | None, form: str, out: Path | None, force: bool) -> None:
     """Write the events of a run.
@@ -24,7 +28,7 @@ def export(path: Path, label: str | None, replication: int | None, form: str, ou
     jsonl, csv, parquet: one row per event, with the columns of the view `trace`.
     """
     with opened(path) as run:
-        from simulator.experiments.traces.exporting import export as write
+        from coband.simulator.experiments.traces.exporting import export as write
 
         write(run, run.select(label, replication), form, out, replace=force)
     if out is not None:

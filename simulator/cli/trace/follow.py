@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from simulator.cli.trace.common import JSON, RUN, choice, opened, print_events
+from coband.simulator.cli.trace.common import JSON, RUN, choice, opened, print_events
 
 if TYPE_CHECKING:
-    from simulator.experiments.traces.lives import Life
+    from coband.simulator.experiments.traces.lives import Life
 
 
 @click.command()
@@ -25,8 +25,8 @@ def follow(path: Path, message: int, label: str | None, replication: int | None,
     On a graph this includes the sends that pass the message on, whichever of them is named.
     """
     with opened(path) as run:
-        from simulator.experiments.traces.lives import follow as life_of
-        from simulator.experiments.traces.reading import TraceReader, one_job
+        from coband.simulator.experiments.traces.lives import follow as life_of
+        from coband.simulator.experiments.traces.reading import TraceReader, one_job
 
         life = life_of(TraceReader(one_job(run, label, replication)), message)
     events = sorted((*life.events, *life.effects), key=lambda event: event.seq) if effects else life.events
@@ -39,10 +39,18 @@ def _sentence(life: Life) -> str:
     origin = life.origin
     size = f"{origin.scalars} scalar{'' if origin.scalars == 1 else 's'}"
     text = f"{origin.kind}, {size}, from {origin.node} to {origin.peer}: "
-    counts = {"delivered": life.count("deliver"), "lost": life.count("drop"), "sent again": life.count("retransmit"),
-              "repeated": life.count("duplicate"), "given up": life.count("expire")}  # fmt: skip
-    copies = f"{life.copies} cop{'y' if life.copies == 1 else 'ies'} over {life.hops} hops" if life.hops else \
-             f"{life.copies} cop{'y' if life.copies == 1 else 'ies'}"  # fmt: skip
+    counts = {
+        "delivered": life.count("deliver"),
+        "lost": life.count("drop"),
+        "sent again": life.count("retransmit"),
+        "repeated": life.count("duplicate"),
+        "given up": life.count("expire"),
+    }
+    copies = (
+        f"{life.copies} cop{'y' if life.copies == 1 else 'ies'} over {life.hops} hops"
+        if life.hops
+        else f"{life.copies} cop{'y' if life.copies == 1 else 'ies'}"
+    )
     text += ", ".join([copies, *(f"{count} {word}" for word, count in counts.items() if count)])
     if life.first is not None:
         until = "" if life.first == life.last else f" to {life.last:.6g}"

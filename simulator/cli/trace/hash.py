@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from simulator.cli.trace.common import JSON, RUN, choice, opened, print_json
+from coband.simulator.cli.trace.common import JSON, RUN, choice, opened, print_json
 
 
 @click.command("hash")
@@ -19,7 +19,8 @@ def hash_(path: Path, label: str | None, replication: int | None, as_json: bool)
         for job in run.select(label, replication):
             found = None if job.record is None else job.record["fingerprint"]
             if as_json:
-                print_json({"label": job.label, "replication": job.replication, "status": job.status,
-                            "fingerprint": found})  # fmt: skip
+                print_json(
+                    {"label": job.label, "replication": job.replication, "status": job.status, "fingerprint": found}
+                )
             else:
                 click.echo(f"{job.label}\t{job.replication}\t{found or job.status}")

@@ -7,15 +7,20 @@ from pathlib import Path
 
 import click
 
-from simulator.cli import tables
-from simulator.cli.trace.common import JSON, RUN, cell, opened, print_json
+from coband.simulator.cli import tables
+from coband.simulator.cli.trace.common import JSON, RUN, cell, opened, print_json
 
 
 @click.command()
 @RUN
 @click.argument("sql")
-@click.option("--seconds", type=click.FloatRange(min=0, min_open=True), default=30.0, show_default=True,
-              help="Break it off after so long.")  # fmt: skip
+@click.option(
+    "--seconds",
+    type=click.FloatRange(min=0, min_open=True),
+    default=30.0,
+    show_default=True,
+    help="Break it off after so long.",
+)
 @JSON
 def query(path: Path, sql: str, seconds: float, as_json: bool) -> None:
     """Answer one SELECT; docs/store.md describes the tables, `trace` is the one in plain words.
@@ -23,11 +28,13 @@ def query(path: Path, sql: str, seconds: float, as_json: bool) -> None:
     Nothing can be written, attached or set.
     """
     with opened(path) as run:
-        from simulator.experiments.traces import query as queries
+        from coband.simulator.experiments.traces import query as queries
 
         if waiting := len(run.uncollected):
-            click.echo(f"warning: {waiting} jobs are not collected yet and left out; ask for their files in "
-                       f"{path / 'jobs'}", err=True)  # fmt: skip
+            click.echo(
+                f"warning: {waiting} jobs are not collected yet and left out; ask for their files in {path / 'jobs'}",
+                err=True,
+            )
         answer = queries.query(run.file, sql, seconds)
         if as_json:
             for row in answer.rows:

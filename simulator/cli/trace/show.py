@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from simulator.cli.trace.common import JSON, RUN, choice, opened, parse_interval, print_events, spell_node
+from coband.simulator.cli.trace.common import JSON, RUN, choice, opened, parse_interval, print_events, spell_node
 
 
 @click.command()
@@ -20,13 +20,23 @@ from simulator.cli.trace.common import JSON, RUN, choice, opened, parse_interval
 @click.option("--time", "interval", metavar="A..B", help="Only from time A to time B; either may be left out.")
 @click.option("--limit", type=click.IntRange(min=0), help="Stop after so many events.")
 @JSON
-def show(path: Path, label: str | None, replication: int | None, event: str | None, node: str | None, kind: str | None,
-         message: int | None, interval: str | None, limit: int | None, as_json: bool) -> None:  # fmt: skip
+def show(
+    path: Path,
+    label: str | None,
+    replication: int | None,
+    event: str | None,
+    node: str | None,
+    kind: str | None,
+    message: int | None,
+    interval: str | None,
+    limit: int | None,
+    as_json: bool,
+) -> None:
     """Print events, in order; RUN is a run directory or its run.sqlite."""
     start, end = parse_interval(interval)
     with opened(path) as run:
-        from simulator.experiments.store import Filter
-        from simulator.experiments.traces.reading import traced
+        from coband.simulator.experiments.store.store import Filter
+        from coband.simulator.experiments.traces.reading import traced
 
         traced(run.select(label, replication))
         where = Filter(event, spell_node(node), kind, start, end, message)

@@ -6,27 +6,32 @@ from pathlib import Path
 
 import click
 
-from simulator.cli import tables
-from simulator.cli.options import BadInput
-from simulator.cli.trace.common import JSON, RUN, choice, opened, print_json
+from coband.simulator.cli import tables
+from coband.simulator.cli.options import BadInput
+from coband.simulator.cli.trace.common import JSON, RUN, choice, opened, print_json
 
 
 @click.command()
 @RUN
 @choice
-@click.option("--by", metavar="COLUMN[,COLUMN]", default="event", show_default=True,
-              help="What to group by: event, kind, node or round, or several of them.")  # fmt: skip
+@click.option(
+    "--by",
+    metavar="COLUMN[,COLUMN]",
+    default="event",
+    show_default=True,
+    help="What to group by: event, kind, node or round, or several of them.",
+)
 @JSON
 def stats(path: Path, label: str | None, replication: int | None, by: str, as_json: bool) -> None:
     """Count events, messages and scalars, label by label, over replications."""
-    from simulator.experiments import tallies
+    from coband.simulator.experiments.traces import tallies
 
     columns = [word.strip() for word in by.split(",")]
     for word in columns:
         if word not in tallies.GROUPS:
             raise BadInput(f"--by {word!r} is not one of {', '.join(map(repr, tallies.GROUPS))}.")
     with opened(path) as run:
-        from simulator.experiments.traces.reading import traced
+        from coband.simulator.experiments.traces.reading import traced
 
         found = tallies.tally(traced(run.select(label, replication)), *columns)
     if as_json:
@@ -35,8 +40,11 @@ def stats(path: Path, label: str | None, replication: int | None, by: str, as_js
             print_json({"label": tally.label, **dict(zip(columns, tally.groups, strict=True)), **counts})
         return
     rows = [
-        [tally.label, *("-" if part is None else str(part) for part in tally.groups),
-         *(f"{getattr(tally, name):,}" for name in tallies.COUNTS)]
+        [
+            tally.label,
+            *("-" if part is None else str(part) for part in tally.groups),
+            *(f"{getattr(tally, name):,}" for name in tallies.COUNTS),
+        ]
         for tally in found
-    ]  # fmt: skip
+    ]
     tables.show(["label", *columns, *tallies.COUNTS], rows, left=1 + len(columns))

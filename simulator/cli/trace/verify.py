@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from simulator.cli.trace.common import JSON, RUN, choice, opened, print_json
+from coband.simulator.cli.trace.common import JSON, RUN, choice, opened, print_json
 
 if TYPE_CHECKING:
-    from simulator.experiments.verification import Verdict
+    from coband.simulator.experiments.traces.verification import Verdict
 
 
 @click.command()
@@ -22,14 +22,20 @@ def verify(context: click.Context, /, path: Path, label: str | None, replication
     """Check that a trace is whole and agrees with fingerprint and ledger; status 1 when it does not."""
     good = True
     with opened(path) as run:
-        from simulator.experiments import verification
+        from coband.simulator.experiments.traces import verification
 
         for verdict in verification.verify(run, run.select(label, replication)):
             good = good and not verdict.differences
             if as_json:
-                print_json({"label": verdict.job.label, "replication": verdict.job.replication,
-                            "events": verdict.events, "remark": verdict.remark or None,
-                            "differences": list(verdict.differences)})  # fmt: skip
+                print_json(
+                    {
+                        "label": verdict.job.label,
+                        "replication": verdict.job.replication,
+                        "events": verdict.events,
+                        "remark": verdict.remark or None,
+                        "differences": list(verdict.differences),
+                    }
+                )
             else:
                 click.echo(_sentence(verdict))
     context.exit(0 if good else 1)

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from simulator.cli.trace.common import JSON, RUN, choice, opened, print_events
+from coband.simulator.cli.trace.common import JSON, RUN, choice, opened, print_events
 
 if TYPE_CHECKING:
-    from simulator.experiments.traces.causes import Chain
+    from coband.simulator.experiments.traces.causes import Chain
 
 
 @click.command()
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 def why(path: Path, seq: int, label: str | None, replication: int | None, whole: bool, as_json: bool) -> None:
     """Print event number SEQ, its cause, the cause of that, and so on, back to the turn in which it began."""
     with opened(path) as run:
-        from simulator.experiments.traces.causes import why as chain_of
-        from simulator.experiments.traces.reading import TraceReader, one_job
+        from coband.simulator.experiments.traces.causes import why as chain_of
+        from coband.simulator.experiments.traces.reading import TraceReader, one_job
 
         chain = chain_of(TraceReader(one_job(run, label, replication)), seq, whole=whole)
     print_events(chain.events, as_json)

@@ -8,18 +8,19 @@ from functools import cached_property
 
 import numpy as np
 
-from simulator.experiments import statistics
-from simulator.experiments.report import comparison as comparisons
-from simulator.experiments.report import rounds as rounds_
-from simulator.experiments.report import times
-from simulator.experiments.report.communication import Flow, flows
-from simulator.experiments.report.comparison import Difference, Ranking
-from simulator.experiments.report.data import Comparison, Contender, ReportError
-from simulator.experiments.report.events import Events, read
-from simulator.experiments.report.measures import Measure, measures
-from simulator.experiments.report.rounds import Round, Waits
-from simulator.experiments.results import PROPORTIONS
-from simulator.experiments.statistics import Estimate, FloatArray
+from coband.simulator.arrays import FloatArray
+from coband.simulator.experiments.report import comparison as comparisons
+from coband.simulator.experiments.report import rounds as rounds_
+from coband.simulator.experiments.report import times
+from coband.simulator.experiments.report.communication import Flow, flows
+from coband.simulator.experiments.report.comparison import Difference, Ranking
+from coband.simulator.experiments.report.data import Comparison, Contender, ReportError
+from coband.simulator.experiments.report.events import Events, read
+from coband.simulator.experiments.report.measures import Measure, measures
+from coband.simulator.experiments.report.rounds import Round, Waits
+from coband.simulator.experiments.runs.results import PROPORTIONS
+from coband.simulator.experiments.statistics import estimates as statistics
+from coband.simulator.experiments.statistics.estimates import Estimate
 
 MOST_PAIRED = 5
 """Up to so many contenders all pairs are shown, otherwise each against one."""

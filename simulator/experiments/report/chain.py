@@ -8,7 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from simulator.experiments.report.events import Events, IntArray
+from coband.simulator.arrays import IntArray
+from coband.simulator.experiments.report.events import Events
 
 AT_NODE, TRANSFER, RETRANSMISSION = "at node", "transfer", "retransmission"
 
@@ -38,8 +39,11 @@ class Chains:
     def __init__(self, events: Events) -> None:
         self._events = events
         self._time, self._cause, self._code, self._node = (
-            events.time.tolist(), events.cause.tolist(), events.event.tolist(), events.node.tolist(),
-        )  # fmt: skip
+            events.time.tolist(),
+            events.cause.tolist(),
+            events.event.tolist(),
+            events.node.tolist(),
+        )
         self._peer: list[int] = events["peer"].tolist()
         self._message_codes = {events.code(word) for word in ("deliver", "duplicate")}
         self._send = events.code("send")
@@ -91,7 +95,8 @@ def _first_survivors(events: Events) -> dict[tuple[int, int], float]:
 
 def _by_packet(events: Events, indices: IntArray) -> dict[tuple[int, int], list[int]]:
     found: dict[tuple[int, int], list[int]] = {}
-    for index, send, receiver in zip(indices.tolist(), events.cause[indices].tolist(),
-                                     events["peer"][indices].tolist(), strict=True):  # fmt: skip
+    for index, send, receiver in zip(
+        indices.tolist(), events.cause[indices].tolist(), events["peer"][indices].tolist(), strict=True
+    ):
         found.setdefault((send, receiver), []).append(index)
     return found

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from simulator.experiments.report.data import Contender
+from coband.simulator.experiments.report.data import Contender
 
 DIRECTIONS = ("up", "down", "peer")
 ARROWS = {"up": "to the server", "down": "from the server", "peer": "among agents"}

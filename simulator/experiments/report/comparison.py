@@ -8,10 +8,10 @@ from itertools import combinations
 
 import numpy as np
 
-from simulator.experiments import statistics
-from simulator.experiments.report.data import Comparison, Contender
-from simulator.experiments.report.measures import Measure
-from simulator.experiments.statistics import LEVEL, Estimate
+from coband.simulator.experiments.report.data import Comparison, Contender
+from coband.simulator.experiments.report.measures import Measure
+from coband.simulator.experiments.statistics import estimates as statistics
+from coband.simulator.experiments.statistics.estimates import LEVEL, Estimate
 
 Interval = tuple[float, float]
 BOOTSTRAP_SEED = 0
@@ -101,8 +101,18 @@ def _turned(one: Difference) -> Difference:
     base = None if one.relative is None else one.mean / one.relative if one.relative else None
     first = None if base is None else base + one.mean
     relative = 0.0 if one.relative == 0 else None if not first else -one.mean / first
-    return Difference(one.measure, one.second, one.first, one.paired, one.count, -one.mean, relative,
-                      turn(one.student), turn(one.bootstrap), turn(one.strict))  # fmt: skip
+    return Difference(
+        one.measure,
+        one.second,
+        one.first,
+        one.paired,
+        one.count,
+        -one.mean,
+        relative,
+        turn(one.student),
+        turn(one.bootstrap),
+        turn(one.strict),
+    )
 
 
 def _difference(comparison: Comparison, measure: Measure, one: Contender, other: Contender, pairs: int) -> Difference:
@@ -123,8 +133,18 @@ def _difference(comparison: Comparison, measure: Measure, one: Contender, other:
         draws = statistics.bootstrap_means(lefts, rng) - statistics.bootstrap_means(rights, rng)
     bootstrap = None if estimate.interval is None else statistics.percentile_interval(draws)
     base = statistics.mean(rights)
-    return Difference(measure, one.label, other.label, paired, estimate.count, estimate.mean,
-                      estimate.mean / base if base else None, estimate.interval, bootstrap, strict)  # fmt: skip
+    return Difference(
+        measure,
+        one.label,
+        other.label,
+        paired,
+        estimate.count,
+        estimate.mean,
+        estimate.mean / base if base else None,
+        estimate.interval,
+        bootstrap,
+        strict,
+    )
 
 
 def ranking(comparison: Comparison, measure: Measure, found: Sequence[Difference]) -> Ranking:
@@ -133,8 +153,9 @@ def ranking(comparison: Comparison, measure: Measure, found: Sequence[Difference
     The leader is chosen by looking at the data, so its differences are judged at a level at which all pairs hold
     together with 95 % (Bonferroni).
     """
-    estimates = [(one.label, statistics.estimate(list(one.values(measure.key).values())))
-                 for one in comparison.contenders]  # fmt: skip
+    estimates = [
+        (one.label, statistics.estimate(list(one.values(measure.key).values()))) for one in comparison.contenders
+    ]
     order = tuple(sorted(estimates, key=lambda item: item[1].mean))
     lowest = order[0][1].mean
     leaders = [label for label, estimate in order if estimate.mean - lowest <= ROUNDING * abs(lowest)]
@@ -149,8 +170,9 @@ def _settled(found: Sequence[Difference], leader: str, other: str) -> bool:
     return next(one for one in found if {one.first, one.second} == {leader, other}).settled(leader)
 
 
-def _sentence(measure: Measure, leaders: Sequence[str], others: Sequence[str], unsettled: Sequence[str],
-              single: bool) -> str:  # fmt: skip
+def _sentence(
+    measure: Measure, leaders: Sequence[str], others: Sequence[str], unsettled: Sequence[str], single: bool
+) -> str:
     if not others:
         return "All are equal." if len(leaders) > 1 else f"{leaders[0]} is alone."
     if len(leaders) > 1:

@@ -12,9 +12,9 @@ from typing import Literal
 
 import numpy as np
 
-from simulator.experiments import statistics
-from simulator.experiments.statistics import FloatArray
-from simulator.experiments.store import Series
+from coband.simulator.arrays import FloatArray
+from coband.simulator.experiments.statistics import estimates as statistics
+from coband.simulator.experiments.store.store import Series
 
 Axis = Literal["turns", "scalars", "times"]
 Height = Literal["regret", "turns"]

@@ -9,11 +9,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from simulator.experiments import yaml_nodes
-from simulator.experiments.nodes import plain
-from simulator.experiments.results import Record
-from simulator.experiments.store import Series, StoredJob, StoredRun
-from simulator.experiments.variants import StoredVariant, variants
+from coband.simulator.experiments.runs.results import Record
+from coband.simulator.experiments.scenario import yaml_nodes
+from coband.simulator.experiments.scenario.nodes import plain
+from coband.simulator.experiments.store.store import Series, StoredJob, StoredRun
+from coband.simulator.experiments.store.variants import StoredVariant, variants
 
 WORLD = ("seed", "agents.count", "problem", "network.topology")
 """What arms and noise depend on; the topology matters to worlds on a graph alone."""

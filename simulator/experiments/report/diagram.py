@@ -14,10 +14,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from simulator.experiments.report.events import NONE, Events
+from coband.simulator.experiments.report.events import NONE, Events
 
-PACKED = ("time", "event", "node", "peer", "message", "back", "kind", "scalars", "hop", "round", "version", "value",
-          "reason")  # fmt: skip
+PACKED = (
+    "time",
+    "event",
+    "node",
+    "peer",
+    "message",
+    "back",
+    "kind",
+    "scalars",
+    "hop",
+    "round",
+    "version",
+    "value",
+    "reason",
+)
 INTEGERS = ("i1", "i2", "i4")
 MOST_EVENTS = 400_000
 """More of a job's events are not embedded, so that a page stays a page."""

@@ -10,18 +10,40 @@ import matplotlib as mpl
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 
-from simulator.experiments.report.palette import INK, MUTED, RULE
+from coband.simulator.experiments.report.palette import INK, MUTED, RULE
 
 STYLE: Any = {
-    "font.family": "DejaVu Sans", "font.size": 9, "axes.titlesize": 9.5, "axes.titleweight": "bold",
-    "axes.titlelocation": "left", "axes.titlepad": 8, "axes.edgecolor": MUTED, "axes.labelcolor": INK,
-    "axes.linewidth": 0.7, "axes.spines.top": False, "axes.spines.right": False, "axes.axisbelow": True,
-    "text.color": INK, "xtick.color": MUTED, "ytick.color": MUTED, "xtick.labelcolor": INK, "ytick.labelcolor": INK,
-    "grid.color": RULE, "grid.linewidth": 0.6, "figure.facecolor": "none", "axes.facecolor": "none",
-    "savefig.facecolor": "none", "legend.frameon": False, "legend.fontsize": 9, "hatch.linewidth": 0.6,
-    "svg.fonttype": "none", "text.parse_math": False, "svg.hashsalt": "coband", "pdf.fonttype": 42,
+    "font.family": "DejaVu Sans",
+    "font.size": 9,
+    "axes.titlesize": 9.5,
+    "axes.titleweight": "bold",
+    "axes.titlelocation": "left",
+    "axes.titlepad": 8,
+    "axes.edgecolor": MUTED,
+    "axes.labelcolor": INK,
+    "axes.linewidth": 0.7,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.axisbelow": True,
+    "text.color": INK,
+    "xtick.color": MUTED,
+    "ytick.color": MUTED,
+    "xtick.labelcolor": INK,
+    "ytick.labelcolor": INK,
+    "grid.color": RULE,
+    "grid.linewidth": 0.6,
+    "figure.facecolor": "none",
+    "axes.facecolor": "none",
+    "savefig.facecolor": "none",
+    "legend.frameon": False,
+    "legend.fontsize": 9,
+    "hatch.linewidth": 0.6,
+    "svg.fonttype": "none",
+    "text.parse_math": False,
+    "svg.hashsalt": "coband",
+    "pdf.fonttype": 42,
     "lines.linewidth": 1.6,
-}  # fmt: skip
+}
 WIDTH = 10.2
 LEGEND_COLUMNS = 6
 

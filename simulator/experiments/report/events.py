@@ -8,16 +8,25 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from simulator.experiments.store import StoredJob
-
-IntArray = NDArray[np.int64]
-FloatArray = NDArray[np.float64]
+from coband.simulator.arrays import FloatArray, IntArray
+from coband.simulator.experiments.store.store import StoredJob
 
 SERVER, EVERYONE, NOBODY, NONE = -1, -2, -3, -1
 COLUMNS = {
-    "time": "f8", "event": "i4", "node": "i4", "peer": "i4", "message": "i8", "cause": "i8", "kind": "i4",
-    "scalars": "i8", "hop": "i4", "round": "i4", "version": "i4", "value": "f8", "reason": "i4",
-}  # fmt: skip
+    "time": "f8",
+    "event": "i4",
+    "node": "i4",
+    "peer": "i4",
+    "message": "i8",
+    "cause": "i8",
+    "kind": "i4",
+    "scalars": "i8",
+    "hop": "i4",
+    "round": "i4",
+    "version": "i4",
+    "value": "f8",
+    "reason": "i4",
+}
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,11 +10,11 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, NullFormatter
 
-from simulator.experiments.report import curves
-from simulator.experiments.report.curves import Axis, Height
-from simulator.experiments.report.drawing import LEGEND_COLUMNS, figure, legend_height, tick
-from simulator.experiments.report.palette import Look, look
-from simulator.experiments.store import Series
+from coband.simulator.experiments.report import curves
+from coband.simulator.experiments.report.curves import Axis, Height
+from coband.simulator.experiments.report.drawing import LEGEND_COLUMNS, figure, legend_height, tick
+from coband.simulator.experiments.report.palette import Look, look
+from coband.simulator.experiments.store.store import Series
 
 BAND = 0.16
 MOST_BANDS = 8
@@ -42,8 +42,9 @@ class Panel:
 PANELS = (Panel("turns", "regret"), Panel("scalars", "regret"), Panel("times", "regret"), Panel("times", "turns"))
 
 
-def curve_figure(series: Sequence[tuple[str, Sequence[Series]]], panels: Sequence[Panel] = PANELS,
-                 columns: int = 2) -> Figure:  # fmt: skip
+def curve_figure(
+    series: Sequence[tuple[str, Sequence[Series]]], panels: Sequence[Panel] = PANELS, columns: int = 2
+) -> Figure:
     """Curves with 95 % bands, one colour per label.
 
     Args:
@@ -59,9 +60,18 @@ def curve_figure(series: Sequence[tuple[str, Sequence[Series]]], panels: Sequenc
             if found:
                 _draw_curve(axis, found, panel, look(number), number, len(series))
         _finish(axis, panel)
-    handles = [axes[0].plot([], [], color=look(number).colour, marker=look(number).marker,
-                            linestyle=look(number).dash, markersize=5, label=label)[0]
-               for number, (label, _) in enumerate(series)]  # fmt: skip
+    handles = [
+        axes[0].plot(
+            [],
+            [],
+            color=look(number).colour,
+            marker=look(number).marker,
+            linestyle=look(number).dash,
+            markersize=5,
+            label=label,
+        )[0]
+        for number, (label, _) in enumerate(series)
+    ]
     drawn.legend(handles=handles, loc="outside upper left", ncols=min(LEGEND_COLUMNS, len(series)), handlelength=2.6)
     return drawn
 
@@ -78,8 +88,15 @@ def _draw_curve(axis: Axes, series: Sequence[Series], panel: Panel, style: Look,
         top = max(top, min(float(found.band[1].max()), MOST_BAND * top))
     axis.set_ylim(top=max(axis.get_ylim()[1] if axis.lines else 0.0, 1.04 * top))
     every = (0.06 * (number + 1) / labels, 0.14)
-    axis.plot(found.x, found.mean, color=style.colour, linestyle=style.dash, marker=style.marker, markevery=every,
-              markersize=4)  # fmt: skip
+    axis.plot(
+        found.x,
+        found.mean,
+        color=style.colour,
+        linestyle=style.dash,
+        marker=style.marker,
+        markevery=every,
+        markersize=4,
+    )
 
 
 def _finish(axis: Axes, panel: Panel) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from simulator.experiments.report.data import Comparison
+from coband.simulator.experiments.report.data import Comparison
 
 
 @dataclass(frozen=True)

@@ -12,23 +12,33 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from simulator.experiments.numerals import number
-from simulator.experiments.report import catalogue, tables, times
-from simulator.experiments.report.analysis import Analysis, Timing
-from simulator.experiments.report.data import name_of
-from simulator.experiments.report.diagram import pack
-from simulator.experiments.report.events import Events, spell
-from simulator.experiments.report.palette import TIMES, VARIABLES
-from simulator.experiments.report.rounds import Round
-from simulator.experiments.report.svg import inline
-from simulator.experiments.store import StoredRun
+from coband.simulator.experiments.report import contents as catalogue
+from coband.simulator.experiments.report import tables, times
+from coband.simulator.experiments.report.analysis import Analysis, Timing
+from coband.simulator.experiments.report.data import name_of
+from coband.simulator.experiments.report.diagram import pack
+from coband.simulator.experiments.report.events import Events, spell
+from coband.simulator.experiments.report.palette import TIMES, VARIABLES
+from coband.simulator.experiments.report.rounds import Round
+from coband.simulator.experiments.report.svg import inline
+from coband.simulator.experiments.statistics.numerals import number
+from coband.simulator.experiments.store.store import StoredRun
 
-PACKAGE = "simulator.experiments.report"
+PACKAGE = "coband.simulator.experiments.report"
 VERBS = {
-    "turn": "starts a turn", "choose": "chooses", "reward": "sees its reward", "trigger": "triggers", "send": "sends",
-    "deliver": "gets", "apply": "applies what it has", "model": "takes in the model", "wait": "begins to wait",
-    "resume": "goes on", "eliminate": "eliminates arms", "stop": "stops",
-}  # fmt: skip
+    "turn": "starts a turn",
+    "choose": "chooses",
+    "reward": "sees its reward",
+    "trigger": "triggers",
+    "send": "sends",
+    "deliver": "gets",
+    "apply": "applies what it has",
+    "model": "takes in the model",
+    "wait": "begins to wait",
+    "resume": "goes on",
+    "eliminate": "eliminates arms",
+    "stop": "stops",
+}
 
 
 @dataclass(frozen=True)

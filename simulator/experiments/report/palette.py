@@ -11,18 +11,29 @@ MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 DASHES = ("-", (0, (5, 2)), (0, (1, 1.5)), (0, (6, 2, 1, 2)))
 INK, MUTED, RULE, PAPER = "#1c1c1e", "#5f6368", "#dcdce0", "#fefefe"
 TIMES = {
-    "compute": "#0073b3", "handling": "#57b5ea", "others": "#d55f01", "server": "#cc7aa8", "transfer": "#e6a001",
-    "retransmission": "#7a3e00", "stalled": "#8b1a1a", "down": "#3b3b3b", "idle": "#c9ccd1", "finished": "#e7e8eb",
-}  # fmt: skip
+    "compute": "#0073b3",
+    "handling": "#57b5ea",
+    "others": "#d55f01",
+    "server": "#cc7aa8",
+    "transfer": "#e6a001",
+    "retransmission": "#7a3e00",
+    "stalled": "#8b1a1a",
+    "down": "#3b3b3b",
+    "idle": "#c9ccd1",
+    "finished": "#e7e8eb",
+}
 PARTS = {"agents": "#d55f01", "server": "#cc7aa8", "transfer": "#e6a001", "retransmission": "#7a3e00"}
 
 VARIABLES = {
     **{colour: f"--series-{number}" for number, colour in enumerate(SERIES)},
-    INK: "--ink", MUTED: "--muted", RULE: "--rule", PAPER: "--paper",
+    INK: "--ink",
+    MUTED: "--muted",
+    RULE: "--rule",
+    PAPER: "--paper",
     **{colour: f"--kind-{number}" for number, colour in enumerate(KINDS) if colour not in SERIES},
     NO_PAYLOAD: "--no-payload",
     **{colour: f"--time-{name}" for name, colour in TIMES.items()},
-}  # fmt: skip
+}
 """Colour -> the page's variable for it, so that figures follow a dark page."""
 
 

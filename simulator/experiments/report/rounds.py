@@ -15,8 +15,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from simulator.experiments.report.chain import AT_NODE, RETRANSMISSION, TRANSFER, Chains, Step
-from simulator.experiments.report.events import NONE, SERVER, Events
+from coband.simulator.experiments.report.chain import AT_NODE, RETRANSMISSION, TRANSFER, Chains, Step
+from coband.simulator.experiments.report.events import NONE, SERVER, Events
 
 AGENTS, AT_SERVER = "agents", "server"
 PARTS = (AGENTS, AT_SERVER, TRANSFER, RETRANSMISSION)
@@ -69,8 +69,10 @@ def rounds(events: Events) -> list[Round]:
     chains = Chains(events)
     paths = _Paths(events, chains)
     last = indices[::-1][from_the_end]
-    every = (_round(number, paths.of(number, event), events, chains)
-             for number, event in zip(found.tolist(), last.tolist(), strict=True))  # fmt: skip
+    every = (
+        _round(number, paths.of(number, event), events, chains)
+        for number, event in zip(found.tolist(), last.tolist(), strict=True)
+    )
     return [one for one in every if one.duration > 0]
 
 
@@ -102,8 +104,15 @@ def _round(number: int, path: list[int], events: Events, chains: Chains) -> Roun
         if _part(step) == AGENTS:
             at_agents[step.node] += step.end - step.start
     longest = max(at_agents, key=lambda agent: (at_agents[agent], -agent), default=None)
-    return Round(number, float(events.time[path[-1]]), float(events.time[path[0]]), tuple(parts.values()), longest,
-                 0.0 if longest is None else at_agents[longest], tuple(path))  # fmt: skip
+    return Round(
+        number,
+        float(events.time[path[-1]]),
+        float(events.time[path[0]]),
+        tuple(parts.values()),
+        longest,
+        0.0 if longest is None else at_agents[longest],
+        tuple(path),
+    )
 
 
 def _part(step: Step) -> str:

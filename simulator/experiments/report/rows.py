@@ -11,21 +11,22 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
-from simulator.experiments.report import rounds as rounds_
-from simulator.experiments.report import times
-from simulator.experiments.report.communication import Flow
-from simulator.experiments.report.comparison import Difference
-from simulator.experiments.report.drawing import LEGEND_COLUMNS, figure, legend_height, tick
-from simulator.experiments.report.measures import Measure
-from simulator.experiments.report.palette import KINDS, MUTED, NO_PAYLOAD, PAPER, PARTS, SERIES, TIMES, look
-from simulator.experiments.statistics import Estimate
+from coband.simulator.experiments.report import rounds as rounds_
+from coband.simulator.experiments.report import times
+from coband.simulator.experiments.report.communication import Flow
+from coband.simulator.experiments.report.comparison import Difference
+from coband.simulator.experiments.report.drawing import LEGEND_COLUMNS, figure, legend_height, tick
+from coband.simulator.experiments.report.measures import Measure
+from coband.simulator.experiments.report.palette import KINDS, MUTED, NO_PAYLOAD, PAPER, PARTS, SERIES, TIMES, look
+from coband.simulator.experiments.statistics.estimates import Estimate
 
 HATCHES = {"": "", "up": "", "down": "////", "peer": "...."}
 LONG_LABEL = 30
 
 
-def totals_figure(labels: Sequence[str], measures: Sequence[Measure],
-                  estimates: Callable[[Measure], Sequence[Estimate]]) -> Figure:  # fmt: skip
+def totals_figure(
+    labels: Sequence[str], measures: Sequence[Measure], estimates: Callable[[Measure], Sequence[Estimate]]
+) -> Figure:
     """A dot with its 95 % interval for every label, one panel per measure.
 
     Args:
@@ -36,8 +37,7 @@ def totals_figure(labels: Sequence[str], measures: Sequence[Measure],
         for row, found in enumerate(estimates(measure)):
             bounds = found.interval or (found.mean, found.mean)
             axis.plot(bounds, [row, row], color=look(row).colour, linewidth=2, solid_capstyle="butt")
-            axis.plot(found.mean, row, marker=look(row).marker, color=look(row).colour, markersize=6,
-                      clip_on=False)  # fmt: skip
+            axis.plot(found.mean, row, marker=look(row).marker, color=look(row).colour, markersize=6, clip_on=False)
         axis.set_title(measure.title)
         axis.set_xlim(left=min(0.0, *(one.mean for one in estimates(measure))))
         _thousands(axis)
@@ -122,8 +122,12 @@ def times_figure(shares: Sequence[tuple[str, Sequence[float]]]) -> Figure:
     titles = {one.key: one.title for one in times.MEANINGS}
     columns = {key: [found[keys.index(key)] for _, found in shares] for key in keys}
     shown = [key for key in keys if any(columns[key])]
-    return _stacked([label for label, _ in shares], {titles[key]: columns[key] for key in shown},
-                    [TIMES[key] for key in shown], "simulated time of an average agent")  # fmt: skip
+    return _stacked(
+        [label for label, _ in shares],
+        {titles[key]: columns[key] for key in shown},
+        [TIMES[key] for key in shown],
+        "simulated time of an average agent",
+    )
 
 
 def rounds_figure(parts: Sequence[tuple[str, Sequence[float]]]) -> Figure:
@@ -134,16 +138,21 @@ def rounds_figure(parts: Sequence[tuple[str, Sequence[float]]]) -> Figure:
     """
     columns = {part: [found[number] for _, found in parts] for number, part in enumerate(rounds_.PARTS)}
     shown = [part for part in rounds_.PARTS if any(columns[part])]
-    return _stacked([label for label, _ in parts], {rounds_.TITLES[part]: columns[part] for part in shown},
-                    [PARTS[part] for part in shown], "simulated time of an average round")  # fmt: skip
+    return _stacked(
+        [label for label, _ in parts],
+        {rounds_.TITLES[part]: columns[part] for part in shown},
+        [PARTS[part] for part in shown],
+        "simulated time of an average round",
+    )
 
 
 def _stacked(labels: Sequence[str], columns: dict[str, list[float]], colours: Iterable[str], title: str) -> Figure:
     drawn, (axis,) = _rows(labels, 1, legend=legend_height(len(columns)))
     left = np.zeros(len(labels))
     for (name, widths), colour in zip(columns.items(), colours, strict=True):
-        axis.barh(range(len(labels)), widths, left=left, height=0.62, color=colour, edgecolor=PAPER, linewidth=0.5,
-                  label=name)  # fmt: skip
+        axis.barh(
+            range(len(labels)), widths, left=left, height=0.62, color=colour, edgecolor=PAPER, linewidth=0.5, label=name
+        )
         left += np.asarray(widths)
     axis.set_xlim(left=0)
     axis.set_xlabel(title)

@@ -8,7 +8,7 @@ from html import escape
 
 from matplotlib.figure import Figure
 
-from simulator.experiments.report.palette import VARIABLES
+from coband.simulator.experiments.report.palette import VARIABLES
 
 _PROLOGUE = re.compile(r"^.*?(?=<svg)", re.DOTALL)
 _METADATA = re.compile(r"\s*<metadata>.*?</metadata>", re.DOTALL)

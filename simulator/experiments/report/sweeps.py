@@ -10,12 +10,12 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
-from simulator.experiments import statistics
-from simulator.experiments.report.drawing import LEGEND_COLUMNS, figure, legend_height, tick
-from simulator.experiments.report.palette import look
-from simulator.experiments.statistics import Estimate
-from simulator.experiments.store import StoredRun
-from simulator.experiments.variants import StoredVariant, variants
+from coband.simulator.experiments.report.drawing import LEGEND_COLUMNS, figure, legend_height, tick
+from coband.simulator.experiments.report.palette import look
+from coband.simulator.experiments.statistics import estimates as statistics
+from coband.simulator.experiments.statistics.estimates import Estimate
+from coband.simulator.experiments.store.store import StoredRun
+from coband.simulator.experiments.store.variants import StoredVariant, variants
 
 COLUMNS = 3
 MOST_MAPS = 9
@@ -96,18 +96,34 @@ def sensitivity_figure(surface: Surface, title: str) -> Figure:
             ]
             if points:
                 style = look(order)
-                axis.errorbar([place for place, _ in points], [found.mean for _, found in points],
-                              yerr=[found.half_width or 0.0 for _, found in points], color=style.colour,
-                              marker=style.marker, linestyle=style.dash, markersize=4, capsize=2)  # fmt: skip
+                axis.errorbar(
+                    [place for place, _ in points],
+                    [found.mean for _, found in points],
+                    yerr=[found.half_width or 0.0 for _, found in points],
+                    color=style.colour,
+                    marker=style.marker,
+                    linestyle=style.dash,
+                    markersize=4,
+                    capsize=2,
+                )
         axis.set_xticks(range(len(values)), values)
         axis.set_title(f"{title} against {name}")
         axis.set_xlabel(name)
         axis.yaxis.set_major_formatter(FuncFormatter(tick))
         axis.set_ylim(bottom=min(0.0, axis.get_ylim()[0]))
         axis.grid(visible=True)
-    handles = [drawn.axes[0].plot([], [], color=look(order).colour, marker=look(order).marker, markersize=5,
-                                  linestyle=look(order).dash, label=entry)[0]
-               for order, entry in enumerate(entries)]  # fmt: skip
+    handles = [
+        drawn.axes[0].plot(
+            [],
+            [],
+            color=look(order).colour,
+            marker=look(order).marker,
+            markersize=5,
+            linestyle=look(order).dash,
+            label=entry,
+        )[0]
+        for order, entry in enumerate(entries)
+    ]
     drawn.legend(handles=handles, loc="outside upper left", ncols=min(LEGEND_COLUMNS, len(entries)), handlelength=2.6)
     return drawn
 

@@ -7,15 +7,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from simulator.experiments import statistics
-from simulator.experiments.numerals import between, bounds, like, number
-from simulator.experiments.report import rounds, times
-from simulator.experiments.report.analysis import Analysis, Timing
-from simulator.experiments.report.communication import ARROWS
-from simulator.experiments.report.comparison import Difference
-from simulator.experiments.report.rounds import Round
-from simulator.experiments.results import PROPORTIONS
-from simulator.experiments.statistics import Estimate
+from coband.simulator.experiments.report import rounds, times
+from coband.simulator.experiments.report.analysis import Analysis, Timing
+from coband.simulator.experiments.report.communication import ARROWS
+from coband.simulator.experiments.report.comparison import Difference
+from coband.simulator.experiments.report.rounds import Round
+from coband.simulator.experiments.runs.results import PROPORTIONS
+from coband.simulator.experiments.statistics import estimates as statistics
+from coband.simulator.experiments.statistics.estimates import Estimate
+from coband.simulator.experiments.statistics.numerals import between, bounds, like, number
 
 MOST_WAITED = 5
 LONGEST = 5
@@ -92,10 +92,15 @@ def _percent(value: float) -> str:
 def communication(analysis: Analysis) -> Table:
     """Sends, messages and scalars by label, kind and direction."""
     rows = tuple(
-        (label, flow.kind, ARROWS[flow.direction], *(number(round(value, 1)) for value in
-         (flow.sends, flow.messages, flow.scalars, flow.once)))
-        for label, found in analysis.flows for flow in found
-    )  # fmt: skip
+        (
+            label,
+            flow.kind,
+            ARROWS[flow.direction],
+            *(number(round(value, 1)) for value in (flow.sends, flow.messages, flow.scalars, flow.once)),
+        )
+        for label, found in analysis.flows
+        for flow in found
+    )
     header = ("label", "kind", "direction", "sends", "messages", "scalars", "scalars, broadcast once")
     return Table("Means of a replication. A broadcast to N agents is one send and N messages.", header, rows, texts=3)
 
@@ -113,8 +118,9 @@ def shares(timings: Sequence[Timing]) -> Table:
     header = ("label", *(times.MEANINGS[i].title for i in shown), "all of it")
     return Table(
         "Simulated time of an average agent; mean over replications ± half the width of its 95 % interval.",
-        header, tuple(rows),
-    )  # fmt: skip
+        header,
+        tuple(rows),
+    )
 
 
 def _whole(timing: Timing) -> tuple[float, float] | None:
@@ -131,8 +137,9 @@ def critical_paths(timings: Sequence[Timing]) -> Table:
         count = np.mean([len(each) for each in one.rounds])
         rows.append((one.contender.label, number(round(float(count), 1)), f"{mean:,.4g}", *parts))
     header = ("label", "rounds", "mean duration", *(rounds.TITLES[part] for part in rounds.PARTS))
-    return Table("Rounds of a replication, their mean duration, and what their critical paths consist of.", header,
-                 tuple(rows))  # fmt: skip
+    return Table(
+        "Rounds of a replication, their mean duration, and what their critical paths consist of.", header, tuple(rows)
+    )
 
 
 def waited_for(timings: Sequence[Timing]) -> Table:
@@ -141,8 +148,15 @@ def waited_for(timings: Sequence[Timing]) -> Table:
     for one in timings:
         total = sum(each.duration for each in one.rounds[0])
         for wait in one.waits[:MOST_WAITED]:
-            rows.append((one.contender.label, f"agent {wait.agent}", f"{wait.rounds} of {len(one.rounds[0])}",
-                         f"{wait.time:,.4g}", _share(wait.time, total)))  # fmt: skip
+            rows.append(
+                (
+                    one.contender.label,
+                    f"agent {wait.agent}",
+                    f"{wait.rounds} of {len(one.rounds[0])}",
+                    f"{wait.time:,.4g}",
+                    _share(wait.time, total),
+                )
+            )
     header = ("label", "waited for", "rounds", "time on the critical path", "share of all rounds' time")
     caption = f"The (at most {MOST_WAITED}) agents that cost rounds the most, in the first replication."
     return Table(caption, header, tuple(rows), texts=2)

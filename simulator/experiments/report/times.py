@@ -24,19 +24,20 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from simulator.experiments.report.chain import RETRANSMISSION, TRANSFER, Chains, Step
-from simulator.experiments.report.events import SERVER, Events
-
-FloatArray = NDArray[np.float64]
+from coband.simulator.arrays import FloatArray
+from coband.simulator.experiments.report.chain import RETRANSMISSION, TRANSFER, Chains, Step
+from coband.simulator.experiments.report.events import SERVER, Events
 
 DOWN, COMPUTE, HANDLING, OTHERS, AT_SERVER = "down", "compute", "handling", "others", "server"
 STALLED, IDLE, FINISHED = "stalled", "idle", "finished"
 CATEGORIES = (COMPUTE, HANDLING, OTHERS, AT_SERVER, TRANSFER, RETRANSMISSION, STALLED, DOWN, IDLE, FINISHED)
-RANK = {name: rank for rank, name in enumerate(
-    (DOWN, COMPUTE, HANDLING, OTHERS, AT_SERVER, TRANSFER, RETRANSMISSION, STALLED, IDLE, FINISHED)
-)}  # fmt: skip
+RANK = {
+    name: rank
+    for rank, name in enumerate(
+        (DOWN, COMPUTE, HANDLING, OTHERS, AT_SERVER, TRANSFER, RETRANSMISSION, STALLED, IDLE, FINISHED)
+    )
+}
 
 
 @dataclass(frozen=True)
@@ -50,21 +51,33 @@ class Category:
 
 MEANINGS = (
     Category(COMPUTE, "own turns", "taking its turns, from the start of each to its choice"),
-    Category(HANDLING, "handling messages",
-             "working on messages that arrived; work that leaves no event in the trace is not seen"),
-    Category(OTHERS, "waiting: other agents",
-             "blocked by the protocol while what it waits for is at another agent, which computes, answers, or has not "
-             "acted yet (stragglers)"),
+    Category(
+        HANDLING,
+        "handling messages",
+        "working on messages that arrived; work that leaves no event in the trace is not seen",
+    ),
+    Category(
+        OTHERS,
+        "waiting: other agents",
+        "blocked by the protocol while what it waits for is at another agent, which computes, answers, or has not "
+        "acted yet (stragglers)",
+    ),
     Category(AT_SERVER, "waiting: server", "blocked while what it waits for is at the server"),
-    Category(TRANSFER, "waiting: transfer",
-             "blocked while the message that it waits for is on its way (links, queues, earlier messages)"),
-    Category(RETRANSMISSION, "waiting: retransmission",
-             "the part of that until the first copy that was not lost had been put on the link"),
+    Category(
+        TRANSFER,
+        "waiting: transfer",
+        "blocked while the message that it waits for is on its way (links, queues, earlier messages)",
+    ),
+    Category(
+        RETRANSMISSION,
+        "waiting: retransmission",
+        "the part of that until the first copy that was not lost had been put on the link",
+    ),
     Category(STALLED, "stalled", "blocked by the protocol and never released"),
     Category(DOWN, "down", "out of service"),
     Category(IDLE, "no turn due", "free, but the schedule had no turn for it yet"),
     Category(FINISHED, "finished", "free after its last turn, while others went on"),
-)  # fmt: skip
+)
 
 
 class Span(NamedTuple):
@@ -113,9 +126,13 @@ def _working(events: Events) -> Iterator[tuple[int, Span]]:
     first_of_cause = np.unique(causes[own], return_index=True)[1]
     free_at: dict[int, float] = defaultdict(float)
     ends = np.sort(caused[own][first_of_cause])
-    for node, start, now, code in zip(events.node[ends].tolist(), events.time[events.cause[ends]].tolist(),
-                                      events.time[ends].tolist(), events.event[events.cause[ends]].tolist(),
-                                      strict=True):  # fmt: skip
+    for node, start, now, code in zip(
+        events.node[ends].tolist(),
+        events.time[events.cause[ends]].tolist(),
+        events.time[ends].tolist(),
+        events.event[events.cause[ends]].tolist(),
+        strict=True,
+    ):
         if code == turn:
             yield node, Span(start, now, COMPUTE)
         elif now > max(start, free_at[node]):

@@ -13,20 +13,19 @@ from typing import Any
 import threadpoolctl
 from pydantic import BaseModel
 
-from simulator.core.algorithm import Algorithm
-from simulator.experiments.scenario import Scenario
-from simulator.problems import datasets
+from coband.simulator.core.algorithm import Algorithm
+from coband.simulator.experiments.scenario.scenario import Scenario
+from coband.simulator.problems import datasets
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).resolve().parents[3]
 CODE = ("simulator/core", "simulator/maths", "simulator/problems", "agents", "server")
 """The parts of the program that results depend on, with :data:`MODULES`."""
-MODULES = ("job", "results", "recording")
+MODULES = ("runs/job", "runs/results", "store/recording")
 LIBRARIES = ("numpy", "scipy", "networkx", "simpy")
 WORLD = ("agents", "server", "schedule", "network", "problem", "checks", "share")
 """The sections of a scenario that results depend on, beside the algorithm's own."""
 HOMES = {"numpy", "numpy.libs", "scipy", "scipy.libs"}
 """Folders in which numpy and scipy bring their BLAS; other packages may have loaded one of their own."""
-OURS = ("simulator", "agents", "server")
 
 
 def sha256(*parts: str | bytes) -> str:
@@ -66,7 +65,7 @@ def code_version() -> str:
 def _plugin_version(algorithm: Algorithm) -> str:
     """Digest of the modules of an algorithm from another package; ours are part of `code_version`."""
     modules = {inspect.getmodule(part) for part in (algorithm.agent, algorithm.config)}
-    foreign = [module for module in modules if module is not None and module.__name__.split(".")[0] not in OURS]
+    foreign = [module for module in modules if module is not None and module.__name__.split(".")[0] != "coband"]
     files = sorted({str(module.__file__) for module in foreign if module.__file__})
     return sha256(*(Path(file).read_bytes() for file in files))
 

@@ -7,12 +7,12 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from simulator.experiments import recording, schema
-from simulator.experiments.job import Job, Outcome
-from simulator.experiments.sweep.agenda import Task, title
-from simulator.experiments.sweep.done_files import Done
-from simulator.experiments.sweep.study import Variant
-from simulator.experiments.yaml_text import to_yaml
+from coband.simulator.experiments.runs.job import Job, Outcome
+from coband.simulator.experiments.scenario.yaml_text import to_yaml
+from coband.simulator.experiments.store import recording, schema
+from coband.simulator.experiments.sweep.planner import Task, title
+from coband.simulator.experiments.sweep.result_cache import CachedResult
+from coband.simulator.experiments.sweep.study import Variant
 
 
 class StorageError(RuntimeError):
@@ -89,7 +89,7 @@ class Collected:
         label, seed = title(variant, task.phase), variant.scenario.seed
         return Job(self._jobs[task], label, variant.algorithm, task.replication, seed, "off")
 
-    def finish(self, task: Task, done: Done) -> None:
+    def finish(self, task: Task, done: CachedResult) -> None:
         """Take in a finished job."""
         connection, job = self._connection, self._job(task)
         with connection:

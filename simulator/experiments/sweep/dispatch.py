@@ -8,10 +8,10 @@ from collections.abc import Callable
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, Future, wait
 from typing import Any
 
-from simulator.experiments.job import Outcome
-from simulator.experiments.runner import WORKER_DIED
-from simulator.experiments.sweep.crew import Crew, CrewError
-from simulator.experiments.sweep.work import OtherCodeError, Work, work
+from coband.simulator.experiments.runs.job import Outcome
+from coband.simulator.experiments.runs.runner import WORKER_DIED
+from coband.simulator.experiments.sweep.work import OtherCodeError, Work, work
+from coband.simulator.experiments.sweep.workers import WorkerPool, WorkerPoolError
 
 TICK_SECONDS = 0.5
 WINDOW = 2  # jobs handed out for each one that runs, so that no worker waits for the driver
@@ -35,7 +35,9 @@ class Dispatcher:
         waiting: addresses of jobs that are not handed out yet.
     """
 
-    def __init__(self, crew: Crew, work_of: Callable[[str], Work], settle: Settle, tick: Callable[[], None]) -> None:
+    def __init__(
+        self, crew: WorkerPool, work_of: Callable[[str], Work], settle: Settle, tick: Callable[[], None]
+    ) -> None:
         self._crew, self._work_of, self._settle, self._tick = crew, work_of, settle, tick
         self.waiting: deque[str] = deque()
 
@@ -100,7 +102,7 @@ class Dispatcher:
         except BrokenExecutor:
             raise
         except (OSError, RuntimeError) as error:
-            raise CrewError(f"the workers cannot be reached any more: {error}") from error
+            raise WorkerPoolError(f"the workers cannot be reached any more: {error}") from error
 
     def _take(self, job: str, future: Future[Any]) -> bool:
         """Settle a job that has ended; False when its worker died."""
@@ -109,9 +111,9 @@ class Dispatcher:
         except self._crew.died:
             return False
         except CancelledError:
-            raise CrewError("the scheduler of the cluster has gone.") from None
+            raise WorkerPoolError("the scheduler of the cluster has gone.") from None
         except OtherCodeError as error:
-            raise CrewError(str(error)) from error
+            raise WorkerPoolError(str(error)) from error
         except Exception:
             outcome, content = Outcome("failed", error=traceback.format_exc()), b""
         self._settle(job, outcome, content)

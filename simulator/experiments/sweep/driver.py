@@ -11,21 +11,21 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from simulator.experiments import results
-from simulator.experiments.directory import DATABASE, MANIFEST, RESULTS, SCENARIO, replace_text
-from simulator.experiments.job import Outcome
-from simulator.experiments.manifest import manifest, now
-from simulator.experiments.results import Failure
-from simulator.experiments.sweep import lock, summary
-from simulator.experiments.sweep.address import address, code_version
-from simulator.experiments.sweep.agenda import Agenda, Task, title
-from simulator.experiments.sweep.collected import Collected, StorageError, writing
-from simulator.experiments.sweep.crew import Crew, CrewError
-from simulator.experiments.sweep.dispatch import Dispatcher
-from simulator.experiments.sweep.done_files import Done, DoneFiles, unpacked
-from simulator.experiments.sweep.status import Progress, Status, StatusFile
-from simulator.experiments.sweep.study import Study
-from simulator.experiments.sweep.work import Work, pickled
+from coband.simulator.experiments.runs import results
+from coband.simulator.experiments.runs.job import Outcome
+from coband.simulator.experiments.runs.results import Failure
+from coband.simulator.experiments.store.directory import DATABASE, MANIFEST, RESULTS, SCENARIO, replace_text
+from coband.simulator.experiments.store.manifest import manifest, now
+from coband.simulator.experiments.sweep import lock, summary
+from coband.simulator.experiments.sweep.address import address, code_version
+from coband.simulator.experiments.sweep.collected import Collected, StorageError, writing
+from coband.simulator.experiments.sweep.dispatch import Dispatcher
+from coband.simulator.experiments.sweep.planner import Planner, Task, title
+from coband.simulator.experiments.sweep.result_cache import CachedResult, ResultCache, unpacked
+from coband.simulator.experiments.sweep.status import Progress, Status, StatusFile
+from coband.simulator.experiments.sweep.study import Study
+from coband.simulator.experiments.sweep.work import Work, pickled
+from coband.simulator.experiments.sweep.workers import WorkerPool, WorkerPoolError
 
 DONE = "done"
 
@@ -83,17 +83,20 @@ class Driver:
     """
 
     def __init__(
-        self, study: Study, directory: Path, crew: Crew, commands: Commands, listener: Listener | None = None
+        self, study: Study, directory: Path, crew: WorkerPool, commands: Commands, listener: Listener | None = None
     ) -> None:
         self._study, self._directory, self._crew, self._commands = study, directory, crew, commands
         self._listener = listener
-        self._agenda = Agenda(study)
-        self._files = DoneFiles(directory / DONE)
+        self._agenda = Planner(study)
+        self._files = ResultCache(directory / DONE)
         self._dispatcher = Dispatcher(crew, self._work, self._settle, self._tick)
         self._status = Status(
-            study.name, resume=commands.resume, workers=crew.describe(), dashboard=crew.dashboard,
+            study.name,
+            resume=commands.resume,
+            workers=crew.describe(),
+            dashboard=crew.dashboard,
             entries={entry: Progress() for entry in study.entries},
-        )  # fmt: skip
+        )
         self._status_file = StatusFile(directory, self._status)
         self._pending: dict[str, list[Task]] = {}
         self._scenarios: dict[int, bytes] = {}
@@ -120,7 +123,7 @@ class Driver:
                 state = "failed" if self._failures else "finished"
             except KeyboardInterrupt:
                 state = "interrupted"
-            except (StorageError, CrewError) as error:
+            except (StorageError, WorkerPoolError) as error:
                 message = str(error)
             finally:
                 self._crew.abandon()
@@ -214,7 +217,7 @@ class Driver:
                 more += self._failed(task, outcome)
         self._enqueue(more)
 
-    def _finished(self, task: Task, done: Done) -> list[Task]:
+    def _finished(self, task: Task, done: CachedResult) -> list[Task]:
         with writing():
             self._store.finish(task, done)
         self._progress(task).done += 1
@@ -223,8 +226,16 @@ class Driver:
     def _failed(self, task: Task, outcome: Outcome) -> list[Task]:
         variant = self._study.variants[task.variant]
         settings = [word for setting in variant.settings for word in ("--set", setting)]
-        arguments = ["--seed", str(variant.scenario.seed), "--replication", str(task.replication), "--only",
-                     variant.entry, "--trace", "full"]  # fmt: skip
+        arguments = [
+            "--seed",
+            str(variant.scenario.seed),
+            "--replication",
+            str(task.replication),
+            "--only",
+            variant.entry,
+            "--trace",
+            "full",
+        ]
         replay = shlex.join([*self._commands.replay, *settings, *arguments])
         failure = Failure(title(variant, task.phase), task.replication, outcome.status, outcome.error or "", replay)
         with writing():

@@ -7,10 +7,10 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from simulator.experiments.input_problems import InputProblem, ScenarioError, quoted
-from simulator.experiments.nodes import Mapping, Mark, Node, Scalar, descend, plain
-from simulator.experiments.nodes import Sequence as SequenceNode
-from simulator.experiments.overrides import Takes, put, steps_of
+from coband.simulator.experiments.scenario.input_problems import InputProblem, ScenarioError, quoted
+from coband.simulator.experiments.scenario.nodes import Mapping, Mark, Node, Scalar, descend, plain
+from coband.simulator.experiments.scenario.nodes import Sequence as SequenceNode
+from coband.simulator.experiments.scenario.overrides import Takes, put, steps_of
 
 LONGEST_LABEL = 40
 FIXED = ("name", "description", "replications", "expect", "trace", "grid", "zip", "tuning", "until")
@@ -59,7 +59,7 @@ class Axis:
     keys: tuple[Key, ...]
 
     @property
-    def telling(self) -> tuple[Key, ...]:
+    def displayed(self) -> tuple[Key, ...]:
         """The keys that results name: the first alone where all call their values alike."""
         labels = {tuple(value.label for value in key.values) for key in self.keys}
         return self.keys[:1] if len(labels) == 1 else self.keys

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from simulator.experiments import directory
-from simulator.experiments.directory import OutputError
-from simulator.experiments.sweep import lock, status
+from coband.simulator.experiments.store import directory
+from coband.simulator.experiments.store.directory import OutputError
+from coband.simulator.experiments.sweep import lock, status
 
 
 def new(name: str, out: Path | None) -> Path:

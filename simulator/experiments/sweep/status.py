@@ -10,10 +10,10 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from simulator.experiments.directory import OutputError, read_json, replace_text
-from simulator.experiments.manifest import now
-from simulator.experiments.results import Failure, dump
-from simulator.experiments.sweep import lock
+from coband.simulator.experiments.runs.results import Failure, dump
+from coband.simulator.experiments.store.directory import OutputError, read_json, replace_text
+from coband.simulator.experiments.store.manifest import now
+from coband.simulator.experiments.sweep import lock
 
 FILE = "status.json"
 WRITE_SECONDS = 1.0

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from simulator.experiments import statistics
-from simulator.experiments.document import Until
+from coband.simulator.experiments.scenario.document import Until
+from coband.simulator.experiments.statistics import estimates as statistics
 
 GROWTH = 2.0
 """At most so many times as many replications in one step: a first guess of the spread is rough."""

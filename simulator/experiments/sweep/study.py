@@ -8,17 +8,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from simulator.experiments.document import Tuning, Until
-from simulator.experiments.input_problems import InputProblem, did_you_mean, quoted
-from simulator.experiments.nodes import Mapping, Scalar, descend
-from simulator.experiments.overrides import steps_of
-from simulator.experiments.registry import Registry
-from simulator.experiments.scenario import Scenario, ScenarioError, Validation, read_document
-from simulator.experiments.scenario_files import anchored, read_text
-from simulator.experiments.sweep.address import Files, configuration_digest
-from simulator.experiments.sweep.grid import Coordinates, Grid, Key, Value, split
-from simulator.experiments.yaml_nodes import resolve
-from simulator.problems.datasets import DataError
+from coband.simulator.experiments.registry.registry import Registry
+from coband.simulator.experiments.scenario.document import Tuning, Until
+from coband.simulator.experiments.scenario.files import anchored, read_text
+from coband.simulator.experiments.scenario.input_problems import InputProblem, did_you_mean, quoted
+from coband.simulator.experiments.scenario.nodes import Mapping, Scalar, descend
+from coband.simulator.experiments.scenario.overrides import steps_of
+from coband.simulator.experiments.scenario.scenario import Scenario, ScenarioError, Validation, read_document
+from coband.simulator.experiments.scenario.yaml_nodes import resolve
+from coband.simulator.experiments.sweep.address import Files, configuration_digest
+from coband.simulator.experiments.sweep.grid import Coordinates, Grid, Key, Value, split
+from coband.simulator.problems.datasets import DataError
 
 _PLAIN = re.compile(r"[\w./-]+")
 MOST_POINTS = 20_000
@@ -31,13 +31,13 @@ class Parameter:
 
     Attributes:
         tuned: whether tuning chooses it.
-        telling: whether results name it; keys that go in step and call their values alike need one name.
+        displayed: whether results name it; keys that go in step and call their values alike need one name.
     """
 
     key: Key
     value: Value
     tuned: bool
-    telling: bool
+    displayed: bool
 
     def __str__(self) -> str:
         return f"{self.key.name}={self.value.label}"
@@ -71,17 +71,17 @@ class Variant:
     @property
     def label(self) -> str:
         """How results call it, such as ``Async [gap=0.1, alpha=4]``."""
-        return f"{self.entry} [{', '.join(map(str, self.telling))}]" if self.parameters else self.entry
+        return f"{self.entry} [{', '.join(map(str, self.displayed))}]" if self.parameters else self.entry
 
     @property
-    def telling(self) -> list[Parameter]:
+    def displayed(self) -> list[Parameter]:
         """The parameters that results name."""
-        return [parameter for parameter in self.parameters if parameter.telling]
+        return [parameter for parameter in self.parameters if parameter.displayed]
 
     @property
     def context(self) -> tuple[str, ...]:
         """What it shares with the candidates that tuning compares it with."""
-        return (self.entry, *(str(parameter) for parameter in self.telling if not parameter.tuned))
+        return (self.entry, *(str(parameter) for parameter in self.displayed if not parameter.tuned))
 
 
 @dataclass(frozen=True)
@@ -216,9 +216,10 @@ def _variants(grid: Grid, scenarios: dict[Coordinates, Scenario], tuned: set[int
             seen.add(cell)
             alone = replace(scenario, algorithms=(entry,), expect=(), trace="off")
             parameters = tuple(
-                Parameter(key, key.values[point[axis]], axis in tuned, key in grid.axes[axis].telling)
-                for axis in axes for key in grid.axes[axis].keys
-            )  # fmt: skip
+                Parameter(key, key.values[point[axis]], axis in tuned, key in grid.axes[axis].displayed)
+                for axis in axes
+                for key in grid.axes[axis].keys
+            )
             settings = tuple(f"{key.path}={_argument(value, scenario.base)}" for key, value in grid.chosen(point))
             digest = digests[entry.label][point]
             variants.append(Variant(len(variants), entry.label, parameters, alone, settings, digest))

@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from simulator.experiments import results, statistics
-from simulator.experiments.results import Failure
-from simulator.experiments.sweep import tuning
-from simulator.experiments.sweep.agenda import FRESH, TUNING, Agenda, title
-from simulator.experiments.sweep.study import Study, Variant
-from simulator.experiments.sweep.tuning import Choice
+from coband.simulator.experiments.runs import results
+from coband.simulator.experiments.runs.results import Failure
+from coband.simulator.experiments.statistics import estimates as statistics
+from coband.simulator.experiments.sweep import tuning
+from coband.simulator.experiments.sweep.planner import FRESH, TUNING, Planner, title
+from coband.simulator.experiments.sweep.study import Study, Variant
+from coband.simulator.experiments.sweep.tuning import Choice
 
 
-def summary(study: Study, agenda: Agenda, failures: Sequence[Failure]) -> dict[str, Any]:
+def summary(study: Study, agenda: Planner, failures: Sequence[Failure]) -> dict[str, Any]:
     """The object that ``coband sweep --json`` prints and results.json holds.
 
     It is that of a run, with variants for labels; each has its ``parameters`` and ``phase`` beside. With tuning,
@@ -33,10 +34,10 @@ def summary(study: Study, agenda: Agenda, failures: Sequence[Failure]) -> dict[s
 
 def parameters(variant: Variant) -> dict[str, Any]:
     """Name -> label of the value."""
-    return {parameter.key.name: parameter.value.label for parameter in variant.telling}
+    return {parameter.key.name: parameter.value.label for parameter in variant.displayed}
 
 
-def _entry(variant: Variant, phase: str, agenda: Agenda) -> dict[str, Any] | None:
+def _entry(variant: Variant, phase: str, agenda: Planner) -> dict[str, Any] | None:
     records = agenda.records(variant.number, phase)
     if not records:
         return None
@@ -44,17 +45,17 @@ def _entry(variant: Variant, phase: str, agenda: Agenda) -> dict[str, Any] | Non
     return {**found, "entry": variant.entry, "phase": phase, "parameters": parameters(variant)}
 
 
-def _best(study: Study, agenda: Agenda, choice: Choice) -> dict[str, Any]:
+def _best(study: Study, agenda: Planner, choice: Choice) -> dict[str, Any]:
     """One line of the table of best parameters; the values are null where no candidate finished."""
     assert study.tuning is not None
     key = study.tuning.on
     line: dict[str, Any] = {"entry": choice.context[0], "on": key, "candidates": len(choice.candidates)}
     variant = study.variants[choice.candidates[0] if choice.variant is None else choice.variant]
-    line["context"] = {p.key.name: p.value.label for p in variant.telling if not p.tuned}
+    line["context"] = {p.key.name: p.value.label for p in variant.displayed if not p.tuned}
     if choice.variant is None:
         return {**line, "label": None, "chosen": None, "tuning": None, "fresh": None}
     line["label"] = variant.label
-    line["chosen"] = {p.key.name: p.value.label for p in variant.telling if p.tuned}
+    line["chosen"] = {p.key.name: p.value.label for p in variant.displayed if p.tuned}
     for phase in (TUNING, FRESH):
         line[phase] = _estimate(tuning.numbers(key, agenda.records(variant.number, phase)))
     return line

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from simulator.experiments import statistics
-from simulator.experiments.document import Tuning
-from simulator.experiments.results import Record
+from coband.simulator.experiments.runs.results import Record
+from coband.simulator.experiments.scenario.document import Tuning
+from coband.simulator.experiments.statistics import estimates as statistics
 
 FIRST_REPLICATION = 1_000_000
 """Number of the first replication for tuning; those that are reported have smaller numbers, so no seed is met twice."""

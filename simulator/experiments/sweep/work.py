@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from simulator.core.engine import RunResult
-from simulator.experiments import recording
-from simulator.experiments.job import DriverGone, Job, Outcome, attempt
-from simulator.experiments.scenario import BAD_INPUT, Scenario
-from simulator.experiments.sweep import done_files
-from simulator.experiments.sweep.address import code_version
+from coband.simulator.core.engine import RunResult
+from coband.simulator.experiments.runs.job import DriverGone, Job, Outcome, attempt
+from coband.simulator.experiments.scenario.scenario import BAD_INPUT, Scenario
+from coband.simulator.experiments.store import recording
+from coband.simulator.experiments.sweep import result_cache as result_cache
+from coband.simulator.experiments.sweep.address import code_version
 
 
 class OtherCodeError(RuntimeError):
@@ -65,7 +65,7 @@ def work(item: Work) -> tuple[Outcome, bytes]:
         os._exit(1)  # the pool's own way out waits for the driver to hang up
     except BAD_INPUT as error:
         return Outcome("failed", error=str(error)), b""
-    return outcome, b"" if outcome.record is None else done_files.packed(outcome.record, tables)
+    return outcome, b"" if outcome.record is None else result_cache.packed(outcome.record, tables)
 
 
 def pickled(scenario: Scenario) -> bytes:

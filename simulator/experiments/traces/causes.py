@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
-from simulator.experiments.store import Event
-from simulator.experiments.traces.reading import TraceReader
+from coband.simulator.experiments.store.store import Event
+from coband.simulator.experiments.traces.reading import TraceReader
 
 
 @dataclass(frozen=True)

@@ -17,9 +17,9 @@ from itertools import groupby
 from operator import itemgetter
 from typing import Any
 
-from simulator.core import trace as tr
-from simulator.experiments.store import Event
-from simulator.experiments.traces.reading import Raw, TraceReader
+from coband.simulator.core.audit import trace as tr
+from coband.simulator.experiments.store.store import Event
+from coband.simulator.experiments.traces.reading import Raw, TraceReader
 
 SEQ, TIME, EVENT, NODE, PEER, CAUSE, KIND, REASON = (
     tr.COLUMNS.index(name) for name in ("seq", "time", "event", "node", "peer", "cause", "kind", "reason")

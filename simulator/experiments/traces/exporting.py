@@ -7,9 +7,9 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from simulator.experiments.store import StoredJob, StoredRun, StoreError
-from simulator.experiments.traces import perfetto, shiviz, tables
-from simulator.experiments.traces.reading import traced
+from coband.simulator.experiments.store.store import StoredJob, StoredRun, StoreError
+from coband.simulator.experiments.traces import perfetto, shiviz, tables
+from coband.simulator.experiments.traces.reading import traced
 
 Write = Callable[[str], object]
 
@@ -18,7 +18,7 @@ def export(run: StoredRun, jobs: list[StoredJob], form: str, out: Path | None = 
     """Write the traces of jobs.
 
     Args:
-        form: one of :data:`simulator.experiments.traces.FORMATS`.
+        form: one of :data:`~coband.simulator.experiments.traces.FORMATS`.
         out: the file; None for standard output.
         replace: whether a file of that name may be overwritten.
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from simulator.core import trace as tr
-from simulator.experiments.store import Event, StoreError
-from simulator.experiments.traces.reading import TraceReader
+from coband.simulator.core.audit import trace as tr
+from coband.simulator.experiments.store.store import Event, StoreError
+from coband.simulator.experiments.traces.reading import TraceReader
 
 LIMIT = 64
 """Effects of one message that are kept at most."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from simulator.experiments.store import StoredJob, StoredRun, StoreError
+from coband.simulator.experiments.store.store import StoredJob, StoredRun, StoreError
 
 
 def pairs(
@@ -21,9 +21,7 @@ def pairs(
         raise StoreError("--other-label needs --label, the label in A that it stands against.")
     here = first.select(label, replication)
     there = {(job.label, job.replication): job for job in second.select(other_label or label, replication)}
-    found = [
-        (job, there[key]) for job in here if (key := (other_label or job.label, job.replication)) in there
-    ]  # fmt: skip
+    found = [(job, there[key]) for job in here if (key := (other_label or job.label, job.replication)) in there]
     if not found:
         raise StoreError(
             f"{first.path} and {second.path} have no label and replication in common: {', '.join(first.labels)} "

@@ -14,8 +14,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from simulator.experiments.store import Event, StoredJob
-from simulator.experiments.traces.reading import TraceReader
+from coband.simulator.experiments.store.store import Event, StoredJob
+from coband.simulator.experiments.traces.reading import TraceReader
 
 Item = dict[str, Any]
 Write = Callable[[str], object]
@@ -188,8 +188,9 @@ class _Export:
         start, event = begun.pop(node)
         yield from self._slice(node, what, name, start, end, _arguments(event))
 
-    def _slice(self, node: str, what: str, name: str, start: int, end: int, arguments: Item,
-               more: Item | None = None) -> Iterator[Item]:  # fmt: skip
+    def _slice(
+        self, node: str, what: str, name: str, start: int, end: int, arguments: Item, more: Item | None = None
+    ) -> Iterator[Item]:
         tracks = self.tracks.setdefault((node, what), [])
         track = next((track for track in tracks if track.takes(start, end)), None)
         if track is None:
@@ -199,9 +200,15 @@ class _Export:
             yield self._name("thread_name", track.id, f"{node}{what}{f' {len(tracks)}' if len(tracks) > 1 else ''}")
             yield {**self._name("thread_sort_index", track.id, ""), "args": {"sort_index": _position(node, what)}}
         yield {
-            "ph": "X", "name": name, "pid": self._process, "tid": track.id, "ts": _microseconds(start),
-            "dur": _microseconds(end - start), "args": arguments, **(more or {}),
-        }  # fmt: skip
+            "ph": "X",
+            "name": name,
+            "pid": self._process,
+            "tid": track.id,
+            "ts": _microseconds(start),
+            "dur": _microseconds(end - start),
+            "args": arguments,
+            **(more or {}),
+        }
 
     def _span(self, category: str, name: str, start: int, end: int, arguments: Item) -> Iterator[Item]:
         """A slice that may overlap any other."""
@@ -243,7 +250,17 @@ def _position(node: str, what: str) -> int:
 
 def _arguments(event: Event) -> Item:
     """What a click on a slice shows."""
-    shown = {"seq": event.seq, "cause": event.cause, "peer": event.peer, "message": event.message,
-             "scalars": event.scalars or None, "round": event.round, "version": event.version, "value": event.value,
-             "reason": event.reason, "hop": event.hop or None, "detail": event.detail}  # fmt: skip
+    shown = {
+        "seq": event.seq,
+        "cause": event.cause,
+        "peer": event.peer,
+        "message": event.message,
+        "scalars": event.scalars or None,
+        "round": event.round,
+        "version": event.version,
+        "value": event.value,
+        "reason": event.reason,
+        "hop": event.hop or None,
+        "detail": event.detail,
+    }
     return {key: value for key, value in shown.items() if value is not None}

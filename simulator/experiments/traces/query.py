@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from simulator.experiments.store import StoreError
+from coband.simulator.experiments.store.store import StoreError
 
 STEPS = 5_000
 """Instructions of SQLite's machine between two looks at the clock: well below a millisecond."""

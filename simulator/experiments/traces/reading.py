@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from simulator.core import trace as tr
-from simulator.experiments.store import Event, StoredJob, StoredRun, StoreError
+from coband.simulator.core.audit import trace as tr
+from coband.simulator.experiments.store.store import Event, StoredJob, StoredRun, StoreError
 
 SERVER = -1
 Raw = tuple[Any, ...]
-"""The columns of :data:`simulator.core.trace.COLUMNS`, as stored."""
+"""The columns of :data:`~coband.simulator.core.audit.trace.COLUMNS`, as stored."""
 COLUMNS = ", ".join(tr.COLUMNS)
 
 
@@ -49,10 +49,24 @@ class TraceReader:
         """A stored row in words."""
         seq, time, event, node, peer, message, cause, kind, scalars, hop, round, version, value, reason, detail = row
         return Event(
-            self.job.label, self.job.replication, seq, time, self.events.get(event, f"event {event}"),
-            spell_address(node), spell_address(peer), _some(message), _some(cause), self.names.get(kind), scalars, hop,
-            _some(round), _some(version), value, self.names.get(reason), detail,
-        )  # fmt: skip
+            self.job.label,
+            self.job.replication,
+            seq,
+            time,
+            self.events.get(event, f"event {event}"),
+            spell_address(node),
+            spell_address(peer),
+            _some(message),
+            _some(cause),
+            self.names.get(kind),
+            scalars,
+            hop,
+            _some(round),
+            _some(version),
+            value,
+            self.names.get(reason),
+            detail,
+        )
 
     def at(self, seq: int) -> Event:
         """One event.

@@ -9,8 +9,8 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 
-from simulator.experiments.store import Event, StoredJob
-from simulator.experiments.traces.reading import TraceReader
+from coband.simulator.experiments.store.store import Event, StoredJob
+from coband.simulator.experiments.traces.reading import TraceReader
 
 EXPRESSION = r"(?<event>.*)\n(?<host>\S*) (?<clock>{.*})"
 Clock = dict[str, int]

@@ -10,7 +10,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from simulator.experiments.store import Event, StoreError
+from coband.simulator.experiments.store.store import Event, StoreError
 
 BATCH = 65_536
 TEXTS = ("label", "event", "node", "peer", "kind", "reason", "detail")
@@ -37,8 +37,11 @@ def write_parquet(events: Iterable[Event], file: Path) -> None:
         StoreError: pyarrow is not installed; the text says how to get it.
     """
     arrow, parquet = _pyarrow()
-    types = {**dict.fromkeys(Event._fields, arrow.int64()), **dict.fromkeys(TEXTS, arrow.string()),
-             **dict.fromkeys(FLOATS, arrow.float64())}  # fmt: skip
+    types = {
+        **dict.fromkeys(Event._fields, arrow.int64()),
+        **dict.fromkeys(TEXTS, arrow.string()),
+        **dict.fromkeys(FLOATS, arrow.float64()),
+    }
     schema = arrow.schema(list(types.items()))
     with parquet.ParquetWriter(file, schema) as writer:
         for batch in _batches(events):

@@ -1,0 +1,228 @@
+"""Turns: who acts when.
+
+A schedule issues ticks, each the permission of one agent to take one turn. A tick that finds its agent busy, waiting
+for the protocol or out of reach is kept, and the turn is taken as soon as the agent is free.
+"""
+
+from __future__ import annotations
+
+import csv
+import math
+from collections.abc import Callable, Iterator
+from functools import lru_cache
+from pathlib import Path
+from typing import Annotated, Literal
+
+import numpy as np
+from pydantic import Field, model_validator
+
+from coband.simulator.core.config import Config
+from coband.simulator.core.randomness.distributions import Distribution
+
+Streams = Callable[[str, int, str], np.random.Generator]
+BLOCK = 1024
+COLUMNS = ["agent", "time"]
+
+
+class BaseSchedule(Config):
+    """What all schedules have."""
+
+    duration: float | None = Field(default=None, gt=0)
+    """No turn starts at or after this simulated time; null for no limit."""
+
+
+class OneAtATime(BaseSchedule):
+    """Tick t (at time t * interval, t = 1, 2, ...) goes to one agent; ``turns`` = interactions in all (paper 000)."""
+
+    kind: Literal["one_at_a_time"]
+    turns: int = Field(ge=1)
+    """Interactions of all agents together."""
+    interval: float = Field(default=1.0, gt=0)
+    """Simulated time between two ticks."""
+    order: Literal["uniform", "weighted", "round_robin"] = "uniform"
+    """How the acting agent is found: drawn uniformly, drawn by ``weights``, or in turn."""
+    weights: tuple[Annotated[float, Field(ge=0)], ...] | None = None
+    """One weight per agent, with ``order: weighted``."""
+
+    @model_validator(mode="after")
+    def _weights_where_needed(self) -> OneAtATime:
+        if (self.weights is not None) != (self.order == "weighted"):
+            raise ValueError("weights go with order: weighted, and only with it")
+        if self.weights is not None and sum(self.weights) <= 0:
+            raise ValueError("at least one weight must be > 0")
+        return self
+
+    def total_turns(self, agents: int) -> int:
+        """Turns of all agents together."""
+        return self.turns
+
+    def turns_per_agent(self, agents: int, streams: Streams) -> int | None:
+        """Turns that every agent gets at least; None when a duration may end the run earlier."""
+        if self.duration is not None:
+            return None
+        acting = np.fromiter(self._agents(agents, streams("schedule", 0, "agent")), dtype=np.intp, count=self.turns)
+        return int(np.bincount(acting, minlength=agents).min())
+
+    def ticks(self, agents: int, streams: Streams) -> Iterator[tuple[float, int]]:
+        """(time, agent) of every tick, in order of time."""
+        for tick, agent in enumerate(self._agents(agents, streams("schedule", 0, "agent")), start=1):
+            yield tick * self.interval, agent
+
+    def _agents(self, agents: int, rng: np.random.Generator) -> Iterator[int]:
+        if self.order == "round_robin":
+            yield from (tick % agents for tick in range(self.turns))
+            return
+        if self.weights is None:
+            edges = np.arange(1, agents + 1) / agents
+        else:
+            edges = np.cumsum(self.weights) / np.sum(self.weights)
+        last = int(np.flatnonzero(np.diff(edges, prepend=0.0))[-1])
+        for start in range(0, self.turns, BLOCK):
+            drawn = np.searchsorted(edges, rng.random(min(BLOCK, self.turns - start)), side="right")
+            yield from np.minimum(drawn, last).tolist()
+
+
+class Rounds(BaseSchedule):
+    """Each agent starts turn t at time t * interval, or as soon as it is free again; ``turns`` = turns per agent."""
+
+    kind: Literal["rounds"]
+    turns: int = Field(ge=1)
+    """Turns of each agent."""
+    interval: float = Field(default=1.0, gt=0)
+    """Simulated time between two rounds."""
+
+    def total_turns(self, agents: int) -> int:
+        """Turns of all agents together."""
+        return self.turns * agents
+
+    def turns_per_agent(self, agents: int, streams: Streams) -> int | None:
+        """Turns of each agent; None when a duration may end the run earlier."""
+        return self.turns if self.duration is None else None
+
+    def ticks(self, agents: int, streams: Streams) -> Iterator[tuple[float, int]]:
+        """(time, agent) of every tick, in order of time and then of agents."""
+        for turn in range(1, self.turns + 1):
+            time = turn * self.interval
+            for agent in range(agents):
+                yield time, agent
+
+
+class Renewal(BaseSchedule):
+    """Each agent thinks for a random time after each of its turns; at least one of ``turns``, ``duration`` is given."""
+
+    kind: Literal["renewal"]
+    think: Distribution
+    """Time between the end of a turn (and of the wait that it caused) and the start of the agent's next one."""
+    pace: Distribution | None = None
+    """Drawn once per agent: its think times are multiplied by it; null for 1."""
+    turns: int | None = Field(default=None, ge=1)
+    """Turns of each agent; null for as many as ``duration`` allows."""
+
+    @model_validator(mode="after")
+    def _bounded(self) -> Renewal:
+        if self.turns is None and self.duration is None:
+            raise ValueError("a renewal schedule needs turns (per agent), duration, or both, to end")
+        if self.turns is None and self.think.mean == 0:
+            raise ValueError("think times of 0 need turns (per agent) to end")
+        return self
+
+    def total_turns(self, agents: int) -> int | None:
+        """Turns of all agents together, None when only the duration limits them."""
+        return None if self.turns is None else self.turns * agents
+
+    def turns_per_agent(self, agents: int, streams: Streams) -> int | None:
+        """Turns of each agent; None when a duration may end the run earlier."""
+        return self.turns if self.duration is None else None
+
+
+class Recorded(BaseSchedule):
+    """Turns from a CSV ``file`` with the columns agent, time: one row for each turn, in any order.
+
+    A turn that finds its agent busy, waiting or down is taken as soon as the agent is free.
+    """
+
+    kind: Literal["trace"]
+    file: str
+    """Relative to the scenario."""
+
+    @model_validator(mode="after")
+    def _readable(self) -> Recorded:
+        _read_turns(self.file)
+        return self
+
+    @property
+    def agents(self) -> int:
+        """One more than the largest agent in the file."""
+        return 1 + max(agent for _, agent in _read_turns(self.file))
+
+    def total_turns(self, agents: int) -> int:
+        """Turns of all agents together."""
+        return len(_read_turns(self.file))
+
+    def turns_per_agent(self, agents: int, streams: Streams) -> int | None:
+        """Turns that every agent gets at least; None when a duration may end the run earlier."""
+        if self.duration is not None:
+            return None
+        return int(np.bincount([agent for _, agent in _read_turns(self.file)], minlength=agents).min())
+
+    def ticks(self, agents: int, streams: Streams) -> Iterator[tuple[float, int]]:
+        """(time, agent) of every tick, in order of time and then of agents."""
+        return iter(_read_turns(self.file))
+
+
+@lru_cache(maxsize=16)
+def _read_turns(file: str) -> tuple[tuple[float, int], ...]:
+    """(time, agent) of every turn in a file, in order.
+
+    Raises:
+        ValueError: the file is missing, or a line is no agent,time; the text names the line.
+    """
+    path = Path(file)
+    if not path.is_file():
+        raise ValueError(f"file {file!r} does not exist; give a CSV file with the columns agent, time")
+    with path.open(newline="") as stream:
+        rows = csv.reader(stream)
+        if [name.strip() for name in next(rows, [])] != COLUMNS:
+            raise ValueError(f"file {file!r} must begin with the line agent,time")
+        turns = sorted(_turn_of(row, f"{file}:{rows.line_num}") for row in rows if row)
+    if not turns:
+        raise ValueError(f"file {file!r} has no turns; give a line agent,time for each")
+    return tuple(turns)
+
+
+def _turn_of(row: list[str], place: str) -> tuple[float, int]:
+    try:
+        agent, time = row
+        turn = float(time), int(agent)
+    except ValueError:
+        raise ValueError(f"{place}: {','.join(row)!r} is no agent,time") from None
+    if turn[1] < 0 or not 0 <= turn[0] < math.inf:
+        raise ValueError(f"{place}: {','.join(row)!r} must have agent >= 0 and 0 <= time < infinity")
+    return turn
+
+
+class Phases(BaseSchedule):
+    """The algorithm asks for batches of pulls, one batch after the other, until it stops by its own rule (paper 003).
+
+    A phase of an agent takes it (pulls of the phase) * ``pull_time`` * (its slowness) + (one draw of
+    ``agents.compute``).
+    """
+
+    kind: Literal["phases"]
+    pull_time: float = Field(default=1.0, ge=0)
+    """Simulated time of one pull of an agent of speed 1."""
+    limit: int | None = Field(default=None, ge=1)
+    """Phases of each agent at most; null: until it stops by its own rule."""
+
+    def total_turns(self, agents: int) -> None:
+        """Nobody knows beforehand how many pulls an algorithm asks for."""
+        return None
+
+    def turns_per_agent(self, agents: int, streams: Streams) -> None:
+        """Nobody knows beforehand how many pulls an algorithm asks for."""
+        return None
+
+
+TurnSchedule = OneAtATime | Rounds | Renewal | Recorded
+AnySchedule = TurnSchedule | Phases
+Schedule = Annotated[AnySchedule, Field(discriminator="kind")]

@@ -1,0 +1,149 @@
+"""Agents that are slow or away: compute times, stragglers and availability."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from pydantic import Field, model_validator
+
+from coband.simulator.core.clock.clock import Clock
+from coband.simulator.core.config import Config
+from coband.simulator.core.hosts.availability import Always, Availability, Recorded
+from coband.simulator.core.randomness.distributions import ZERO, Distribution, Draws
+
+Streams = Callable[[str, int, str], np.random.Generator]
+
+
+class Episodes(Config):
+    """Slowness that comes and goes, in exponential times; it starts in the stationary distribution."""
+
+    mean_slow: float = Field(gt=0)
+    """Mean time for which it lasts."""
+    mean_fast: float = Field(gt=0)
+    """Mean time between two of them."""
+
+
+class Stragglers(Config):
+    """A share of the agents, drawn once per replication, that is slower than the rest."""
+
+    fraction: float = Field(ge=0, le=1)
+    """Share of the agents; round(fraction * count) of them are drawn, or as large a share of the groups."""
+    slowdown: float = Field(gt=0)
+    """Their compute times are multiplied by it."""
+    groups: int | None = Field(default=None, ge=1)
+    """Agents stand in so many groups of neighbours by index, which are slow together; null: each for itself."""
+    episodes: Episodes | None = None
+    """When the stragglers are slow, all of a group at once; null for always."""
+
+    def group_of(self, agent: int, count: int) -> int:
+        """The group that an agent stands in."""
+        return agent if self.groups is None else agent * self.groups // count
+
+    def drawn(self, count: int, streams: Streams) -> list[int]:
+        """The groups that are slow."""
+        groups = count if self.groups is None else self.groups
+        slow = streams("faults", 0, "stragglers").permutation(groups)
+        return [int(group) for group in slow[: round(self.fraction * groups)]]
+
+
+class AgentsConfig(Config):
+    """How many agents there are, and how fast each one is."""
+
+    count: int = Field(ge=1, le=1_000_000)
+    """Number of agents N."""
+    compute: Distribution = ZERO
+    """Time that a turn takes an agent of speed 1, in simulated time units."""
+    handling: Distribution = ZERO
+    """Time that handling one message takes an agent of speed 1."""
+    speed: Distribution | None = None
+    """Drawn once per agent: its compute and handling times are divided by it; null for 1."""
+    stragglers: Stragglers | None = None
+    """Agents slower by a factor; null for none."""
+    availability: Availability = Always()
+    """When agents are up: an agent that is down starts no turn, and no message reaches it."""
+
+    @model_validator(mode="after")
+    def _agents_that_there_are(self) -> AgentsConfig:
+        if isinstance(self.availability, Recorded) and self.availability.agents > self.count:
+            raise ValueError(
+                f"availability.file speaks of agent {self.availability.agents - 1}: must be < {self.count}, the "
+                "agents.count; agents are numbered from 0"
+            )
+        if self.stragglers is not None and (self.stragglers.groups or 0) > self.count:
+            raise ValueError(f"stragglers.groups(={self.stragglers.groups}) must be <= count(={self.count})")
+        return self
+
+    @property
+    def intermittent(self) -> bool:
+        """True when agents can be down."""
+        return not isinstance(self.availability, Always)
+
+    def slowness(self, streams: Streams) -> list[float]:
+        """The factor on each agent's compute and handling times.
+
+        The speeds and the choice of stragglers are streams of their own, so that every algorithm in a comparison
+        meets the same slow agents.
+        """
+        factors = np.ones(self.count)
+        if self.speed is not None:
+            speeds = self.speed.draw(streams("faults", 0, "speed"), self.count)
+            factors /= np.maximum(speeds, np.finfo(float).tiny)
+        if self.stragglers is not None and self.stragglers.episodes is None:
+            slow = self.stragglers.drawn(self.count, streams)
+            groups = [self.stragglers.group_of(agent, self.count) for agent in range(self.count)]
+            factors[np.isin(groups, slow)] *= self.stragglers.slowdown
+        return [float(factor) for factor in factors]
+
+    def episodes(self, streams: Streams, clock: Clock) -> list[SlowPeriod | None]:
+        """For each agent, when it is slow; None where that does not change."""
+        stragglers = self.stragglers
+        if stragglers is None or stragglers.episodes is None:
+            return [None] * self.count
+        slow_periods = {
+            group: SlowPeriod(stragglers.episodes, stragglers.slowdown, streams("faults", group, "episodes"), clock)
+            for group in stragglers.drawn(self.count, streams)
+        }
+        return [slow_periods.get(stragglers.group_of(agent, self.count)) for agent in range(self.count)]
+
+
+class SlowPeriod:
+    """The slowness of one group, which comes and goes."""
+
+    def __init__(self, episodes: Episodes, slowdown: float, rng: np.random.Generator, clock: Clock) -> None:
+        self._episodes, self._slowdown, self._rng, self._clock = episodes, slowdown, rng, clock
+        self._slow = bool(rng.random() < episodes.mean_slow / (episodes.mean_slow + episodes.mean_fast))
+        self._until = self._lasts()
+
+    def _lasts(self) -> float:
+        mean = self._episodes.mean_slow if self._slow else self._episodes.mean_fast
+        return float(mean * self._rng.standard_exponential())
+
+    def factor(self) -> float:
+        """What compute times that begin now are multiplied by."""
+        while self._until <= self._clock.now:
+            self._slow = not self._slow
+            self._until += self._lasts()
+        return self._slowdown if self._slow else 1.0
+
+
+class SlowPeriodDraws(Draws):
+    """Times that are longer during a spell of slowness."""
+
+    __slots__ = ("_slow_period",)
+
+    def __init__(self, slow_period: SlowPeriod, *args: Any) -> None:
+        super().__init__(*args)
+        self._slow_period = slow_period
+
+    def __call__(self) -> float:
+        """The next value."""
+        return super().__call__() * self._slow_period.factor()
+
+
+class ServerConfig(Config):
+    """How fast the server is."""
+
+    handling: Distribution = ZERO
+    """Time that handling one message takes the server."""

@@ -1,0 +1,209 @@
+"""One link: latency, bandwidth with FIFO serialisation, loss, duplication, order."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import lru_cache
+from pathlib import Path
+from typing import Annotated, Literal
+
+import numpy as np
+from pydantic import BeforeValidator, Field, model_validator
+
+from coband.simulator.core.config import Config
+from coband.simulator.core.network.loss import GilbertElliott, Loss, Probability, loss_process, mean_loss
+from coband.simulator.core.node import SERVER, Address
+from coband.simulator.core.randomness.distributions import (
+    AnyDistribution,
+    BaseDistribution,
+    Constant,
+    Distribution,
+    Distributions,
+    Draws,
+    is_zero,
+    number_is_constant,
+)
+
+Streams = Callable[[str, int, str], np.random.Generator]
+UP, DOWN = "up", "down"
+Rows = tuple[tuple[Annotated[float, Field(ge=0)], ...], ...]
+
+
+class Rate(Config):
+    """A bandwidth with a token bucket: tokens come at the rate and are kept up to ``burst``; a copy takes its size."""
+
+    scalars: float | None = Field(default=None, gt=0)
+    """Scalars per time unit; give either this"""
+    bits: float | None = Field(default=None, gt=0)
+    """or bits per time unit."""
+    burst: float = Field(default=0.0, ge=0)
+    """Scalars (or bits) that pass at once after a rest; 0: every copy takes its time."""
+
+    @model_validator(mode="after")
+    def _one_unit(self) -> Rate:
+        if (self.scalars is None) == (self.bits is None):
+            raise ValueError("give exactly one of scalars, bits")
+        return self
+
+
+Bandwidth = Annotated[float, Field(gt=0)] | Rate
+
+
+@lru_cache(maxsize=16)
+def _read_rows(file: str) -> Rows:
+    path = Path(file)
+    if not path.is_file():
+        raise ValueError(f"file {file!r} does not exist; give a text file with one row of delays per line")
+    try:
+        lines = path.read_text().splitlines()
+        return tuple(tuple(map(float, line.replace(",", " ").split())) for line in lines if line.strip())
+    except ValueError as error:
+        raise ValueError(f"file {file!r} must hold numbers, one row per line ({error})") from None
+
+
+class Matrix(Config):
+    """A constant delay for each pair of nodes, given as ``values`` or as a text ``file`` with one row per line.
+
+    Row: from; column: to; agents by index, in a star followed by the server.
+    """
+
+    kind: Literal["matrix"]
+    values: tuple[tuple[float, ...], ...] | None = None
+    file: str | None = None
+
+    @model_validator(mode="after")
+    def _square(self) -> Matrix:
+        if (self.values is None) == (self.file is None):
+            raise ValueError("give exactly one of values, file")
+        rows = self.rows
+        for number, row in enumerate(rows):
+            if len(row) != len(rows):
+                raise ValueError(f"row {number} has {len(row)} delays; a matrix of {len(rows)} rows needs as many")
+            if not all(math.isfinite(value) and value >= 0 for value in row):
+                raise ValueError(f"row {number} has a delay that is not a finite number >= 0")
+        return self
+
+    @property
+    def rows(self) -> Rows:
+        """The delays."""
+        return self.values if self.values is not None else _read_rows(str(self.file))
+
+    def between(self, source: Address, destination: Address) -> Constant:
+        """The delay of one link; the server's address -1 is the last row and column."""
+        return Constant(value=self.rows[source][destination])
+
+
+AnyLatency = Annotated[Distributions | Matrix, Field(discriminator="kind")]
+Latency = Annotated[AnyLatency, BeforeValidator(number_is_constant, json_schema_input_type=float | AnyLatency)]
+
+
+class LinkRule(Config):
+    """Differences from the default for the links of some agents; a later rule overrides an earlier one."""
+
+    agents: tuple[Annotated[int, Field(ge=0)], ...] | Literal["all"] = "all"
+    """Indices of the agents, from 0; between agents, of those at either end of a link."""
+    direction: Literal["up", "down", "both"] = "both"
+    """up: from these agents; down: to them."""
+    latency: Distribution | None = None
+    bandwidth: Bandwidth | None = None
+    loss: Loss | None = None
+    duplicate: Probability | None = None
+    reorder: Literal["fifo", "free"] | None = None
+
+    def applies(self, source: Address, destination: Address) -> bool:
+        """Whether it speaks of the link: up of the links from its agents, down of those to them."""
+        up = source != SERVER and (self.agents == "all" or source in self.agents)
+        down = destination != SERVER and (self.agents == "all" or destination in self.agents)
+        return (up and self.direction != DOWN) or (down and self.direction != UP)
+
+
+class Stage:
+    """A part of the way with a finite bandwidth: one copy at a time, in order of arrival."""
+
+    __slots__ = ("_bits", "_free_at", "_head_start", "_rate")
+
+    def __init__(self, bandwidth: float | Rate) -> None:
+        rate = bandwidth if isinstance(bandwidth, Rate) else Rate(scalars=bandwidth)
+        self._bits = rate.bits is not None
+        self._rate = float(rate.bits or rate.scalars or 0.0)
+        self._head_start = rate.burst / self._rate
+        self._free_at = 0.0
+
+    def leave(self, arrival: float, scalars: int, bits: int) -> float:
+        """Time at which a copy that arrives at ``arrival`` has passed; call in order of arrival.
+
+        F = max(arrival, F) + size / rate is when a bucket with the burst b would be full again; the copy passes when
+        its tokens are there, at max(arrival, F - b / rate).
+        """
+        start = max(arrival, self._free_at)
+        self._free_at = start + (bits if self._bits else scalars) / self._rate
+        return self._free_at if not self._head_start else max(arrival, self._free_at - self._head_start)
+
+
+class LinkModel(Config):
+    """What one link does."""
+
+    latency: AnyDistribution
+    bandwidth: Bandwidth | None
+    loss: Loss
+    duplicate: Probability
+    reorder: Literal["fifo", "free"]
+
+
+class Link:
+    """One direction between an agent and the server, or between two agents.
+
+    Its streams are (network, ``entity``, latency, loss or duplicate and ``way``). The n-th copy gets the n-th latency
+    and the n-th draws of loss and duplication, whatever becomes of it. It is sound from ``heals`` on.
+    """
+
+    __slots__ = ("_again", "_fifo", "_heals", "_latency", "_latest", "_loses", "_twice", "mean_latency", "stage")
+
+    def __init__(self, model: LinkModel, streams: Streams, entity: int, way: str, heals: float = math.inf) -> None:
+        self._heals = heals
+        self._latency = _draws(model.latency, streams, entity, f"latency {way}")
+        self._loses = (
+            loss_process(model.loss, streams("network", entity, f"loss {way}")) if mean_loss(model.loss) else None
+        )
+        twice = model.duplicate > 0
+        self._twice = loss_process(model.duplicate, streams("network", entity, f"duplicate {way}")) if twice else None
+        self._again = _draws(model.latency, streams, entity, f"duplicate latency {way}") if twice else None
+        self._fifo, self._latest = model.reorder == "fifo", 0.0
+        self.stage = None if model.bandwidth is None else Stage(model.bandwidth)
+        self.mean_latency = model.latency.mean
+
+    def carry(self, start: float, scalars: int, bits: int) -> tuple[float, tuple[float, ...]]:
+        """When a copy that enters the link at ``start`` has left the sender, and when it arrives.
+
+        No arrival: it is lost; two: the link has doubled it.
+        """
+        left = start if self.stage is None else self.stage.leave(start, scalars, bits)
+        arrival = left + self.latency()
+        lost = self.loses(start)
+        twice = self._twice is not None and self._twice() and start < self._heals
+        if lost:
+            return left, ()
+        if self._fifo:
+            arrival = self._latest = max(arrival, self._latest)
+        if not twice:
+            return left, (arrival,)
+        second = left + (0.0 if self._again is None else self._again())
+        if self._fifo:
+            second = self._latest = max(second, self._latest)
+        return left, (arrival, second)
+
+    def latency(self) -> float:
+        """Draw the time that the next copy is on the way."""
+        return 0.0 if self._latency is None else self._latency()
+
+    def loses(self, time: float) -> bool:
+        """Draw whether the next copy on this link, which enters it at ``time``, is lost."""
+        return self._loses is not None and self._loses() and time < self._heals
+
+
+def _draws(latency: BaseDistribution, streams: Streams, entity: int, purpose: str) -> Draws | None:
+    return None if is_zero(latency) else Draws(latency, streams("network", entity, purpose))
+
+
+__all__ = ["Bandwidth", "GilbertElliott", "Latency", "Link", "LinkModel", "LinkRule", "Matrix", "Rate", "Stage"]

@@ -1,0 +1,273 @@
+"""The LOCAL service: messages that go from neighbour to neighbour in a graph (paper 004, "Kernel Methods for
+Cooperative Multi-Agent Contextual Bandits", section 3.1).
+
+A message with a time to live of gamma hops reaches every agent at most gamma links from the one that sent it. The first
+hop takes the link's latency; every node then passes it on once, one trial after it came, to all its neighbours but the
+one that it came from. So without latencies it reaches distance h at h - 1 trials after it was sent, after that trial's
+turns. A copy that reaches a node which has seen the message is a duplicate and goes no further.
+
+*Transmissions* are the copies put on links, *deliveries* the first copies that reach an agent; on ideal links
+deg(v) + sum of (deg(u) - 1) over the u at distance 1 .. gamma - 1, and |N_gamma(v)| - 1 per message of agent v.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence, Set
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from coband.simulator.core.audit import trace as tr
+from coband.simulator.core.audit.invariants import Audit
+from coband.simulator.core.audit.ledger import Ledger
+from coband.simulator.core.audit.trace import Trace
+from coband.simulator.core.clock.clock import DELIVERY, TIMER, Clock
+from coband.simulator.core.message import Message
+from coband.simulator.core.network.graphs import Graph
+from coband.simulator.core.network.transport import Flood, Packet, Transport
+from coband.simulator.core.node import Address
+
+SEEN = "seen"
+"""Reason of a duplicate that its receiver ignores."""
+
+
+@dataclass(frozen=True)
+class LocalContext:
+    """What both modes of the service work with.
+
+    Attributes:
+        trial: the time after which a node passes a message on.
+        down: the nodes that are down now.
+    """
+
+    graph: Graph
+    trial: float
+    clock: Clock
+    transport: Transport
+    ledger: Ledger
+    trace: Trace
+    audit: Audit
+    down: Set[Address] = frozenset()
+
+
+class Local(ABC):
+    """Carries messages to all agents within a number of hops."""
+
+    def __init__(self, around: LocalContext) -> None:
+        self._around = around
+        self._put_off: dict[Address, list[Packet]] = {}
+        around.ledger.deliveries = 0
+
+    @abstractmethod
+    def send(self, origin: Address, hops: int, message: Message, cause: int) -> None:
+        """Send ``message`` from ``origin``, because of the event ``cause``."""
+
+    def arrive(self, packet: Packet) -> None:
+        """A copy has come over a link."""
+        raise AssertionError("no copies travel one by one in this mode")
+
+    def came_up(self, node: Address) -> None:
+        """A node is up again: it passes on what it should have passed on while it was down."""
+        for packet in self._put_off.pop(node, ()):
+            self._forward(packet)
+
+    def _forward(self, packet: Packet) -> None:
+        raise AssertionError("no copies travel one by one in this mode")
+
+    @property
+    def postponed(self) -> bool:
+        """Whether something waits for a node to be up."""
+        return bool(self._put_off)
+
+
+class HopByHop(Local):
+    """Walks every copy over every link, whatever the links do to it.
+
+    Args:
+        deliver: called with the first copy that reaches an agent.
+    """
+
+    def __init__(self, around: LocalContext, deliver: Callable[[Packet], None]) -> None:
+        super().__init__(around)
+        self._deliver = deliver
+        self._seen: list[set[Address]] = []
+
+    def send(self, origin: Address, hops: int, message: Message, cause: int) -> None:
+        """Put a copy on every link of the origin."""
+        flood = Flood(len(self._seen), origin, hops, 1)
+        self._seen.append({origin})
+        self._around.transport.pass_on(origin, self._around.graph.adjacency[origin], message, cause, flood)
+
+    def arrive(self, packet: Packet) -> None:
+        """Hand over the first copy and pass it on; ignore any other."""
+        around, flood, node = self._around, packet.flood, packet.destination
+        assert flood is not None
+        if node in self._seen[flood.id]:
+            around.audit.ignored(packet)
+            around.trace.record(
+                around.clock.now,
+                tr.DUPLICATE,
+                node,
+                packet.source,
+                packet.id,
+                packet.send,
+                packet.kind,
+                packet.scalars,
+                flood.hop,
+                packet.message.round,
+                packet.message.version,
+                packet.attempts,
+                around.trace.name(SEEN),
+            )
+            return
+        self._seen[flood.id].add(node)
+        around.ledger.deliveries = (around.ledger.deliveries or 0) + 1
+        around.audit.passed_on(flood, node, packet.send)
+        self._deliver(packet)
+        if flood.hop < flood.hops:
+            around.clock.at(around.clock.now + around.trial, TIMER, node, self._pass_on, packet)
+
+    def _pass_on(self, event: Any) -> None:
+        packet: Packet = event.value
+        if packet.destination in self._around.down:
+            self._put_off.setdefault(packet.destination, []).append(packet)
+        else:
+            self._forward(packet)
+
+    def _forward(self, packet: Packet) -> None:
+        flood, node = packet.flood, packet.destination
+        assert flood is not None
+        receivers = [other for other in self._around.graph.adjacency[node] if other != packet.source]
+        if receivers:
+            onwards = Flood(flood.id, flood.origin, flood.hops, flood.hop + 1)
+            self._around.transport.pass_on(node, receivers, packet.message, packet.send, onwards)
+
+
+@dataclass(slots=True)
+class _Sent:
+    """A message of one moment: ``seq`` of the send whose copies arrive next, and that send's number."""
+
+    message: Message
+    scalars: int
+    kind: int
+    seq: int
+    id: int = -1
+
+
+class Direct(Local):
+    """Hands messages over when they would arrive on ideal links, without walking the hops.
+
+    Messages sent at one moment travel together; a trace row speaks of all copies of one message that make the same hop.
+
+    Args:
+        hear: called with an agent, the messages that reach it at one moment with their origins, and the cause.
+    """
+
+    def __init__(
+        self, around: LocalContext, hear: Callable[[Address, Sequence[tuple[Address, Message]], int], None]
+    ) -> None:
+        super().__init__(around)
+        self._hear = hear
+        self._open: dict[int, dict[Address, list[_Sent]]] = {}
+        self._layers = lru_cache(maxsize=None)(self._layers_of)
+
+    def send(self, origin: Address, hops: int, message: Message, cause: int) -> None:
+        """Note the message; all that is sent now is carried together."""
+        around = self._around
+        sent = _Sent(message, message.scalars, around.trace.name(message.kind), cause)
+        self._put(sent, origin, 1, around.graph.degrees[origin], 1)
+        if hops not in self._open:
+            self._open[hops] = {}
+            around.clock.at(around.clock.now, DELIVERY, 0, self._leave, hops)
+        self._open[hops].setdefault(origin, []).append(sent)
+
+    def _leave(self, event: Any) -> None:
+        hops: int = event.value
+        self._hop(self._open.pop(hops), hops, 1)
+
+    def _hop(self, batch: dict[Address, list[_Sent]], hops: int, hop: int) -> None:
+        """All messages of a batch make one hop."""
+        around = self._around
+        for origin, messages in batch.items():
+            arriving, copies, senders = self._copies(origin, hop)
+            for sent in messages:
+                if hop > 1 and copies:
+                    self._put(sent, tr.EVERYONE, hop, copies, senders)
+                if copies:
+                    self._record_arrival(sent, origin if hop == 1 else tr.EVERYONE, hop, arriving, copies - arriving)
+        self._hand_over(batch, hop)
+        if hop < hops:
+            self._around.clock.at(
+                around.clock.now + around.trial, DELIVERY, 0, lambda event: self._hop(batch, hops, hop + 1)
+            )
+
+    def _copies(self, origin: Address, hop: int) -> tuple[int, int, int]:
+        """Agents at distance ``hop`` of the origin, copies put on links for that hop, and by how many agents."""
+        graph = self._around.graph
+        row = graph.distances[origin]
+        if hop == 1:
+            return graph.degrees[origin], graph.degrees[origin], 1
+        onwards = [graph.degrees[node] - 1 for node in (row == hop - 1).nonzero()[0].tolist()]
+        return int((row == hop).sum()), sum(onwards), sum(map(bool, onwards))
+
+    def _layers_of(self, hop: int) -> list[list[Address]]:
+        """For every agent, the agents at distance ``hop``."""
+        return [(row == hop).nonzero()[0].tolist() for row in self._around.graph.distances]
+
+    def _hand_over(self, batch: dict[Address, list[_Sent]], hop: int) -> None:
+        said = {origin: [(origin, sent.message) for sent in messages] for origin, messages in batch.items()}
+        causes = {origin: messages[-1].seq for origin, messages in batch.items()}
+        alone = all(len(messages) == 1 for messages in said.values())
+        first = {origin: messages[0] for origin, messages in said.items()}
+        ledger = self._around.ledger
+        for node, origins in enumerate(self._layers(hop)):
+            if alone:
+                heard = [first[origin] for origin in origins if origin in first]
+            else:
+                heard = [item for origin in origins if origin in said for item in said[origin]]
+            if heard:
+                ledger.deliveries = (ledger.deliveries or 0) + len(heard)
+                self._hear(node, heard, causes[heard[-1][0]])
+
+    def _put(self, sent: _Sent, node: Address, hop: int, copies: int, senders: int) -> None:
+        """Count and record the copies of one message that are put on links for one hop."""
+        around, message = self._around, sent.message
+        around.ledger.peer_copies(message.kind, copies, sent.scalars, message.round, senders)
+        sent.id = around.transport.number()
+        sent.seq = around.trace.record(
+            around.clock.now,
+            tr.SEND,
+            node,
+            tr.EVERYONE,
+            sent.id,
+            sent.seq,
+            sent.kind,
+            sent.scalars,
+            hop,
+            message.round,
+            message.version,
+            copies,
+            detail=around.transport.describe(message),
+        )
+
+    def _record_arrival(self, sent: _Sent, source: Address, hop: int, first: int, duplicates: int) -> None:
+        around, message = self._around, sent.message
+        around.audit.flooded(message.kind, first + duplicates, first, sent.scalars)
+        for event, copies, reason in ((tr.DELIVER, first, tr.NONE), (tr.DUPLICATE, duplicates, SEEN)):
+            if copies:
+                around.trace.record(
+                    around.clock.now,
+                    event,
+                    tr.EVERYONE,
+                    source,
+                    sent.id,
+                    sent.seq,
+                    sent.kind,
+                    sent.scalars,
+                    hop,
+                    message.round,
+                    message.version,
+                    copies,
+                    reason if reason == tr.NONE else around.trace.name(SEEN),
+                )

@@ -1,0 +1,79 @@
+"""Copies that links lose: independently, or in bursts."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import numpy as np
+from pydantic import Field
+
+from coband.simulator.core.config import Config
+
+Probability = Annotated[float, Field(ge=0, le=1)]
+
+
+class GilbertElliott(Config):
+    """Losses in bursts: a link is in a good or a bad state, and changes between them copy by copy.
+
+    It starts in its stationary distribution. On average (r (1 - k) + p (1 - h)) / (p + r) of all copies are lost
+    (Gilbert 1960, Elliott 1963).
+    """
+
+    kind: Literal["gilbert_elliott"]
+    p: float = Field(gt=0, le=1)
+    """Probability that the next copy finds the link bad after a good one."""
+    r: float = Field(gt=0, le=1)
+    """Probability that the next copy finds the link good after a bad one."""
+    h: Probability = 0.0
+    """A copy is lost with probability 1 - h while the link is bad,"""
+    k: Probability = 1.0
+    """and with probability 1 - k while it is good."""
+
+    @property
+    def mean(self) -> float:
+        """Share of copies that are lost in the long run."""
+        return (self.r * (1.0 - self.k) + self.p * (1.0 - self.h)) / (self.p + self.r)
+
+
+Loss = Probability | GilbertElliott
+
+
+def mean_loss(loss: float | GilbertElliott | None) -> float:
+    """Share of copies that are lost in the long run."""
+    return loss.mean if isinstance(loss, GilbertElliott) else loss or 0.0
+
+
+class BernoulliLoss:
+    """Whether successive copies on one link are lost; the stream ``rng`` belongs to this object alone."""
+
+    __slots__ = ("_loss", "_rng")
+
+    def __init__(self, loss: float, rng: np.random.Generator) -> None:
+        self._loss, self._rng = loss, rng
+
+    def __call__(self) -> bool:
+        """Draw for the next copy: independent of all others."""
+        return bool(self._rng.random() < self._loss)
+
+
+class BurstLoss:
+    """The same with a state that lasts; two draws per copy, one for the state and one for the loss."""
+
+    __slots__ = ("_bad", "_loss", "_rng")
+
+    def __init__(self, loss: GilbertElliott, rng: np.random.Generator) -> None:
+        self._loss, self._rng = loss, rng
+        self._bad = bool(rng.random() < loss.p / (loss.p + loss.r))
+
+    def __call__(self) -> bool:
+        """Draw for the next copy, then for the state that the one after it finds."""
+        loss, (lost, changed) = self._loss, self._rng.random(2)
+        passes = loss.h if self._bad else loss.k
+        if changed < (loss.r if self._bad else loss.p):
+            self._bad = not self._bad
+        return bool(lost >= passes)
+
+
+def loss_process(loss: float | GilbertElliott, rng: np.random.Generator) -> BernoulliLoss | BurstLoss:
+    """What draws the losses of one link."""
+    return BurstLoss(loss, rng) if isinstance(loss, GilbertElliott) else BernoulliLoss(loss, rng)

@@ -1,0 +1,214 @@
+"""The network: all links, the shared capacity of the server, faults, and how the transport mends them.
+
+In a star a copy of a message from the server leaves through the server's shared downlink capacity, then through the
+agent's own down link, then waits for the latency; a copy to the server goes through the agent's up link, the latency,
+and the server's shared uplink capacity. From agent to agent (neighbours in a graph; in a star anybody) it goes over the
+link between the two, which has a bandwidth of its own in each direction. Each stage with a finite bandwidth handles one
+copy at a time, in order of arrival.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Annotated, Literal
+
+from pydantic import Field, model_validator
+
+from coband.simulator.core.config import Config
+from coband.simulator.core.network.links import (
+    DOWN,
+    UP,
+    Bandwidth,
+    Latency,
+    Link,
+    LinkModel,
+    LinkRule,
+    Matrix,
+    Stage,
+    Streams,
+)
+from coband.simulator.core.network.loss import GilbertElliott, Probability, mean_loss
+from coband.simulator.core.network.partitions import Outage, Partition
+from coband.simulator.core.network.topologies import BaseGraph, Topology
+from coband.simulator.core.node import SERVER, Address
+from coband.simulator.core.randomness.distributions import ZERO, is_zero
+
+LINK_KEYS = ("bandwidth", "loss", "duplicate", "reorder")
+MOST_BACKOFFS = 6
+"""Waits grow so often: without an end, a node that comes and goes would be waited for nearly for ever."""
+
+
+class Capacity(Config):
+    """What the server can take in and give out, shared by all links; scalars (or bits) per time unit."""
+
+    uplink: Bandwidth | None = None
+    downlink: Bandwidth | None = None
+
+
+class LocalConfig(Config):
+    """The LOCAL service of a graph: messages that neighbours pass on, each node once, up to a number of hops."""
+
+    mode: Literal["auto", "hop_by_hop", "direct"] = "auto"
+    """hop_by_hop: every copy on every link; direct: the same deliveries without walking the hops, for ideal links;
+    auto: direct where links are ideal."""
+    trial: float | None = Field(default=None, gt=0)
+    """A node passes a message on so long after it came; null for the schedule's interval (1 if it has none)."""
+
+
+class Retransmission(Config):
+    """How the reliable transport repeats what was not acknowledged."""
+
+    timeout: float | None = Field(default=None, gt=0)
+    """Wait before the first repetition; null for four times the mean one-way delay of the pair (1 if that is 0)."""
+    backoff: float = Field(default=2.0, ge=1)
+    """Each further wait is longer by this factor, up to its sixth power."""
+    max_timeout: float | None = Field(default=None, gt=0)
+    """No wait is longer than this; null for no other limit."""
+    max_attempts: int = Field(default=1000, ge=1)
+    """Copies sent in all before the transport gives up."""
+
+    def wait(self, first: float, attempts: int) -> float:
+        """How long to wait for the acknowledgement of the last of so many copies; ``first``: of the first one."""
+        wait = first * self.backoff ** min(attempts - 1, MOST_BACKOFFS)
+        return wait if self.max_timeout is None else min(wait, self.max_timeout)
+
+
+class NetworkConfig(Config):
+    """The network between agents and server, or among agents."""
+
+    topology: Topology = "star"
+    """star: a server in the centre of all agents; or a graph of agents without a server, such as
+    {kind: erdos_renyi, p: 0.7}."""
+    latency: Latency = ZERO
+    """Time on the way, per copy, drawn from a stream of the link; or a matrix of constants."""
+    bandwidth: Bandwidth | None = None
+    """Scalars per time unit and link, or {bits: ...}; null for unlimited."""
+    server: Capacity = Capacity()
+    """Shared capacity of the server."""
+    loss: Annotated[float, Field(ge=0, lt=1)] | GilbertElliott = 0.0
+    """Probability that a copy is lost, independently; or in bursts: {kind: gilbert_elliott, p: 0.05, r: 0.4}."""
+    duplicate: Probability = 0.0
+    """Probability that a link delivers a copy twice; the second one has a latency of its own."""
+    reorder: Literal["fifo", "free"] = "free"
+    """free: a copy may overtake an earlier one on its link; fifo: it waits for it."""
+    links: tuple[LinkRule, ...] = ()
+    """Links that differ from the default."""
+    partitions: tuple[Partition, ...] = ()
+    """Times in which groups of nodes cannot reach each other."""
+    outages: tuple[Outage, ...] = ()
+    """Times in which nodes are down."""
+    heals: float | None = Field(default=None, ge=0)
+    """From this simulated time on nothing is lost or doubled and nobody goes down; null for never."""
+    local: LocalConfig = LocalConfig()
+    """How messages travel over several hops of a graph."""
+    transport: Literal["reliable", "datagram"] = "reliable"
+    """reliable: acknowledged, repeated, in order, exactly once; datagram: sent once."""
+    retransmission: Retransmission = Retransmission()
+    scalar_bits: int = Field(default=64, ge=1)
+    """Bits per scalar."""
+    header_bits: int = Field(default=0, ge=0)
+    """Bits per message beside its payload."""
+
+    @model_validator(mode="after")
+    def _direct_where_ideal(self) -> NetworkConfig:
+        if self.local.mode == "direct" and not self.ideal:
+            raise ValueError("local.mode: direct needs links without latency, bandwidth, loss, rules and partitions")
+        if self.graph is not None and (self.server.uplink is not None or self.server.downlink is not None):
+            raise ValueError("server: a graph of agents has no server whose capacity they could share")
+        if self.graph is not None and any(SERVER in outage.addresses for outage in self.outages):
+            raise ValueError("outages: a graph of agents has no server that could be down")
+        return self
+
+    @model_validator(mode="after")
+    def _reliable_can_end(self) -> NetworkConfig:
+        if self.transport == "datagram":
+            return self
+        if any(mean_loss(loss) >= 1.0 for loss in (self.loss, *(rule.loss for rule in self.links))):
+            raise ValueError("loss 1 on a link never lets a reliable transport through; use loss < 1 or datagram")
+        if self.faulty and self.retransmission.timeout is None and not math.isfinite(self.largest_mean):
+            raise ValueError("retransmission.timeout follows from the mean latency, which is infinite here; give it")
+        return self
+
+    @property
+    def largest_mean(self) -> float:
+        """Largest mean latency of any link."""
+        latencies = [self.latency, *(rule.latency for rule in self.links if rule.latency is not None)]
+        return max(0.0 if isinstance(latency, Matrix) else latency.mean for latency in latencies)
+
+    @property
+    def lossy(self) -> bool:
+        """True when a copy can be lost."""
+        losses = (self.loss, *(rule.loss for rule in self.links))
+        return bool(self.partitions or self.outages) or any(mean_loss(loss) > 0 for loss in losses)
+
+    @property
+    def duplicating(self) -> bool:
+        """True when a link can deliver a copy twice."""
+        return self.duplicate > 0 or any(rule.duplicate for rule in self.links)
+
+    @property
+    def faulty(self) -> bool:
+        """True when a reliable transport has something to mend beside the order."""
+        return self.lossy or self.duplicating
+
+    @property
+    def graph(self) -> BaseGraph | None:
+        """The graph of the agents; None for a star with a server."""
+        return None if isinstance(self.topology, str) else self.topology
+
+    @property
+    def ideal(self) -> bool:
+        """True when no link delays or loses anything."""
+        instant = not isinstance(self.latency, Matrix) and is_zero(self.latency)
+        return instant and self.bandwidth is None and not self.faulty and not self.links
+
+
+class Network:
+    """All links, and the server's shared stages.
+
+    Latency and loss depend on (link, number of the copy on that link) only, whatever other links do.
+    """
+
+    def __init__(self, config: NetworkConfig, streams: Streams) -> None:
+        self.config, self._streams = config, streams
+        self._linked = not config.ideal
+        self._heals = math.inf if config.heals is None else config.heals
+        self._links: dict[tuple[Address, Address], Link] = {}
+        self.ingress = None if config.server.uplink is None else Stage(config.server.uplink)
+        self.egress = None if config.server.downlink is None else Stage(config.server.downlink)
+
+    def timeout(self, source: Address, destination: Address) -> float:
+        """Wait before the first repetition between two nodes."""
+        if self.config.retransmission.timeout is not None:
+            return self.config.retransmission.timeout
+        links = [self.link(source, destination), self.link(destination, source)]
+        mean = sum(0.0 if link is None else link.mean_latency for link in links) / 2
+        return 4.0 * mean if mean > 0 else 1.0
+
+    def cut_off(self, source: Address, destination: Address, time: float) -> bool:
+        """Whether a partition loses a copy that is sent now."""
+        if not self.config.partitions or time >= self._heals:
+            return False
+        return any(partition.cuts(source, destination, time) for partition in self.config.partitions)
+
+    def link(self, source: Address, destination: Address) -> Link | None:
+        """The link from one node to another, None when it is ideal; made on first use."""
+        if not self._linked:
+            return None
+        link = self._links.get((source, destination))
+        if link is None:
+            link = self._links[source, destination] = self._make(source, destination)
+        return link
+
+    def _make(self, source: Address, destination: Address) -> Link:
+        config = self.config
+        latency = config.latency.between(source, destination) if isinstance(config.latency, Matrix) else config.latency
+        found = {"latency": latency, **{key: getattr(config, key) for key in LINK_KEYS}}
+        for rule in config.links:
+            if rule.applies(source, destination):
+                given = {key: getattr(rule, key) for key in ("latency", *LINK_KEYS)}
+                found.update({key: value for key, value in given.items() if value is not None})
+        entity, way = (source, f"to {destination}")
+        if SERVER in (source, destination):
+            entity, way = (destination, DOWN) if source == SERVER else (source, UP)
+        return Link(LinkModel.model_construct(**found), self._streams, entity, way, self._heals)

@@ -1,0 +1,66 @@
+"""Times in which nodes cannot reach each other, or are down."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field, model_validator
+
+from coband.simulator.core.config import Config
+from coband.simulator.core.node import SERVER, Address
+
+Index = Annotated[int, Field(ge=0)]
+
+
+class Window(Config):
+    """A time from ``start`` on and before ``end``."""
+
+    start: float = Field(ge=0)
+    """From this simulated time on,"""
+    end: float = Field(gt=0)
+    """and before this one."""
+
+    @model_validator(mode="after")
+    def _forward(self) -> Window:
+        if self.end <= self.start:
+            raise ValueError(f"end(={self.end}) must be > start(={self.start})")
+        return self
+
+
+class Outage(Window):
+    """A time in which some nodes are down."""
+
+    nodes: tuple[Index | Literal["server"], ...] = Field(min_length=1)
+    """Indices of agents, from 0, or server."""
+
+    @property
+    def addresses(self) -> tuple[Address, ...]:
+        """The nodes' addresses."""
+        return tuple(SERVER if node == "server" else node for node in self.nodes)
+
+
+class Partition(Window):
+    """A time in which groups of nodes cannot reach each other; copies sent across are lost."""
+
+    groups: tuple[tuple[Index, ...], ...] = Field(min_length=1)
+    """Indices of agents; those in no group, and the server, are one more group."""
+    one_way: bool = False
+    """True: only what goes from a group to a later one of the list (those in no group last) is cut off."""
+
+    @model_validator(mode="after")
+    def _disjoint(self) -> Partition:
+        members = [agent for group in self.groups for agent in group]
+        if len(set(members)) < len(members):
+            raise ValueError("an agent must not be in two groups")
+        return self
+
+    def cuts(self, source: Address, destination: Address, time: float) -> bool:
+        """Whether a copy sent at ``time`` is cut off."""
+        if not self.start <= time < self.end:
+            return False
+        first, second = self._group(source), self._group(destination)
+        return first < second if self.one_way else first != second
+
+    def _group(self, node: Address) -> int:
+        found = (number for number, group in enumerate(self.groups) if node in group)
+        return next(found, len(self.groups))

@@ -1,0 +1,139 @@
+"""The reliable transport: acknowledgement, repetition after a timeout, order per pair, and giving up."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from coband.simulator.core.audit import trace as tr
+from coband.simulator.core.clock.clock import DELIVERY, TIMER
+from coband.simulator.core.network.transport import Packet, Transport
+from coband.simulator.core.node import Address
+
+
+@dataclass(slots=True)
+class Receiving:
+    """What the receiving end of one pair knows."""
+
+    expected: int = 1
+    held: dict[int, Packet] = field(default_factory=dict)
+    skipped: set[int] = field(default_factory=set)
+
+
+class ReliableTransport(Transport):
+    """Every message exactly once and in order per pair, over links that lose and double copies.
+
+    Each copy that arrives is acknowledged (an acknowledgement can be lost too); what is not acknowledged in time is
+    sent again, each time after a longer wait; the receiver suppresses duplicates and holds what came too early. A node
+    that is down neither acknowledges nor repeats; it goes on where it was when it is up again. A message that is given
+    up is gone for both ends: the receiver never gets it, even if a copy is still on its way, and the sender is told.
+    """
+
+    def __init__(self, *args: Any, **keywords: Any) -> None:
+        super().__init__(*args, **keywords)
+        self._receiving: dict[tuple[Address, Address], Receiving] = {}
+        self._timeouts: dict[tuple[Address, Address], float] = {}
+        self._put_off: dict[Address, list[Packet]] = {}  # repetitions that wait for their sender
+        self._kept: dict[Address, list[Receiving]] = {}  # messages in order that wait for their receiver
+        self._idle_timers = 0
+
+    @property
+    def idle_timers(self) -> int:
+        """Timers of messages that are acknowledged."""
+        return self._idle_timers
+
+    @property
+    def postponed(self) -> bool:
+        return bool(self._put_off or self._kept)
+
+    def _put(self, packet: Packet) -> float:
+        left = super()._put(packet)
+        first = self._timeouts.get(packet.pair)
+        if first is None:
+            first = self._timeouts[packet.pair] = self._network.timeout(*packet.pair)
+        wait = self._network.config.retransmission.wait(first, packet.attempts)
+        self._clock.at(left + wait, TIMER, packet.source, self._overdue, packet)
+        return left
+
+    def _in_turn(self, packet: Packet, arrival: float) -> float:
+        return arrival  # the receiver puts them in order
+
+    def _overdue(self, event: Any) -> None:
+        packet: Packet = event.value
+        if packet.acknowledged:
+            self._idle_timers -= 1
+        elif packet.source in self._down:
+            self._put_off.setdefault(packet.source, []).append(packet)
+        else:
+            self._repeat(packet)
+
+    def _repeat(self, packet: Packet) -> None:
+        if packet.attempts < self._network.config.retransmission.max_attempts:
+            self._ledger.repetition(packet.scalars)
+            self._event(tr.RETRANSMIT, packet)
+            self._put(packet)
+            return
+        receiving = self._receiving.setdefault(packet.pair, Receiving())
+        if packet.number < receiving.expected or packet.number in receiving.held:
+            packet.acknowledged = True  # it has arrived, though no acknowledgement of it has
+        else:
+            seq = self._event(tr.EXPIRE, packet, reason=self._trace.name("max_attempts"))
+            self._audit.gave_up(packet)
+            receiving.skipped.add(packet.number)
+            packet.expired = True
+            self._office.give_up(packet, seq)
+            self._release(receiving, packet.destination)
+
+    def came_up(self, node: Address) -> None:
+        """Do what the node could not do while it was down."""
+        for receiving in self._kept.pop(node, ()):
+            self._release(receiving, node)
+        for packet in self._put_off.pop(node, ()):
+            self._repeat(packet)
+
+    def _arrive(self, event: Any) -> None:
+        packet: Packet = event.value
+        self._audit.arrived(packet, self._clock.now)
+        if packet.destination in self._down:
+            self._lost(packet, "down")
+            return
+        receiving = self._receiving.setdefault(packet.pair, Receiving())
+        self._acknowledge(packet)
+        if packet.number < receiving.expected or packet.number in receiving.held or packet.number in receiving.skipped:
+            self._audit.duplicate(packet)
+            self._event(tr.DUPLICATE, packet, reason=self._trace.name("suppressed"))
+            return
+        receiving.held[packet.number] = packet
+        self._release(receiving, packet.destination)
+
+    def _release(self, receiving: Receiving, node: Address) -> None:
+        """Hand over to ``node`` all that is in order now; when it is down, later."""
+        if node in self._down:
+            self._kept.setdefault(node, []).append(receiving)
+            return
+        while receiving.expected in receiving.held or receiving.expected in receiving.skipped:
+            packet = receiving.held.pop(receiving.expected, None)
+            receiving.skipped.discard(receiving.expected)
+            receiving.expected += 1
+            if packet is not None:
+                self._audit.delivered(packet, self._clock.now)
+                self._office.deliver(packet)
+
+    def _acknowledge(self, packet: Packet) -> None:
+        self._ledger.acknowledgement()
+        if self._network.cut_off(packet.destination, packet.source, self._clock.now):
+            return
+        link = self._network.link(packet.destination, packet.source)
+        arrival = self._clock.now
+        if link is not None:
+            if link.loses(arrival):
+                return
+            arrival += link.latency()
+        self._clock.at(arrival, DELIVERY, packet.source, self._acknowledged, packet)
+
+    def _acknowledged(self, event: Any) -> None:
+        packet: Packet = event.value
+        if packet.acknowledged or packet.expired or packet.source in self._down:
+            return
+        packet.acknowledged = True
+        self._idle_timers += 1

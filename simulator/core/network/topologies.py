@@ -1,0 +1,230 @@
+"""What ``network.topology`` can say: how the graph of the agents is drawn or read.
+
+Generators are those of networkx; what they draw comes from the stream (network, 0, graph) of the replication, or of
+``seed`` where a scenario fixes one graph for all replications.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable
+from functools import lru_cache
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import networkx as nx
+import numpy as np
+from pydantic import BeforeValidator, Field
+
+from coband.simulator.core.config import Config
+from coband.simulator.core.network.edge_lists import read_edges, sample_nodes
+from coband.simulator.core.network.graphs import Graph, GraphError
+
+Streams = Callable[[str, int, str], np.random.Generator]
+ATTEMPTS = 1000
+"""Draws of a random graph before one that is not connected is an error."""
+
+
+def _graph(found: nx.Graph[Any], description: str) -> Graph:
+    """A networkx graph, its nodes numbered in their order, without loops."""
+    number = {node: index for index, node in enumerate(found.nodes)}
+    rows = [sorted({number[other] for other in found[node]} - {number[node]}) for node in found.nodes]
+    return Graph(tuple(map(tuple, rows)), description)
+
+
+class BaseGraph(Config):
+    """What all kinds of graphs have."""
+
+    @abstractmethod
+    def draw(self, agents: int, rng: np.random.Generator) -> Graph:
+        """The graph of so many agents.
+
+        Raises:
+            GraphError: there is none of this kind.
+        """
+
+    def build(self, agents: int, streams: Streams) -> Graph:
+        """The graph of a replication."""
+        return self.draw(agents, streams("network", 0, "graph"))
+
+
+class RandomGraph(BaseGraph):
+    """A graph that is drawn."""
+
+    seed: int | None = Field(default=None, ge=0)
+    """Of the graph, the same in all replications; null: each replication draws its own."""
+
+    def build(self, agents: int, streams: Streams) -> Graph:
+        """The graph of a replication, or the one of ``seed``."""
+        return super().build(agents, streams) if self.seed is None else _fixed(self, agents, self.seed)
+
+
+@lru_cache(maxsize=8)
+def _fixed(spec: RandomGraph, agents: int, seed: int) -> Graph:
+    return spec.draw(agents, np.random.default_rng(seed))
+
+
+class ErdosRenyi(RandomGraph):
+    """Every pair of agents is linked with probability p; drawn again until it is connected."""
+
+    kind: Literal["erdos_renyi"]
+    p: float = Field(gt=0, le=1)
+    """Probability of each link."""
+    connected: bool = True
+    """Draw again until there is a path between any two agents."""
+
+    def draw(self, agents: int, rng: np.random.Generator) -> Graph:
+        description = f"erdos_renyi, p = {self.p:g}"
+        for attempt in range(ATTEMPTS):
+            above = np.triu(rng.random((agents, agents)) < self.p, 1)
+            rows = above | above.T
+            graph = Graph(
+                tuple(tuple(np.flatnonzero(row).tolist()) for row in rows), f"{description}, {attempt + 1} draws"
+            )
+            if not self.connected or graph.connected:
+                return graph
+        raise GraphError(
+            f"no connected graph in {ATTEMPTS} draws of {description} with {agents} agents; raise p, or set "
+            "connected: false"
+        )
+
+
+class BarabasiAlbert(RandomGraph):
+    """Preferential attachment: every new agent links to m others."""
+
+    kind: Literal["barabasi_albert"]
+    m: int = Field(ge=1)
+    """Links of a new agent."""
+
+    def draw(self, agents: int, rng: np.random.Generator) -> Graph:
+        if self.m >= agents:
+            raise GraphError(f"barabasi_albert: m(={self.m}) must be < {agents}, the number of agents")
+        return _graph(nx.barabasi_albert_graph(agents, self.m, seed=rng), f"barabasi_albert, m = {self.m}")
+
+
+class WattsStrogatz(RandomGraph):
+    """A ring whose agents link to their k nearest, each link moved elsewhere with probability p; connected."""
+
+    kind: Literal["watts_strogatz"]
+    k: int = Field(ge=2)
+    """Nearest agents on the ring that each one is linked to (rounded down to an even number)."""
+    p: float = Field(ge=0, le=1)
+    """Probability of moving a link."""
+
+    def draw(self, agents: int, rng: np.random.Generator) -> Graph:
+        if self.k >= agents:
+            raise GraphError(f"watts_strogatz: k(={self.k}) must be < {agents}, the number of agents")
+        try:
+            found = nx.connected_watts_strogatz_graph(agents, self.k, self.p, tries=ATTEMPTS, seed=rng)
+        except nx.NetworkXError as error:
+            raise GraphError(f"no connected graph in {ATTEMPTS} draws of watts_strogatz: {error}") from None
+        return _graph(found, f"watts_strogatz, k = {self.k}, p = {self.p:g}")
+
+
+class Grid(BaseGraph):
+    """Agents on a rectangle, row by row, linked to those beside, above and below."""
+
+    kind: Literal["grid"]
+    rows: int | None = Field(default=None, ge=1)
+    """Number of rows, a divisor of the number of agents; null: as square as possible."""
+
+    def draw(self, agents: int, rng: np.random.Generator) -> Graph:
+        rows = self.rows or max(n for n in range(1, int(agents**0.5) + 1) if agents % n == 0)
+        if agents % rows:
+            raise GraphError(f"grid: rows(={rows}) must divide {agents}, the number of agents")
+        return _graph(nx.grid_2d_graph(rows, agents // rows), f"grid, {rows} x {agents // rows}")
+
+
+class Ring(BaseGraph):
+    """Agent v is linked to v - 1 and v + 1, the last one to the first."""
+
+    kind: Literal["ring"]
+
+    def draw(self, agents: int, rng: np.random.Generator) -> Graph:
+        return _graph(nx.cycle_graph(agents), "ring")
+
+
+class Line(BaseGraph):
+    """Agent v is linked to v - 1 and v + 1."""
+
+    kind: Literal["line"]
+
+    def draw(self, agents: int, rng: np.random.Generator) -> Graph:
+        return _graph(nx.path_graph(agents), "line")
+
+
+class StarGraph(BaseGraph):
+    """Agent 0 is linked to all others; there is no server."""
+
+    kind: Literal["star"]
+
+    def draw(self, agents: int, rng: np.random.Generator) -> Graph:
+        return _graph(nx.star_graph(agents - 1), "star")
+
+
+class Complete(BaseGraph):
+    """All agents are linked to each other."""
+
+    kind: Literal["complete"]
+
+    def draw(self, agents: int, rng: np.random.Generator) -> Graph:
+        return _graph(nx.complete_graph(agents), "complete")
+
+
+class EdgeList(RandomGraph):
+    """A graph from a file; where the file has more nodes than there are agents, a connected part of it is drawn."""
+
+    kind: Literal["edge_list"]
+    file: str
+    """One link per line, two node names apart by blanks, a tab or a comma; lines with # and a header are skipped."""
+    sample: Literal["breadth_first", "random_walk", "largest_component"] = "breadth_first"
+    """breadth_first: the nodes nearest to a random one; random_walk: the first nodes that a random walk meets;
+    largest_component: random nodes, one after the other, until they hold a connected part of the size."""
+
+    def draw(self, agents: int, rng: np.random.Generator) -> Graph:
+        path = Path(self.file).expanduser()
+        whole = _read(path, *_changed(path))
+        try:
+            nodes, how = sample_nodes(whole, agents, self.sample, rng)
+        except ValueError as error:
+            raise GraphError(f"{path}: {error}") from None
+        part: nx.Graph[str] = nx.Graph()
+        part.add_nodes_from(nodes)
+        part.add_edges_from(whole.subgraph(nodes).edges)
+        seed = "the replication's stream" if self.seed is None else f"seed {self.seed}"
+        return _graph(part, f"{path.name}, {agents} of {whole.number_of_nodes()} nodes, {how}, from {seed}")
+
+
+def _changed(path: Path) -> tuple[int, int]:
+    try:
+        status = path.stat()
+    except OSError as error:
+        raise GraphError(f"file {str(path)!r} cannot be read: {error.strerror}; give that of a list of links") from None
+    return status.st_mtime_ns, status.st_size
+
+
+@lru_cache(maxsize=2)
+def _read(path: Path, changed: int, size: int) -> nx.Graph[str]:
+    try:
+        return read_edges(path)
+    except ValueError as error:
+        raise GraphError(str(error)) from None
+
+
+AnyGraph = Annotated[
+    ErdosRenyi | BarabasiAlbert | WattsStrogatz | Grid | Ring | Line | StarGraph | Complete | EdgeList,
+    Field(discriminator="kind"),
+]
+
+
+def _word_is_kind(value: Any) -> Any:
+    """``ring`` for ``{kind: ring}``; the word star alone means the star with a server in its centre."""
+    return {"kind": value} if isinstance(value, str) and value in ("grid", "ring", "line", "complete") else value
+
+
+Topology = Annotated[
+    Literal["star"] | AnyGraph,
+    BeforeValidator(
+        _word_is_kind, json_schema_input_type=Literal["star", "grid", "ring", "line", "complete"] | AnyGraph
+    ),
+]

@@ -1,0 +1,279 @@
+"""Carrying messages: copies are put on the links of a network and handed to the receiving host, each once.
+
+This is all that datagrams need, and a reliable transport where nothing can be lost: it only keeps the order of each
+pair. Where something can be, see ``core.network.reliable``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence, Set
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from coband.simulator.core.audit import trace as tr
+from coband.simulator.core.audit.invariants import Audit
+from coband.simulator.core.audit.ledger import DOWN, UP, Ledger
+from coband.simulator.core.audit.trace import Trace
+from coband.simulator.core.clock.clock import DELIVERY, Clock
+from coband.simulator.core.message import Message
+from coband.simulator.core.network.network import Network
+from coband.simulator.core.node import SERVER, Address, Multicast, Recipient
+
+Describe = Callable[[Message], str | None]
+
+
+class PacketHandler(Protocol):
+    """Where packets end."""
+
+    def deliver(self, packet: Packet) -> None:
+        """A packet has reached its receiver."""
+
+    def give_up(self, packet: Packet, cause: int) -> None:
+        """A packet will never reach its receiver; ``cause``: seq of the event."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Flood:
+    """Where a packet stands on its way through a graph (``core.network.local``).
+
+    Attributes:
+        id: number of the LOCAL message.
+        origin: the agent that it is from.
+        hops: its time to live, in links.
+        hop: links passed when the packet arrives.
+    """
+
+    id: int
+    origin: Address
+    hops: int
+    hop: int
+
+
+@dataclass(slots=True, eq=False)
+class Packet:
+    """One message on its way to one receiver.
+
+    Attributes:
+        id: number of the send; the copies of a multicast share it.
+        number: position in the sequence of messages of this (source, destination), from 1.
+        send: seq of the send event.
+        attempts: copies put on the link so far.
+        acknowledged: the sender knows that the receiver has it.
+        flood: of a message that is passed on from neighbour to neighbour.
+        expired: the transport has given it up, and tells the sender.
+    """
+
+    message: Message
+    id: int
+    source: Address
+    destination: Address
+    number: int
+    send: int
+    kind: int
+    scalars: int
+    attempts: int = 0
+    acknowledged: bool = False
+    flood: Flood | None = None
+    expired: bool = False
+
+    @property
+    def origin(self) -> Address:
+        """The node that said it."""
+        return self.source if self.flood is None else self.flood.origin
+
+    @property
+    def hop(self) -> int:
+        """Links passed by a message that is passed on, 0 otherwise."""
+        return 0 if self.flood is None else self.flood.hop
+
+    @property
+    def pair(self) -> tuple[Address, Address]:
+        """(source, destination)."""
+        return self.source, self.destination
+
+
+class Transport:
+    """Sends each message once (``datagram``), in order per pair where ``ordered``.
+
+    Args:
+        down: the nodes that are down now; what reaches them is lost.
+        office: takes packets that have reached their receiver, and those that were given up.
+        describe: text of a message's payload for the trace, or None.
+    """
+
+    def __init__(
+        self,
+        clock: Clock,
+        network: Network,
+        ledger: Ledger,
+        trace: Trace,
+        audit: Audit,
+        down: Set[Address],
+        office: PacketHandler,
+        describe: Describe,
+        ordered: bool,
+    ) -> None:
+        self._clock, self._network, self._ledger, self._trace, self._audit = clock, network, ledger, trace, audit
+        self._down, self._office, self.describe, self._ordered = down, office, describe, ordered
+        self._everyone = list(range(ledger.agents))
+        self._header_bits, self._scalar_bits = ledger.header_bits, ledger.scalar_bits
+        self._messages = 0
+        self._numbers: dict[tuple[Address, Address], int] = {}
+        self._latest: dict[tuple[Address, Address], float] = {}
+
+    def send(self, source: Address, recipient: Recipient, message: Message, cause: int) -> None:
+        """Send ``message`` from ``source``, because of the event ``cause``."""
+        receivers = self._receivers(recipient)
+        kind, scalars, round = message.kind, message.scalars, message.round
+        if source == SERVER:
+            self._ledger.first_copies(kind, DOWN, receivers, scalars, round)
+        elif recipient == SERVER:
+            self._ledger.first_copies(kind, UP, [source], scalars, round)
+        else:
+            self._ledger.sent_to_peers(kind, source, len(receivers), scalars, round)
+        self._send(source, recipient if isinstance(recipient, int) else tr.EVERYONE, receivers, message, cause)
+
+    def pass_on(
+        self, source: Address, receivers: Sequence[Address], message: Message, cause: int, flood: Flood
+    ) -> None:
+        """Put a copy of a LOCAL message on the link to each of some neighbours of ``source``."""
+        self._ledger.peer_copies(message.kind, len(receivers), message.scalars, message.round)
+        self._send(source, tr.EVERYONE, receivers, message, cause, flood)
+
+    def number(self) -> int:
+        """The number of a send; the copies of a multicast share it."""
+        self._messages += 1
+        return self._messages - 1
+
+    def _send(
+        self,
+        source: Address,
+        peer: Address,
+        receivers: Sequence[Address],
+        message: Message,
+        cause: int,
+        flood: Flood | None = None,
+    ) -> None:
+        scalars, kind, id = message.scalars, self._trace.name(message.kind), self.number()
+        seq = self._trace.record(
+            self._clock.now,
+            tr.SEND,
+            source,
+            peer,
+            id,
+            cause,
+            kind,
+            scalars,
+            0 if flood is None else flood.hop,
+            message.round,
+            message.version,
+            len(receivers),
+            detail=self.describe(message),
+        )
+        numbers = self._numbers
+        for receiver in receivers:
+            pair = (source, receiver)
+            number = numbers[pair] = numbers.get(pair, 0) + 1
+            self._put(Packet(message, id, source, receiver, number, seq, kind, scalars, flood=flood))
+
+    def _receivers(self, recipient: Recipient) -> list[Address]:
+        if isinstance(recipient, int):
+            return [recipient]
+        if not isinstance(recipient, Multicast):
+            raise TypeError("in a star nobody has neighbours; send to SERVER or ALL_AGENTS")
+        if recipient.excluding is None:
+            return self._everyone
+        return [agent for agent in self._everyone if agent != recipient.excluding]
+
+    def _put(self, packet: Packet) -> float:
+        """Put one copy on the link; returns the time at which it has left the sender."""
+        self._audit.sent(packet)
+        packet.attempts += 1
+        now = start = self._clock.now
+        if self._network.cut_off(packet.source, packet.destination, now):
+            self._lost(packet, "partition")
+            return now
+        bits = packet.scalars * self._scalar_bits + self._header_bits
+        if packet.source == SERVER and self._network.egress is not None:
+            start = self._network.egress.leave(now, packet.scalars, bits)
+        link = self._network.link(packet.source, packet.destination)
+        if link is None:
+            self._arrive_at(packet, start)
+            return start
+        left, arrivals = link.carry(start, packet.scalars, bits)
+        if not arrivals:
+            self._lost(packet, "loss")
+        elif len(arrivals) == 2:
+            self._audit.duplicated(packet)
+            self._event(tr.DUPLICATE, packet, reason=self._trace.name("link"))
+        for arrival in arrivals:
+            self._arrive_at(packet, arrival)
+        return left
+
+    def _arrive_at(self, packet: Packet, arrival: float) -> None:
+        """A copy has passed its link at ``arrival``; the server's capacity may be ahead of it."""
+        arrival = self._in_turn(packet, arrival)
+        if packet.destination == SERVER and self._network.ingress is not None:
+            self._clock.at(arrival, DELIVERY, SERVER, self._enter_server, packet)
+        else:
+            self._schedule(packet, arrival)
+
+    def _in_turn(self, packet: Packet, arrival: float) -> float:
+        """When a copy may arrive, so that it does not overtake an earlier one of its pair."""
+        if self._ordered:
+            arrival = max(arrival, self._latest.get(packet.pair, 0.0))
+            self._latest[packet.pair] = arrival
+        return arrival
+
+    def _enter_server(self, event: Any) -> None:
+        packet: Packet = event.value
+        assert self._network.ingress is not None
+        bits = packet.scalars * self._scalar_bits + self._header_bits
+        self._schedule(packet, self._network.ingress.leave(self._clock.now, packet.scalars, bits))
+
+    def _schedule(self, packet: Packet, arrival: float) -> None:
+        self._audit.due(packet, arrival)
+        self._clock.at(arrival, DELIVERY, packet.destination, self._arrive, packet)
+
+    def _lost(self, packet: Packet, why: str) -> None:
+        self._audit.dropped(packet)
+        self._event(tr.DROP, packet, reason=self._trace.name(why))
+
+    def _arrive(self, event: Any) -> None:
+        packet: Packet = event.value
+        self._audit.arrived(packet, self._clock.now)
+        if packet.destination in self._down:
+            self._lost(packet, "down")
+            return
+        self._audit.delivered(packet, self._clock.now)
+        self._office.deliver(packet)
+
+    def came_up(self, node: Address) -> None:
+        """A node is up again."""
+
+    @property
+    def idle_timers(self) -> int:
+        """Timers ahead that will do nothing."""
+        return 0
+
+    @property
+    def postponed(self) -> bool:
+        """Whether something waits for a node to be up."""
+        return False
+
+    def _event(self, event: int, packet: Packet, reason: int = tr.NONE) -> int:
+        return self._trace.record(
+            self._clock.now,
+            event,
+            packet.source,
+            packet.destination,
+            packet.id,
+            packet.send,
+            packet.kind,
+            packet.scalars,
+            packet.hop,
+            packet.message.round,
+            packet.message.version,
+            packet.attempts,
+            reason,
+        )

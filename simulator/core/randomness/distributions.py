@@ -1,0 +1,237 @@
+"""Distributions of delays, as written in a scenario: ``{kind: ..., ...}`` or a bare number.
+
+Every distribution uses one kind of elementary draw per value, so that drawing in blocks gives the same sequence as
+drawing one by one (numpy generators fill arrays sequentially).
+"""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from functools import lru_cache
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import numpy as np
+from pydantic import BeforeValidator, Field, model_validator
+
+from coband.simulator.arrays import FloatArray
+from coband.simulator.core.config import Config
+
+FIRST_BLOCK, LARGEST_BLOCK = 4, 1024
+
+
+class BaseDistribution(Config):
+    """What all delay distributions offer."""
+
+    @property
+    @abstractmethod
+    def mean(self) -> float:
+        """The expected value (may be infinite)."""
+
+    @abstractmethod
+    def draw(self, rng: np.random.Generator, size: int) -> FloatArray:
+        """``size`` independent values."""
+
+
+class Constant(BaseDistribution):
+    """Always ``value``."""
+
+    kind: Literal["constant"] = "constant"
+    value: float = Field(ge=0)
+    """The delay, in simulated time units."""
+
+    @property
+    def mean(self) -> float:
+        return self.value
+
+    def draw(self, rng: np.random.Generator, size: int) -> FloatArray:
+        return np.full(size, self.value)
+
+
+class Uniform(BaseDistribution):
+    """Uniform on [low, high]."""
+
+    kind: Literal["uniform"] = "uniform"
+    low: float = Field(default=0.0, ge=0)
+    high: float = Field(ge=0)
+
+    @model_validator(mode="after")
+    def _ordered(self) -> Uniform:
+        if self.high < self.low:
+            raise ValueError(f"high(={self.high}) must be >= low(={self.low})")
+        return self
+
+    @property
+    def mean(self) -> float:
+        return 0.5 * (self.low + self.high)
+
+    def draw(self, rng: np.random.Generator, size: int) -> FloatArray:
+        return self.low + (self.high - self.low) * rng.random(size)
+
+
+class Exponential(BaseDistribution):
+    """Exponential with ``rate``; mean 1/rate."""
+
+    kind: Literal["exponential"] = "exponential"
+    rate: float = Field(gt=0)
+
+    @property
+    def mean(self) -> float:
+        return 1.0 / self.rate
+
+    def draw(self, rng: np.random.Generator, size: int) -> FloatArray:
+        return rng.standard_exponential(size) / self.rate
+
+
+class ShiftedExponential(BaseDistribution):
+    """``shift`` plus an exponential with ``rate``: the usual model of a straggling computation."""
+
+    kind: Literal["shifted_exponential"] = "shifted_exponential"
+    shift: float = Field(ge=0)
+    rate: float = Field(gt=0)
+
+    @property
+    def mean(self) -> float:
+        return self.shift + 1.0 / self.rate
+
+    def draw(self, rng: np.random.Generator, size: int) -> FloatArray:
+        return self.shift + rng.standard_exponential(size) / self.rate
+
+
+class Gamma(BaseDistribution):
+    """Gamma with ``shape`` and ``scale``; mean shape*scale."""
+
+    kind: Literal["gamma"] = "gamma"
+    shape: float = Field(gt=0)
+    scale: float = Field(default=1.0, gt=0)
+
+    @property
+    def mean(self) -> float:
+        return self.shape * self.scale
+
+    def draw(self, rng: np.random.Generator, size: int) -> FloatArray:
+        return rng.standard_gamma(self.shape, size) * self.scale
+
+
+class LogNormal(BaseDistribution):
+    """``median`` * exp(``sigma`` * N(0, 1))."""
+
+    kind: Literal["lognormal"] = "lognormal"
+    median: float = Field(gt=0)
+    sigma: float = Field(ge=0)
+
+    @property
+    def mean(self) -> float:
+        return self.median * math.exp(0.5 * self.sigma**2)
+
+    def draw(self, rng: np.random.Generator, size: int) -> FloatArray:
+        return self.median * np.exp(self.sigma * rng.standard_normal(size))
+
+
+class Pareto(BaseDistribution):
+    """Pareto with smallest value ``minimum`` and tail index ``shape``."""
+
+    kind: Literal["pareto"] = "pareto"
+    minimum: float = Field(gt=0)
+    shape: float = Field(gt=0)
+
+    @property
+    def mean(self) -> float:
+        return math.inf if self.shape <= 1 else self.minimum * self.shape / (self.shape - 1)
+
+    def draw(self, rng: np.random.Generator, size: int) -> FloatArray:
+        return self.minimum * (1.0 - rng.random(size)) ** (-1.0 / self.shape)
+
+
+@lru_cache(maxsize=16)
+def _read_values(file: str) -> tuple[float, ...]:
+    path = Path(file)
+    if not path.is_file():
+        raise ValueError(f"file {file!r} does not exist; give a text file with one delay per line")
+    try:
+        values = tuple(float(word) for word in path.read_text().split())
+    except ValueError as error:
+        raise ValueError(f"file {file!r} must hold one number per line ({error})") from None
+    return values
+
+
+class Empirical(BaseDistribution):
+    """Resamples measured delays, given as ``values`` or as a text ``file`` with one number per line."""
+
+    kind: Literal["empirical"] = "empirical"
+    values: tuple[float, ...] | None = None
+    file: str | None = None
+
+    @model_validator(mode="after")
+    def _given(self) -> Empirical:
+        if (self.values is None) == (self.file is None):
+            raise ValueError("give exactly one of values, file")
+        sample = self.sample
+        if not sample or min(sample) < 0 or not all(map(math.isfinite, sample)):
+            raise ValueError("an empirical distribution needs at least one value, all finite and >= 0")
+        return self
+
+    @property
+    def sample(self) -> tuple[float, ...]:
+        """The measured delays."""
+        return self.values if self.values is not None else _read_values(str(self.file))
+
+    @property
+    def mean(self) -> float:
+        return float(np.mean(self.sample))
+
+    def draw(self, rng: np.random.Generator, size: int) -> FloatArray:
+        sample = np.asarray(self.sample, dtype=np.float64)
+        return sample[(rng.random(size) * sample.size).astype(np.intp)]
+
+
+Distributions = Constant | Uniform | Exponential | ShiftedExponential | Gamma | LogNormal | Pareto | Empirical
+AnyDistribution = Annotated[Distributions, Field(discriminator="kind")]
+
+
+def number_is_constant(value: Any) -> Any:
+    """A bare number means a constant."""
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        return {"kind": "constant", "value": value}
+    return value
+
+
+Distribution = Annotated[
+    AnyDistribution, BeforeValidator(number_is_constant, json_schema_input_type=float | AnyDistribution)
+]
+
+ZERO = Constant(value=0.0)
+
+
+class Draws:
+    """Successive values of a distribution from one stream, drawn in growing blocks.
+
+    Args:
+        distribution: what to draw.
+        rng: the stream; it belongs to this object alone.
+        factor: every value is multiplied by it (an agent's slowness).
+    """
+
+    __slots__ = ("_block", "_distribution", "_factor", "_position", "_rng", "_values")
+
+    def __init__(self, distribution: BaseDistribution, rng: np.random.Generator, factor: float = 1.0) -> None:
+        self._distribution, self._rng, self._factor = distribution, rng, factor
+        self._values: list[float] = []
+        self._position = 0
+        self._block = FIRST_BLOCK
+
+    def __call__(self) -> float:
+        """The next value."""
+        if self._position == len(self._values):
+            self._values = (self._factor * self._distribution.draw(self._rng, self._block)).tolist()
+            self._position = 0
+            self._block = min(2 * self._block, LARGEST_BLOCK)
+        value = self._values[self._position]
+        self._position += 1
+        return value
+
+
+def is_zero(distribution: BaseDistribution) -> bool:
+    """True when the distribution is the constant 0, so that nothing need be drawn."""
+    return isinstance(distribution, Constant) and distribution.value == 0.0

@@ -1,0 +1,199 @@
+"""What scenarios send, in numbers that a file can hold and a later run must repeat: the counts lock.
+
+Counts are those of the first replication. They follow from scenario and seed alone, so that one of them changes only
+when an algorithm, or what surrounds it, sends something else.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from coband.simulator.experiments.runs import runner
+from coband.simulator.experiments.runs.results import Failure, Record
+from coband.simulator.experiments.scenario.scenario import Scenario, load
+from coband.simulator.experiments.store import directory
+from coband.simulator.experiments.sweep.study import Study, Variant, load_study
+
+NAMES = (
+    "turns",
+    "rounds",
+    "messages",
+    "uplink_scalars",
+    "downlink_scalars",
+    "peer_scalars",
+    "scalars_broadcast_once",
+    "dictionary_size",
+    "deliveries",
+    "transmissions",
+    "hops",
+    "cliques",
+    "gradient_rounds",
+)
+"""What is counted, where a result has it."""
+
+Counts = dict[str, dict[str, Any]]
+"""By label, by name of the count."""
+
+
+class CountsError(ValueError):
+    """A lock file that cannot be used, or a scenario that did not finish; the text says what to do."""
+
+
+@dataclass(frozen=True)
+class Change:
+    """A count that is not what the file says; None where there is none.
+
+    Attributes:
+        count: its name; empty when the whole label is new or gone.
+    """
+
+    label: str
+    count: str
+    locked: Any
+    found: Any
+
+
+def count(
+    file: Path, settings: Sequence[str] = (), workers: int = 1, listener: runner.Listener | None = None
+) -> Counts:
+    """Run a scenario's first replication without a trace and count; of a grid, the first and the last variant of each
+    algorithm.
+
+    Args:
+        settings: ``key.path=value``, as given to ``--set``.
+
+    Raises:
+        CountsError: a label broke off.
+        DataError: a data set is not there.
+        ScenarioError: the scenario is not valid.
+    """
+    study = load_study(file, settings)
+    if study.points == 1:
+        return _run(load(file, settings), file, workers, listener)
+    if study.missing is not None:
+        raise study.missing
+    found = [(variant.label, _run(variant.scenario, file, workers, listener)) for variant in ends(study)]
+    return {label: counts for label, runs in found for counts in runs.values()}
+
+
+def ends(study: Study) -> list[Variant]:
+    """The first and the last variant of each algorithm of a grid."""
+    by_entry = [[variant for variant in study.variants if variant.entry == entry] for entry in study.entries]
+    return [variant for variants in by_entry for variant in (variants[0], *variants[1:][-1:])]
+
+
+def _run(scenario: Scenario, file: Path, workers: int, listener: runner.Listener | None) -> Counts:
+    """The counts of a scenario's labels."""
+    scenario = replace(scenario, trace="off")
+    with tempfile.TemporaryDirectory(prefix="coband-counts-") as scratch:
+        report = runner.Driver(
+            scenario,
+            runner.ResolvedText.of(scenario),
+            runner.jobs_of(scenario, replications=(0,)),
+            directory.create(scenario.name, Path(scratch) / "run"),
+            workers=workers,
+            replay=["coband", "run", str(file)],
+            command=["coband", "counts"],
+            listener=listener,
+        ).run()
+    if report.interrupted:
+        raise KeyboardInterrupt
+    if report.failures:
+        raise CountsError(f"{file}: {_broken(report.failures[0])}")
+    return {entry["label"]: counts_of(entry["replications"][0]) for entry in report.object["results"]}
+
+
+def _broken(failure: Failure) -> str:
+    last = failure.error.strip().splitlines()[-1 if failure.kind == "failed" else 0]
+    return f"{failure.label} broke off ({last}), so there is nothing to count; to see why: {failure.replay}"
+
+
+def counts_of(record: Record) -> dict[str, Any]:
+    """The counts of one finished job."""
+    return {name: record[name] for name in NAMES if record.get(name) is not None}
+
+
+def changes(locked: Counts, found: Counts) -> list[Change]:
+    """Where the counts of a scenario differ from those on file, label by label."""
+    return [change for label in {**locked, **found} for change in _changes(label, locked.get(label), found.get(label))]
+
+
+def _changes(label: str, locked: Mapping[str, Any] | None, found: Mapping[str, Any] | None) -> Iterator[Change]:
+    if locked is None or found is None:
+        yield Change(label, "", locked, found)
+        return
+    for name in {**locked, **found}:
+        if locked.get(name) != found.get(name):
+            yield Change(label, name, locked.get(name), found.get(name))
+
+
+class LockFile:
+    """A file of counts: JSON, by scenario, label and name of the count.
+
+    Attributes:
+        path: where it is.
+        counts: what it holds; scenarios by their path from ``base``.
+
+    Args:
+        base: what the scenarios' paths start from; None for the file's own directory.
+
+    Raises:
+        CountsError: the file is there, but it is no lock file.
+    """
+
+    def __init__(self, path: Path, base: Path | None = None) -> None:
+        self.path, self._base = path, (path.parent if base is None else base).absolute()
+        self.counts: dict[str, Counts] = _read(path) if path.exists() else {}
+
+    def name(self, scenario: Path) -> str:
+        """How the file calls a scenario."""
+        return Path(os.path.relpath(scenario.absolute(), self._base)).as_posix()
+
+    def scenario(self, name: str) -> Path:
+        """Where a scenario of that name is, from the working directory if it lies below."""
+        found = Path(os.path.normpath(self._base / name))
+        return found.relative_to(Path.cwd()) if found.is_relative_to(Path.cwd()) else found
+
+    def locked(self, scenarios: Sequence[Path]) -> list[str]:
+        """The names of scenarios that must be on file; all that are when none is given.
+
+        Raises:
+            CountsError: there is no file, or one of them is not on it.
+        """
+        if not self.path.exists():
+            raise CountsError(f"there is no {self.path}; `coband counts lock SCENARIO...` makes it.")
+        names = [self.name(scenario) for scenario in scenarios] or list(self.counts)
+        missing = [name for name in names if name not in self.counts]
+        if missing:
+            raise CountsError(
+                f"{self.path} has no counts of {missing[0]}; it has {', '.join(self.counts) or 'none'}. "
+                "`coband counts lock` adds it."
+            )
+        return names
+
+    def write(self) -> None:
+        """Replace the file, at once."""
+        draft = self.path.with_name(f".{self.path.name}.new")
+        draft.write_text(json.dumps(self.counts, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+        os.replace(draft, self.path)
+
+
+def _read(path: Path) -> dict[str, Counts]:
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise CountsError(f"{path} is not JSON ({error}); is it a counts lock?") from error
+    levels = [found, *_values(found), *(inner for value in _values(found) for inner in _values(value))]
+    if not all(isinstance(level, dict) for level in levels):
+        raise CountsError(f"{path} is no counts lock: scenario, label and count are expected, one inside the other.")
+    return dict(found)
+
+
+def _values(level: Any) -> list[Any]:
+    return list(level.values()) if isinstance(level, dict) else []

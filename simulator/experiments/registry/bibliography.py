@@ -1,0 +1,127 @@
+"""What to cite for a run: the BibTeX of the algorithms, problems and data that it used.
+
+Registry entries name references in ``cites``: keys of ``references.bib`` beside this module, or, as plugins do, whole
+BibTeX entries.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from fnmatch import fnmatch
+from functools import lru_cache
+from importlib.resources import files
+from pathlib import PurePath
+from typing import Any
+
+from coband.simulator.experiments.registry.registry import Registry
+from coband.simulator.experiments.scenario.nodes import plain
+from coband.simulator.experiments.scenario.yaml_nodes import read
+from coband.simulator.experiments.store.store import StoredRun
+from coband.simulator.problems.datasets import DATASETS, Source
+from coband.simulator.problems.ratings import RATINGS
+
+GRAPHS: Mapping[str, str] = {
+    "facebook_combined.txt": "mcauley2012learning",
+    "musae_*_edges.csv": "rozemberczki2019multiscale",
+    "as[0-9]*.txt": "leskovec2005graphs",
+    "as-skitter.txt": "leskovec2005graphs",
+}
+"""Public graphs by the names of their original files."""
+_KEY = re.compile(r"@\w+\s*\{\s*([^,\s]+)\s*,")
+
+
+@dataclass(frozen=True)
+class Use:
+    """Something that a run used.
+
+    Attributes:
+        what: in words, such as "algorithm duets (labels A, B)".
+        cites: its references; empty when it has none.
+        known: whether it is installed here, so that its references can be known.
+    """
+
+    what: str
+    cites: tuple[str, ...]
+    known: bool = True
+
+
+@dataclass(frozen=True)
+class Citation:
+    """One BibTeX entry and all that it is cited for."""
+
+    key: str
+    text: str
+    uses: tuple[str, ...]
+
+
+@lru_cache(maxsize=1)
+def library() -> Mapping[str, str]:
+    """Our own BibTeX entries by key."""
+    text = files("coband.simulator.experiments.registry").joinpath("references.bib").read_text(encoding="utf-8")
+    return {key_of(entry): entry.strip() for entry in re.split(r"^(?=@)", text, flags=re.MULTILINE) if entry.strip()}
+
+
+def key_of(entry: str) -> str:
+    """The key of a BibTeX entry; empty when it is none."""
+    match = _KEY.match(entry.strip())
+    return match[1] if match else ""
+
+
+def uses(run: StoredRun, registry: Registry) -> list[Use]:
+    """What a run used: its algorithms, its problem, its data."""
+    document = _document(run.scenario)
+    problem = document.get("problem") or {}
+    return [*_algorithms(run, registry), *_problem(problem, registry), *_graph(document.get("network") or {})]
+
+
+def citations(found: list[Use]) -> list[Citation]:
+    """Each BibTeX entry once, in the order of use; keys that nobody knows are left out."""
+    entries: dict[str, str] = {}
+    whats: dict[str, list[str]] = {}
+    for use in found:
+        for cite in use.cites:
+            text = cite.strip() if cite.lstrip().startswith("@") else library().get(cite)
+            if text is not None:
+                key = key_of(text) or text
+                entries.setdefault(key, text)
+                whats.setdefault(key, []).append(use.what)
+    return [Citation(key, text, tuple(whats[key])) for key, text in entries.items()]
+
+
+def _algorithms(run: StoredRun, registry: Registry) -> Iterator[Use]:
+    labels: dict[str, list[str]] = {}
+    for label, name in run.labels.items():
+        labels.setdefault(name, []).append(label)
+    for name, given in labels.items():
+        others = ", ".join(label for label in given if label != name)
+        what = f"algorithm {name} ({others})" if others else f"algorithm {name}"
+        entry = registry.algorithms.get(name)
+        yield Use(what, entry.cites if entry is not None else (), entry is not None)
+
+
+def _problem(problem: Mapping[str, Any], registry: Registry) -> Iterator[Use]:
+    kind = str(problem.get("kind"))
+    entry = registry.problems.get(kind)
+    if problem:
+        yield Use(f"problem {kind}", entry.cites if entry is not None else (), entry is not None)
+    data = problem.get("data")
+    name = data.get("name") if isinstance(data, dict) else None
+    if isinstance(name, str):
+        source: Source | None = DATASETS.get(name) or RATINGS.get(name)
+        yield Use(f"dataset {name}", () if source is None else source.cites, source is not None)
+
+
+def _graph(network: Mapping[str, Any]) -> Iterator[Use]:
+    topology = network.get("topology")
+    file = topology.get("file") if isinstance(topology, dict) else None
+    if isinstance(file, str):
+        name = PurePath(file).name
+        cites = tuple(key for pattern, key in GRAPHS.items() if fnmatch(name, pattern))
+        yield Use(f"graph {name}", cites, bool(cites))
+
+
+def _document(text: str) -> dict[str, Any]:
+    document = plain(read(text, "scenario.yaml")[0]) if text else {}
+    return document if isinstance(document, dict) else {}

@@ -1,0 +1,115 @@
+"""What there is, for ``coband list`` and ``coband describe``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict
+from typing import Any
+
+from pydantic import BaseModel
+
+from coband.simulator.core.algorithm import Algorithm
+from coband.simulator.experiments.registry.registry import RESERVED, Registry
+from coband.simulator.experiments.scenario.input_problems import did_you_mean, quoted
+from coband.simulator.experiments.scenario.wording import TAG_KEYS, Wording
+from coband.simulator.problems.datasets import DATASETS, DataError, Source
+from coband.simulator.problems.ratings import RATINGS
+from coband.simulator.problems.world import ProblemEntry
+
+SOURCES: Mapping[str, Source] = {**DATASETS, **RATINGS}
+KINDS = ("algorithms", "problems", "datasets")
+Item = dict[str, Any]
+
+
+class UnknownNameError(DataError):
+    """Nothing has that name; the text lists the nearest names."""
+
+
+def catalogue(registry: Registry) -> dict[str, list[Item]]:
+    """Name, one-line summary and reference of everything, by kind."""
+    return {
+        "algorithms": [_line(entry.name, entry.summary, entry.reference) for entry in registry.algorithms.values()],
+        "problems": [_line(entry.name, entry.summary, entry.reference) for entry in registry.problems.values()],
+        "datasets": [_line(data.name, _content(data), data.citation) for data in SOURCES.values()],
+    }
+
+
+def _line(name: str, summary: str, reference: str) -> Item:
+    return {"name": name, "summary": summary, "reference": reference}
+
+
+def _content(source: Source) -> str:
+    return f"{source.title}: {source.rows:,} rows, {source.columns}"
+
+
+def describe(name: str, registry: Registry) -> list[Item]:
+    """Everything about whatever has that name, in JSON types.
+
+    Raises:
+        UnknownNameError: nothing has.
+    """
+    found: list[Item] = []
+    if name in registry.algorithms:
+        found.append(_algorithm(registry.algorithms[name], registry))
+    if name in registry.problems:
+        found.append(_problem(registry.problems[name], registry))
+    if name in SOURCES:
+        source = SOURCES[name]
+        found.append(
+            {
+                "kind": "dataset",
+                **_line(name, _content(source), source.citation),
+                "url": source.url,
+                "licence": source.licence,
+            }
+        )
+    if found:
+        return found
+    if name in registry.broken:
+        raise UnknownNameError(f"{quoted(name)} is installed but could not be loaded: {registry.broken[name]}")
+    known = [item["name"] for items in catalogue(registry).values() for item in items]
+    near = did_you_mean(name, known)
+    raise UnknownNameError(f"nothing is called {quoted(name)}{near or ';'} known: {', '.join(known)}")
+
+
+def _algorithm(algorithm: Algorithm, registry: Registry) -> Item:
+    return {
+        "kind": "algorithm",
+        **_line(algorithm.name, algorithm.summary, algorithm.reference),
+        "server": algorithm.server is not None,
+        "needs": asdict(algorithm.needs),
+        "messages": [dict(zip(("kind", "direction", "scalars"), row, strict=True)) for row in algorithm.messages],
+        "counts": list(algorithm.counts),
+        "parameters": list(_parameters(algorithm.config, registry)),
+    }
+
+
+def _problem(problem: ProblemEntry, registry: Registry) -> Item:
+    parameters = list(_parameters(problem.config, registry))
+    return {"kind": "problem", **_line(problem.name, problem.summary, problem.reference), "parameters": parameters}
+
+
+def _parameters(config: type[BaseModel], registry: Registry) -> Iterator[Item]:
+    schema = config.model_json_schema(mode="validation")
+    for item in _properties(Wording(schema), schema, ()):
+        if item["name"] not in (*RESERVED, *TAG_KEYS):
+            yield item
+
+
+def _properties(wording: Wording, schema: Mapping[str, Any], above: tuple[str, ...]) -> Iterator[Item]:
+    """The keys of a mapping, each with the members of a union of mappings under ``choices``."""
+    for key, inner in schema.get("properties", {}).items():
+        item: Item = {"name": key, "type": wording.spell(inner), "required": key in schema.get("required", ())}
+        if "default" in inner:
+            item["default"] = inner["default"]
+        item["description"] = inner.get("description", "")
+        mappings = [variant for variant in wording.variants(inner) if variant.get("properties")]
+        if mappings and key not in above:
+            item["choices"] = [_choice(wording, mapping, (*above, key)) for mapping in mappings]
+        yield item
+
+
+def _choice(wording: Wording, mapping: Mapping[str, Any], above: tuple[str, ...]) -> Item:
+    tags = {key: inner["const"] for key, inner in mapping["properties"].items() if key in TAG_KEYS and "const" in inner}
+    parameters = [item for item in _properties(wording, mapping, above) if item["name"] not in tags]
+    return {**tags, "description": mapping.get("description", ""), "parameters": parameters}

@@ -1,0 +1,163 @@
+"""What a scenario's ``expect:`` section says, compared with what a run gave."""
+
+from __future__ import annotations
+
+import difflib
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from coband.simulator.experiments.statistics import estimates as statistics
+
+if TYPE_CHECKING:
+    from coband.simulator.experiments.scenario.scenario import Scenario
+
+Number = int | float
+TOLERANCE = 1e-9  # relative, for counts that are not whole numbers
+
+
+class ExpectationError(ValueError):
+    """A scenario's expectations cannot be compared; the text says why."""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """One expected count, of one replication or on average.
+
+    Attributes:
+        replication: None for all of them together.
+        expected: in words, such as "12" or "at most 12".
+        got: None when the run did not get so far, or does not count this.
+        interval: of ``got``, a mean over replications.
+    """
+
+    label: str
+    count: str
+    replication: int | None
+    expected: str
+    got: Number | None
+    holds: bool
+    interval: tuple[float, float] | None = None
+
+    @property
+    def word(self) -> str:
+        """The verdict."""
+        return "ok" if self.holds else "differs"
+
+
+def require(scenario: Scenario, only: Sequence[str] = (), replications: Sequence[int] = ()) -> None:
+    """Make sure, before a long run, that there is something to compare.
+
+    Raises:
+        ExpectationError: no ``expect:`` section, none for the chosen labels, or too few values for the replications.
+    """
+    if not scenario.expect:
+        raise ExpectationError("the scenario has no expect: section, so there is nothing to check; use `coband run`.")
+    names = {entry.label: entry.algorithm.name for entry in scenario.algorithms}
+    runs = {label for label, name in names.items() if not only or label in only or name in only}
+    chosen = [item for item in scenario.expect if item.label in runs and item.less_than in {None, *runs}]
+    if not chosen:
+        raise ExpectationError(f"expect: says nothing about {', '.join(only)}.")
+    last = max(replications, default=scenario.replications - 1)
+    for item in chosen:
+        if isinstance(item.equals, (list, tuple)) and len(item.equals) <= last:
+            raise ExpectationError(
+                f"expect: {item.label}: {item.count}: {len(item.equals)} values do not reach replication {last}."
+            )
+
+
+def compare(scenario: Scenario, report: dict[str, Any]) -> list[Comparison]:
+    """Every expectation about labels that ran, for each of their replications or for all together.
+
+    Raises:
+        ExpectationError: a count that no replication reports.
+    """
+    finished = {entry["label"]: entry["replications"] for entry in report["results"]}
+    found: list[Comparison] = []
+    for item in scenario.expect:
+        records = finished.get(item.label, ())
+        if item.less_than is not None:
+            if records and item.less_than in finished:
+                found.append(_compare_labels(item, records, finished[item.less_than]))
+            continue
+        comparisons = list(_compare(item, records))
+        found += comparisons if item.of == "each" or not comparisons else [_compare_mean(item, comparisons)]
+    return found
+
+
+def _compare_mean(item: Any, each: Sequence[Comparison]) -> Comparison:
+    """Whether all of the interval of the mean over replications is within the bounds; one replication has none."""
+    numbers = [comparison.got for comparison in each if comparison.got is not None]
+    words, tests = _wanted(item, 0)
+    if len(numbers) < max(2, len(each)):
+        return Comparison(item.label, item.count, None, f"{words} on average", None, False)
+    mean = statistics.estimate(numbers)
+    holds = mean.interval is not None and all(test(bound) for test in tests for bound in mean.interval)
+    return Comparison(item.label, item.count, None, f"{words} on average", mean.mean, holds, mean.interval)
+
+
+def _compare(item: Any, records: Sequence[dict[str, Any]]) -> Iterator[Comparison]:
+    for replication, number in _counts(item.label, item.count, records).items():
+        wanted, tests = _wanted(item, replication)
+        holds = number is not None and all(test(number) for test in tests)
+        yield Comparison(item.label, item.count, replication, wanted, number, holds)
+
+
+def _compare_labels(item: Any, records: Sequence[dict[str, Any]], others: Sequence[dict[str, Any]]) -> Comparison:
+    """Whether a count is less than another label's: all of the interval of the paired difference is below 0.
+
+    The interval needs two replications; the difference of a single one is taken as it is.
+    """
+    first, second = (
+        {replication: number for replication, number in _counts(label, item.count, part).items() if number is not None}
+        for label, part in ((item.label, records), (item.less_than, others))
+    )
+    both = sorted(first.keys() & second.keys())
+    if not both:
+        return Comparison(item.label, item.count, None, f"less than {item.less_than}", None, False)
+    own, other = [first[number] for number in both], [second[number] for number in both]
+    difference = statistics.paired_difference(own, other)
+    highest = difference.mean if difference.interval is None else difference.interval[1]
+    mean = statistics.estimate(own)
+    words = f"less than {item.less_than}'s {statistics.mean(other):,.5g}"
+    return Comparison(item.label, item.count, None, words, mean.mean, highest < 0, mean.interval)
+
+
+def _counts(label: str, count: str, records: Sequence[dict[str, Any]]) -> dict[int, Number | None]:
+    """A count of every replication.
+
+    Raises:
+        ExpectationError: there is no such count.
+    """
+    found: dict[int, Number | None] = {}
+    for record in records:
+        if count not in record:
+            near = difflib.get_close_matches(count, record, n=3) or list(record)
+            raise ExpectationError(f"{label} does not count {count!r}; there is {', '.join(near)}.")
+        got = record[count]
+        found[record["replication"]] = got if isinstance(got, (int, float)) else None
+    return found
+
+
+def _wanted(item: Any, replication: int) -> tuple[str, list[Any]]:
+    """An expectation in words, and the tests that a count must pass."""
+    words, tests = [], []
+    if item.equals is not None:
+        equals = item.equals[replication] if isinstance(item.equals, (list, tuple)) else item.equals
+        words.append(f"{equals:,}")
+        tests.append(lambda got: equal(got, equals))
+    if item.at_least is not None:
+        words.append(f"at least {item.at_least:,}")
+        tests.append(lambda got: got >= item.at_least)
+    if item.at_most is not None:
+        words.append(f"at most {item.at_most:,}")
+        tests.append(lambda got: got <= item.at_most)
+    return " and ".join(words), tests
+
+
+def equal(got: Number, expected: Number) -> bool:
+    """Whole numbers exactly, others up to rounding."""
+    if float(got).is_integer() and float(expected).is_integer():
+        return got == expected
+    return math.isclose(got, expected, rel_tol=TOLERANCE)

@@ -1,0 +1,231 @@
+"""A job is one algorithm on one replication; this is what a worker process does with it."""
+
+from __future__ import annotations
+
+import gc
+import os
+import time
+import traceback
+from collections.abc import Callable, Hashable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Literal, Protocol
+
+from coband.simulator.core.audit.invariants import InvariantViolation
+from coband.simulator.core.audit.trace import Sink
+from coband.simulator.core.engine import Engine, Plan, RunResult
+from coband.simulator.core.network.graphs import Graph, GraphError
+from coband.simulator.core.node import UnsupportedScenario
+from coband.simulator.core.randomness.streams import Streams
+from coband.simulator.experiments.runs.blas import one_thread
+from coband.simulator.experiments.runs.results import Record, record
+from coband.simulator.experiments.scenario.scenario import BAD_INPUT, Scenario
+from coband.simulator.experiments.store.recording import Recording
+from coband.simulator.problems.world import World
+
+COMMIT_SECONDS = 1.0
+YOUNG_OBJECTS = 50_000  # a trace makes thousands of small tuples; collecting garbage every 700 of them finds none
+
+OnPull = Callable[[int], None]
+Level = Literal["off", "protocol", "full"]
+
+
+class Source(Hashable, Protocol):
+    """Where a worker finds the scenario; equal sources give equal scenarios, in any process."""
+
+    def load(self) -> Scenario:
+        """The scenario."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """One algorithm on one replication.
+
+    Attributes:
+        id: its number in the store, from 0.
+        trace: level of the trace.
+        driver: process id of the driver when the job may outlive it, else None.
+    """
+
+    id: int
+    label: str
+    algorithm: str
+    replication: int
+    seed: int
+    trace: str
+    driver: int | None = None
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a job ended: ``finished`` with a record, or ``violated`` or ``failed`` with an error text."""
+
+    status: str
+    record: Record | None = None
+    error: str | None = None
+
+
+class DriverGone(Exception):
+    """The process that handed out the jobs has died, so nobody waits for this one."""
+
+
+PASSED_ON: tuple[type[Exception], ...] = (*BAD_INPUT, DriverGone)
+"""What ends more than one job."""
+
+
+class Heartbeat:
+    """Called by the engine now and then: keeps the stored trace fresh and tells how far the job is."""
+
+    def __init__(self, job: Job, on_pull: OnPull | None) -> None:
+        self._job, self._on_pull = job, on_pull
+        self._last = time.monotonic()
+        self.flush: Callable[[], None] | None = None
+
+    def __call__(self, pulls: int) -> None:
+        """Note that ``pulls`` pulls have been made."""
+        if self._on_pull is not None:
+            self._on_pull(pulls)
+        now = time.monotonic()
+        if now - self._last < COMMIT_SECONDS:
+            return
+        self._last = now
+        check_driver(self._job)
+        if self.flush is not None:
+            self.flush()
+
+
+def check_driver(job: Job) -> None:
+    """Raise DriverGone when the job's driver is not this process's parent any more."""
+    if job.driver is not None and job.driver != os.getppid():
+        raise DriverGone(f"the driving process {job.driver} has ended")
+
+
+def perform(job: Job, source: Source, file: Path, on_pull: OnPull | None = None) -> Outcome:
+    """Run a job and record it.
+
+    Args:
+        job: what to run.
+        source: the scenario it is part of.
+        file: where its trace, ledger and series go.
+        on_pull: called now and then with the number of pulls so far.
+
+    Raises:
+        ScenarioError: the scenario cannot be built.
+        DataError: a dataset is missing or malformed.
+    """
+    check_driver(job)
+    scenario = _load(source)
+    recording = Recording(file, job)
+    try:
+        outcome = attempt(job, scenario, recording.store, recording.sink, on_pull)
+    except BaseException:
+        recording.close("interrupted")
+        raise
+    recording.close(outcome.status, outcome.record, outcome.error)
+    return outcome
+
+
+def work(job: Job, source: Source, file: Path) -> Outcome:
+    """`perform` in a worker process, which ends at once when its driver is gone."""
+    try:
+        return perform(job, source, file)
+    except DriverGone:
+        os._exit(1)  # the pool's own way out waits for the driver to hang up
+
+
+@lru_cache(maxsize=2)
+def _load(source: Source) -> Scenario:
+    return source.load()
+
+
+def attempt(
+    job: Job,
+    scenario: Scenario,
+    keep: Callable[[RunResult], None],
+    sink: Sink | None = None,
+    on_pull: OnPull | None = None,
+) -> Outcome:
+    """Run a job, whatever comes of it.
+
+    Args:
+        job: what to run; its label names the entry of the scenario.
+        scenario: what it is part of.
+        keep: called with the result of a run that went well, before it counts as finished.
+        sink: takes the trace, where the scenario has one.
+        on_pull: called now and then with the number of pulls so far.
+
+    Raises:
+        ScenarioError, DataError, GraphError, UnsupportedScenario: the input is bad.
+        DriverGone: nobody waits for the job.
+    """
+    start = time.perf_counter()
+    try:
+        with one_thread(), few_collections():
+            result = _run(job, scenario, sink, on_pull)
+        wall_seconds = time.perf_counter() - start
+        keep(result)
+    except PASSED_ON:
+        raise
+    except InvariantViolation as violation:
+        return Outcome("violated", error=str(violation))
+    except Exception:
+        return Outcome("failed", error=traceback.format_exc())
+    return Outcome("finished", record(result, job.seed, job.replication, wall_seconds))
+
+
+def _run(job: Job, scenario: Scenario, sink: Sink | None, on_pull: OnPull | None) -> RunResult:
+    entry = next(entry for entry in scenario.algorithms if entry.label == job.label)
+    streams = Streams(job.seed, job.replication)
+    graph, world = graph_and_world(scenario, streams)
+    pulse = Heartbeat(job, on_pull)
+    try:
+        engine = Engine(plan(scenario), entry.algorithm, entry.config, world, streams, sink, pulse, graph)
+    except UnsupportedScenario as refusal:
+        raise UnsupportedScenario(f"{job.label}: {refusal}") from None
+    pulse.flush = engine.trace.flush
+    return engine.run()
+
+
+def graph_and_world(scenario: Scenario, streams: Streams) -> tuple[Graph | None, World]:
+    """The graph of the agents (None in a star) and the world of a replication.
+
+    Raises:
+        GraphError: there is no such graph.
+        DataError: a dataset is missing or malformed.
+    """
+    count, topology = scenario.agents.count, scenario.network.graph
+    if topology is None:
+        return None, scenario.problem.build(streams, count, scenario.base)
+    try:
+        graph = topology.build(count, streams)
+    except GraphError as error:
+        raise GraphError(f"network.topology: {error}") from None
+    return graph, scenario.problem.build_on(graph.distances, streams, count, scenario.base)
+
+
+def plan(scenario: Scenario, trace: Level | None = None) -> Plan:
+    """What the engine needs of a scenario; ``trace``: another level of the trace."""
+    return Plan(
+        agents=scenario.agents,
+        schedule=scenario.schedule,
+        network=scenario.network,
+        server=scenario.server,
+        trace=scenario.trace if trace is None else trace,
+        checks=scenario.checks,
+        share=scenario.share,
+    )
+
+
+@contextmanager
+def few_collections() -> Iterator[None]:
+    """Let the garbage collector look less often, and once at the end: a run's nodes refer to each other, and would keep
+    their arrays while the next run needs the memory."""
+    thresholds = gc.get_threshold()
+    gc.set_threshold(YOUNG_OBJECTS, *thresholds[1:])
+    try:
+        yield
+    finally:
+        gc.set_threshold(*thresholds)
+        gc.collect()

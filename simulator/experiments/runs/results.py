@@ -1,0 +1,149 @@
+"""What a run reports: one record per replication, means and intervals per label, as strict JSON."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from coband.simulator.experiments.statistics import estimates as statistics
+
+if TYPE_CHECKING:
+    from coband.simulator.core.engine import RunResult
+
+Value = int | float | str | None
+Record = dict[str, Any]
+"""Values of a replication, and where its algorithm reports of single agents, ``agents``: a list of such values."""
+
+KEYS = (
+    "seed",
+    "replication",
+    "turns",
+    "regret",
+    "reward",
+    "messages",
+    "uplink_scalars",
+    "downlink_scalars",
+    "peer_scalars",
+    "scalars",
+    "scalars_broadcast_once",
+    "rounds",
+    "simulated_time",
+    "deliveries",
+    "transmissions",
+    "dictionary_size",
+    "stalled",
+    "graph",
+    "fingerprint",
+    "wall_seconds",
+)
+"""Keys that every record has, null where they do not apply; an algorithm's own numbers follow them."""
+PROPORTIONS = ("correct", "error")
+"""Keys that are 0 or 1 in every record; their intervals are Wilson's."""
+NOT_AVERAGED = ("seed", "replication", "graph", "fingerprint", "agents")
+AGENT_KEYS = ("agent", "turns", "regret", "rounds", "uplink_scalars", "downlink_scalars", "peer_scalars")
+"""What is known of every agent of every algorithm; the store has it all, a record only beside what agents report."""
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A job that broke off.
+
+    Attributes:
+        kind: "violated" (an invariant did not hold) or "failed" (an error, or a process that died).
+        error: what happened, with the causal chain or the traceback.
+        replay: command that repeats this job alone, with a full trace.
+    """
+
+    label: str
+    replication: int
+    kind: str
+    error: str
+    replay: str
+
+
+def record(result: RunResult, seed: int, replication: int, wall_seconds: float) -> Record:
+    """The record of one finished job."""
+    known: dict[str, Any] = {
+        "seed": seed,
+        "replication": replication,
+        "turns": result.turns,
+        "regret": result.regret,
+        "reward": result.reward,
+        "rounds": result.rounds,
+        "simulated_time": result.simulated_time,
+        "stalled": result.stalled,
+        "graph": result.graph,
+        "fingerprint": result.fingerprint,
+        "wall_seconds": round(wall_seconds, 6),
+    }
+    merged = {**dict.fromkeys(KEYS), **result.totals, **known}
+    found: Record = {key: plain(value) for key, value in merged.items()}
+    if any(own_numbers(agent) for agent in result.by_agent):
+        found["agents"] = [{key: plain(value) for key, value in agent.items()} for agent in result.by_agent]
+    return found
+
+
+def own_numbers(agent: Mapping[str, Value]) -> dict[str, Value]:
+    """Of an agent's numbers those that not every algorithm has."""
+    return {key: plain(value) for key, value in agent.items() if key not in AGENT_KEYS}
+
+
+def plain(value: Any) -> Value:
+    """A number as JSON can hold it: numpy scalars become Python's, what is not finite becomes null."""
+    if value is None or isinstance(value, str):
+        return value
+    number: int | float = value.item() if hasattr(value, "item") else value
+    return number if math.isfinite(number) else None
+
+
+def summarise(label: str, algorithm: str, records: Sequence[Record]) -> dict[str, Any]:
+    """One entry of ``results``: the records of a label in order of replication, their means and 95 % intervals.
+
+    Intervals are Student's, those of :data:`PROPORTIONS` Wilson's. A key that some replication lacks has neither mean
+    nor interval.
+    """
+    ordered = sorted(records, key=lambda item: int(item["replication"] or 0))
+    means: dict[str, float | None] = {}
+    intervals: dict[str, list[float] | None] = {}
+    for key in _averaged(ordered):
+        values = [item.get(key) for item in ordered]
+        numbers = [value for value in values if isinstance(value, (int, float))]
+        complete = len(numbers) == len(values)
+        means[key] = statistics.mean(numbers) if complete else None
+        bounds = _interval(key, numbers) if complete else None
+        intervals[key] = None if bounds is None else list(bounds)
+    return {"label": label, "algorithm": algorithm, "replications": ordered, "mean": means, "ci95": intervals}
+
+
+def _interval(key: str, numbers: Sequence[float]) -> tuple[float, float] | None:
+    return statistics.wilson(numbers) if key in PROPORTIONS and numbers else statistics.interval(numbers)
+
+
+def _averaged(records: Iterable[Record]) -> list[str]:
+    keys: dict[str, None] = {}
+    for item in records:
+        keys.update(dict.fromkeys(item))
+    return [key for key in keys if key not in NOT_AVERAGED]
+
+
+def report(scenario: str, entries: Iterable[dict[str, Any]], failures: Iterable[Failure]) -> dict[str, Any]:
+    """The object that ``coband run --json`` prints and results.json holds.
+
+    Args:
+        scenario: its name.
+        entries: from :func:`summarise`, in the scenario's order.
+        failures: jobs that broke off.
+    """
+    return {"scenario": scenario, "results": list(entries), "failures": [vars(failure) for failure in failures]}
+
+
+def dump(value: Any, *, indented: bool = True) -> str:
+    """Strict JSON text, ending in a newline; on one line, which is much quicker to write, if not ``indented``.
+
+    Raises:
+        ValueError: a number is not finite.
+    """
+    return json.dumps(value, allow_nan=False, indent=2 if indented else None, ensure_ascii=False) + "\n"

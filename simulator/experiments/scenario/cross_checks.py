@@ -1,0 +1,209 @@
+"""Rules about several parts of a scenario at once, such as one weight per agent."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from coband.simulator.core.algorithm import Algorithm
+from coband.simulator.core.clock.schedule import Recorded
+from coband.simulator.core.network.links import Matrix
+from coband.simulator.core.network.network import NetworkConfig
+from coband.simulator.core.randomness.distributions import Constant
+from coband.simulator.experiments.scenario.input_problems import InputProblem, KeyPath, did_you_mean, quoted
+from coband.simulator.experiments.scenario.nodes import Node, Scalar, Sequence, descend
+
+
+def _entries(root: Node) -> Iterator[tuple[int, str | None, str]]:
+    """(index, algorithm, label) of every entry of ``algorithms`` that has a label or an algorithm."""
+    algorithms = descend(root, "algorithms")
+    for index in range(len(algorithms.items) if isinstance(algorithms, Sequence) else 0):
+        algorithm, label = (_text(root, "algorithms", index, key) for key in ("algorithm", "label"))
+        name = label or algorithm
+        if name is not None:
+            yield index, algorithm, name
+
+
+def cross_check(root: Node, valid: Mapping[str, Any], algorithms: Mapping[str, Algorithm]) -> Iterator[InputProblem]:
+    """The rules that are broken.
+
+    Args:
+        root: the document.
+        valid: the sections that are valid by themselves.
+        algorithms: the registered algorithms.
+    """
+    if "agents" in valid:
+        yield from _weights(root, valid)
+        yield from _recorded_turns(root, valid)
+        yield from _indices(root, valid)
+        yield from _matrix(root, valid)
+        yield from _timeout(root, valid)
+        if "problem" in valid:
+            for path, message in valid["problem"].validate_for(valid["agents"].count):
+                yield _at(root, ("problem", *path), message)
+    yield from _labels(root)
+    yield from _until(root, valid)
+    yield from _expectations(root, valid)
+    for index, name, _ in _entries(root):
+        if name is not None and name in algorithms:
+            yield from _needs(root, valid, algorithms[name], index)
+
+
+def _weights(root: Node, valid: Mapping[str, Any]) -> Iterator[InputProblem]:
+    weights, agents = getattr(valid.get("schedule"), "weights", None), valid["agents"].count
+    if weights is not None and len(weights) != agents:
+        message = f"has {len(weights)} entries: must have one per agent (agents.count is {agents})"
+        yield _at(root, ("schedule", "weights"), message)
+
+
+def _recorded_turns(root: Node, valid: Mapping[str, Any]) -> Iterator[InputProblem]:
+    schedule, count = valid.get("schedule"), valid["agents"].count
+    if isinstance(schedule, Recorded) and schedule.agents > count:
+        message = (
+            f"speaks of agent {schedule.agents - 1}: must be < {count}, the agents.count; agents are numbered from 0"
+        )
+        yield _at(root, ("schedule", "file"), message)
+
+
+def _indices(root: Node, valid: Mapping[str, Any]) -> Iterator[InputProblem]:
+    """Links, partitions and outages speak of agents that there are."""
+    network, count = valid.get("network"), valid["agents"].count
+    if network is None:
+        return
+    places: list[tuple[KeyPath, Any]] = [
+        (("network", "links", number, "agents"), rule.agents if rule.agents != "all" else ())
+        for number, rule in enumerate(network.links)
+    ]
+    for number, partition in enumerate(network.partitions):
+        places += [
+            (("network", "partitions", number, "groups", index), group) for index, group in enumerate(partition.groups)
+        ]
+    places += [(("network", "outages", number, "nodes"), outage.nodes) for number, outage in enumerate(network.outages)]
+    for place, nodes in places:
+        for position, agent in enumerate(nodes):
+            if isinstance(agent, int) and agent >= count:
+                message = f"{agent} is not an agent: must be < {count}, the agents.count; agents are numbered from 0"
+                yield _at(root, (*place, position), message)
+
+
+def _matrix(root: Node, valid: Mapping[str, Any]) -> Iterator[InputProblem]:
+    network, count = valid.get("network"), valid["agents"].count
+    if network is None or not isinstance(network.latency, Matrix):
+        return
+    rows, nodes = len(network.latency.rows), count if network.graph is not None else count + 1
+    if rows != nodes:
+        who = "agent" if network.graph is not None else "agent and one for the server"
+        message = f"the matrix has {rows} rows: must have {nodes}, one per {who}"
+        yield _at(root, ("network", "latency"), message)
+
+
+def _timeout(root: Node, valid: Mapping[str, Any]) -> Iterator[InputProblem]:
+    network = valid.get("network")
+    if network is None or not valid["agents"].intermittent or network.transport == "datagram":
+        return
+    if network.retransmission.timeout is None and not math.isfinite(network.largest_mean):
+        message = "follows from the mean latency, which is infinite here; give it, since agents can be down"
+        yield _at(root, ("network", "retransmission", "timeout"), message)
+
+
+def _labels(root: Node) -> Iterator[InputProblem]:
+    taken: dict[str, int] = {}
+    for index, _, label in _entries(root):
+        first = taken.setdefault(label, index)
+        if first != index:
+            key = "label" if _text(root, "algorithms", index, "label") else "algorithm"
+            message = f"the label {quoted(label)} is that of algorithms[{first}] already; give each entry its own label"
+            yield _at(root, ("algorithms", index, key), message)
+
+
+def _until(root: Node, valid: Mapping[str, Any]) -> Iterator[InputProblem]:
+    until, replications = valid.get("until"), valid.get("replications")
+    if until is not None and replications is not None and until.max_replications < replications:
+        message = f"{until.max_replications} is not allowed: must be >= {replications}, the replications to begin with"
+        yield _at(root, ("until", "max_replications"), message)
+
+
+def _expectations(root: Node, valid: Mapping[str, Any]) -> Iterator[InputProblem]:
+    labels = [label for _, _, label in _entries(root)]
+    for index, expectation in enumerate(valid.get("expect", ())):
+        for key in ("label", "less_than"):
+            named = getattr(expectation, key)
+            if labels and named is not None and named not in labels:
+                near = did_you_mean(named, labels)
+                message = f"{quoted(named)} is no entry of algorithms{near or ';'} labels: {', '.join(labels)}"
+                yield _at(root, ("expect", index, key), message)
+        if expectation.less_than == expectation.label:
+            yield _at(root, ("expect", index, "less_than"), "nothing is less than itself; name another entry")
+        values, replications = expectation.equals, valid.get("replications")
+        if isinstance(values, tuple) and replications is not None and len(values) < replications:
+            message = f"has {len(values)} entries: must have one per replication (replications is {replications})"
+            yield _at(root, ("expect", index, "equals"), message)
+
+
+def _needs(root: Node, valid: Mapping[str, Any], algorithm: Algorithm, index: int) -> Iterator[InputProblem]:
+    name, needs, place = algorithm.name, algorithm.needs, ("algorithms", index, "algorithm")
+    problem, network, schedule = valid.get("problem"), valid.get("network"), valid.get("schedule")
+    if problem is not None and needs.problems and problem.kind not in needs.problems:
+        allowed = ", ".join(needs.problems)
+        yield _at(root, place, f"{name} cannot run on problem.kind {problem.kind}; it runs on: {allowed}")
+    if schedule is not None and schedule.kind not in needs.schedules:
+        allowed = ", ".join(needs.schedules)
+        yield _at(root, place, f"{name} cannot run on schedule.kind {schedule.kind}; it runs on: {allowed}")
+    entries = valid.get("algorithms")
+    timed = schedule is not None and schedule.duration is not None
+    if needs.horizon and timed and entries is not None and getattr(entries[index], "horizon", None) is None:
+        remedy = "give horizon (turns of each agent), or leave out schedule.duration"
+        yield _at(root, place, f"{name} must know the number of turns; {remedy}")
+    if network is None:
+        return
+    yield from _topology(root, network, name, needs.topologies, place)
+    if network.transport == "datagram":
+        yield from _datagrams(root, valid, algorithm, place)
+
+
+def _datagrams(root: Node, valid: Mapping[str, Any], algorithm: Algorithm, place: KeyPath) -> Iterator[InputProblem]:
+    """What an algorithm cannot do without a reliable transport."""
+    name, needs, network, agents = algorithm.name, algorithm.needs, valid["network"], valid.get("agents")
+    if needs.reliable and network.lossy:
+        remedy = "set network.transport: reliable, or remove the loss"
+        yield _at(root, place, f"{name} needs every message, but this network loses some; {remedy}")
+    elif needs.reliable and agents is not None and agents.intermittent:
+        remedy = "set network.transport: reliable, or agents.availability: {kind: always}"
+        yield _at(root, place, f"{name} needs every message, but agents that are down lose some; {remedy}")
+    if needs.reliable and network.duplicating and network.graph is None:
+        remedy = "set network.transport: reliable, or remove duplicate"
+        yield _at(root, place, f"{name} needs every message once, but this network doubles some; {remedy}")
+    if needs.ordered and _reorders(network):
+        remedy = "set network.transport: reliable, or network.reorder: fifo, or give constant latencies"
+        yield _at(root, place, f"{name} needs messages in order, but datagrams overtake each other; {remedy}")
+
+
+def _topology(
+    root: Node, network: NetworkConfig, name: str, topologies: tuple[str, ...], place: KeyPath
+) -> Iterator[InputProblem]:
+    graph = network.graph
+    kind = "star" if graph is None else f"{{kind: {graph.kind}}}"  # type: ignore[attr-defined]
+    if ("star" if graph is None else "graph") not in topologies and kind not in topologies:
+        allowed = ", ".join(topologies)
+        yield _at(root, place, f"{name} cannot run on network.topology {kind}; it runs on: {allowed}")
+
+
+def _reorders(network: NetworkConfig) -> bool:
+    """Whether a message can overtake an earlier one on the same link."""
+    free = network.reorder == "free" or any(rule.reorder == "free" for rule in network.links)
+    latencies = [network.latency, *(rule.latency for rule in network.links if rule.latency is not None)]
+    return free and not all(isinstance(latency, Constant | Matrix) for latency in latencies)
+
+
+def _at(root: Node, path: KeyPath, message: str) -> InputProblem:
+    node, above = descend(root, *path), path
+    while node is None:
+        above = above[:-1]
+        node = descend(root, *above)
+    return node.mark.problem(path, message)
+
+
+def _text(root: Node, *path: str | int) -> str | None:
+    node = descend(root, *path)
+    return node.value if isinstance(node, Scalar) and isinstance(node.value, str) else None

@@ -1,0 +1,227 @@
+"""Turns what pydantic reports into what a user reads: the place in the YAML, what was given, what is allowed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic_core import ErrorDetails
+
+from coband.simulator.experiments.scenario.input_problems import InputProblem, KeyPath, did_you_mean, quoted
+from coband.simulator.experiments.scenario.nodes import Mapping as MappingNode
+from coband.simulator.experiments.scenario.nodes import Mark, Node, Scalar, child, descend, plain
+from coband.simulator.experiments.scenario.nodes import Sequence as SequenceNode
+from coband.simulator.experiments.scenario.wording import TAG_KEYS, Wording, number
+from coband.simulator.experiments.scenario.yaml_nodes import resolve
+
+_WRONG_SHAPE = re.compile(r".*_type|literal_error|none_required|int_from_float|is_instance_of")
+_TYPE_ERROR = re.compile(_WRONG_SHAPE.pattern + r"|enum|\w+_parsing(_size)?")
+_RULES_OF_MODELS = ("value_error", "assertion_error")
+_SHAPE = "wrong_shape"
+_SWITCHES = {"yes": "true", "on": "true", "no": "false", "off": "false"}
+
+
+@dataclass(frozen=True)
+class _Found:
+    """An error of pydantic at its place in the tree; ``tags``: (depth, names of the union members passed there)."""
+
+    path: KeyPath
+    tags: Mapping[int, str]
+    type: str
+    context: Mapping[str, Any]
+    message: str
+
+
+def given(node: Node) -> str:
+    """A value as the user wrote it, in short."""
+    if isinstance(node, MappingNode):
+        return "a mapping"
+    if isinstance(node, SequenceNode):
+        return "a list" if node.items else "an empty list"
+    if isinstance(node.value, str):
+        return quoted(node.value)
+    return node.text if 0 < len(node.text) <= 60 else f"{node.text[:57]}..." if node.text else "an empty value"
+
+
+class Explainer:
+    """Explains the errors of one document.
+
+    Args:
+        root: the document.
+        wording: of the document's JSON Schema.
+        broken: registered names that could not be loaded, with the reason.
+    """
+
+    def __init__(self, root: Node, wording: Wording, broken: Mapping[str, str]) -> None:
+        self._root, self._wording, self._broken = root, wording, broken
+        self._data = plain(root)
+
+    def explain(self, errors: Sequence[ErrorDetails], prefix: KeyPath = ()) -> list[InputProblem]:
+        """The problems behind the errors of validating the node at ``prefix``."""
+        found = [found for error in errors if not self._is_follow_up(found := self._locate(error, prefix))]
+        return list(dict.fromkeys(self._problem(error) for error in self._without_other_members(found)))
+
+    def missing(self, path: KeyPath, key: str) -> InputProblem:
+        """A required key that is not there."""
+        allowed = self._wording.allowed((*path, key), self._data)
+        return self._mark(path).problem(path, f"{key} is missing" + (f": must be {allowed}" if allowed else ""))
+
+    def unknown_key(self, path: KeyPath) -> InputProblem:
+        """A key that the mapping above it does not have."""
+        known = self._wording.keys(path[:-1], self._data)
+        near = did_you_mean(str(path[-1]), known)
+        message = f"unknown key{near or ';'} allowed: {', '.join(known) or 'none'}"
+        return self._mark(path).problem(path, message)
+
+    def unknown_name(self, path: KeyPath, key: str, known: Sequence[str]) -> InputProblem:
+        """A name under ``path.key`` that is not one of the known ones."""
+        node = descend(self._root, *path, key)
+        if node is None:
+            return self._mark(path).problem(path, f"{key} is missing; known: {', '.join(known)}")
+        name = str(node.value) if isinstance(node, Scalar) else ""
+        if name in self._broken:
+            message = f"{quoted(name)} is installed but could not be loaded: {self._broken[name]}"
+        else:
+            what = f"{given(node)} is not a known {key}"
+            message = f"{what}{did_you_mean(name, known) or ';'} known: {', '.join(known)}"
+        return node.mark.problem((*path, key), message)
+
+    def _locate(self, error: ErrorDetails, prefix: KeyPath) -> _Found:
+        """Follow an error's location through the tree; the steps that lead nowhere are names of union members."""
+        path, tags = prefix, dict[int, str]()
+        node = descend(self._root, *prefix)
+        steps = error["loc"][:-1] if error["type"] == "missing" else error["loc"]
+        for step in steps:
+            is_tag = len(path) not in tags and self._tells_members_apart(path)
+            found = None if node is None or is_tag else child(node, step)
+            if found is None:
+                tags[len(path)] = f"{tags.get(len(path), '')}/{step}"
+            else:
+                path, node = (*path, step), found[1]
+        if error["type"] == "missing":
+            path = (*path, error["loc"][-1])
+        return _Found(path, tags, error["type"], error.get("ctx", {}), error["msg"])
+
+    def _tells_members_apart(self, path: KeyPath) -> bool:
+        """Whether the next step of a location is the tag of a union's member, even if a key has the same name."""
+        return any(len(self._wording.tags(path, self._data, key)) > 1 for key in TAG_KEYS)
+
+    def _is_follow_up(self, error: _Found) -> bool:
+        """A list counts as too short when its entries are wrong; their own errors say so already."""
+        node = descend(self._root, *error.path)
+        if error.type != "too_short" or not isinstance(node, SequenceNode):
+            return False
+        return len(node.items) >= int(error.context["min_length"])
+
+    def _without_other_members(self, errors: list[_Found]) -> list[_Found]:
+        """Where several members of a union were tried, keep the errors of the one that was meant."""
+        for place in sorted({error.path[:depth] for error in errors for depth in error.tags}, key=len):
+            members: dict[str, list[_Found]] = {}
+            for error in errors:
+                if error.path[: len(place)] == place and len(place) in error.tags:
+                    members.setdefault(error.tags[len(place)], []).append(error)
+            if len(members) < 2:
+                continue
+            tried = [error for member in members.values() for error in member]
+            fitting = [member for member in members.values() if not any(_misfit(error, place) for error in member)]
+            kept = min(fitting, key=len) if fitting else [_Found(place, {}, _SHAPE, {}, "")]
+            position = errors.index(tried[0])
+            rest = [error for error in errors if error not in tried]
+            errors = rest[:position] + kept + rest[position:]
+        return errors
+
+    def _problem(self, error: _Found) -> InputProblem:
+        if error.type == "missing":
+            return self.missing(error.path[:-1], str(error.path[-1]))
+        if error.type in ("extra_forbidden", "unexpected_keyword_argument"):
+            return self.unknown_key(error.path)
+        if error.type in ("union_tag_invalid", "union_tag_not_found"):
+            return self._unknown_tag(error)
+        if error.type == "literal_error" and error.path[-1] in ("kind", "algorithm"):
+            return self.unknown_name(error.path[:-1], str(error.path[-1]), self._known(error))
+        node = descend(self._root, *error.path) or self._root
+        if isinstance(node, MappingNode) and error.type not in _RULES and self._has_unknown_kind(error.path, node):
+            return self._unknown_tag(error)
+        about_the_whole = error.type in _RULES_OF_MODELS and not isinstance(node, Scalar)
+        mark = self._mark(error.path) if about_the_whole else node.mark
+        return mark.problem(error.path, self._message(error, node))
+
+    def _has_unknown_kind(self, path: KeyPath, node: MappingNode) -> bool:
+        kind, known = descend(node, "kind"), self._wording.tags(path, self._data, "kind")
+        return isinstance(kind, Scalar) and bool(known) and kind.value not in known
+
+    def _unknown_tag(self, error: _Found) -> InputProblem:
+        key = str(error.context.get("discriminator", "")).strip("'")
+        key = key if key.isidentifier() else "kind"
+        return self.unknown_name(error.path, key, self._wording.tags(error.path, self._data, key))
+
+    def _known(self, error: _Found) -> list[str]:
+        return self._wording.tags(error.path[:-1], self._data, str(error.path[-1]))
+
+    def _message(self, error: _Found, node: Node) -> str:
+        if error.type in _RULES_OF_MODELS:
+            return str(error.context.get("error", error.message))
+        if _TYPE_ERROR.fullmatch(error.type) or error.type == _SHAPE:
+            return self._wrong_type(error, node)
+        rule = _RULES.get(error.type)
+        if rule is not None:
+            return f"{given(node)} is not allowed: must {rule(error.context)}"
+        if error.type == "string_pattern_mismatch":
+            meaning = "; ".join(schema.get("description", "") for schema in self._wording.at(error.path, self._data))
+            return f"{given(node)} is not allowed: must match {error.context['pattern']} ({meaning})"
+        return f"{given(node)} is not allowed: {error.message[:1].lower()}{error.message[1:]}"
+
+    def _wrong_type(self, error: _Found, node: Node) -> str:
+        allowed = self._wording.allowed(error.path, self._data)
+        near = ""
+        if isinstance(node, Scalar) and isinstance(node.value, str):
+            choices = [str(name) for schema in self._wording.at(error.path, self._data) for name in _choices(schema)]
+            near = _hint(node, allowed) or did_you_mean(node.value, choices).removesuffix("?")
+        elif isinstance(node, Scalar) and node.value is not None and "text" in allowed.split(" or "):
+            near = "; put it in quotes"
+        return f"{given(node)} is not allowed: must be {allowed or 'of another type'}{near}{'?' * ('mean' in near)}"
+
+    def _mark(self, path: KeyPath) -> Mark:
+        """Where the key at ``path`` stands, or the item of a list."""
+        above = descend(self._root, *path[:-1]) if path else None
+        found = None if above is None else child(above, path[-1])
+        return self._root.mark if found is None else found[0]
+
+
+def _misfit(error: _Found, place: KeyPath) -> bool:
+    """Whether the error says that the data at ``place`` has the wrong shape for a member of a union."""
+    return error.path == place and _WRONG_SHAPE.fullmatch(error.type) is not None
+
+
+def _hint(node: Scalar, allowed: str) -> str:
+    """What to do about text where something else is needed."""
+    text = str(node.value)
+    if allowed.startswith("true or false"):
+        return f"; write {_SWITCHES[text.lower()]}" if text.lower() in _SWITCHES else ""
+    if "number" in allowed and isinstance(resolve(text), (int, float)):
+        return "; remove the quotes"
+    return ""
+
+
+def _choices(schema: Mapping[str, Any]) -> Sequence[object]:
+    return [schema["const"]] if "const" in schema else schema.get("enum", ())
+
+
+def _count(number: int, one: str, many: str) -> str:
+    return f"{number} {one if number == 1 else many}"
+
+
+_RULES: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
+    "greater_than": lambda context: f"be > {number(context['gt'])}",
+    "greater_than_equal": lambda context: f"be >= {number(context['ge'])}",
+    "less_than": lambda context: f"be < {number(context['lt'])}",
+    "less_than_equal": lambda context: f"be <= {number(context['le'])}",
+    "multiple_of": lambda context: f"be a multiple of {number(context['multiple_of'])}",
+    "finite_number": lambda context: "be a finite number",
+    "too_short": lambda context: f"have at least {_count(context['min_length'], 'entry', 'entries')}",
+    "too_long": lambda context: f"have at most {_count(context['max_length'], 'entry', 'entries')}",
+    "string_too_short": lambda context: f"have at least {_count(context['min_length'], 'character', 'characters')}",
+    "string_too_long": lambda context: f"have at most {_count(context['max_length'], 'character', 'characters')}",
+}

@@ -1,0 +1,95 @@
+"""The file that a scenario is in, and the files that it names."""
+
+from __future__ import annotations
+
+import difflib
+from pathlib import Path
+
+from coband.simulator.experiments.scenario.input_problems import ScenarioError
+from coband.simulator.experiments.scenario.nodes import Mapping, Mark, Node, Scalar, Sequence, descend
+
+MAX_BYTES = 1_000_000
+KINDS_WITH_FILES = ("empirical", "matrix", "edge_list", "trace")
+
+
+def read_text(path: Path) -> str:
+    """The text of a scenario file.
+
+    Raises:
+        ScenarioError: there is no such file, it is too large or not UTF-8.
+    """
+    try:
+        with path.open("rb") as stream:
+            raw = stream.read(MAX_BYTES + 1)
+    except (OSError, ValueError) as error:
+        raise _fatal(Mark(str(path)), _unreadable(path, error)) from None
+    if len(raw) > MAX_BYTES:
+        raise _fatal(Mark(str(path)), f"the file is larger than {MAX_BYTES} bytes, which no scenario needs")
+    try:
+        return raw.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        before = raw[: error.start]
+        mark = Mark(str(path), before.count(b"\n") + 1, error.start - (before.rfind(b"\n") + 1) + 1)
+        raise _fatal(mark, f"byte 0x{raw[error.start]:02x} is not UTF-8; save the file as UTF-8") from None
+
+
+def _unreadable(path: Path, error: OSError | ValueError) -> str:
+    if isinstance(error, FileNotFoundError):
+        return f"there is no such file{_similar_file(path)}"
+    if isinstance(error, IsADirectoryError):
+        return "is a directory; give a scenario file"
+    return f"the file cannot be read: {error.strerror if isinstance(error, OSError) else error}"
+
+
+def _similar_file(path: Path) -> str:
+    try:
+        names = [item.name for item in path.parent.iterdir()]
+    except OSError:
+        return ""
+    near = difflib.get_close_matches(path.name, names, n=1)
+    return f"; did you mean {path.parent / near[0]}?" if near else ""
+
+
+def _fatal(mark: Mark, message: str) -> ScenarioError:
+    return ScenarioError([mark.problem((), message)])
+
+
+def anchored(root: Node, base: Path) -> Node:
+    """The tree with its relative file names made independent of the working directory.
+
+    A name in a scenario is relative to the scenario, one in ``--set`` to the working directory. Files of delays,
+    graphs, turns and availability become absolute, as their readers know no scenario; ``problem.data.path`` stays as it
+    is where it is relative to the scenario, since the problem is told that directory.
+    """
+    root = _with_network_files(root, base)
+    data = descend(root, "problem", "data", "path")
+    if isinstance(data, Scalar) and isinstance(data.value, str) and data.mark.line is None:
+        root = _replaced(root, ("problem", "data", "path"), _joined(data, base))
+    return root
+
+
+def _with_network_files(node: Node, base: Path) -> Node:
+    if isinstance(node, Sequence):
+        return Sequence(node.mark, tuple(_with_network_files(item, base) for item in node.items))
+    if not isinstance(node, Mapping):
+        return node
+    kind, file = descend(node, "kind"), descend(node, "file")
+    if isinstance(kind, Scalar) and kind.value in KINDS_WITH_FILES and isinstance(file, Scalar):
+        return _replaced(node, ("file",), _joined(file, base))
+    entries = {key: (mark, _with_network_files(value, base)) for key, (mark, value) in node.entries.items()}
+    return Mapping(node.mark, entries)
+
+
+def _joined(file: Scalar, base: Path) -> Scalar:
+    if not isinstance(file.value, str) or file.value.startswith("~"):
+        return file
+    start = Path.cwd() if file.mark.line is None else base
+    return Scalar(file.mark, str(start / file.value), file.text)
+
+
+def _replaced(node: Node, path: tuple[str, ...], value: Node) -> Node:
+    if not path:
+        return value
+    assert isinstance(node, Mapping)
+    mark, old = node.entries[path[0]]
+    return Mapping(node.mark, {**node.entries, path[0]: (mark, _replaced(old, path[1:], value))})

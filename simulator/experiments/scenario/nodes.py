@@ -1,0 +1,83 @@
+"""A document as a tree that remembers where everything stands."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from coband.simulator.experiments.scenario.input_problems import InputProblem, KeyPath, key_path
+
+_LARGEST_EXACT = 2.0**53
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A place in a file, counted from 1; line and column are None for a value given on the command line."""
+
+    file: str
+    line: int | None = None
+    column: int | None = None
+
+    def problem(self, path: KeyPath, message: str) -> InputProblem:
+        """A problem at this place."""
+        return InputProblem(self.file, self.line, self.column, key_path(path), message)
+
+
+@dataclass(frozen=True, slots=True)
+class Scalar:
+    """One value; ``text`` is how it was written."""
+
+    mark: Mark
+    value: bool | int | float | str | None
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Sequence:
+    """A list."""
+
+    mark: Mark
+    items: tuple[Node, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Mapping:
+    """Keys with their places and values."""
+
+    mark: Mark
+    entries: dict[str, tuple[Mark, Node]]
+
+
+Node = Scalar | Sequence | Mapping
+
+
+def child(node: Node, step: str | int) -> tuple[Mark, Node] | None:
+    """Value of a key, with the key's place, or item of a list; None if there is none."""
+    if isinstance(node, Mapping) and isinstance(step, str):
+        return node.entries.get(step)
+    if isinstance(node, Sequence) and isinstance(step, int) and 0 <= step < len(node.items):
+        item = node.items[step]
+        return item.mark, item
+    return None
+
+
+def descend(node: Node, *path: str | int) -> Node | None:
+    """The node at a path, or None."""
+    for step in path:
+        found = child(node, step)
+        if found is None:
+            return None
+        node = found[1]
+    return node
+
+
+def plain(node: Node) -> Any:
+    """The tree as dicts, lists and scalars; whole floats become integers, so that ``turns: 1e4`` is allowed."""
+    if isinstance(node, Mapping):
+        return {key: plain(value) for key, (_, value) in node.entries.items()}
+    if isinstance(node, Sequence):
+        return [plain(item) for item in node.items]
+    value = node.value
+    if isinstance(value, float) and abs(value) < _LARGEST_EXACT and value.is_integer():
+        return int(value)
+    return value

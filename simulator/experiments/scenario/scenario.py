@@ -1,0 +1,266 @@
+"""Scenario files: read, validated, defaults filled; every error names its place."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Mapping as AbstractMapping
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, TypeAdapter, ValidationError
+from pydantic_core import ErrorDetails
+
+from coband.simulator.core.algorithm import Algorithm
+from coband.simulator.core.clock.schedule import AnySchedule
+from coband.simulator.core.hosts.speed import AgentsConfig, ServerConfig
+from coband.simulator.core.network.graphs import GraphError
+from coband.simulator.core.network.network import NetworkConfig
+from coband.simulator.core.node import UnsupportedScenario
+from coband.simulator.experiments.registry.registry import RESERVED, Registry
+from coband.simulator.experiments.scenario.cross_checks import cross_check
+from coband.simulator.experiments.scenario.document import OF_SWEEPS, Expectation, document_model, json_schema
+from coband.simulator.experiments.scenario.explain import Explainer, given
+from coband.simulator.experiments.scenario.files import anchored, read_text
+from coband.simulator.experiments.scenario.input_problems import InputProblem, ScenarioError
+from coband.simulator.experiments.scenario.nodes import Mapping, Node, child, plain
+from coband.simulator.experiments.scenario.overrides import override
+from coband.simulator.experiments.scenario.wording import Wording
+from coband.simulator.experiments.scenario.yaml_nodes import read
+from coband.simulator.experiments.scenario.yaml_text import to_yaml
+from coband.simulator.experiments.sweep.grid import Grid, split
+from coband.simulator.problems.datasets import DataError
+from coband.simulator.problems.world import InstanceError, Problem
+
+__all__ = [
+    "BAD_INPUT",
+    "Entry",
+    "InputProblem",
+    "Scenario",
+    "ScenarioError",
+    "Validation",
+    "load",
+    "loads",
+    "read_document",
+]
+
+BAD_INPUT: tuple[type[Exception], ...] = (ScenarioError, DataError, GraphError, InstanceError, UnsupportedScenario)
+"""Errors that are the user's to mend; their text says how."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One entry of ``algorithms``; ``config`` is an instance of ``algorithm.config``."""
+
+    algorithm: Algorithm
+    label: str
+    config: BaseModel
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """A validated scenario; ``base`` is the directory that relative data paths refer to, and no part of equality."""
+
+    name: str
+    description: str | None
+    seed: int
+    replications: int
+    agents: AgentsConfig
+    server: ServerConfig
+    schedule: AnySchedule
+    network: NetworkConfig
+    problem: Problem
+    algorithms: tuple[Entry, ...]
+    expect: tuple[Expectation, ...]
+    trace: Literal["off", "protocol", "full"]
+    checks: Literal["cheap", "full"]
+    share: bool
+    base: Path = field(compare=False)
+
+    def resolved(self) -> dict[str, Any]:
+        """All of it, defaults filled, in JSON types; loading it gives an equal scenario."""
+        document: dict[str, Any] = {}
+        for key in _SECTIONS:
+            value = getattr(self, key)
+            document[key] = _dumped(value) if isinstance(value, BaseModel) else value
+        document["algorithms"] = [
+            {"algorithm": entry.algorithm.name, "label": entry.label, **_dumped(entry.config)}
+            for entry in self.algorithms
+        ]
+        document["expect"] = [_dumped(expectation) for expectation in self.expect]
+        return document
+
+    def to_yaml(self) -> str:
+        """`resolved` as a scenario file."""
+        return to_yaml(self.resolved())
+
+
+_SECTIONS = tuple(name for name in Scenario.__dataclass_fields__ if name != "base")
+
+
+def _dumped(part: BaseModel) -> dict[str, Any]:
+    return part.model_dump(mode="json", by_alias=True)
+
+
+def load(path: str | Path, overrides: Sequence[str] = (), *, registry: Registry | None = None) -> Scenario:
+    """Read a scenario file.
+
+    Args:
+        path: the file.
+        overrides: ``key.path=value``, as given to ``--set``.
+        registry: what the scenario can name; None for what is installed.
+
+    Raises:
+        ScenarioError: with everything that is wrong.
+    """
+    path = Path(path)
+    return loads(read_text(path), str(path), overrides, base=path.absolute().parent, registry=registry)
+
+
+def loads(
+    text: str,
+    file: str = "<string>",
+    overrides: Sequence[str] = (),
+    *,
+    base: Path | None = None,
+    registry: Registry | None = None,
+) -> Scenario:
+    """Read a scenario from text; ``base`` is the directory of relative data paths, None for the working directory.
+
+    Raises:
+        ScenarioError: with everything that is wrong.
+    """
+    base = Path.cwd() if base is None else base
+    registry = registry or Registry.installed()
+    root, problems = read_document(text, file, overrides, registry)
+    _, grid, _ = split(root, overrides)
+    if grid.axes:
+        raise ScenarioError([*problems, _is_a_sweep(grid, file)])
+    return Validation(anchored(root, base), registry, problems).scenario(base)
+
+
+def read_document(
+    text: str, file: str, overrides: Sequence[str], registry: Registry
+) -> tuple[Mapping, list[InputProblem]]:
+    """The document with its overrides, not yet validated, and the problems that do not keep it from being read.
+
+    Raises:
+        ScenarioError: it cannot be read, or an override has no place in it.
+    """
+    root, problems = read(text, file)
+    if not isinstance(root, Mapping):
+        what = "the file is empty" if plain(root) is None else f"{given(root)} is not a scenario"
+        message = f"{what}; a scenario is a mapping of keys (name, agents, ...)"
+        raise ScenarioError([*problems, root.mark.problem((), message)])
+    tree: Node = root
+    for setting in overrides:
+        try:
+            tree, more = override(tree, setting, registry.takes)
+            problems += more
+        except ScenarioError as error:
+            problems += error.problems
+    assert isinstance(tree, Mapping)
+    return tree, problems
+
+
+def _is_a_sweep(grid: Grid, file: str) -> InputProblem:
+    first = next(grid.points())
+    one = " ".join(f"--set {shlex.quote(f'{key.path}={value.text}')}" for key, value in grid.chosen(first))
+    points = f"{len(grid)} point{'s' * (len(grid) != 1)}"
+    message = f"this scenario has {points}: run them with `coband sweep {file}`, or one of them with {one}"
+    return grid.axes[0].keys[0].mark.problem(("grid",), message)
+
+
+@lru_cache(maxsize=8)
+def _adapters(registry: Registry) -> AbstractMapping[str, TypeAdapter[Any]]:
+    """A validator for each section, so that rules across sections can be checked as soon as theirs are valid."""
+    fields = document_model(registry).model_fields
+    sections: dict[str, Any] = {key: Annotated[info.annotation, info] for key, info in fields.items()}
+    return {key: TypeAdapter(section) for key, section in sections.items()}
+
+
+class Validation:
+    """One document on its way to a scenario.
+
+    Attributes:
+        of_sweeps: after `scenario`, the sections that are not part of it.
+    """
+
+    def __init__(self, root: Node, registry: Registry, problems: list[InputProblem]) -> None:
+        self._root, self._registry, self._problems = root, registry, problems
+        self.of_sweeps: dict[str, Any] = {}
+
+    @cached_property
+    def _explainer(self) -> Explainer:
+        return Explainer(self._root, Wording(json_schema(self._registry)), self._registry.broken)
+
+    def scenario(self, base: Path) -> Scenario:
+        """The scenario.
+
+        Raises:
+            ScenarioError: with everything that is wrong.
+        """
+        valid = self._valid_sections()
+        self._problems += cross_check(self._root, valid, self._registry.algorithms)
+        if self._problems:
+            raise ScenarioError(self._problems)
+        self.of_sweeps = {key: valid.pop(key) for key in OF_SWEEPS}
+        entries = tuple(map(self._entry, valid.pop("algorithms"), plain(self._root)["algorithms"]))
+        return Scenario(**valid, algorithms=entries, base=base)
+
+    def shapes(self, keys: Sequence[str]) -> list[InputProblem]:
+        """What is wrong with the shape of these sections, where they are given."""
+        data = plain(self._root)
+        for key in keys:
+            if key in data:
+                self._section(key, data[key], {})
+        return self._problems
+
+    def _valid_sections(self) -> dict[str, Any]:
+        data, valid = plain(self._root), dict[str, Any]()
+        known = document_model(self._registry).model_fields
+        self._problems += [self._explainer.unknown_key((key,)) for key in data if key not in known]
+        for key, info in known.items():
+            if key in data:
+                self._section(key, data[key], valid)
+            elif info.is_required():
+                self._problems.append(self._explainer.missing((), key))
+            else:
+                valid[key] = info.get_default(call_default_factory=True)
+        return valid
+
+    def _section(self, key: str, data: Any, valid: dict[str, Any]) -> None:
+        """Validate one section, strictly: a number is no text, text no number, true no number."""
+        adapter, text = _adapters(self._registry)[key], json.dumps(data)
+        try:
+            try:
+                valid[key] = adapter.validate_json(text, strict=True)
+            except ValidationError as error:
+                mistakes = [item for item in error.errors(include_url=False) if not _is_false_alarm(item)]
+                if mistakes:
+                    self._problems += self._explainer.explain(mistakes, (key,))
+                else:
+                    valid[key] = adapter.validate_json(text)
+        except ValidationError as error:
+            self._problems += self._explainer.explain(error.errors(include_url=False), (key,))
+        except OSError as error:
+            found = child(self._root, key)
+            mark = self._root.mark if found is None else found[0]
+            self._problems.append(mark.problem((key,), f"{error.filename}: {error.strerror}"))
+
+    def _entry(self, entry: Any, data: dict[str, Any]) -> Entry:
+        algorithm = self._registry.algorithms[entry.algorithm]
+        parameters = json.dumps({key: value for key, value in data.items() if key not in RESERVED})
+        return Entry(algorithm, entry.label or algorithm.name, algorithm.config.model_validate_json(parameters))
+
+
+def _is_false_alarm(error: ErrorDetails) -> bool:
+    """Whether the error says that JSON's list is no tuple.
+
+    Strict validation takes lists for tuples, but not behind a function that runs before it.
+    """
+    given_list = isinstance(error["input"], list) and error["type"] in ("tuple_type", "set_type", "frozen_set_type")
+    return given_list or (isinstance(error["input"], dict) and error["type"] == "dataclass_exact_type")

@@ -1,0 +1,248 @@
+"""Reads YAML into nodes.
+
+Plain scalars are read by the core schema of YAML 1.2 (chapter 10.3): ``1e-3`` is a number, ``010`` is ten, and ``no``
+and ``off`` are text. Depth, and the number of values after aliases are expanded, are bounded.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import yaml
+from yaml.parser import Parser
+from yaml.reader import Reader, ReaderError
+from yaml.scanner import Scanner
+
+from coband.simulator.experiments.scenario.input_problems import InputProblem, KeyPath, ScenarioError, quoted
+from coband.simulator.experiments.scenario.nodes import Mapping, Mark, Node, Scalar, Sequence
+
+MAX_NODES = 100_000
+MAX_DEPTH = 64
+
+INTEGER = re.compile(r"[-+]?[0-9]+|0o[0-7]+|0x[0-9a-fA-F]+")
+FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?|[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)")
+NULLS, TRUES, FALSES = ("", "~", "null", "Null", "NULL"), ("true", "True", "TRUE"), ("false", "False", "FALSE")
+SURROGATE = re.compile("[\ud800-\udfff]")
+_STANDARD = "tag:yaml.org,2002:"
+_TAGS = {"str": (str,), "int": (int,), "float": (int, float), "bool": (bool,), "null": (type(None),)}
+_AN = {"int": "a whole number", "float": "a number", "bool": "true or false", "null": "null"}
+_LONGEST_INTEGER = 300
+
+
+def resolve(text: str) -> bool | int | float | str | None:
+    """The value of a plain scalar by the core schema of YAML 1.2."""
+    if text in NULLS:
+        return None
+    if text in TRUES or text in FALSES:
+        return text in TRUES
+    if INTEGER.fullmatch(text) and len(text) <= _LONGEST_INTEGER:
+        return int(text, {"0o": 8, "0x": 16}.get(text[:2], 10))
+    if FLOAT.fullmatch(text):
+        return float(text.replace(".", "", 1) if text.lstrip("+-").lower() in (".inf", ".nan") else text)
+    return text
+
+
+def read(text: str, file: str, origin: Mark | None = None) -> tuple[Node, list[InputProblem]]:
+    """Read one YAML document.
+
+    Args:
+        text: the document.
+        file: its name, for error reports.
+        origin: the place of every node, for text that stands in no file.
+
+    Returns:
+        The tree, null for an empty document, and the problems that do not keep it from being read further.
+
+    Raises:
+        ScenarioError: not YAML, several documents, or beyond the bounds.
+    """
+    problems: list[InputProblem] = []
+    try:
+        return _Composer(text, file, origin, problems).document(), problems
+    except ScenarioError as error:
+        raise ScenarioError([*problems, *error.problems]) from None
+    except ReaderError as error:
+        before = text[: error.position]
+        mark = origin or Mark(file, before.count("\n") + 1, error.position - (before.rfind("\n") + 1) + 1)
+        message = f"the character U+{int(error.character):04X} is not allowed in YAML"
+        raise ScenarioError([*problems, mark.problem((), message)]) from None
+    except yaml.MarkedYAMLError as error:
+        where = error.problem_mark or error.context_mark
+        mark = origin or (Mark(file) if where is None else Mark(file, where.line + 1, where.column + 1))
+        raise ScenarioError([*problems, mark.problem((), _syntax(error))]) from None
+
+
+def _syntax(error: yaml.MarkedYAMLError) -> str:
+    problem = error.problem or "unreadable"
+    if "'\\t'" in problem:
+        return "not valid YAML: a tab cannot indent; use spaces"
+    if error.context is None:
+        return f"not valid YAML: {problem}"
+    begins = "" if error.context_mark is None else f" from line {error.context_mark.line + 1} on"
+    return f"not valid YAML: {problem} ({error.context}{begins})"
+
+
+def _fatal(mark: Mark, message: str, path: KeyPath = ()) -> ScenarioError:
+    return ScenarioError([mark.problem(path, message)])
+
+
+class _Events(Reader, Scanner, Parser):
+    """PyYAML's pure-Python parser alone: text to events."""
+
+    def __init__(self, text: str) -> None:
+        Reader.__init__(self, text)
+        Scanner.__init__(self)
+        Parser.__init__(self)
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """A composed node, with its number of nodes and its depth after aliases are expanded."""
+
+    node: Node
+    size: int = 1
+    height: int = 1
+
+
+class _Composer:
+    """Events to nodes, within the bounds."""
+
+    def __init__(self, text: str, file: str, origin: Mark | None, problems: list[InputProblem]) -> None:
+        self.problems = problems
+        self._events: Any = _Events(text)  # its methods have no types
+        self._file, self._origin = file, origin
+        self._anchors: dict[object, _Part | None] = {}  # None while the anchored node is being read
+        self._total = 0
+
+    def document(self) -> Node:
+        """The only document of the stream."""
+        events = self._events
+        events.get_event()
+        if events.check_event(yaml.StreamEndEvent):
+            return Scalar(self._origin or Mark(self._file, 1, 1), None, "")
+        events.get_event()
+        root = self._node((), 1).node
+        events.get_event()
+        if not events.check_event(yaml.StreamEndEvent):
+            mark = self._mark(events.peek_event())
+            raise _fatal(mark, "a second document starts here; a scenario is one document")
+        return root
+
+    def _mark(self, event: Any) -> Mark:
+        return self._origin or Mark(self._file, event.start_mark.line + 1, event.start_mark.column + 1)
+
+    def _node(self, path: KeyPath, depth: int) -> _Part:
+        event = self._events.get_event()
+        mark, anchor = self._mark(event), getattr(event, "anchor", None)
+        if isinstance(event, yaml.AliasEvent):
+            part = self._alias(anchor, mark, path)
+            self._check_bounds(part, depth, mark, path)
+            return part
+        self._check_bounds(_Part(Scalar(mark, None, "")), depth, mark, path)
+        if anchor is not None:
+            self._anchors[anchor] = None
+        if isinstance(event, yaml.ScalarEvent):
+            part = _Part(self._scalar(event, mark, path))
+        elif isinstance(event, yaml.SequenceStartEvent):
+            self._check_tag(event.tag, "seq", mark, path)
+            part = self._sequence(mark, path, depth)
+        else:
+            self._check_tag(event.tag, "map", mark, path)
+            part = self._mapping(mark, path, depth)
+        if anchor is not None:
+            self._anchors[anchor] = part
+        return part
+
+    def _check_bounds(self, part: _Part, depth: int, mark: Mark, path: KeyPath) -> None:
+        self._total += part.size
+        if self._total > MAX_NODES:
+            raise _fatal(mark, f"more than {MAX_NODES} values, aliases expanded; no scenario needs that many")
+        if depth + part.height - 1 > MAX_DEPTH:
+            raise _fatal(mark, f"nested deeper than {MAX_DEPTH} levels; no scenario needs that", path[:3])
+
+    def _alias(self, anchor: object, mark: Mark, path: KeyPath) -> _Part:
+        if anchor not in self._anchors:
+            raise _fatal(mark, f"the alias *{anchor} has no anchor &{anchor} before it", path)
+        part = self._anchors[anchor]
+        if part is None:
+            raise _fatal(mark, f"the alias *{anchor} stands inside its own anchor and would never end", path)
+        return part
+
+    def _scalar(self, event: Any, mark: Mark, path: KeyPath) -> Scalar:
+        plain_implicit, quoted_implicit = event.implicit
+        text = SURROGATE.sub("\ufffd", event.value)
+        if text != event.value:
+            self.problems.append(mark.problem(path, "half a surrogate pair is not text"))
+        if quoted_implicit or event.tag == "!":
+            return Scalar(mark, text, text)
+        if plain_implicit and event.tag is None:
+            return Scalar(mark, resolve(text), text)
+        return Scalar(mark, self._tagged(str(event.tag), text, mark, path), text)
+
+    def _tagged(self, tag: str, text: str, mark: Mark, path: KeyPath) -> bool | int | float | str | None:
+        """The value of a scalar with a tag, such as ``!!str 10``."""
+        name = tag.removeprefix(_STANDARD)
+        value = text if name == "str" else resolve(text)
+        if name not in _TAGS:
+            self._refuse_tag(tag, mark, path)
+        elif type(value) not in _TAGS[name]:
+            self.problems.append(mark.problem(path, f"{quoted(text)} has the tag !!{name} but is not {_AN[name]}"))
+        return value
+
+    def _check_tag(self, tag: str | None, name: str, mark: Mark, path: KeyPath) -> None:
+        if tag not in (None, "!", _STANDARD + name):
+            self._refuse_tag(str(tag), mark, path)
+
+    def _refuse_tag(self, tag: str, mark: Mark, path: KeyPath) -> None:
+        self.problems.append(mark.problem(path, f"the tag {quoted(tag)} is not supported; leave it out"))
+
+    def _parts_until(self, end: type[yaml.Event], path: KeyPath, depth: int) -> Iterator[_Part]:
+        index = 0
+        while not self._events.check_event(end):
+            yield self._node((*path, index), depth + 1)
+            index += 1
+        self._events.get_event()
+
+    def _sequence(self, mark: Mark, path: KeyPath, depth: int) -> _Part:
+        parts = list(self._parts_until(yaml.SequenceEndEvent, path, depth))
+        return _around(Sequence(mark, tuple(part.node for part in parts)), parts)
+
+    def _mapping(self, mark: Mark, path: KeyPath, depth: int) -> _Part:
+        entries: dict[str, tuple[Mark, Node]] = {}
+        parts: list[_Part] = []
+        while not self._events.check_event(yaml.MappingEndEvent):
+            bare = getattr(self._events.peek_event(), "style", None) is None
+            key_part = self._node(path, depth + 1)
+            key = self._key(key_part.node, entries, path, bare)
+            value = self._node(path if key is None else (*path, key), depth + 1)
+            parts += [key_part, value]
+            if key is not None and key not in entries:
+                entries[key] = key_part.node.mark, value.node
+        self._events.get_event()
+        return _around(Mapping(mark, entries), parts)
+
+    def _key(self, node: Node, entries: dict[str, tuple[Mark, Node]], path: KeyPath, bare: bool) -> str | None:
+        """The key, or None, with a problem noted, for one that cannot be used."""
+        message = None
+        if not isinstance(node, Scalar):
+            message = f"a {'list' if isinstance(node, Sequence) else 'mapping'} is not allowed as a key: keys are text"
+        elif not isinstance(node.value, str):
+            message = f"{node.text or 'an empty value'} is not allowed as a key: keys are text"
+        elif bare and node.value == "<<":
+            message = "merge keys (<<) are not supported; write the keys out, or use an alias for a whole value"
+        if message is not None:
+            self.problems.append(node.mark.problem(path, message))
+            return None
+        key = str(node.value) if isinstance(node, Scalar) else ""
+        if key in entries:
+            first = entries[key][0]
+            where = "" if first.line is None else f"; the first is on line {first.line}, column {first.column}"
+            self.problems.append(node.mark.problem((*path, key), f"the key is given twice{where}"))
+        return key
+
+
+def _around(node: Node, parts: list[_Part]) -> _Part:
+    return _Part(node, 1 + sum(part.size for part in parts), 1 + max((part.height for part in parts), default=0))

@@ -1,0 +1,35 @@
+"""Documents as YAML text that reads back as it was, by YAML 1.1 and by YAML 1.2."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import yaml
+
+from coband.simulator.experiments.scenario.yaml_nodes import FLOAT, INTEGER
+
+
+class _Dumper(yaml.SafeDumper):
+    """Quotes text that either version of YAML would take for something else; writes short lists in one line."""
+
+    def ignore_aliases(self, data: Any) -> bool:
+        return True
+
+    def list_of(self, data: list[Any]) -> yaml.SequenceNode:
+        """A list, in one line when its items are plain values."""
+        flow = not any(isinstance(item, (list, dict)) for item in data)
+        return self.represent_sequence("tag:yaml.org,2002:seq", data, flow_style=flow)
+
+
+for _pattern in (FLOAT, INTEGER):
+    _Dumper.add_implicit_resolver(
+        "tag:yaml.org,2002:float", re.compile(rf"(?:{_pattern.pattern})\Z"), list("-+.0123456789")
+    )
+_Dumper.add_representer(list, _Dumper.list_of)
+
+
+def to_yaml(document: Mapping[str, Any]) -> str:
+    """The document as YAML, keys in their order."""
+    return yaml.dump(dict(document), Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=120)

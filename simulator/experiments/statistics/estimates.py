@@ -1,0 +1,188 @@
+"""Means and confidence intervals over replications, and differences between algorithms that met the same world."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import special
+
+from coband.simulator.arrays import FloatArray
+
+LEVEL = 0.95
+RESAMPLES = 10_000
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A mean over replications and its confidence interval, which needs at least two of them.
+
+    Attributes:
+        mean: arithmetic mean.
+        interval: (low, high); None for a single replication.
+        count: number of replications.
+    """
+
+    mean: float
+    interval: tuple[float, float] | None
+    count: int
+
+    @property
+    def half_width(self) -> float | None:
+        """Half the length of the interval; None where there is none."""
+        return None if self.interval is None else 0.5 * (self.interval[1] - self.interval[0])
+
+
+def mean(values: Sequence[float]) -> float:
+    """Arithmetic mean, (1/n) sum_i x_i.
+
+    Raises:
+        ValueError: no values.
+    """
+    if not len(values):
+        raise ValueError("the mean of no values is not defined; give at least one.")
+    return float(np.mean(values))
+
+
+def interval(values: Sequence[float], level: float = LEVEL) -> tuple[float, float] | None:
+    """Student-t confidence interval of the mean of independent, roughly normal values.
+
+    m ± t_{(1 + level)/2, n - 1} · s / sqrt(n), where m is the mean, s² = sum_i (x_i - m)² / (n - 1) the sample variance
+    and t_{p, k} the p-quantile of Student's distribution with k degrees of freedom.
+
+    Args:
+        values: one per replication, shape (n,).
+        level: probability that the interval covers the expectation, in (0, 1).
+
+    Returns:
+        (low, high), or None for fewer than two values, which tell nothing about their spread.
+
+    Raises:
+        ValueError: no values, or a level outside (0, 1).
+    """
+    if not 0 < level < 1:
+        raise ValueError(f"level(={level}) must lie between 0 and 1, both excluded.")
+    centre, count = mean(values), len(values)
+    if count < 2:
+        return None
+    quantile = float(special.stdtrit(count - 1, 0.5 * (1.0 + level)))
+    half_width = quantile * float(np.std(values, ddof=1)) / float(np.sqrt(count))
+    return centre - half_width, centre + half_width
+
+
+def wilson(values: Sequence[float], level: float = LEVEL) -> tuple[float, float]:
+    """Wilson's score interval of a probability, from independent trials; it never leaves [0, 1].
+
+    (p + z^2/(2n) ± z sqrt(p (1 - p)/n + z^2/(4 n^2))) / (1 + z^2/n), where p is the share of ones among n trials and z
+    the (1 + level)/2-quantile of the normal distribution (Wilson 1927).
+
+    Args:
+        values: 0 or 1 per replication, shape (n,).
+        level: probability that the interval covers the probability, about, in (0, 1).
+
+    Raises:
+        ValueError: no values, a value other than 0 and 1, or a level outside (0, 1).
+    """
+    if not 0 < level < 1:
+        raise ValueError(f"level(={level}) must lie between 0 and 1, both excluded.")
+    if any(value not in (0, 1) for value in values):
+        raise ValueError(f"values(={list(values)}) must be 0 or 1, one per replication.")
+    share, n = mean(values), len(values)
+    z = float(special.ndtri(0.5 * (1.0 + level)))
+    centre = share + z**2 / (2 * n)
+    half_width = z * float(np.sqrt(share * (1.0 - share) / n + z**2 / (4.0 * n**2)))
+    low, high = ((centre + side * half_width) / (1.0 + z**2 / n) for side in (-1, 1))
+    return (0.0 if share == 0 else low), (1.0 if share == 1 else high)
+
+
+def estimate(values: Sequence[float], level: float = LEVEL) -> Estimate:
+    """Mean and interval together; see :func:`interval`."""
+    return Estimate(mean(values), interval(values, level), len(values))
+
+
+def paired_difference(first: Sequence[float], second: Sequence[float], level: float = LEVEL) -> Estimate:
+    """Mean of first_r - second_r over replications r, with the Student-t interval of the differences.
+
+    In one comparison all algorithms meet the same arms and the same noise in replication r (common random numbers),
+    so what a lucky or unlucky world adds to both cancels in the difference, and this interval is usually much narrower
+    than the two separate ones suggest.
+
+    Args:
+        first: one value per replication, shape (n,).
+        second: the other algorithm's values for the same replications, in the same order.
+        level: see :func:`interval`.
+
+    Raises:
+        ValueError: unequal numbers of values, or none.
+    """
+    if len(first) != len(second):
+        counts = f"{len(first)} values cannot be paired with {len(second)}"
+        raise ValueError(f"{counts}; give both for the same replications.")
+    return estimate([one - other for one, other in zip(first, second, strict=True)], level)
+
+
+def unpaired_difference(first: Sequence[float], second: Sequence[float], level: float = LEVEL) -> Estimate:
+    """Difference of two means whose replications have nothing in common, with Welch's interval.
+
+    m1 - m2 ± t_{(1 + level)/2, k} sqrt(v1 + v2), where v_i = s_i^2 / n_i and, by Welch and Satterthwaite,
+    k = (v1 + v2)^2 / (v1^2/(n1 - 1) + v2^2/(n2 - 1)).
+
+    Args:
+        first: shape (n1,).
+        second: shape (n2,).
+        level: see :func:`interval`.
+
+    Returns:
+        The estimate; its count is the smaller number of replications, and it has no interval when that is 1.
+
+    Raises:
+        ValueError: no values, or a level outside (0, 1).
+    """
+    centre, count = mean(first) - mean(second), min(len(first), len(second))
+    if count < 2:
+        return Estimate(centre, None, count)
+    variances = [float(np.var(values, ddof=1)) / len(values) for values in (first, second)]
+    total = sum(variances)
+    if total == 0:
+        return Estimate(centre, (centre, centre), count)
+    freedom = total**2 / sum(v**2 / (len(x) - 1) for v, x in zip(variances, (first, second), strict=True))
+    half_width = float(special.stdtrit(freedom, 0.5 * (1.0 + level))) * float(np.sqrt(total))
+    return Estimate(centre, (centre - half_width, centre + half_width), count)
+
+
+def bootstrap_means(values: Sequence[float], rng: np.random.Generator, resamples: int = RESAMPLES) -> FloatArray:
+    """Means of samples drawn from the values with replacement (Efron 1979), shape (resamples,).
+
+    Args:
+        values: one per replication, shape (n,).
+        rng: where the draws come from.
+        resamples: number of samples.
+    """
+    given = np.asarray(values, dtype=np.float64)
+    drawn: FloatArray = given[rng.integers(len(given), size=(resamples, len(given)))].mean(axis=1)
+    return drawn
+
+
+def percentile_interval(draws: FloatArray, level: float = LEVEL) -> tuple[float, float]:
+    """The bootstrap's percentile interval: what the draws leave below and above is (1 - level)/2 each."""
+    low, high = np.quantile(draws, [0.5 * (1.0 - level), 0.5 * (1.0 + level)])
+    return float(low), float(high)
+
+
+def bands(values: FloatArray, level: float = LEVEL) -> tuple[FloatArray, FloatArray] | None:
+    """:func:`interval` of every column.
+
+    Args:
+        values: one row per replication, shape (n, points).
+        level: see :func:`interval`.
+
+    Returns:
+        (low, high), each of shape (points,), or None for fewer than two rows.
+    """
+    count = len(values)
+    if count < 2:
+        return None
+    quantile = float(special.stdtrit(count - 1, 0.5 * (1.0 + level)))
+    centre, half_width = values.mean(axis=0), quantile * values.std(axis=0, ddof=1) / np.sqrt(count)
+    return centre - half_width, centre + half_width

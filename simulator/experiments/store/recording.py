@@ -1,0 +1,131 @@
+"""A job's own file: it fills while the job runs, so that a killed run leaves a readable trace."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterator, Sequence
+from operator import methodcaller
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from coband.simulator.core.audit.trace import COLUMNS, Row
+from coband.simulator.experiments.runs.results import Record, own_numbers, plain
+from coband.simulator.experiments.store import schema
+
+if TYPE_CHECKING:
+    from coband.simulator.core.audit.ledger import Ledger
+    from coband.simulator.core.engine import RunResult
+    from coband.simulator.experiments.runs.job import Job
+
+SERIES_POINTS = 1000
+
+for _number in (np.int64, np.int32, np.bool_, np.float64, np.float32):
+    sqlite3.register_adapter(_number, methodcaller("item"))  # nodes may note numpy's numbers
+
+
+class Recording:
+    """Writes one job's file.
+
+    Args:
+        file: where; a file of an earlier attempt is replaced.
+        job: what is recorded.
+    """
+
+    def __init__(self, file: Path, job: Job) -> None:
+        self.file, self._job = file, job
+        remove(file)
+        self._connection = schema.connect(str(file), collected=False)
+        schema.insert(self._connection, "jobs", [job_row(job, "running")])
+        self._names = 0
+        places = ", ".join("?" * len(COLUMNS))
+        self._insert = f"INSERT INTO events VALUES ({int(job.id)}, {places})"
+
+    def sink(self, rows: Sequence[Row], names: Sequence[str]) -> None:
+        """Append a batch of the trace and commit it."""
+        connection = self._connection
+        connection.execute("BEGIN")
+        try:
+            connection.executemany(self._insert, rows)
+            self._store_names(names)
+        except BaseException:
+            connection.execute("ROLLBACK")
+            self._names = 0
+            raise
+        connection.execute("COMMIT")
+
+    def _store_names(self, names: Sequence[str]) -> None:
+        fresh = [(self._job.id, code, names[code]) for code in range(self._names, len(names))]
+        if fresh:
+            self._connection.executemany("INSERT OR REPLACE INTO names VALUES (?, ?, ?)", fresh)
+            self._names = len(names)
+
+    def store(self, result: RunResult) -> None:
+        """Store ledger, series and single agents of a finished job."""
+        for table, rows in tables(self._job.id, result).items():
+            schema.insert(self._connection, table, rows)
+
+    def close(self, status: str, record: Record | None = None, error: str | None = None) -> None:
+        """Note how the job ended and close the file, which is then complete in itself."""
+        try:
+            schema.insert(self._connection, "jobs", [job_row(self._job, status, record, error)])
+        finally:
+            self._connection.close()
+
+
+def remove(file: Path) -> None:
+    """Delete a store file with what SQLite keeps beside it."""
+    for suffix in ("", "-wal", "-shm"):
+        file.with_name(file.name + suffix).unlink(missing_ok=True)
+
+
+def job_row(job: Job, status: str, record: Record | None = None, error: str | None = None) -> tuple[object, ...]:
+    """The row of table ``jobs``."""
+    numbers = [None] * len(schema.NUMBERS) if record is None else [record.get(key) for key in schema.NUMBERS]
+    text = None if record is None else json.dumps(record, allow_nan=False)
+    return (job.id, job.label, job.algorithm, job.replication, job.seed, job.trace, status, *numbers, text, error)
+
+
+def tables(job: int, result: RunResult) -> dict[str, list[tuple[object, ...]]]:
+    """The rows of ledger, series and single agents of a finished job, by table."""
+    ledger = result.ledger
+    return {
+        "ledger": list(_by_kind(job, ledger)),
+        "ledger_by_agent": list(_scalars_by_agent(job, result)),
+        "ledger_by_round": [(job, *item) for item in sorted(ledger.by_round.items())],
+        "series": list(_series(job, result)),
+        "agents": list(_agents(job, result)),
+    }
+
+
+def _by_kind(job: int, ledger: Ledger) -> Iterator[tuple[object, ...]]:
+    for (kind, direction), entry in sorted(ledger.by_kind.items()):
+        yield job, kind, direction, entry.sends, entry.messages, entry.scalars, entry.scalars_broadcast_once
+
+
+def _scalars_by_agent(job: int, result: RunResult) -> Iterator[tuple[object, ...]]:
+    keys = ("agent", "uplink_scalars", "downlink_scalars", "peer_scalars")
+    return ((job, *(agent[key] for key in keys)) for agent in result.by_agent)
+
+
+def _agents(job: int, result: RunResult) -> Iterator[tuple[object, ...]]:
+    for agent in result.by_agent:
+        own = own_numbers(agent)
+        text = json.dumps(own, allow_nan=False) if own else None
+        yield job, agent["agent"], agent["turns"], plain(agent["regret"]), agent["rounds"], text
+
+
+def sampled_turns(turns: int, points: int = SERIES_POINTS) -> list[int]:
+    """At most ``points`` turn numbers out of 1 .. turns, evenly spaced, the last one included."""
+    if turns <= points:
+        return list(range(1, turns + 1))
+    return [(index * turns + points - 1) // points for index in range(1, points + 1)]
+
+
+def _series(job: int, result: RunResult) -> Iterator[tuple[object, ...]]:
+    index = np.asarray(sampled_turns(len(result.times)), dtype=np.intp) - 1
+    columns = (result.turns_series, result.times, result.regret_series, result.scalars_series)
+    for turn, time, regret, scalars in zip(*(column[index].tolist() for column in columns), strict=True):
+        yield job, turn, plain(time), plain(regret), scalars

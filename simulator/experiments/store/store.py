@@ -1,0 +1,319 @@
+"""Reading runs back: finished ones, and what a killed one has left."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import sqlite3
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple, Self
+from urllib.parse import quote
+
+import numpy as np
+from numpy.typing import NDArray
+
+from coband.simulator.arrays import FloatArray
+from coband.simulator.core.audit.trace import EVENTS
+from coband.simulator.experiments.runs import results
+from coband.simulator.experiments.runs.results import Failure, Record
+from coband.simulator.experiments.store import directory, schema
+
+_JOBS = "SELECT job, label, algorithm, replication, seed, trace, status, result, error FROM jobs ORDER BY job"
+
+
+class StoreError(ValueError):
+    """Not a run, or not one that this version can read; the text says what to do."""
+
+
+@dataclass(frozen=True)
+class StoredJob:
+    """One job of a stored run.
+
+    Attributes:
+        status: waiting, running, finished, interrupted, violated or failed; a killed run leaves "running" behind.
+        trace: level at which it was traced.
+        record: its results, None unless it finished.
+        part: the connection that holds its rows.
+    """
+
+    id: int
+    label: str
+    algorithm: str
+    replication: int
+    seed: int
+    trace: str
+    status: str
+    record: Record | None
+    error: str | None
+    part: sqlite3.Connection
+
+
+class Event(NamedTuple):
+    """One event as the view ``trace`` spells it; None where something does not apply."""
+
+    label: str
+    replication: int
+    seq: int
+    time: float
+    event: str
+    node: str | None
+    peer: str | None
+    message: int | None
+    cause: int | None
+    kind: str | None
+    scalars: int
+    hop: int
+    round: int | None
+    version: int | None
+    value: float | None
+    reason: str | None
+    detail: str | None
+
+
+@dataclass(frozen=True)
+class Series:
+    """Cumulative numbers of one job after some of its turns, each array of shape (points,)."""
+
+    replication: int
+    turns: NDArray[np.int64]
+    times: FloatArray
+    regret: FloatArray
+    scalars: NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Filter:
+    """Which events: each part is None for any.
+
+    Attributes:
+        node: as spelled, such as "server" or "agent 3".
+        message: number of the send.
+        start, end: simulated times, both included.
+    """
+
+    event: str | None = None
+    node: str | None = None
+    kind: str | None = None
+    start: float | None = None
+    end: float | None = None
+    message: int | None = None
+
+    def conditions(self) -> tuple[str, list[object]]:
+        """A condition on the view ``trace`` for SQL, and its values."""
+        tests = {
+            "event =": self.event,
+            "node =": self.node,
+            "kind =": self.kind,
+            "message =": self.message,
+            "time >=": self.start,
+            "time <=": self.end,
+        }
+        given = {test: value for test, value in tests.items() if value is not None}
+        return "".join(f" AND {test} ?" for test in given), list(given.values())
+
+
+class StoredRun:
+    """A run, opened for reading.
+
+    Attributes:
+        path: its directory, or the file when it was opened as a file.
+        file: its run.sqlite.
+        manifest: versions, platform, command line, status.
+        jobs: by number.
+    """
+
+    def __init__(self, path: Path, files: Sequence[Path]) -> None:
+        self.path, self.file = path, files[0]
+        self._parts: list[sqlite3.Connection] = []
+        self.jobs: list[StoredJob] = []
+        try:
+            for number, file in enumerate(files):
+                self._add(file, whole=number == 0)
+        except BaseException:
+            self.close()
+            raise
+        self.manifest: dict[str, Any] = json.loads(self._meta("manifest") or "{}")
+        self.scenario: str = self._meta("scenario") or ""
+
+    def _add(self, file: Path, whole: bool) -> None:
+        connection = _connect(file)
+        self._parts.append(connection)
+        try:
+            if not whole and connection.execute("PRAGMA user_version").fetchone()[0] == 0:
+                return  # a job killed before its tables were there
+            _check_version(connection, file)
+            found = [_job(row, connection) for row in connection.execute(_JOBS)]
+        except sqlite3.DatabaseError as error:
+            if whole:
+                raise StoreError(f"{file} is not a run store of coband ({error}).") from error
+            return  # a job killed before its tables were there
+        known = {job.id: job for job in self.jobs}
+        # A job's own file counts until the run's file has taken it in.
+        newer = {job.id: job for job in found if job.id not in known or known[job.id].status == "waiting"}
+        self.jobs = [job for _, job in sorted({**known, **newer}.items())]
+
+    def _meta(self, key: str) -> str | None:
+        row = self._parts[0].execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
+        return None if row is None else str(row[0])
+
+    def select(self, label: str | None = None, replication: int | None = None) -> list[StoredJob]:
+        """The jobs of a label and a replication, by label in the run's order and then by replication.
+
+        Raises:
+            StoreError: there is no such label or replication.
+        """
+        order = {name: number for number, name in enumerate(self.labels)}
+        _check_choice("label", label, order)
+        _check_choice("replication", replication, sorted({job.replication for job in self.jobs}))
+        jobs = [job for job in self.jobs if label in (None, job.label) and replication in (None, job.replication)]
+        return sorted(jobs, key=lambda job: (order[job.label], job.replication))
+
+    @property
+    def uncollected(self) -> list[StoredJob]:
+        """Jobs that are in files of their own, since the run goes on or was killed; ``file`` lacks their events."""
+        return [job for job in self.jobs if job.part is not self._parts[0]]
+
+    @property
+    def labels(self) -> dict[str, str]:
+        """label -> algorithm, in the run's order."""
+        return {job.label: job.algorithm for job in self.jobs}
+
+    def results(self) -> dict[str, Any]:
+        """The object that results.json holds, from what is stored."""
+        records: dict[str, list[Record]] = {}
+        failures = []
+        for job in self.jobs:
+            if job.record is not None:
+                records.setdefault(job.label, []).append(job.record)
+            elif job.status in ("violated", "failed"):
+                failures.append(Failure(job.label, job.replication, job.status, job.error or "", ""))
+        entries = [results.summarise(*label, records.get(label[0], ())) for label in self.labels.items()]
+        return results.report(str(self.manifest.get("scenario", "")), entries, failures)
+
+    def series(self, label: str) -> list[Series]:
+        """The series of a label's finished jobs, in order of replication.
+
+        Raises:
+            StoreError: there is no such label.
+        """
+        query = "SELECT turn, time, regret, scalars FROM series WHERE job = ? ORDER BY turn"
+        series = []
+        for job in self.select(label):
+            if job.record is not None:
+                rows = job.part.execute(query, (job.id,)).fetchall()
+                turns, times, regret, scalars = zip(*rows, strict=True) if rows else ((), (), (), ())
+                series.append(
+                    Series(
+                        job.replication,
+                        np.array(turns, dtype=np.int64),
+                        np.array(times, dtype=np.float64),
+                        np.array(regret, dtype=np.float64),
+                        np.array(scalars, dtype=np.int64),
+                    )
+                )
+        return series
+
+    def by_agent(self, label: str) -> list[dict[str, Any]]:
+        """The agents of a label's finished jobs, by replication and agent, with what each reports of itself.
+
+        Raises:
+            StoreError: there is no such label.
+        """
+        query = (
+            "SELECT a.agent, turns, regret, rounds, uplink, downlink, peer, result FROM agents a "
+            "JOIN ledger_by_agent USING (job, agent) WHERE job = ? ORDER BY agent"
+        )
+        found = []
+        for job in self.select(label):
+            for *numbers, own in job.part.execute(query, (job.id,)) if job.record is not None else ():
+                known = dict(zip(results.AGENT_KEYS, numbers, strict=True))
+                found.append({"replication": job.replication, **known, **json.loads(own or "{}")})
+        return found
+
+    def events(
+        self, label: str | None = None, replication: int | None = None, where: Filter | None = None
+    ) -> Iterator[Event]:
+        """Events job by job, in order of seq; read as they are asked for.
+
+        Raises:
+            StoreError: there is no such label, replication, event or kind.
+        """
+        where = where or Filter()
+        jobs = self.select(label, replication)
+        _check_choice("event", where.event, EVENTS)
+        _check_choice("kind", where.kind, self._kinds(jobs) if where.kind is not None else ())
+        return self.events_of(jobs, where)
+
+    def events_of(self, jobs: Iterable[StoredJob], where: Filter | None = None) -> Iterator[Event]:
+        """Events of some jobs, one job after the other, in order of seq; read as they are asked for."""
+        conditions, values = (where or Filter()).conditions()
+        query = f"SELECT {', '.join(Event._fields)} FROM trace WHERE job = ?{conditions} ORDER BY seq"
+        for job in jobs:
+            yield from map(Event._make, job.part.execute(query, (job.id, *values)))
+
+    def _kinds(self, jobs: Iterable[StoredJob]) -> list[str]:
+        query = "SELECT text FROM names WHERE job = ? ORDER BY code"
+        return list(dict.fromkeys(row[0] for job in jobs for row in job.part.execute(query, (job.id,))))
+
+    def close(self) -> None:
+        """Close all files."""
+        for part in self._parts:
+            part.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+
+def open_run(path: Path) -> StoredRun:
+    """Open a run for reading: its directory, or its run.sqlite alone. Half-finished and killed runs work too.
+
+    Raises:
+        StoreError: there is no run, or its store is of another version.
+    """
+    if path.is_dir():
+        file = path / directory.DATABASE
+        jobs = sorted((path / directory.JOBS).glob("*.sqlite"))
+    else:
+        file, jobs = path, []
+    if not file.is_file():
+        raise StoreError(
+            f"{path} is not a run: there is no {file}. Give a run directory, such as runs/quickstart-0001."
+        )
+    return StoredRun(path, [file, *jobs])
+
+
+def _connect(file: Path) -> sqlite3.Connection:
+    return sqlite3.connect(f"file:{quote(str(file.resolve()))}?mode=ro", uri=True, timeout=10.0)
+
+
+def _check_version(connection: sqlite3.Connection, file: Path) -> None:
+    version = connection.execute("PRAGMA user_version").fetchone()[0]
+    if version == schema.VERSION:
+        return
+    if not connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'jobs'").fetchone():
+        raise StoreError(f"{file} is an SQLite file, but not a run store of coband: it has no table of jobs.")
+    advice = "Update coband" if version > schema.VERSION else "Run the scenario again"
+    raise StoreError(
+        f"{file} has store version {version}, and this coband reads version {schema.VERSION}. {advice}, or read it "
+        "with the version of coband that its manifest.json names."
+    )
+
+
+def _job(row: tuple[Any, ...], part: sqlite3.Connection) -> StoredJob:
+    job, label, algorithm, replication, seed, trace, status, result, error = row
+    record = None if result is None else json.loads(result)
+    return StoredJob(job, label, algorithm, replication, seed, trace, status, record, error, part)
+
+
+def _check_choice(what: str, given: object, known: Iterable[object]) -> None:
+    """Refuse a name that does not occur, with the nearest ones."""
+    names = [str(name) for name in known]
+    if given is None or str(given) in names:
+        return
+    near = difflib.get_close_matches(str(given), names, n=3) or names[:10]
+    raise StoreError(f"there is no {what} {given!r} in this run; there is {', '.join(near) or 'none at all'}.")

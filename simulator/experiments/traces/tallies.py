@@ -1,0 +1,57 @@
+"""Counts over a stored trace: by event, kind, node or communication round, or by several of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from coband.simulator.experiments.store.store import StoredJob
+
+GROUPS = ("event", "kind", "node", "round")
+COUNTS = ("events", "sends", "messages", "scalars", "deliveries")
+
+_COUNTS = """count(*), sum(event = 'send'), coalesce(sum(CASE event WHEN 'send' THEN CAST(value AS INTEGER) END), 0),
+    coalesce(sum(CASE event WHEN 'send' THEN scalars * CAST(value AS INTEGER) END), 0),
+    coalesce(sum(CASE event WHEN 'deliver' THEN
+        CASE node WHEN 'everyone' THEN CAST(value AS INTEGER) ELSE 1 END END), 0)"""
+
+
+class Tally(NamedTuple):
+    """Totals of one group of events of one label, over its replications.
+
+    Attributes:
+        groups: for each column, name of the event, kind or node, or number of the round; None where there is none.
+        messages: sends, each times its receivers.
+        scalars: scalars sent, each times its receivers.
+    """
+
+    label: str
+    groups: tuple[str | int | None, ...]
+    events: int
+    sends: int
+    messages: int
+    scalars: int
+    deliveries: int
+
+    @property
+    def group(self) -> str | int | None:
+        """The first, or only, column's."""
+        return self.groups[0]
+
+
+def tally(jobs: Sequence[StoredJob], *by: str) -> list[Tally]:
+    """Totals by one or more of :data:`GROUPS`, label by label.
+
+    Args:
+        jobs: what to count.
+        by: the columns that group.
+    """
+    totals: dict[tuple[str, tuple[str | int | None, ...]], list[int]] = {}
+    columns, width = ", ".join(by), len(by)
+    query = f"SELECT {columns}, {_COUNTS} FROM trace WHERE job = ? GROUP BY {columns} ORDER BY {columns}"
+    for job in jobs:
+        for row in job.part.execute(query, (job.id,)):
+            groups, counts = tuple(row[:width]), row[width:]
+            total = totals.setdefault((job.label, groups), [0] * len(counts))
+            totals[job.label, groups] = [before + count for before, count in zip(total, counts, strict=True)]
+    return [Tally(label, groups, *counts) for (label, groups), counts in totals.items()]

@@ -1,0 +1,105 @@
+"""What the base kernels share: how they are bound to points, and accurate distances for the stationary ones."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from coband.simulator.arrays import FloatArray
+from coband.simulator.maths.kernels.bound import BoundBaseKernel, BoundKernel, select_columns
+
+_CLOSE = 1e-4
+"""Squared distances below this share of the squared norms are taken by difference: relative error at most 1e-12."""
+_PAIRS_AT_ONCE = 1 << 16
+
+
+class BaseKernel:
+    """A kernel of the form ``finish(left(X) right(Y)^T)``, on the coordinates ``columns`` of the points."""
+
+    columns: tuple[int, ...] | None
+
+    def __call__(self, X: FloatArray, Y: FloatArray) -> FloatArray:
+        """The matrix k(X, Y), shape (n, m); exactly symmetric with exact diagonal when X is Y."""
+        K = self.against(Y).evaluate(X)
+        if X is Y:
+            K = np.tril(K, -1)
+            K += K.T
+            np.fill_diagonal(K, self.diag(X))
+        return K
+
+    def against(self, Y: FloatArray) -> BoundKernel:
+        """This kernel with its second argument fixed to Y (m, d)."""
+        return BoundBaseKernel.of(self, Y)
+
+    def diag(self, X: FloatArray) -> FloatArray:
+        """The exact k(x, x) of every row of X (n, d), shape (n,)."""
+        raise NotImplementedError
+
+    def left(self, X: FloatArray) -> FloatArray:
+        """Lifted first argument (n, r)."""
+        raise NotImplementedError
+
+    def right(self, Y: FloatArray) -> FloatArray:
+        """Lifted second argument (m, r)."""
+        return Y
+
+    def cancels(self, right: FloatArray) -> bool:
+        """False: a plain inner product has no norms that cancel."""
+        return False
+
+    def mend(self, G: FloatArray, left: FloatArray, right: FloatArray) -> None:
+        """Recompute, in place, the entries of G (n, m) that suffer from cancellation: none here."""
+
+    def finish(self, G: FloatArray) -> FloatArray:
+        """The elementwise part, in place on G (n, m)."""
+        raise NotImplementedError
+
+    def _check_columns(self) -> None:
+        if self.columns is not None:
+            object.__setattr__(self, "columns", tuple(self.columns))
+            if not self.columns or min(self.columns) < 0:
+                raise ValueError(f"columns(={self.columns}) must name at least one coordinate, each >= 0.")
+
+
+class StationaryKernel(BaseKernel):
+    """A function of r = ||x - y|| / l, from G = -r^2/2 = u.v - ||u||^2/2 - ||v||^2/2 with u = x/l and v = y/l."""
+
+    def _inverse_length(self) -> float:
+        raise NotImplementedError
+
+    def diag(self, X: FloatArray) -> FloatArray:
+        """k(x, x) = 1, exactly; shape (n,)."""
+        return np.ones(len(X))
+
+    def left(self, X: FloatArray) -> FloatArray:
+        """Rows (u, -||u||^2/2, 1), shape (n, d + 2)."""
+        return self._lifted(X, norm=-2, one=-1)
+
+    def right(self, Y: FloatArray) -> FloatArray:
+        """Rows (v, 1, -||v||^2/2), shape (m, d + 2)."""
+        return self._lifted(Y, norm=-1, one=-2)
+
+    def mend(self, G: FloatArray, left: FloatArray, right: FloatArray) -> None:
+        """Take -r^2/2 of close pairs by difference; equal points get exactly zero."""
+        threshold = left[:, -2, None] + right[:, -1]
+        threshold *= _CLOSE
+        rows, cols = np.nonzero(threshold < G)
+        for start in range(0, len(rows), _PAIRS_AT_ONCE):
+            i, j = rows[start : start + _PAIRS_AT_ONCE], cols[start : start + _PAIRS_AT_ONCE]
+            difference = left[i, :-2] - right[j, :-2]
+            G[i, j] = -0.5 * np.einsum("ij,ij->i", difference, difference)
+
+    def _lifted(self, X: FloatArray, norm: int, one: int) -> FloatArray:
+        lifted = np.empty((X.shape[0], X.shape[1] + 2))
+        scaled = lifted[:, :-2]
+        np.multiply(X, self._inverse_length(), out=scaled)
+        norms = np.einsum("ij,ij->i", scaled, scaled)
+        np.multiply(norms, -0.5, out=lifted[:, norm])
+        lifted[:, one] = 1.0
+        return lifted
+
+
+def squared_norms(X: FloatArray, columns: tuple[int, ...] | None) -> FloatArray:
+    """||x||^2 over the given coordinates of every row of X (n, d), shape (n,)."""
+    seen = select_columns(X, columns)
+    norms: FloatArray = np.einsum("ij,ij->i", seen, seen)
+    return norms

@@ -1,0 +1,283 @@
+"""Kernels: positive semidefinite functions k(x, y) of two points.
+
+Each is a frozen dataclass whose fields are its parameters, so that one object is both the function and its
+configuration: a validating reader finds ranges in the annotations and cross-field rules in ``__post_init__``.
+``columns`` restricts a base kernel to some coordinates, so that a product can act on task and arm features apart.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Annotated, Any, ClassVar, Literal, Protocol, get_args
+
+import numpy as np
+from annotated_types import Ge, Gt
+
+from coband.simulator.arrays import FloatArray
+from coband.simulator.maths.kernels.base import BaseKernel, StationaryKernel, squared_norms
+from coband.simulator.maths.kernels.bound import BoundComposite, BoundKernel
+
+Positive = Annotated[float, Gt(0)]
+NonNegative = Annotated[float, Ge(0)]
+Columns = tuple[Annotated[int, Ge(0)], ...]
+
+_STRICT: Mapping[str, Any] = {"extra": "forbid", "allow_inf_nan": False}
+_MATERN_ORDERS = (0.5, 1.5, 2.5)
+_FAR = -5e2
+"""Lifted norms below this (-norm^2/2 in length scales) make a Gaussian's exponent wrong by more than about 1e-13."""
+
+
+class Kernel(Protocol):
+    """What the posteriors need of a kernel."""
+
+    def __call__(self, X: FloatArray, Y: FloatArray) -> FloatArray:
+        """The matrix k(X, Y), shape (n, m), for X (n, d) and Y (m, d)."""
+
+    def diag(self, X: FloatArray) -> FloatArray:
+        """The exact k(x, x) of every row of X (n, d), shape (n,)."""
+
+    def against(self, Y: FloatArray) -> BoundKernel:
+        """This kernel with its second argument fixed to Y (m, d)."""
+
+
+@dataclass(frozen=True)
+class Gaussian(StationaryKernel):
+    """k(x, y) = exp(-gamma ||x - y||^2) with gamma = 1/(2 l^2): give exactly one of ``gamma`` and ``length_scale`` (l).
+
+    Raises:
+        ValueError: both or none of the two are given, or the one given is not positive.
+    """
+
+    __pydantic_config__: ClassVar[Mapping[str, Any]] = _STRICT
+    gamma: Positive | None = None
+    length_scale: Positive | None = None
+    columns: Columns | None = None
+    kind: Literal["gaussian"] = field(default="gaussian", kw_only=True)
+
+    def __post_init__(self) -> None:
+        if (self.gamma is None) == (self.length_scale is None):
+            raise ValueError(
+                f"exactly one of gamma(={self.gamma}) and length_scale(={self.length_scale}) must be given; "
+                "gamma = 1 / (2 length_scale^2)."
+            )
+        _check_positive(gamma=self.gamma, length_scale=self.length_scale)
+        self._check_columns()
+
+    def _inverse_length(self) -> float:
+        return 1.0 / self.length_scale if self.length_scale is not None else math.sqrt(2.0 * (self.gamma or 0.0))
+
+    def cancels(self, right: FloatArray) -> bool:
+        """Whether points lie so many length scales from the origin that the exponent loses digits."""
+        return bool((right[:, -1] < _FAR).any())
+
+    def finish(self, G: FloatArray) -> FloatArray:
+        """exp(G), where G = -gamma ||x - y||^2."""
+        np.minimum(G, 0.0, out=G)
+        return np.exp(G, out=G)
+
+
+@dataclass(frozen=True)
+class Matern(StationaryKernel):
+    """Matern kernel of order nu in {0.5, 1.5, 2.5}, s = sqrt(2 nu) ||x - y|| / length_scale.
+
+    k = exp(-s), (1 + s) exp(-s) and (1 + s + s^2/3) exp(-s) respectively (Rasmussen and Williams 2006, eq. 4.17).
+
+    Raises:
+        ValueError: nu is another number, or the length scale is not positive.
+    """
+
+    __pydantic_config__: ClassVar[Mapping[str, Any]] = _STRICT
+    nu: Positive = 2.5
+    length_scale: Positive = 1.0
+    columns: Columns | None = None
+    kind: Literal["matern"] = field(default="matern", kw_only=True)
+
+    def __post_init__(self) -> None:
+        if self.nu not in _MATERN_ORDERS:
+            raise ValueError(f"nu(={self.nu}) must be one of {', '.join(map(str, _MATERN_ORDERS))}.")
+        _check_positive(length_scale=self.length_scale)
+        self._check_columns()
+
+    def _inverse_length(self) -> float:
+        return math.sqrt(2.0 * self.nu) / self.length_scale
+
+    def cancels(self, right: FloatArray) -> bool:
+        """Always: the square root turns a rounding error of 1e-16 in s^2 into 1e-8 in s, wherever the points lie."""
+        return True
+
+    def finish(self, G: FloatArray) -> FloatArray:
+        """The Matern function of s = sqrt(-2 G)."""
+        np.minimum(G, 0.0, out=G)
+        G *= -2.0
+        s = np.sqrt(G, out=G)
+        decay = np.exp(-s)
+        if self.nu == 0.5:
+            return decay
+        if self.nu == 1.5:
+            s += 1.0
+        else:
+            s += s * s / 3.0 + 1.0
+        s *= decay
+        return s
+
+
+@dataclass(frozen=True)
+class Linear(BaseKernel):
+    """k(x, y) = variance x.y + bias, with variance > 0 and bias >= 0."""
+
+    __pydantic_config__: ClassVar[Mapping[str, Any]] = _STRICT
+    variance: Positive = 1.0
+    bias: NonNegative = 0.0
+    columns: Columns | None = None
+    kind: Literal["linear"] = field(default="linear", kw_only=True)
+
+    def __post_init__(self) -> None:
+        _check_positive(variance=self.variance)
+        _check_nonnegative(bias=self.bias)
+        self._check_columns()
+
+    def diag(self, X: FloatArray) -> FloatArray:
+        """k(x, x) = variance ||x||^2 + bias, shape (n,)."""
+        return self.finish(self.variance * squared_norms(X, self.columns))
+
+    def left(self, X: FloatArray) -> FloatArray:
+        """variance X."""
+        return X * self.variance
+
+    def finish(self, G: FloatArray) -> FloatArray:
+        """Add the bias."""
+        G += self.bias
+        return G
+
+
+@dataclass(frozen=True)
+class Polynomial(BaseKernel):
+    """k(x, y) = (scale x.y + bias)^degree, with degree >= 1, scale > 0 and bias >= 0."""
+
+    __pydantic_config__: ClassVar[Mapping[str, Any]] = _STRICT
+    degree: Annotated[int, Ge(1)] = 2
+    scale: Positive = 1.0
+    bias: NonNegative = 1.0
+    columns: Columns | None = None
+    kind: Literal["polynomial"] = field(default="polynomial", kw_only=True)
+
+    def __post_init__(self) -> None:
+        if self.degree < 1 or int(self.degree) != self.degree:
+            raise ValueError(f"degree(={self.degree}) must be an integer >= 1.")
+        _check_positive(scale=self.scale)
+        _check_nonnegative(bias=self.bias)
+        self._check_columns()
+
+    def diag(self, X: FloatArray) -> FloatArray:
+        """k(x, x) = (scale ||x||^2 + bias)^degree, shape (n,)."""
+        return self.finish(self.scale * squared_norms(X, self.columns))
+
+    def left(self, X: FloatArray) -> FloatArray:
+        """scale X."""
+        return X * self.scale
+
+    def finish(self, G: FloatArray) -> FloatArray:
+        """Add the bias and raise to the degree."""
+        G += self.bias
+        return np.power(G, self.degree, out=G)
+
+
+class _Composite:
+    """What products and sums share: ``_combine`` is the numpy function that joins two kernel matrices in place."""
+
+    _combine: ClassVar[np.ufunc]
+
+    def _parts(self) -> tuple[KernelSpec, ...]:
+        raise NotImplementedError
+
+    def __call__(self, X: FloatArray, Y: FloatArray) -> FloatArray:
+        """The matrix k(X, Y), shape (n, m); exactly symmetric with exact diagonal when X is Y."""
+        K: FloatArray = self._combine.reduce([part(X, Y) for part in self._parts()])
+        return K
+
+    def diag(self, X: FloatArray) -> FloatArray:
+        """The product or sum of the parts' k(x, x), shape (n,)."""
+        diagonal: FloatArray = self._combine.reduce([part.diag(X) for part in self._parts()])
+        return diagonal
+
+    def against(self, Y: FloatArray) -> BoundKernel:
+        """This kernel with its second argument fixed to Y (m, d)."""
+        return BoundComposite(self._combine, tuple(part.against(Y) for part in self._parts()))
+
+
+class _ByKind:
+    """Tells a pydantic reader to pick the member of the union by its ``kind``, so that errors name one kernel only.
+
+    Pydantic asks annotations for a schema by this method's name; nothing of it is imported here.
+    """
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> dict[str, Any]:
+        members = {kernel.__dataclass_fields__["kind"].default: kernel for kernel in get_args(source)}
+        choices = {kind: handler.generate_schema(kernel) for kind, kernel in members.items()}
+        return {"type": "tagged-union", "discriminator": "kind", "choices": choices}
+
+
+@dataclass(frozen=True)
+class Product(_Composite):
+    """k(x, y) = product of the factors' k(x, y).
+
+    Raises:
+        ValueError: no factor is given.
+    """
+
+    __pydantic_config__: ClassVar[Mapping[str, Any]] = _STRICT
+    _combine = np.multiply
+    factors: tuple[Annotated[KernelSpec, _ByKind()], ...]
+    kind: Literal["product"] = field(default="product", kw_only=True)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "factors", _nonempty("factors", self.factors))
+
+    def _parts(self) -> tuple[KernelSpec, ...]:
+        return self.factors
+
+
+@dataclass(frozen=True)
+class Sum(_Composite):
+    """k(x, y) = sum of the terms' k(x, y).
+
+    Raises:
+        ValueError: no term is given.
+    """
+
+    __pydantic_config__: ClassVar[Mapping[str, Any]] = _STRICT
+    _combine = np.add
+    terms: tuple[Annotated[KernelSpec, _ByKind()], ...]
+    kind: Literal["sum"] = field(default="sum", kw_only=True)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "terms", _nonempty("terms", self.terms))
+
+    def _parts(self) -> tuple[KernelSpec, ...]:
+        return self.terms
+
+
+KernelSpec = Gaussian | Matern | Linear | Polynomial | Product | Sum
+"""Every kernel that a scenario can name, told apart by ``kind``."""
+
+KERNELS: tuple[type, ...] = (Gaussian, Matern, Linear, Polynomial, Product, Sum)
+
+
+def _check_positive(**values: float | None) -> None:
+    for name, value in values.items():
+        if value is not None and not value > 0:
+            raise ValueError(f"{name}(={value}) must be > 0.")
+
+
+def _check_nonnegative(**values: float) -> None:
+    for name, value in values.items():
+        if not value >= 0:
+            raise ValueError(f"{name}(={value}) must be >= 0.")
+
+
+def _nonempty(name: str, kernels: tuple[KernelSpec, ...]) -> tuple[KernelSpec, ...]:
+    if not kernels:
+        raise ValueError(f"{name}(={kernels}) must hold at least one kernel.")
+    return tuple(kernels)

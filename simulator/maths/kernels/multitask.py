@@ -1,0 +1,234 @@
+"""Kernels of augmented points: the task of an agent, an arm, and the arm's place in its arm set (paper 004, "Kernel
+Methods for Cooperative Multi-Agent Contextual Bandits", eq. 6 and appendix D).
+
+    K((z, x, a), (z', x', a')) = K_arm(a, a') (K_z(z, z') * K_x(x, x'))      or with + in place of *
+
+An augmented point is a row [task | x | a]: the task is z, or the agent's number where K_z is a table of agents, or
+nothing where K_z = 1.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from functools import reduce
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from coband.simulator.arrays import FloatArray
+from coband.simulator.maths.kernels.bound import BoundComposite, BoundKernel
+from coband.simulator.maths.kernels.library import Gaussian, Kernel, KernelSpec, Product, Sum
+
+Composition = Literal["product", "sum"]
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """k(p, q) = table[p_c, q_c]: a kernel of numbered things, their number in column c of the points.
+
+    Args:
+        table: positive semidefinite (s, s).
+        column: c.
+    """
+
+    table: FloatArray
+    column: int
+
+    def __call__(self, X: FloatArray, Y: FloatArray) -> FloatArray:
+        """The matrix k(X, Y), shape (n, m)."""
+        return self.against(Y).evaluate(X)
+
+    def diag(self, X: FloatArray) -> FloatArray:
+        """k(x, x) of every row of X, shape (n,)."""
+        numbers = X[:, self.column].astype(np.intp)
+        values: FloatArray = self.table[numbers, numbers]
+        return values
+
+    def against(self, Y: FloatArray) -> BoundKernel:
+        """This kernel with its second argument fixed to Y."""
+        return BoundTable(self, Y[:, self.column].astype(np.intp))
+
+
+@dataclass(frozen=True, eq=False)
+class BoundTable:
+    """A table kernel with its second argument fixed to points of the given ``numbers``."""
+
+    kernel: Table
+    numbers: NDArray[np.intp]
+
+    @property
+    def size(self) -> int:
+        """Number of points."""
+        return len(self.numbers)
+
+    def evaluate(self, X: FloatArray) -> FloatArray:
+        """The matrix k(X, Y), shape (n, m)."""
+        rows = self.kernel.table[X[:, self.kernel.column].astype(np.intp)]
+        values: FloatArray = rows[:, self.numbers]
+        return values
+
+    def appended(self, Y: FloatArray) -> BoundTable:
+        """Bound to the present points followed by Y."""
+        return BoundTable(self.kernel, np.concatenate([self.numbers, Y[:, self.kernel.column].astype(np.intp)]))
+
+    def leading(self, size: int) -> BoundTable:
+        """Bound to the first ``size`` points."""
+        return BoundTable(self.kernel, self.numbers[:size])
+
+
+@dataclass(frozen=True, eq=False)
+class SameArm:
+    """k(p, q) = 1 where column c agrees, else ``similarity`` in [0, 1]: what arms in different places have in common.
+
+    With similarity 0 every place of the arm set has a model of its own (the "independent" setting of appendix D.1).
+    """
+
+    similarity: float
+    column: int
+
+    def __call__(self, X: FloatArray, Y: FloatArray) -> FloatArray:
+        """The matrix k(X, Y), shape (n, m)."""
+        return self.against(Y).evaluate(X)
+
+    def diag(self, X: FloatArray) -> FloatArray:
+        """k(x, x) = 1, shape (n,)."""
+        return np.ones(len(X))
+
+    def against(self, Y: FloatArray) -> BoundKernel:
+        """This kernel with its second argument fixed to Y."""
+        return BoundSameArm(self, Y[:, self.column])
+
+
+@dataclass(frozen=True, eq=False)
+class BoundSameArm:
+    """`SameArm` with its second argument fixed to points in the given ``places``."""
+
+    kernel: SameArm
+    places: FloatArray
+
+    @property
+    def size(self) -> int:
+        """Number of points."""
+        return len(self.places)
+
+    def evaluate(self, X: FloatArray) -> FloatArray:
+        """The matrix k(X, Y), shape (n, m)."""
+        same = X[:, self.kernel.column, None] == self.places
+        return np.where(same, 1.0, self.kernel.similarity)
+
+    def appended(self, Y: FloatArray) -> BoundSameArm:
+        """Bound to the present points followed by Y."""
+        return BoundSameArm(self.kernel, np.concatenate([self.places, Y[:, self.kernel.column]]))
+
+    def leading(self, size: int) -> BoundSameArm:
+        """Bound to the first ``size`` points."""
+        return BoundSameArm(self.kernel, self.places[:size])
+
+
+@dataclass(frozen=True, eq=False)
+class Combined:
+    """The product or the sum of kernels of any kind, entry by entry."""
+
+    parts: tuple[Kernel, ...]
+    composition: Composition
+
+    @property
+    def _combine(self) -> np.ufunc:
+        return np.multiply if self.composition == "product" else np.add
+
+    def __call__(self, X: FloatArray, Y: FloatArray) -> FloatArray:
+        """The matrix k(X, Y), shape (n, m)."""
+        K: FloatArray = reduce(self._combine, [part(X, Y) for part in self.parts])
+        return K
+
+    def diag(self, X: FloatArray) -> FloatArray:
+        """k(x, x) of every row of X, shape (n,)."""
+        diagonal: FloatArray = reduce(self._combine, [part.diag(X) for part in self.parts])
+        return diagonal
+
+    def against(self, Y: FloatArray) -> BoundKernel:
+        """This kernel with its second argument fixed to Y."""
+        return BoundComposite(self._combine, tuple(part.against(Y) for part in self.parts))
+
+
+@dataclass(frozen=True, eq=False)
+class Augmented:
+    """A kernel of augmented points, and how they are made.
+
+    Attributes:
+        kernel: K.
+        scale: every point is multiplied by it, column by column; None for 1.
+        places: whether points hold the arm's place.
+    """
+
+    kernel: Kernel
+    scale: FloatArray | None
+    places: bool
+
+    def points(self, tasks: FloatArray, X: FloatArray, places: NDArray[np.int64]) -> FloatArray:
+        """Rows [task | x | place] of tasks (n, s), arms X (n, d) and places (n,)."""
+        parts = [tasks, X, places[:, None]] if self.places else [tasks, X]
+        P = np.concatenate(parts, axis=1)
+        return P if self.scale is None else P * self.scale
+
+
+def augmented(
+    kernel: KernelSpec,
+    network: KernelSpec | FloatArray | None,
+    tasks: int,
+    dimension: int,
+    composition: Composition = "product",
+    arm_similarity: float = 1.0,
+) -> Augmented:
+    """The kernel K of augmented points.
+
+    Args:
+        kernel: K_x.
+        network: K_z as a function of z, or as a table of agents, or None for K_z = 1.
+        tasks: number of columns that the task takes.
+        dimension: d.
+        composition: how K_z and K_x are joined.
+        arm_similarity: K_arm of two arms in different places of an arm set.
+    """
+    of_arms = on_columns(kernel, tasks, dimension)
+    scale = None
+    joined: Kernel
+    if network is None:
+        joined = of_arms
+    elif isinstance(network, np.ndarray):
+        joined = Combined((Table(network, 0), of_arms), composition)
+    elif _merges(kernel, network, composition) and arm_similarity == 1.0:
+        joined = Gaussian(gamma=1.0)
+        scale = np.repeat([_root(network), _root(kernel)], [tasks, dimension])
+    else:
+        joined = Combined((on_columns(network, 0, tasks), of_arms), composition)
+    if arm_similarity < 1.0:
+        joined = Combined((joined, SameArm(arm_similarity, tasks + dimension)), "product")
+    return Augmented(joined, scale, arm_similarity < 1.0)
+
+
+def on_columns(kernel: KernelSpec, start: int, width: int) -> KernelSpec:
+    """The kernel on coordinates ``start`` .. ``start + width - 1`` of longer points."""
+    if isinstance(kernel, Product):
+        return Product(tuple(on_columns(factor, start, width) for factor in kernel.factors))
+    if isinstance(kernel, Sum):
+        return Sum(tuple(on_columns(term, start, width) for term in kernel.terms))
+    columns = tuple(range(width)) if kernel.columns is None else kernel.columns
+    return replace(kernel, columns=tuple(start + column for column in columns))
+
+
+def _merges(kernel: KernelSpec, network: KernelSpec, composition: Composition) -> bool:
+    """Whether both are Gaussian, so that their product is one Gaussian of scaled coordinates (below Corollary 1)."""
+    return composition == "product" and all(
+        isinstance(part, Gaussian) and part.columns is None for part in (kernel, network)
+    )
+
+
+def _root(kernel: KernelSpec) -> float:
+    """sqrt(gamma)."""
+    assert isinstance(kernel, Gaussian)
+    return (
+        math.sqrt(kernel.gamma) if kernel.gamma is not None else 1.0 / (math.sqrt(2.0) * (kernel.length_scale or 1.0))
+    )

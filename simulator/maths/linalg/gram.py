@@ -1,0 +1,131 @@
+"""Symmetric matrices that change by few rows at a time: sums of squares, and the inverses that follow from them."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from coband.simulator.arrays import FloatArray
+from coband.simulator.maths.linalg.growing_rows import GrowingRows
+
+CADENCE = 500
+"""Observations between two factorisations of a full matrix."""
+
+BLOCK = 64
+"""Updates of an inverse that are kept apart before they are added up; until then p^2 numbers are read, not written."""
+
+
+class Gram:
+    """The symmetric p x p matrix base + sign * rows^T rows, immutable; it stands for its p^2 entries.
+
+    A sum that grows by few rows at a time need not be written out anew each time: who has followed it takes the rows
+    that are new to it.
+
+    Args:
+        rows: (r, p); never written to again.
+        base: (p, p), or None for zero.
+    """
+
+    __slots__ = ("base", "rows")
+    sign = 1.0
+
+    def __init__(self, rows: FloatArray, base: FloatArray | None = None) -> None:
+        self.rows, self.base = rows, base
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(p, p)."""
+        return self.rows.shape[1], self.rows.shape[1]
+
+    @property
+    def size(self) -> int:
+        """Number of entries, p^2."""
+        return self.shape[0] * self.shape[1]
+
+    @property
+    def diagonal(self) -> FloatArray:
+        """The diagonal, (p,)."""
+        squares: FloatArray = self.sign * np.einsum("ij,ij->j", self.rows, self.rows)
+        return squares if self.base is None else squares + np.diagonal(self.base)
+
+    def dense(self) -> FloatArray:
+        """The entries, a new (p, p) array."""
+        W: FloatArray = self.rows.T @ self.rows
+        W *= self.sign
+        return W if self.base is None else W + self.base
+
+    def __array__(self, dtype: None = None, copy: bool | None = None) -> FloatArray:
+        return self.dense()
+
+    def tolist(self) -> list[list[float]]:
+        """The entries row by row, for the trace."""
+        rows: list[list[float]] = self.dense().tolist()
+        return rows
+
+
+class Downdate(Gram):
+    """base - rows^T rows: an inverse after some observations."""
+
+    __slots__ = ()
+    sign = -1.0
+
+
+class GrowingGram:
+    """A p x p sum of squares that grows; :attr:`matrix` is what it is now, at no cost.
+
+    Args:
+        dimension: p.
+        cadence: rows after which they are added up.
+    """
+
+    def __init__(self, dimension: int, cadence: int = CADENCE) -> None:
+        self._dimension, self._cadence = dimension, cadence
+        self._base: FloatArray | None = None
+        self._rows = GrowingRows(dimension)
+
+    def add(self, rows: FloatArray) -> None:
+        """W += rows^T rows."""
+        if self._rows.size + len(rows) > self._cadence and self._rows.size:
+            self._base = self.matrix.dense()
+            self._rows = GrowingRows(self._dimension)
+        self._rows.append(rows)
+
+    @property
+    def matrix(self) -> Gram:
+        """W."""
+        return Gram(self._rows.leading(self._rows.size), self._base)
+
+
+class MeanInverse:
+    """The average of inverses that are followed as they change.
+
+    Args:
+        block: rows after which they are added up.
+    """
+
+    def __init__(self, block: int = BLOCK) -> None:
+        self._block = block
+        self._bases: list[FloatArray | None] = []
+        self._taken: list[int] = []
+        self._base, self._rows = np.empty((0, 0)), GrowingRows(0)
+
+    def follow(self, inverses: list[Gram]) -> Gram:
+        """The average of these; cheap when few rows are new to all of them."""
+        if len(self._bases) != len(inverses) or any(
+            inverse.base is not base for inverse, base in zip(inverses, self._bases, strict=True)
+        ):
+            self._start(inverses)
+        for number, inverse in enumerate(inverses):
+            self._rows.append(inverse.rows[self._taken[number] :] / math.sqrt(len(inverses)))
+            self._taken[number] = len(inverse.rows)
+        average = Downdate(self._rows.leading(self._rows.size), self._base)
+        if self._rows.size >= self._block:
+            self._base, self._rows = average.dense(), GrowingRows(len(self._base))
+        return average
+
+    def _start(self, inverses: list[Gram]) -> None:
+        self._bases = [inverse.base for inverse in inverses]
+        total = sum((base for base in self._bases if base is not None), start=np.zeros(inverses[0].shape))
+        self._base = total / len(inverses)
+        self._rows, self._taken = GrowingRows(inverses[0].shape[0]), [0] * len(inverses)

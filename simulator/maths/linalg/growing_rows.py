@@ -1,0 +1,45 @@
+"""Rows that grow at the end, in storage that doubles."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from coband.simulator.arrays import FloatArray
+
+
+class GrowingRows:
+    """An append-only table of rows of one width: appending is amortised O(width), reading is a view.
+
+    Rows already written never move within a view that was handed out, and never change.
+    """
+
+    def __init__(self, width: int, capacity: int = 16) -> None:
+        self._buffer: FloatArray = np.empty((capacity, width))
+        self._size = 0
+
+    @property
+    def size(self) -> int:
+        """Number of rows written."""
+        return self._size
+
+    def append(self, rows: FloatArray) -> None:
+        """Write ``rows`` (p, width) after the last one."""
+        needed = self._size + len(rows)
+        if needed > len(self._buffer):
+            buffer = np.empty((max(needed, 2 * len(self._buffer)), self._buffer.shape[1]))
+            buffer[: self._size] = self._buffer[: self._size]
+            self._buffer = buffer
+        self._buffer[self._size : needed] = rows
+        self._size = needed
+
+    def leading(self, size: int) -> FloatArray:
+        """The first ``size`` rows, a read-only view (size, width)."""
+        view = self._buffer[: min(size, self._size)]
+        view.flags.writeable = False
+        return view
+
+    def forked(self, size: int) -> GrowingRows:
+        """A table of its own that starts with the first ``size`` rows of this one."""
+        copy = GrowingRows(self._buffer.shape[1], max(16, 2 * size))
+        copy.append(self._buffer[:size])
+        return copy

@@ -1,0 +1,24 @@
+"""Updates of square matrices without temporaries: at m of some hundreds, allocating costs as much as computing."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.linalg.blas import dgemm
+
+from coband.simulator.arrays import FloatArray
+
+
+def padded(matrix: FloatArray, m: int, diagonal: float = 0.0) -> FloatArray:
+    """A row-major copy of the square ``matrix`` continued to (m, m): ``diagonal`` on the diagonal, zeros elsewhere."""
+    size = len(matrix)
+    grown = np.zeros((m, m)) if m > size else np.empty((m, m))
+    grown[:size, :size] = matrix
+    grown.flat[size * (m + 1) :: m + 1] = diagonal
+    return grown
+
+
+def add_outer(matrix: FloatArray, scale: float, R: FloatArray) -> None:
+    """``matrix += scale R R^T`` in place, for a row-major symmetric matrix (m, m) and R (m, p)."""
+    if R.size:
+        # The transpose is the column-major view that BLAS overwrites; the matrix is symmetric.
+        dgemm(scale, R, R, beta=1.0, c=matrix.T, trans_b=1, overwrite_c=1)

@@ -1,0 +1,149 @@
+"""Nystrom dictionaries and the embedding they define.
+
+For an ordered list of points S with kernel matrix K_SS = L L^T, the embedding of a point is z(x) = L^(-1) k_S(x).
+Paper 000 ("Learning Kernelized Contextual Bandits in a Distributed and Asynchronous Environment") writes
+K_SS^(-1/2) k_S(x); the two differ by a rotation, which no mean or deviation sees. The Cholesky root is nested: points
+appended at the end leave the coordinates of the others alone.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from scipy.linalg.lapack import dpotrf, dtrtri
+
+from coband.simulator.arrays import FloatArray
+from coband.simulator.maths.kernels.bound import BoundKernel
+from coband.simulator.maths.kernels.library import Kernel
+
+SKIP_BELOW = 1e-10
+"""A point whose pivot k(x,x) - z^T z is below this share of k(x,x) adds nothing to the span of those before it."""
+
+
+class Dictionary:
+    """An immutable ordered list of points with its Newton (Cholesky) basis.
+
+    A point whose pivot is negligible is *skipped*: it stays in ``points``, and its coordinate is zero in every
+    embedding, so that all shapes follow the number of points.
+
+    Args:
+        kernel: the kernel; the dictionary starts empty.
+    """
+
+    def __init__(self, kernel: Kernel) -> None:
+        self.kernel = kernel
+        self._points: FloatArray = np.empty((0, 0))
+        self._bound: BoundKernel | None = None
+        self._inverse_root: FloatArray = np.empty((0, 0))
+        self._skipped = 0
+        self._smallest_pivot = 1.0
+
+    @property
+    def points(self) -> FloatArray:
+        """The points in order, read-only (m, d); (0, 0) while there are none."""
+        return self._points
+
+    @property
+    def size(self) -> int:
+        """Number of points m, skipped ones included."""
+        return len(self._points)
+
+    @property
+    def skipped(self) -> int:
+        """Number of points whose coordinate is always zero."""
+        return self._skipped
+
+    @property
+    def smallest_pivot(self) -> float:
+        """Smallest pivot of a point that was kept, as a share of its k(x,x); 1 for an empty dictionary."""
+        return self._smallest_pivot
+
+    @property
+    def inverse_root(self) -> FloatArray:
+        """L^(-1), read-only (m, m), with zero rows and columns for skipped points."""
+        return self._inverse_root
+
+    @property
+    def bound(self) -> BoundKernel | None:
+        """The kernel bound to the points; None while there are none."""
+        return self._bound
+
+    def appended(self, points: FloatArray) -> Dictionary:
+        """The dictionary with ``points`` (p, d) appended; the embedding's old coordinates stay as they are."""
+        if len(points) == 0:
+            return self
+        points = np.array(points, dtype=np.float64)
+        Z = self.embed(points)
+        schur = self.kernel(points, points) - Z @ Z.T
+        corner, pivots = _inverse_of_kept(schur, self.kernel.diag(points))
+        kept = pivots[pivots > 0.0]
+        grown = Dictionary(self.kernel)
+        grown._points = _read_only(np.vstack([self._points, points]) if self.size else points)
+        grown._bound = self.kernel.against(points) if self._bound is None else self._bound.appended(points)
+        grown._inverse_root = _read_only(_bordered(self._inverse_root, Z, corner))
+        grown._skipped = self._skipped + len(pivots) - len(kept)
+        grown._smallest_pivot = float(kept.min(initial=self._smallest_pivot))
+        return grown
+
+    def cross(self, X: FloatArray) -> FloatArray:
+        """The kernel rows k_S(x) of X (n, d), shape (n, m). The caller owns the result."""
+        return np.empty((len(X), 0)) if self._bound is None else self._bound.evaluate(X)
+
+    def embed(self, X: FloatArray) -> FloatArray:
+        """The embeddings z(x) = L^(-1) k_S(x) of X (n, d), as rows (n, m)."""
+        return self.cross(X) @ self._inverse_root.T
+
+    def is_prefix_of(self, other: Dictionary) -> bool:
+        """Whether ``other`` has the same kernel and starts with this dictionary's points."""
+        if self is other or self.size == 0:
+            return self.kernel == other.kernel
+        return self.kernel == other.kernel and np.array_equal(self._points, other.points[: self.size])
+
+
+def transformation(old: Dictionary, new: Dictionary) -> FloatArray:
+    """T = L_old^(-1) K_old,new L_new^(-T), shape (m_old, m_new): embeddings satisfy z_old ~ T z_new.
+
+    Paper 000, eq. 5, in the Cholesky root (the printed exponent of the old eigenvalues is a misprint: it is -1/2).
+    """
+    return old.embed(new.points).T @ new.inverse_root.T if old.size and new.size else np.zeros((old.size, new.size))
+
+
+def _inverse_of_kept(schur: FloatArray, scale: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Inverse lower root of a Schur complement (p, p) without its negligible pivots, and the pivots over ``scale``.
+
+    Rows and columns of skipped pivots are zero in the inverse, and so are their entries among the pivots.
+    """
+    scale = np.maximum(scale, np.finfo(np.float64).tiny)
+    C, info = dpotrf(schur, lower=1, clean=1)
+    pivots: FloatArray = np.diagonal(C) ** 2 / scale
+    if info == 0 and pivots.min() >= SKIP_BELOW:
+        inverse, _ = dtrtri(C, lower=1)
+        return inverse, pivots
+    C, pivots = np.eye(len(schur)), np.zeros(len(schur))
+    for i in range(len(schur)):
+        pivot = (schur[i, i] - C[i, :i] @ C[i, :i]) / scale[i]
+        if not pivot >= SKIP_BELOW:
+            C[i, :i] = 0.0
+            continue
+        pivots[i] = pivot
+        C[i, i] = math.sqrt(pivot * scale[i])
+        C[i + 1 :, i] = (schur[i + 1 :, i] - C[i + 1 :, :i] @ C[i, :i]) / C[i, i]
+    inverse, _ = dtrtri(C, lower=1)
+    inverse[np.diag_indices_from(inverse)] *= pivots > 0.0
+    return inverse, pivots
+
+
+def _bordered(inverse_root: FloatArray, Z: FloatArray, corner: FloatArray) -> FloatArray:
+    """The inverse of [[L, 0], [Z, C]], given L^(-1) and the corner C^(-1)."""
+    m, p = len(inverse_root), len(corner)
+    bordered = np.zeros((m + p, m + p))
+    bordered[:m, :m] = inverse_root
+    bordered[m:, :m] = -corner @ (Z @ inverse_root)
+    bordered[m:, m:] = corner
+    return bordered
+
+
+def _read_only(array: FloatArray) -> FloatArray:
+    array.flags.writeable = False
+    return array

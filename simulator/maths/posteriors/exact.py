@@ -1,0 +1,304 @@
+"""Exact kernel ridge posteriors: of one agent, and of many agents that know prefixes of one shared log.
+
+Paper 000 ("Learning Kernelized Contextual Bandits in a Distributed and Asynchronous Environment"), eq. 1: with
+K = k(X, X), k(x) = k(X, x) and rewards y,
+
+    mu(x)      = k(x)^T (K + lam I)^(-1) y
+    sigma(x)^2 = (k(x, x) - k(x)^T (K + lam I)^(-1) k(x)) / lam.
+
+With the growing factor L of K + lam I these are mu = v^T z and sigma^2 = (k(x, x) - ||v||^2)/lam, where
+v = L^(-1) k(x) and z = L^(-1) y; both v and z keep their entries when data are appended.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.linalg.lapack import dtrtrs
+
+from coband.simulator.arrays import FloatArray
+from coband.simulator.maths.kernels.bound import BoundKernel
+from coband.simulator.maths.kernels.library import Kernel
+from coband.simulator.maths.linalg.cholesky import GrowingCholesky
+from coband.simulator.maths.linalg.growing_rows import GrowingRows
+from coband.simulator.maths.linalg.solve_cache import SolveCache
+
+__all__ = ["ExactPosterior", "GrowingCholesky", "LogPosterior", "SharedLog"]
+
+
+class SharedLog:
+    """The factor over one canonical, append-only log of observations, of which many agents know prefixes.
+
+    It saves work and passes nothing on: what is asked about the first ``known`` rows depends on those rows alone.
+
+    Args:
+        kernel: the kernel.
+        lam: ridge parameter lam > 0.
+    """
+
+    def __init__(self, kernel: Kernel, lam: float) -> None:
+        self.kernel = kernel
+        self.lam = lam
+        self._factor = GrowingCholesky(lam)
+        self._points: GrowingRows | None = None
+        self._bound: BoundKernel | None = None
+        self._rewards = GrowingRows(1)
+        self._whitened = GrowingRows(1)
+        self._size = 0
+        self._solve_cache = SolveCache(self._compute)
+
+    @property
+    def size(self) -> int:
+        """Number of observations n."""
+        return self._size
+
+    @property
+    def points(self) -> FloatArray:
+        """The points in order, a read-only view (n, d); (0, 0) while there are none."""
+        return np.empty((0, 0)) if self._points is None else self._points.leading(self._size)
+
+    @property
+    def rewards(self) -> FloatArray:
+        """The rewards in order, a read-only view (n,)."""
+        return self._rewards.leading(self._size)[:, 0]
+
+    def extend(self, start: int, X: FloatArray, y: FloatArray) -> None:
+        """Make sure that rows ``start``, ``start + 1``, ... of the log are held; rows held already are skipped.
+
+        Args:
+            start: number of the first row given.
+            X: points (p, d).
+            y: rewards (p,).
+
+        Raises:
+            ValueError: ``start`` leaves a gap after the rows held, or X and y differ in length.
+        """
+        held = self._size - start
+        if held >= len(y):
+            return
+        if held < 0 or len(X) != len(y):
+            raise ValueError(
+                f"start(={start}) must be at most the {self._size} rows held, with one reward per point; "
+                f"{len(X)} points and {len(y)} rewards were given."
+            )
+        self._append(np.array(X[held:], dtype=np.float64), np.array(y[held:], dtype=np.float64))
+
+    def prefetch(self, X: FloatArray) -> None:
+        """Say that ``solve`` will be asked about this very array before the log grows."""
+        self._solve_cache.prefetch(X)
+
+    def solve(self, X: FloatArray, known: int) -> FloatArray:
+        """V = L^(-1) k(X_known, X), read-only (known, n), over the first ``known`` rows of the log.
+
+        Raises:
+            ValueError: fewer than ``known`` rows are held.
+        """
+        if not 0 <= known <= self._size:
+            raise ValueError(f"known(={known}) must be between 0 and the {self._size} rows held.")
+        return self._solve_cache(X, known)
+
+    def log_det(self, known: int) -> float:
+        """log det(I + K/lam) of the first ``known`` rows."""
+        return self._factor.log_det(known)
+
+    def whitened_rewards(self, known: int) -> FloatArray:
+        """z = L^(-1) y over the first ``known`` rows, shape (known,)."""
+        return self._whitened.leading(known)[:, 0]
+
+    def posterior(self) -> LogPosterior:
+        """The posterior of an agent that knows nothing yet."""
+        return LogPosterior(self)
+
+    def _compute(self, X: FloatArray, known: int) -> FloatArray:
+        cross = np.empty((len(X), 0)) if self._bound is None else self._bound.leading(known).evaluate(X)
+        return self._factor.solve(cross.T)
+
+    def _append(self, X: FloatArray, y: FloatArray) -> None:
+        V = self.solve(X, self._size)
+        self._solve_cache.forget()
+        C = self._factor.append_solved(V, self.kernel(X, X))
+        self._whitened.append(_solve_lower(C, y - V.T @ self.whitened_rewards(self._size))[:, None])
+        if self._points is None:
+            self._points = GrowingRows(X.shape[1])
+        self._points.append(X)
+        self._rewards.append(y[:, None])
+        self._bound = self.kernel.against(X) if self._bound is None else self._bound.appended(X)
+        self._size += len(y)
+
+
+class ExactPosterior:
+    """Exact posterior of one agent on its own growing data (paper 000, eq. 1).
+
+    Args:
+        kernel: the kernel.
+        lam: ridge parameter lam > 0.
+    """
+
+    def __init__(self, kernel: Kernel, lam: float) -> None:
+        self._log = SharedLog(kernel, lam)
+
+    @property
+    def size(self) -> int:
+        """Number of observations."""
+        return self._log.size
+
+    @property
+    def log_det(self) -> float:
+        """log det(I + K/lam)."""
+        return self._log.log_det(self._log.size)
+
+    def append(self, X: FloatArray, y: FloatArray) -> None:
+        """Add the observations X (p, d), y (p,). A single point of the last ``moments`` costs no second solve."""
+        self._log.extend(self._log.size, X, y)
+
+    def moments(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Mean and variance (paper 000, eq. 1) of the arms X (n, d), each (n,)."""
+        log = self._log
+        V = log.solve(X, log.size)
+        variance = log.kernel.diag(X) - _column_squares(V)
+        return V.T @ log.whitened_rewards(log.size), _scaled(variance, log.lam)
+
+
+class LogPosterior:
+    """Exact posterior of one agent that knows the first ``known`` rows of a log and has points of its own besides.
+
+    The own points are a small factor on top of the log's: with W = L^(-1) k(X_known, X_own), it is the factor of the
+    Schur complement k(X_own, X_own) + lam I - W^T W.
+
+    Args:
+        log: the shared log.
+    """
+
+    def __init__(self, log: SharedLog) -> None:
+        self._log = log
+        self._known = 0
+        self._own: _Extension | None = None
+
+    @property
+    def known(self) -> int:
+        """Number of leading rows of the log that this agent knows."""
+        return self._known
+
+    @property
+    def own_size(self) -> int:
+        """Number of own points that are not (known to be) among those rows."""
+        return 0 if self._own is None else self._own.size
+
+    @property
+    def log_det(self) -> float:
+        """log det(I + K_all/lam)."""
+        return self._log.log_det(self._known) + self.log_det_gain
+
+    @property
+    def log_det_gain(self) -> float:
+        """log det(I + K_all/lam) - log det(I + K_known/lam), the own points' share."""
+        return 0.0 if self._own is None else self._own.log_det
+
+    def append_own(self, x: FloatArray, y: float) -> None:
+        """Add the agent's own observation: the arm x (d,) and its reward."""
+        self._extend_own(x[None], np.array([y]))
+
+    def extend_own(self, X: FloatArray, y: FloatArray) -> None:
+        """Add own observations X (p, d), y (p,) at once."""
+        if len(y):
+            self._extend_own(X, y)
+
+    def adopt(self, known: int, own_taken: int) -> None:
+        """Learn the log up to row ``known``; the first ``own_taken`` own points are among those rows.
+
+        Raises:
+            ValueError: ``known`` shrinks or exceeds the rows held, or ``own_taken`` exceeds the own points.
+        """
+        if not self._known <= known <= self._log.size:
+            raise ValueError(f"known(={known}) must be between {self._known} and the {self._log.size} rows held.")
+        if not 0 <= own_taken <= self.own_size:
+            raise ValueError(f"own_taken(={own_taken}) must be between 0 and the {self.own_size} own points.")
+        own, self._own = self._own, None
+        self._known = known
+        if own is not None and own.size > own_taken:
+            self._extend_own(own.points[own_taken:], own.rewards[own_taken:])
+
+    def moments(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Mean and variance (paper 000, eq. 1) of the arms X (n, d) given all known data, each (n,)."""
+        log = self._log
+        V = log.solve(X, self._known)
+        mean = V.T @ log.whitened_rewards(self._known)
+        variance = log.kernel.diag(X) - _column_squares(V)
+        if self._own is not None:
+            U = self._own.solve(X, V)
+            mean += U.T @ self._own.whitened
+            variance -= _column_squares(U)
+        return mean, _scaled(variance, log.lam)
+
+    def _extend_own(self, X: FloatArray, y: FloatArray) -> None:
+        V = self._log.solve(X, self._known)
+        if self._own is None:
+            self._own = _Extension(self._log, self._known, X.shape[1])
+        self._own.append(X, y, V)
+
+
+class _Extension:
+    """The factor of an agent's own points on top of the first ``known`` rows of a log."""
+
+    def __init__(self, log: SharedLog, known: int, dimension: int) -> None:
+        self._kernel = log.kernel
+        self._prefix_whitened = log.whitened_rewards(known)
+        self._factor = GrowingCholesky(log.lam)
+        self._bound = log.kernel.against(np.empty((0, dimension)))
+        self._W_T = GrowingRows(known)
+        self._points = GrowingRows(dimension)
+        self._rewards = GrowingRows(1)
+        self._whitened = GrowingRows(1)
+
+    @property
+    def size(self) -> int:
+        return self._factor.size
+
+    @property
+    def log_det(self) -> float:
+        return self._factor.log_det()
+
+    @property
+    def points(self) -> FloatArray:
+        return self._points.leading(self.size)
+
+    @property
+    def rewards(self) -> FloatArray:
+        return self._rewards.leading(self.size)[:, 0]
+
+    @property
+    def whitened(self) -> FloatArray:
+        return self._whitened.leading(self.size)[:, 0]
+
+    def solve(self, X: FloatArray, V: FloatArray) -> FloatArray:
+        """The rows (size, n) that the own points add to the prefix solve V (known, n) of X (n, d)."""
+        cross: FloatArray = self._bound.evaluate(X).T - self._W_T.leading(self.size) @ V
+        return self._factor.solve(cross)
+
+    def append(self, X: FloatArray, y: FloatArray, V: FloatArray) -> None:
+        """Add own points X (p, d) with rewards y (p,) and prefix solve V (known, p)."""
+        U = self.solve(X, V)
+        residual = y - V.T @ self._prefix_whitened - U.T @ self.whitened
+        C = self._factor.append_solved(U, self._kernel(X, X) - V.T @ V)
+        self._whitened.append(_solve_lower(C, residual)[:, None])
+        self._bound = self._bound.appended(X)
+        self._W_T.append(V.T)
+        self._points.append(X)
+        self._rewards.append(y[:, None])
+
+
+def _solve_lower(C: FloatArray, b: FloatArray) -> FloatArray:
+    x: FloatArray
+    x, _ = dtrtrs(C, b, lower=1)
+    return x
+
+
+def _column_squares(V: FloatArray) -> FloatArray:
+    squares: FloatArray = np.einsum("ij,ij->i", V.T, V.T)
+    return squares
+
+
+def _scaled(unscaled: FloatArray, lam: float) -> FloatArray:
+    """sigma^2 from lam sigma^2, clipped at 0, in place."""
+    np.maximum(unscaled, 0.0, out=unscaled)
+    unscaled *= 1.0 / lam
+    return unscaled

@@ -1,0 +1,251 @@
+"""Exact posteriors over a fixed domain, kept up to date instead of recomputed at each turn.
+
+Paper 000 ("Learning Kernelized Contextual Bandits in a Distributed and Asynchronous Environment"), eq. 1, for all M
+points of a domain at once. One more observation (u, y) changes the posterior by a rank-one term: with the covariance
+c = C(., u) of all points with u before it and s = C(u, u) + lam,
+
+    v = c / sqrt(s),  z = (y - mu(u)) / sqrt(s),  mu += z v,  lam sigma^2 -= v^2,  C -= v v^T.
+
+The rows v are those of L^(-1) k(X, U), L the Cholesky factor of K + lam I, and z = L^(-1) y. C is not kept up to date:
+it is a base minus the rows since, and the rows are flushed into the base in blocks, by one matrix product. While there
+are few rows the base is the kernel itself, of which one column at a time is enough, so that n observations take n M
+numbers and no M x M matrix.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from coband.simulator.arrays import FloatArray
+from coband.simulator.maths.linalg.growing_rows import GrowingRows
+from coband.simulator.maths.linalg.matrices import add_outer
+from coband.simulator.maths.posteriors.domain import Domain
+
+BLOCK = 64
+"""Rows per flush."""
+
+WHOLE_COVARIANCE = 8192
+"""Domains of more points get a covariance matrix only when it takes no more memory than the rows it replaces."""
+
+
+class DomainLog:
+    """The posterior over one canonical, append-only log of observations, of which many agents know prefixes.
+
+    It saves work and passes nothing on: what is asked about the first ``known`` rows depends on those rows alone.
+
+    Args:
+        domain: the points that can be observed, and the kernel.
+        lam: ridge parameter lam > 0.
+        prefixes: whether prefixes will be asked about; if not, rows are dropped when they have been flushed.
+
+    Attributes:
+        mean, unscaled: mu and lam sigma^2 of the distinct points given all rows, (M,); replaced, never changed.
+    """
+
+    def __init__(self, domain: Domain, lam: float, *, prefixes: bool = True) -> None:
+        if not lam > 0:
+            raise ValueError(f"lam(={lam}) must be > 0.")
+        self.domain, self.lam = domain, lam
+        self.size = 0
+        self.log_det = 0.0
+        self.mean: FloatArray = np.zeros(domain.size)
+        self.unscaled: FloatArray = domain.diag
+        self._prefixes = prefixes
+        self._rows = GrowingRows(domain.size)
+        self._first = 0  # number of the first row held
+        self._whitened: list[float] = []
+        self._base: FloatArray | None = None  # C given the first `_flushed` rows; None: the kernel, given none
+        self._flushed = 0
+        most = domain.size // 4 if domain.size <= WHOLE_COVARIANCE else domain.size
+        self._without_base = max(BLOCK, most)
+
+    def extend(self, start: int, X: FloatArray, y: FloatArray) -> None:
+        """Make sure that rows ``start``, ``start + 1``, ... of the log are held; rows held already are skipped.
+
+        Args:
+            start: number of the first row given.
+            X: points of the domain (p, d).
+            y: rewards (p,).
+
+        Raises:
+            ValueError: ``start`` leaves a gap after the rows held, X and y differ in length, or a point is unknown.
+        """
+        held = self.size - start
+        if held >= len(y):
+            return
+        if held < 0 or len(X) != len(y):
+            raise ValueError(
+                f"start(={start}) must be at most the {self.size} rows held, with one reward per point; "
+                f"{len(X)} points and {len(y)} rewards were given."
+            )
+        for entry, reward in zip(self.domain.entries(X[held:]).tolist(), y[held:].tolist(), strict=True):
+            self._append(entry, reward)
+
+    def covariance(self, entry: int, known: int) -> FloatArray:
+        """C(., u) of all distinct points with one of them, given the first ``known`` rows, (M,)."""
+        flushed = self._flushed
+        if self._base is None or (known < flushed - known and self._prefixes):
+            column, start, end, sign = self.domain.column(entry), 0, known, -1.0
+        else:
+            column = self._base[entry].copy()
+            start, end, sign = (flushed, known, -1.0) if known >= flushed else (known, flushed, 1.0)
+        if end > start:
+            V = self._rows.leading(end - self._first)[start - self._first :]
+            column += (sign * V[:, entry]) @ V
+        return column
+
+    def advance(self, mean: FloatArray, unscaled: FloatArray, start: int, known: int) -> tuple[FloatArray, FloatArray]:
+        """Mean and unscaled variance given the first ``known`` rows, from those given the first ``start``."""
+        if known == self.size:
+            return self.mean, self.unscaled
+        V = self._rows.leading(known - self._first)[start - self._first :]
+        for v, z in zip(V, self._whitened[start:known], strict=True):
+            mean, unscaled = mean + z * v, unscaled - v * v
+        return mean, unscaled
+
+    def posterior(self) -> DomainLogPosterior:
+        """The posterior of an agent that knows nothing yet."""
+        return DomainLogPosterior(self)
+
+    def _append(self, entry: int, y: float) -> None:
+        v, z, gain = whiten(self.covariance(entry, self.size), entry, y - float(self.mean[entry]), self.lam)
+        self._rows.append(v[None])
+        self._whitened.append(z)
+        self.mean, self.unscaled = self.mean + z * v, self.unscaled - v * v
+        self.log_det += gain
+        self.size += 1
+        if self.size - self._flushed >= BLOCK and self.size > self._without_base:
+            self._flush()
+
+    def _flush(self) -> None:
+        """Take the rows since the last flush into the base."""
+        V = self._rows.leading(self._rows.size)[self._flushed - self._first :]
+        if self._base is None:
+            self._base = self.domain.gram.copy()
+        add_outer(self._base, -1.0, V.T)
+        self._flushed = self.size
+        if not self._prefixes:
+            self._rows = GrowingRows(self.domain.size, BLOCK)
+            self._first = self.size
+
+
+class DomainPosterior:
+    """Exact posterior of one agent on its own growing data, over a fixed domain; duties of ``ExactPosterior``.
+
+    Args:
+        domain: the points that can be observed, and the kernel.
+        lam: ridge parameter lam > 0.
+    """
+
+    def __init__(self, domain: Domain, lam: float) -> None:
+        self._log = DomainLog(domain, lam, prefixes=False)
+
+    @property
+    def size(self) -> int:
+        """Number of observations."""
+        return self._log.size
+
+    @property
+    def log_det(self) -> float:
+        """log det(I + K/lam)."""
+        return self._log.log_det
+
+    def append(self, X: FloatArray, y: FloatArray) -> None:
+        """Add the observations X (p, d), points of the domain, with rewards y (p,)."""
+        self._log.extend(self._log.size, X, y)
+
+    def moments(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Mean and variance (paper 000, eq. 1) of points X (n, d) of the domain, each (n,)."""
+        log = self._log
+        return _at(log.domain, X, log.mean, log.unscaled, log.lam)
+
+
+class DomainLogPosterior:
+    """Exact posterior of one agent that knows a prefix of a log and has points of its own besides, over a fixed domain.
+
+    Duties of ``LogPosterior``. The own points are further rows v on top of the prefix.
+
+    Args:
+        log: the shared log.
+    """
+
+    def __init__(self, log: DomainLog) -> None:
+        self._log = log
+        self._known = 0
+        self._prefix = self._moments = (log.domain.diag * 0.0, log.domain.diag)
+        self._own: list[tuple[int, float]] = []
+        self._rows = GrowingRows(log.domain.size, 4)
+        self._gain = 0.0
+
+    @property
+    def known(self) -> int:
+        """Number of leading rows of the log that this agent knows."""
+        return self._known
+
+    @property
+    def own_size(self) -> int:
+        """Number of own points that are not (known to be) among those rows."""
+        return len(self._own)
+
+    @property
+    def log_det_gain(self) -> float:
+        """log det(I + K_all/lam) - log det(I + K_known/lam), the own points' share."""
+        return self._gain
+
+    def append_own(self, x: FloatArray, y: float) -> None:
+        """Add the agent's own observation: a point x (d,) of the domain and its reward."""
+        self._append(int(self._log.domain.entries(x[None])[0]), y)
+
+    def adopt(self, known: int, own_taken: int) -> None:
+        """Learn the log up to row ``known``; the first ``own_taken`` own points are among those rows.
+
+        Raises:
+            ValueError: ``known`` shrinks or exceeds the rows held, or ``own_taken`` exceeds the own points.
+        """
+        if not self._known <= known <= self._log.size:
+            raise ValueError(f"known(={known}) must be between {self._known} and the {self._log.size} rows held.")
+        if not 0 <= own_taken <= self.own_size:
+            raise ValueError(f"own_taken(={own_taken}) must be between 0 and the {self.own_size} own points.")
+        self._prefix = self._moments = self._log.advance(*self._prefix, self._known, known)
+        self._known = known
+        kept, self._own = self._own[own_taken:], []
+        self._rows, self._gain = GrowingRows(self._log.domain.size, 4), 0.0
+        for entry, y in kept:
+            self._append(entry, y)
+
+    def moments(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Mean and variance (paper 000, eq. 1) of points X (n, d) of the domain given all known data, each (n,)."""
+        return _at(self._log.domain, X, *self._moments, self._log.lam)
+
+    def _append(self, entry: int, y: float) -> None:
+        mean, unscaled = self._moments
+        W = self._rows.leading(self.own_size)
+        covariance = self._log.covariance(entry, self._known) - W[:, entry] @ W
+        v, z, gain = whiten(covariance, entry, y - float(mean[entry]), self._log.lam)
+        self._moments = mean + z * v, unscaled - v * v
+        self._own.append((entry, y))
+        self._rows.append(v[None])
+        self._gain += gain
+
+
+def whiten(covariance: FloatArray, entry: int, residual: float, lam: float) -> tuple[FloatArray, float, float]:
+    """Row v (M,) and whitened reward z of an observation, and what it adds to log det(I + K/lam).
+
+    Args:
+        covariance: C(., u) before the observation (M,); it is overwritten.
+        entry: number of u.
+        residual: y - mu(u).
+        lam: ridge parameter.
+    """
+    s = max(float(covariance[entry]), 0.0) + lam
+    covariance *= 1.0 / math.sqrt(s)
+    return covariance, residual / math.sqrt(s), math.log(s / lam)
+
+
+def _at(
+    domain: Domain, X: FloatArray, mean: FloatArray, unscaled: FloatArray, lam: float
+) -> tuple[FloatArray, FloatArray]:
+    mean, unscaled = domain.at(X, mean, unscaled)
+    return mean, np.maximum(unscaled, 0.0) * (1.0 / lam)

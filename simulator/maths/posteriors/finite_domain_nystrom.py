@@ -1,0 +1,112 @@
+"""Nystrom posteriors over a fixed domain: what depends on the model alone is computed once per model.
+
+Paper 000 ("Learning Kernelized Contextual Bandits in a Distributed and Asynchronous Environment"), eq. 2.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from coband.simulator.arrays import FloatArray, IndexArray
+from coband.simulator.maths.linalg.growing_rows import GrowingRows
+from coband.simulator.maths.posteriors.dictionary import Dictionary
+from coband.simulator.maths.posteriors.domain import Domain
+from coband.simulator.maths.posteriors.nystrom import NystromPosterior
+from coband.simulator.maths.posteriors.statistics import Statistics
+
+
+class DomainModel:
+    """An immutable Nystrom posterior at all points of a domain, to be shared by the agents that hold it.
+
+    Attributes:
+        base: the posterior.
+        mean, variance: of the M distinct points, (M,).
+    """
+
+    def __init__(self, domain: Domain, base: NystromPosterior) -> None:
+        self.domain, self.base = domain, base
+        predictor = base.predictor
+        self._features = predictor.features(domain.distinct)
+        self.mean = self._features @ predictor.w
+        self.variance = predictor.variance_of(domain.distinct, self._features)
+        self._covariances: dict[int, FloatArray] = {}
+
+    def covariance(self, entry: int) -> FloatArray:
+        """z(U)^T P z(u) of all distinct points U with one of them, (M,); computed once."""
+        if entry not in self._covariances:
+            self._covariances[entry] = self._features @ self.base.gain(self._features[entry])
+        return self._covariances[entry]
+
+
+class DomainNystrom:
+    """One agent's posterior over a domain: a shared model and its own points since; duties of ``LocalNystrom``.
+
+    Own point j with reward y changes P, and with it the covariances z^T P z between all points, by a rank-one term:
+    with g_j = z(U)^T P_(j-1) z(x_j) and c_j = 1 + g_j(x_j),
+
+        sigma(x)^2 = sigma_base(x)^2 - sum_j g_j(x)^2 / c_j,    mu_j = mu_(j-1) + g_j (y - mu_(j-1)(x_j)) / c_j.
+
+    Only the rows v_j = g_j / sqrt(c_j) are kept, over the points of the domain and not of the dictionary.
+
+    Attributes:
+        base: the shared posterior.
+        base_variance: sigma_base^2 of the points of the last ``moments``.
+    """
+
+    def __init__(self, model: DomainModel) -> None:
+        self.model, self.base = model, model.base
+        self.base_variance: FloatArray = np.empty(0)
+        self._mean, self._variance = model.mean, model.variance
+        self._rows = GrowingRows(model.domain.size, 4)
+
+    @property
+    def size(self) -> int:
+        """Number of own points."""
+        return self._rows.size
+
+    def append(self, x: FloatArray, y: float) -> None:
+        """Add the agent's own observation: a point x (d,) of the domain and its reward."""
+        entry = int(self.model.domain.entries(x[None])[0])
+        V = self._rows.leading(self.size)
+        g = self.model.covariance(entry) - V[:, entry] @ V
+        root = math.sqrt(1.0 + g[entry])
+        v = g / root
+        self._mean = self._mean + v * ((y - self._mean[entry]) / root)
+        self._variance = self._variance - v * v
+        self._rows.append(v[None])
+
+    def moments(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Mean and variance (paper 000, eq. 2) of points X (n, d) of the domain, each (n,)."""
+        mean, variance, base = self.model.domain.at(X, self._mean, self._variance, self.model.variance)
+        self.base_variance = base
+        return mean, np.maximum(variance, 0.0)
+
+    def base_variance_of(self, X: FloatArray) -> FloatArray:
+        """sigma^2 (paper 000, eq. 2) of points X (n, d) of the domain given the base's data alone, (n,)."""
+        return self.model.domain.at(X, self.model.variance)[0]
+
+
+class DomainEmbedding:
+    """The embeddings of a domain's points in one dictionary.
+
+    Args:
+        domain: the points.
+        dictionary: a dictionary of m points.
+
+    Attributes:
+        dictionary: the same.
+        Z: embeddings of the distinct points, (M, m).
+    """
+
+    def __init__(self, domain: Domain, dictionary: Dictionary) -> None:
+        self.dictionary = dictionary
+        self.Z = dictionary.embed(domain.distinct)
+
+    def statistics(self, entries: IndexArray, y: FloatArray) -> Statistics:
+        """The statistics of the points of those numbers (p,) with rewards y (p,): repeated points enter by number."""
+        distinct, inverse = np.unique(entries, return_inverse=True)
+        Z = self.Z[distinct]
+        weighted = Z * np.bincount(inverse)[:, None]
+        return Statistics(weighted.T @ Z, Z.T @ np.bincount(inverse, weights=y))

@@ -1,0 +1,99 @@
+"""Exact posteriors on observations of several agents, with the factor shared by all who know the same.
+
+Observations are keyed (trial, agent). Those of a group of agents have a canonical order, by trial and then by agent,
+and a log in that order has one growing factor (``maths.posteriors.exact``). What somebody knows beyond the leading part
+of the log that it knows without a gap is a small factor of its own on top. So members of a clique at one hop, who all
+know everything up to the last trial, share one factor, and in any other case the result is the same, more slowly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable
+
+import numpy as np
+
+from coband.simulator.arrays import FloatArray
+from coband.simulator.maths.posteriors.exact import LogPosterior, SharedLog
+
+Key = tuple[int, int]
+
+
+class CanonicalPosterior:
+    """What one agent knows of a group's observations.
+
+    Args:
+        log: in canonical order, after the ``first`` observations if there are any.
+        members: the group, in ascending order.
+        first: keys that stand at the start of the log, whatever their canonical place.
+    """
+
+    def __init__(self, log: SharedLog, members: tuple[int, ...], first: Iterable[Key] = ()) -> None:
+        self.log = log
+        self._members = members
+        self._first = frozenset(first)
+        self._posterior = LogPosterior(log)
+        self._next = (1, 0)  # trial, and position among the members
+        self._beyond: dict[Key, tuple[FloatArray, float]] = {}
+        if self._first:
+            self._posterior.adopt(len(self._first), 0)
+
+    @property
+    def log_det(self) -> float:
+        """log det(I + K/lam) of all that is known."""
+        return self._posterior.log_det
+
+    def add(self, keys: list[Key], rows: Callable[[], tuple[FloatArray, FloatArray]]) -> None:
+        """Learn observations with these keys, in canonical order.
+
+        Args:
+            keys: (trial, agent) of each.
+            rows: gives their points P (p, d) and rewards y (p,); not asked for where the log has them already.
+        """
+        trial, position = self._next
+        if position == 0 and not self._first and keys == [(trial, member) for member in self._members]:
+            run, cursor = keys, (trial + 1, 0)  # one whole trial, as with one hop and ideal links
+        else:
+            run, cursor = self._without_gap(set(keys))
+        if self._beyond or len(run) < len(keys):
+            self._add_with_gaps(keys, *rows())
+            return
+        start = self._posterior.known
+        if self.log.size < start + len(run):
+            self.log.extend(start, *rows())
+        self._posterior.adopt(start + len(run), 0)
+        self._next = cursor
+
+    def _add_with_gaps(self, keys: list[Key], P: FloatArray, y: FloatArray) -> None:
+        news = {key: (point, float(reward)) for key, point, reward in zip(keys, P, y, strict=True)}
+        known = {**self._beyond, **news}
+        run, cursor = self._without_gap(known)
+        # Whatever stays on top is factored anew, so the log is followed only where that gains more than it costs.
+        if run and 2 * len(run) >= len(known) - len(run):
+            rows = [known.pop(key) for key in run]
+            start = self._posterior.known
+            self.log.extend(start, np.array([point for point, _ in rows]), np.array([reward for _, reward in rows]))
+            self._posterior.adopt(start + len(rows), self._posterior.own_size)
+            self._next, self._beyond, news = cursor, known, known
+        else:
+            self._beyond = known
+        if news:
+            points, rewards = zip(*news.values(), strict=True)
+            self._posterior.extend_own(np.array(points), np.array(rewards))
+
+    def moments(self, P: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Mean and variance (paper 000, eq. 1) at P (n, d), each (n,)."""
+        return self._posterior.moments(P)
+
+    def _without_gap(self, known: Collection[Key]) -> tuple[list[Key], tuple[int, int]]:
+        """The keys that come next in the log, as far as they are known, and where the first gap is."""
+        trial, position = self._next
+        run: list[Key] = []
+        while True:
+            key = (trial, self._members[position])
+            if key in known:
+                run.append(key)
+            elif key not in self._first:
+                return run, (trial, position)
+            position += 1
+            if position == len(self._members):
+                trial, position = trial + 1, 0

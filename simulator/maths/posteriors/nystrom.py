@@ -1,0 +1,239 @@
+"""Nystrom posteriors over a dictionary.
+
+Paper 000 ("Learning Kernelized Contextual Bandits in a Distributed and Asynchronous Environment"), eq. 2: with
+embeddings z(x) = L^(-1) k_S(x), statistics A = sum z z^T and b = sum z y, and P = (A + lam I)^(-1),
+
+    mu(x)      = z^T P b
+    sigma(x)^2 = (k(x,x) - z^T A P z) / lam = (k(x,x) - z^T (I - lam P) z) / lam.
+
+Both are forms in *features* f(x): mu = f.w and sigma^2 = (k(x,x) - f^T Q f)/lam. Features are the kernel row k_S(x)
+itself, with w = L^(-T) P b and Q = L^(-T) (I - lam P) L^(-1), which saves the embedding; or, where the dictionary is
+so badly conditioned that Q would lose digits, the embedding z(x), with w = P b and Q = I - lam P.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.linalg.lapack import dpotrf, dpotri, dtrtrs
+
+from coband.simulator.arrays import FloatArray
+from coband.simulator.maths.linalg.growing_rows import GrowingRows
+from coband.simulator.maths.linalg.matrices import add_outer, padded
+from coband.simulator.maths.posteriors.dictionary import Dictionary, transformation
+from coband.simulator.maths.posteriors.predictor import NystromPredictor
+from coband.simulator.maths.posteriors.statistics import Statistics
+
+__all__ = [
+    "Dictionary",
+    "LocalNystrom",
+    "NystromPosterior",
+    "NystromPredictor",
+    "Statistics",
+    "transformation",
+]
+
+EMBED_BELOW = 1e-6
+"""Relative pivot below which features are embeddings: squares of 1/pivot enter Q."""
+UPDATES_BEFORE_REFIT = 64
+RESIDUAL_ALLOWED = 1e-9
+"""Largest entry of (A + lam I) P b - b, relative to the largest of b, that an update may leave."""
+
+
+class NystromPosterior:
+    """An immutable Nystrom posterior. Made by ``fit`` from statistics and by ``updated`` from another posterior.
+
+    Attributes:
+        dictionary: the dictionary of m points.
+        statistics: A and b, kept as exact sums whatever became of P.
+        lam: ridge parameter.
+        predictor: the part that evaluates, a quarter of the memory.
+    """
+
+    def __init__(
+        self,
+        dictionary: Dictionary,
+        statistics: Statistics,
+        lam: float,
+        P: FloatArray,
+        Q: FloatArray | None = None,
+        updates: int = 0,
+    ) -> None:
+        self.dictionary = dictionary
+        self.statistics = statistics
+        self.lam = lam
+        self._embeds = dictionary.smallest_pivot < EMBED_BELOW
+        self._P = P
+        self._theta = P @ statistics.b
+        self._updates = updates
+        self.predictor = NystromPredictor(
+            dictionary, lam, self._embeds, self._dual(self._theta), self._quadratic_form() if Q is None else Q
+        )
+
+    @classmethod
+    def fit(cls, dictionary: Dictionary, statistics: Statistics, lam: float) -> NystromPosterior:
+        """The posterior of given statistics, from scratch: O(m^3).
+
+        Raises:
+            ValueError: the statistics are not over the dictionary's points, or lam is not positive.
+        """
+        if statistics.size != dictionary.size:
+            raise ValueError(f"statistics over {statistics.size} points do not fit a dictionary of {dictionary.size}.")
+        if not lam > 0:
+            raise ValueError(f"lam(={lam}) must be > 0.")
+        return cls(dictionary, statistics, lam, _inverse(statistics.A, lam))
+
+    def embed(self, X: FloatArray) -> FloatArray:
+        """Embeddings z of X (n, d), as rows (n, m)."""
+        return self.dictionary.embed(X)
+
+    def moments(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Mean and variance (paper 000, eq. 2) of X (n, d), each (n,); 0 and k(x,x)/lam without dictionary."""
+        return self.predictor.moments(X)
+
+    def variance(self, X: FloatArray) -> FloatArray:
+        """sigma^2 (paper 000, eq. 2) of X (n, d), shape (n,)."""
+        return self.predictor.variance(X)
+
+    def gain(self, f: FloatArray) -> FloatArray:
+        """G f (m,) for features f (m,), where f^T G f' = z^T P z'."""
+        if self._embeds:
+            return self._P @ f
+        return self._dual(self._P @ (self.dictionary.inverse_root @ f))
+
+    def updated(self, dictionary: Dictionary, Z: FloatArray, y: FloatArray) -> NystromPosterior:
+        """The posterior with p more observations, over a dictionary that continues the present one: O(m^2 p).
+
+        P is padded with I/lam and gets a rank-p Woodbury correction. Rounding errors are bounded: a posterior is fit
+        from its statistics every 64 updates, and at once where P b does not solve (A + lam I) x = b closely.
+
+        Args:
+            dictionary: the present dictionary, or one that it is a prefix of, with m' points.
+            Z: embeddings (p, m') of the new points in that dictionary.
+            y: rewards (p,).
+
+        Raises:
+            ValueError: the present dictionary is not a prefix of the new one.
+        """
+        if not self.dictionary.is_prefix_of(dictionary):
+            raise ValueError(
+                f"the present dictionary of {self.dictionary.size} points must be a prefix of the new one "
+                f"of {dictionary.size} points; re-express the statistics and fit otherwise."
+            )
+        m = dictionary.size
+        statistics = self.statistics.extended(Z, y)
+        if self._updates + 1 >= UPDATES_BEFORE_REFIT or 2 * len(Z) > m:
+            return NystromPosterior.fit(dictionary, statistics, self.lam)
+        P = padded(self._P, m, 1.0 / self.lam)
+        G = _woodbury_root(P, Z)
+        add_outer(P, -1.0, G)
+        Q = self._updated_form(dictionary, G)
+        posterior = NystromPosterior(dictionary, statistics, self.lam, P, Q, self._updates + 1)
+        return posterior if posterior._solve_cache() else NystromPosterior.fit(dictionary, statistics, self.lam)
+
+    def _updated_form(self, dictionary: Dictionary, G: FloatArray) -> FloatArray | None:
+        if self._embeds or dictionary.smallest_pivot < EMBED_BELOW:
+            return None
+        Q = padded(self.predictor.Q, dictionary.size)
+        add_outer(Q, self.lam, dictionary.inverse_root.T @ G)
+        return Q
+
+    def _quadratic_form(self) -> FloatArray:
+        core = -self.lam * self._P
+        core.flat[:: len(core) + 1] += 1.0
+        if self._embeds:
+            return core
+        inverse_root = self.dictionary.inverse_root
+        form: FloatArray = inverse_root.T @ core @ inverse_root
+        return form
+
+    def _dual(self, h: FloatArray) -> FloatArray:
+        return h if self._embeds else self.dictionary.inverse_root.T @ h
+
+    def _solve_cache(self) -> bool:
+        A, b = self.statistics.A, self.statistics.b
+        residual = A @ self._theta + self.lam * self._theta - b
+        return bool(np.abs(residual).max(initial=0.0) <= RESIDUAL_ALLOWED * np.abs(b).max(initial=0.0))
+
+
+class LocalNystrom:
+    """One agent's posterior: a shared immutable base and its own points since, added in the base's dictionary.
+
+    Each own point j corrects P by a rank-one term, P_j = P_(j-1) - h_j h_j^T / c_j with h_j = P_(j-1) z_j and
+    c_j = 1 + z_j^T h_j. Only H_j (h_j in the base's features) and c_j are kept; the base is not copied:
+
+        sigma(x)^2 = sigma_base(x)^2 - sum_j (f.H_j)^2 / c_j,    w_j = w_(j-1) + H_j (y_j - mu_(j-1)(x_j)) / c_j.
+
+    Attributes:
+        base: the shared posterior.
+        base_variance: sigma_base^2 of the points of the last ``moments``.
+    """
+
+    def __init__(self, base: NystromPosterior) -> None:
+        self.base = base
+        self.base_variance: FloatArray = np.empty(0)
+        self._w = base.predictor.w
+        self._H = GrowingRows(base.dictionary.size, 4)
+        self._c = GrowingRows(1, 4)
+
+    @property
+    def size(self) -> int:
+        """Number of own points."""
+        return self._H.size
+
+    def append(self, x: FloatArray, y: float) -> None:
+        """Add the agent's own observation: the arm x (d,) and its reward."""
+        f = self.base.predictor.features(x[None])[0]
+        H, c = self._corrections()
+        h = self.base.gain(f)
+        h -= ((H @ f) / c) @ H
+        c_new = 1.0 + f @ h
+        self._w = self._w + h * ((y - f @ self._w) / c_new)
+        self._H.append(h[None])
+        self._c.append(np.array([[c_new]]))
+
+    def moments(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Mean and variance (paper 000, eq. 2) of X (n, d) given the base's and the own data, each (n,)."""
+        base = self.base.predictor
+        F = base.features(X)
+        self.base_variance = variance = base.variance_of(X, F)
+        if self.size:
+            H, c = self._corrections()
+            variance = np.maximum(variance - ((F @ H.T) ** 2) @ (1.0 / c), 0.0)
+        return F @ self._w, variance
+
+    def base_variance_of(self, X: FloatArray) -> FloatArray:
+        """sigma^2 (paper 000, eq. 2) of X (n, d) given the base's data alone, shape (n,)."""
+        return self.base.variance(X)
+
+    def _corrections(self) -> tuple[FloatArray, FloatArray]:
+        return self._H.leading(self.size), self._c.leading(self.size)[:, 0]
+
+
+def _inverse(A: FloatArray, lam: float) -> FloatArray:
+    """(A + lam I)^(-1), exactly symmetric."""
+    ridge = np.array(A, order="F")
+    ridge.flat[:: len(A) + 1] += lam
+    if not len(A):
+        return ridge
+    rounding = len(A) * np.finfo(np.float64).eps * A.diagonal().max()
+    factor, info = dpotrf(ridge, lower=1)
+    if info == 0 and lam > rounding:
+        lower, _ = dpotri(factor, lower=1)
+        inverse: FloatArray = np.tril(lower, -1)
+        inverse += np.tril(lower).T
+        return inverse
+    # A Cholesky factor would invert the rounding errors of A; as eigenvalues they can be told from zero.
+    values, vectors = np.linalg.eigh(A)
+    values[values < rounding] = 0.0
+    solved: FloatArray = (vectors / (values + lam)) @ vectors.T
+    return solved
+
+
+def _woodbury_root(P: FloatArray, Z: FloatArray) -> FloatArray:
+    """G (m, p) with (P^(-1) + Z^T Z)^(-1) = P - G G^T: G = P Z^T C^(-T) where C C^T = I + Z P Z^T."""
+    U = P @ Z.T
+    M = Z @ U
+    M.flat[:: len(M) + 1] += 1.0
+    C, _ = dpotrf(M, lower=1)
+    root, _ = dtrtrs(C, U.T, lower=1)
+    return np.asarray(root).T

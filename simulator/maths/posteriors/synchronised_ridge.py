@@ -1,0 +1,115 @@
+"""Ridge regression in two parts: what has been synchronised, equal for all agents, and an agent's own news."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+
+from coband.simulator.arrays import FloatArray
+from coband.simulator.maths.linalg.gram import Gram
+from coband.simulator.maths.linalg.growing_rows import GrowingRows
+from coband.simulator.maths.posteriors.ridge import Ridge, ridge
+
+
+class SynchronisedRidge:
+    """V = lam I + W_sync and b_sync of the newest synchronisation.
+
+    It may be shared by agents that all take part in every synchronisation: while one of them still acts on a version
+    the next one cannot exist.
+    """
+
+    def __init__(self, dimension: int, lam: float, diagonal: bool = False) -> None:
+        self.version = 0
+        self.ridge: Ridge = ridge(dimension, lam, diagonal)
+        self.diagonal = diagonal
+        self.b = np.zeros(dimension)
+        self.theta = np.zeros(dimension)
+
+    def follow(self, version: int, W: Gram | FloatArray, b: FloatArray) -> None:
+        """Take in a synchronisation, unless another agent has done so."""
+        if version != self.version:
+            self.version, self.b = version, b
+            self.ridge.follow(W)
+            self.theta = self.ridge.solve(b)
+
+
+class LocalRidge:
+    """The synchronised part and an agent's own news, which are taken up when they are needed."""
+
+    def __init__(self, shared: SynchronisedRidge) -> None:
+        self._shared = shared
+        dimension = shared.ridge.dimension
+        self._start(np.empty((0, dimension)), np.zeros(dimension))
+
+    def _start(self, rows: FloatArray, b: FloatArray) -> None:
+        self._rows, self._b = GrowingRows(self._shared.ridge.dimension, 1), b
+        if len(rows):
+            self._rows.append(rows)
+        self._given, self._b_given = 0, np.zeros_like(b)
+        self._own: Ridge | None = None
+        self._taken = 0
+
+    def clear(self) -> None:
+        """Forget the news that have been given out; those that have come since stay."""
+        left = self._rows.leading(self._rows.size)[self._given :]
+        self._start(left, self._b - self._b_given if len(left) else np.zeros_like(self._b))
+
+    def append(self, g: FloatArray, y: float) -> None:
+        """A pull: features g (p,) and reward."""
+        self._rows.append(g[None])
+        self._b += y * g
+
+    @property
+    def has_news(self) -> bool:
+        """Whether there are pulls since the newest synchronisation."""
+        return self._rows.size > 0
+
+    def moments(self, G: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """G theta and ||g||^2 in the norm of V^(-1), for the rows of G (..., n, p), each (..., n)."""
+        current = self._current()
+        theta = current.solve(self._shared.b + self._b) if self.has_news else self._shared.theta
+        return G @ theta, current.squares(G)
+
+    @property
+    def size(self) -> int:
+        """Number of pulls since the newest synchronisation."""
+        return self._rows.size
+
+    def solve(self, g: FloatArray) -> FloatArray:
+        """V^(-1) g, (p,)."""
+        return self._current().solve(g)
+
+    def inverse(self) -> FloatArray:
+        """V^(-1), a full matrix (p, p)."""
+        return np.asarray(self._current().inverse())
+
+    def gain(self, entries: Literal["diagonal", "full"]) -> float:
+        """log of det(lam I + W_sync + W_new) / det(lam I + W_sync), of all entries or of the diagonals alone."""
+        if entries == "full":
+            return self._current().log_det - self._shared.ridge.log_det
+        rows = self._rows.leading(self._rows.size)
+        squares = rows[0] * rows[0] if len(rows) == 1 else np.einsum("ij,ij->j", rows, rows)
+        return float(np.log1p(squares / self._shared.ridge.diagonal).sum())
+
+    def news(self) -> tuple[Gram | FloatArray, FloatArray]:
+        """W_new, in the form that the ridge follows, and b_new, of the pulls that have not been given out yet."""
+        W, b = Gram(self._rows.leading(self._rows.size)[self._given :]), self._b - self._b_given
+        self._given, self._b_given = self._rows.size, self._b.copy()
+        return W.diagonal if self._shared.diagonal else W, b
+
+    def restore(self, W: Gram, b: FloatArray) -> None:
+        """Take back what was given out and forgotten: it is news again."""
+        self._rows.append(W.rows)
+        self._b = self._b + b
+
+    def _current(self) -> Ridge:
+        size = self._rows.size
+        if not size:
+            return self._shared.ridge
+        if self._own is None:
+            self._own = self._shared.ridge.forked()
+        if self._taken < size:
+            self._own.add(self._rows.leading(size)[self._taken :])
+            self._taken = size
+        return self._own

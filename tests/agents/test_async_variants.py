@@ -1,0 +1,243 @@
+"""Async-KernelUCB beyond the paper's defaults: delta transfer, interleaved exchanges, blocking, delays."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from coband.simulator.conformance import kit
+from coband.simulator.conformance.runs import Run, run
+from coband.simulator.core.audit import trace as tr
+from coband.simulator.maths.kernels.library import Gaussian
+from coband.simulator.maths.posteriors.exact import ExactPosterior
+from coband.simulator.maths.posteriors.nystrom import Dictionary, NystromPosterior
+from tests.core.hosts.test_faults import CHURN, EVERYTHING
+
+KERNEL = {"kind": "gaussian", "gamma": 0.8}
+DELAYED = {"latency": {"kind": "uniform", "low": 1.0, "high": 12.0}}
+SMALL: dict[str, Any] = {"kernel": KERNEL, "threshold": 0.8, "q": 1.0, "alpha": 0.5}
+
+
+def by_kind(result: Run, kind: str) -> list[tr.Row]:
+    return [row for row in result.events(tr.SEND) if result.names[row[7]] == kind]
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize(
+    "variant", [{"transfer": "delta"}, {"server": {"exchanges": "interleaved"}}, {"blocking": True}]
+)
+def test_without_delays_variants_pull_the_same_arms(variant: dict[str, Any], seed: int) -> None:
+    plain = run("async_kernel_ucb", SMALL, seed=seed)
+    other = run("async_kernel_ucb", {**SMALL, **variant}, seed=seed)
+    assert other.pulls == plain.pulls
+    assert other.result.rounds == plain.result.rounds > 5
+    if "transfer" not in variant:
+        assert other.messages == plain.messages
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_delta_sends_only_what_the_agent_lacks(seed: int) -> None:
+    """Message 2: the missing points, and statistics unless the model is the agent's own; message 4: nothing."""
+    full = run("async_kernel_ucb", SMALL, seed=seed)
+    delta = run("async_kernel_ucb", {**SMALL, "transfer": "delta"}, seed=seed)
+    d, m = 3, 0
+    known: dict[int, tuple[int, int]] = {}
+    for exchange, (down, up, model) in enumerate(
+        zip(by_kind(delta, "dictionary"), by_kind(delta, "upload"), by_kind(delta, "model"), strict=True)
+    ):
+        agent = up[3]
+        size, version = known.get(agent, (0, 0))
+        statistics = 0 if version == exchange else m * m + m
+        assert down[8] == (m - size) * (d + 1) + statistics
+        uploaded = by_kind(full, "upload")[exchange]
+        assert up[8] == uploaded[8]
+        # |dS|(d+1) + m'^2 + m' with m' = m + |dS|
+        added = next(n for n in range(200) if n * (d + 1) + (m + n) ** 2 + (m + n) == up[8])
+        m += added
+        assert model[8] == 0
+        known[agent] = (m, exchange + 1)
+    assert delta.result.totals["scalars"] < full.result.totals["scalars"]
+
+
+def server_posterior(result: Run) -> NystromPosterior:
+    server: Any = result.engine.server
+    dictionary = Dictionary(Gaussian(gamma=0.8)).appended(server._points)
+    return NystromPosterior.fit(dictionary, server.statistics, 1.0)
+
+
+def exact_posterior(result: Run) -> ExactPosterior:
+    """Of all pulls whose statistics the server has, read from the trace."""
+    posterior = ExactPosterior(Gaussian(gamma=0.8), 1.0)
+    world: Any = result.engine.world
+    taken = {agent.context.index: agent.unshared for agent in result.engine.agents}
+    for index, held in taken.items():
+        pulls = [pull for pull in result.pulls if pull[0] == index]
+        for agent, turn, arm, reward in pulls[: len(pulls) - held]:
+            posterior.append(world.points_of(agent, turn)[arm][None], np.array([reward]))
+    return posterior
+
+
+class Recording:
+    """Remembers the arm sets that a world has offered."""
+
+    def __init__(self, world: Any) -> None:
+        self._world, self._seen = world, {}  # type: ignore[var-annotated]
+        self.dimension, self.fixed_arms = world.dimension, world.fixed_arms
+        self.pull = world.pull
+
+    def arms(self, agent: int, turn: int) -> Any:
+        arms = self._seen[agent, turn] = self._world.arms(agent, turn).copy()
+        return arms
+
+    def points_of(self, agent: int, turn: int) -> Any:
+        return self._seen[agent, turn]
+
+
+@pytest.mark.parametrize("transfer", ["full", "delta"])
+@pytest.mark.parametrize("exchanges", ["serial", "interleaved"])
+@pytest.mark.parametrize("seed", range(3))
+def test_overlapping_exchanges_lose_and_double_nothing(
+    seed: int, exchanges: str, transfer: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With every point in the dictionary the server's model is exact: it must equal that of all pulls it was sent."""
+    import coband.simulator.conformance.runs
+
+    plain_world = coband.simulator.conformance.runs.world
+    monkeypatch.setattr(
+        coband.simulator.conformance.runs, "world", lambda *arguments: Recording(plain_world(*arguments))
+    )
+    config = {**SMALL, "q": 1e9, "lam": 1.0, "server": {"exchanges": exchanges}, "transfer": transfer}
+    result = run(
+        "async_kernel_ucb", config, agents=4, seed=seed, network=DELAYED, schedule={"kind": "rounds", "turns": 25}
+    )
+    overlaps = sum(row[8] > 0 for row in by_kind(result, "model")) if transfer == "delta" else None
+    if exchanges == "interleaved" and transfer == "delta":
+        assert overlaps
+    X = np.random.default_rng(0).uniform(-0.6, 0.6, (20, 3))
+    mean, variance = server_posterior(result).moments(X)
+    expected_mean, expected_variance = exact_posterior(result).moments(X)
+    assert mean == pytest.approx(expected_mean, abs=1e-6)
+    assert np.sqrt(variance) == pytest.approx(np.sqrt(expected_variance), abs=1e-5)
+    # Every agent's newest model is one that the server has had: the newest agent's equals the server's.
+    newest: Any = max(result.engine.agents, key=lambda agent: agent._version)  # type: ignore[attr-defined]
+    assert newest._version == result.result.rounds
+    assert newest.model.moments(X)[0] == pytest.approx(mean, abs=1e-7)
+
+
+@pytest.mark.parametrize("transfer", ["full", "delta"])
+def test_an_interleaved_model_message_carries_the_points_in_between(transfer: str) -> None:
+    config = {**SMALL, "server": {"exchanges": "interleaved"}, "transfer": transfer}
+    result = run("async_kernel_ucb", config, agents=5, network=DELAYED, schedule={"kind": "rounds", "turns": 25})
+    d, m, extra = 3, 0, 0
+    sizes = {0: 0}
+    for upload in by_kind(result, "upload"):
+        sizes.setdefault(upload[11], -1)
+    applied = [row for row in result.rows if row[2] == tr.APPLY]
+    assert len(applied) == result.result.rounds
+    for number, model in enumerate(by_kind(result, "model"), start=1):
+        upload = result.rows[result.rows[model[6]][6]]
+        base = sizes[upload[11]]
+        added = next(n for n in range(300) if n * (d + 1) + (base + n) ** 2 + base + n == upload[8])
+        between = m - base
+        m += added
+        sizes[number] = m
+        full = transfer == "full" or upload[11] != number - 1
+        assert model[8] == between * (d + 1) + (m * m + m if full else 0)
+        extra += between
+    assert extra > 0
+
+
+def test_serial_exchanges_do_not_overlap() -> None:
+    result = run("async_kernel_ucb", SMALL, agents=5, network=DELAYED, schedule={"kind": "rounds", "turns": 25})
+    open_exchanges, most = 0, 0
+    for row in result.rows:
+        if row[2] == tr.SEND and result.names[row[7]] in ("dictionary", "model"):
+            open_exchanges += 1 if result.names[row[7]] == "dictionary" else -1
+            most = max(most, open_exchanges)
+    assert most == 1
+
+
+@pytest.mark.parametrize("blocking", [True, False])
+def test_a_blocking_agent_takes_no_turn_during_its_exchange(blocking: bool) -> None:
+    config = {**SMALL, "blocking": blocking}
+    result = run("async_kernel_ucb", config, agents=4, network=DELAYED, schedule={"kind": "rounds", "turns": 25})
+    engaged: set[int] = set()
+    during = 0
+    for row in result.rows:
+        if row[2] == tr.TRIGGER:
+            engaged.add(row[3])
+        elif row[2] == tr.MODEL:
+            engaged.discard(row[3])
+        elif row[2] == tr.TURN:
+            during += row[3] in engaged
+    assert (during == 0) == blocking
+    assert len(result.pulls) == 100
+    assert len(result.events(tr.WAIT)) == (len(result.events(tr.TRIGGER)) if blocking else 0)
+
+
+def test_points_pulled_during_an_exchange_belong_to_the_next_one() -> None:
+    result = run(
+        "async_kernel_ucb", SMALL, agents=2, network={"latency": 3.0}, schedule={"kind": "rounds", "turns": 30}
+    )
+    pulls = applied = 0
+    for row in result.rows:
+        pulls += row[2] == tr.REWARD
+        if row[2] == tr.APPLY:
+            applied += int(float(row[14] or 0))
+    held = sum(agent.unshared for agent in result.engine.agents)
+    assert pulls == 60 == applied + held
+    assert held > 0
+
+
+def test_a_threshold_of_zero_exchanges_after_every_pull() -> None:
+    result = run("async_kernel_ucb", {**SMALL, "threshold": 0.0})
+    assert result.result.rounds == len(result.pulls) == 60
+
+
+def test_without_sampling_the_dictionary_stays_empty() -> None:
+    result = run("async_kernel_ucb", {**SMALL, "q": 0.0})
+    assert result.result.totals["scalars"] == 0
+    assert result.result.totals["dictionary_size"] == 0
+    assert result.result.rounds > 0
+
+
+@pytest.mark.parametrize("exchanges", ["serial", "interleaved"])
+@pytest.mark.parametrize("seed", range(3))
+def test_what_is_given_up_is_exchanged_later(exchanges: str, seed: int) -> None:
+    """Requests and uploads that were given up cost nothing but time: every pull is somewhere, and nobody is stuck."""
+    network = {
+        "links": [{"direction": "up", "loss": 0.45}],
+        "latency": 0.05,
+        "retransmission": {"timeout": 0.3, "max_attempts": 2},
+    }
+    config = {"threshold": 0.5, "server": {"exchanges": exchanges}}
+    result = run(
+        "async_kernel_ucb", config, agents=4, seed=seed, network=network, schedule={"kind": "rounds", "turns": 40}
+    )
+    server = result.engine.server
+    assert server is not None
+    assert result.result.totals["expired"] > 0
+    assert result.result.turns == 160
+    assert server.applied + sum(agent.unshared for agent in result.engine.agents) == 160
+    last = max(row[1] for row in result.rows if row[2] == tr.APPLY)
+    assert last > 20.0
+
+
+@settings(max_examples=10, deadline=None)
+@given(seed=st.integers(0, 10**6), transfer=st.sampled_from(["full", "delta"]))
+def test_interleaved_exchanges_lose_and_double_nothing(seed: int, transfer: str) -> None:
+    config = {"threshold": 0.4, "transfer": transfer, "server": {"exchanges": "interleaved"}}
+    result = run(
+        "async_kernel_ucb",
+        config,
+        agents=4,
+        seed=seed,
+        network=EVERYTHING,
+        agent=CHURN,
+        schedule={"kind": "rounds", "turns": 10},
+    )
+    kit.check_complete(result, 40)

@@ -1,0 +1,75 @@
+"""Every registered algorithm passes the conformance kit."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from coband.simulator.conformance import graphs, kit
+from coband.simulator.conformance.runs import batches, registry, run
+
+VARIANTS: dict[str, list[dict[str, Any]]] = {
+    "async_kernel_ucb": [
+        {},
+        {"server": {"exchanges": "interleaved"}},
+        {"transfer": "delta", "blocking": True},
+        {"transfer": "delta", "server": {"exchanges": "interleaved"}},
+    ],
+    "duets": [{}, {"inducing": "rate", "elimination": "ucb", "beta": "theory"}],
+    "coop_kernel_ucb": [{}, {"network_kernel": {"kind": "gaussian", "gamma": 0.5}}, {"network_kernel": "mmd"}],
+    "eager_kernel_ucb": [
+        {},
+        {"network_kernel": {"kind": "gaussian", "gamma": 0.5}, "composition": "sum"},
+        {"posterior": {"kind": "nystrom", "size": 10}, "network_kernel": "mmd"},
+    ],
+    "fn_ucb": [
+        {"width": 4, "steps": 2},
+        {"width": 4, "steps": 2, "diagonal": True, "less_comm": False, "threshold": 2.0, "alpha": "theory"},
+        {"width": 4, "steps": 2, "init": "normal", "threshold": 1.0, "trigger": "full"},
+    ],
+    "fed_lin_ucb": [{}, {"threshold": 0.2, "blocking": True}],
+    "fed_glb_ucb": [{}, {"threshold": 0.3, "smoothness": "data", "max_rounds": 3}],
+    "neural_ucb": [{"width": 4, "steps": 2}],
+    "neural_ts": [{"width": 4, "steps": 2, "diagonal": True}],
+    "co_kernel_fc": [{}, {"via": "server"}, {"allocation": "individual"}],
+    "co_kernel_fb": [{"budget": 200}, {"budget": 200, "via": "server", "allocation": "individual"}],
+    "ind_peace_fb": [{"budget": 200}],
+    "ind_uniform_fb": [{"budget": 200}],
+}
+CASES = [(name, variant) for name in sorted(registry().algorithms) for variant in VARIANTS.get(name, [{}])]
+
+
+KIT = [case for name in sorted(registry().algorithms) for case in kit.cases(name, *VARIANTS.get(name, []))]
+
+
+@pytest.mark.parametrize("case", KIT, ids=str)
+def test_algorithms_conform(case: kit.Case) -> None:
+    case.check()
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(data=st.data())
+def test_any_order_of_deliveries_keeps_the_invariants(data: st.DataObject) -> None:
+    name, variant = data.draw(st.sampled_from(CASES))
+    latency = data.draw(
+        st.sampled_from([0.0, {"kind": "uniform", "high": 5.0}, {"kind": "pareto", "minimum": 0.1, "shape": 1.1}])
+    )
+    network = {"latency": latency, "loss": data.draw(st.sampled_from([0.0, 0.0, 0.2, 0.5]))}
+    agents = data.draw(st.integers(1, 5))
+    turns = data.draw(st.integers(1, 40))
+    plan: dict[str, Any] = {
+        "agents": agents,
+        "seed": data.draw(st.integers(0, 1000)),
+        "network": network,
+        "schedule": {"kind": "phases"} if batches(name) else {"kind": "one_at_a_time", "turns": turns},
+    }
+    if kit.on_graph(name):
+        topology = data.draw(st.sampled_from(["line", "ring", "complete", {"kind": "erdos_renyi", "p": 0.5}]))
+        result = graphs.run(name, variant, kit.problem_of(name), topology=topology, **plan)
+    else:
+        result = run(name, variant, **plan)
+    kit.check_complete(result, None if batches(name) else turns)
+    kit.check_ledger(result)

@@ -1,0 +1,426 @@
+"""Coop-, Eager-, Naive- and Dist-KernelUCB against Algorithms 1 to 3 written as plain loops."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import networkx as nx
+import numpy as np
+import pytest
+
+from coband.simulator.conformance.graphs import POOL, check_conservation, graph_of, run, world
+from coband.simulator.conformance.runs import Run
+from coband.simulator.core.node import UnsupportedScenario
+from coband.simulator.core.randomness.streams import Streams
+from coband.simulator.maths.graphs.covers import centres, power_graph
+from coband.simulator.maths.posteriors.counts import RepeatsPosterior
+from coband.simulator.maths.posteriors.linear_multitask import Solution, TaskwisePosterior
+from tests.oracles import coop_kernel_ucb as oracle
+from tests.oracles.kernels import plain
+from tests.oracles.local import ball, distances
+
+NAMES = ("coop_kernel_ucb", "eager_kernel_ucb", "naive_coop", "dist_kernel_ucb")
+CONFIGURATIONS = 24
+TOPOLOGIES: list[Any] = [
+    "ring",
+    "line",
+    "grid",
+    "complete",
+    {"kind": "star"},
+    {"kind": "erdos_renyi", "p": 0.4},
+    {"kind": "barabasi_albert", "m": 1},
+    {"kind": "erdos_renyi", "p": 0.2, "connected": False},
+]
+KERNELS: list[dict[str, Any]] = [
+    {"kind": "gaussian", "gamma": 1.1},
+    {"kind": "matern", "nu": 1.5, "length_scale": 0.8},
+    {"kind": "linear", "bias": 0.3},
+    {"kind": "linear"},
+]
+CONTEXTS: list[dict[str, Any]] = [
+    {"kind": "ball", "dimension": 2},
+    {"kind": "clusters", "hops": 1},
+    {"kind": "clusters", "hops": 2, "around": "colours"},
+    {"kind": "same"},
+]
+NETWORK_KERNELS: list[dict[str, Any]] = [
+    {"kind": "gaussian", "length_scale": 0.7},
+    {"kind": "linear", "bias": 0.1},
+    {"kind": "gaussian", "gamma": 0.4},
+]
+
+
+def random_case(name: str, case: int, estimated: bool = False) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Scenario and parameters."""
+    rng = np.random.default_rng((7, case))
+    kernel = KERNELS[int(rng.integers(len(KERNELS)))]
+    network_kernel = NETWORK_KERNELS[int(rng.integers(len(NETWORK_KERNELS)))]
+    composition = str(rng.choice(["product", "sum"], p=[0.7, 0.3]))
+    arms = {"kind": "ball", "dimension": 3, "count": int(rng.integers(2, 7))}
+    problem = {
+        "kind": "network",
+        "arms": POOL if name == "dist_kernel_ucb" else arms,
+        "kernel": kernel,
+        "contexts": CONTEXTS[int(rng.integers(len(CONTEXTS)))],
+        "network_kernel": network_kernel,
+        "composition": composition,
+        "noise": float(rng.uniform(0, 0.3)),
+        "centres": 10,
+        "shift": float(rng.choice([0.0, 0.5])) if name != "dist_kernel_ucb" else 0.0,
+    }
+    plan = {
+        "topology": TOPOLOGIES[case % len(TOPOLOGIES)],
+        "agents": int(rng.integers(2, 9)),
+        "seed": case,
+        "problem": problem,
+        "schedule": {"kind": "rounds", "turns": int(rng.integers(4, 11))},
+    }
+    config: dict[str, Any] = {
+        "kernel": kernel,
+        "eta": float(rng.choice([0.1, 1.0, 3.0])),
+        "lam": float(rng.uniform(0.2, 2.0)),
+        "hops": int(rng.integers(1, 5)),
+        "arm_similarity": float(rng.choice([1.0, 1.0, 0.0, 0.4])),
+    }
+    if name != "naive_coop":
+        config["composition"] = composition
+        config["network_kernel"] = network_kernel
+        if estimated:
+            config["network_kernel"] = {
+                "kind": "mmd",
+                "sigma": float(rng.uniform(0.4, 1.5)),
+                "mmd_power": int(rng.integers(1, 3)),
+                "refresh": int(rng.integers(1, 5)),
+            }
+        elif rng.random() < 0.2:
+            config["network_kernel"] = None
+    return plan, config
+
+
+def pair_kernel(config: dict[str, Any], network: Any) -> oracle.Pair:
+    """K of two observations, with K_z of two agents' numbers."""
+    arms, similarity = plain(config["kernel"]), config["arm_similarity"]
+    adds_up = network is not None and config.get("composition") == "sum"
+
+    def kernel(one: oracle.Observation, other: oracle.Observation) -> float:
+        of_arms = float(arms(one.x[None], other.x[None])[0, 0])
+        of_tasks = 1.0 if network is None else network(one.agent, other.agent)
+        joined = of_tasks + of_arms if adds_up else of_tasks * of_arms
+        return joined * (1.0 if one.place == other.place else similarity)
+
+    return kernel
+
+
+def estimates(config: dict[str, Any]) -> Any:
+    """From what an agent knows to the kernel of equations 11 and 12."""
+    spec = config["network_kernel"]
+
+    def similarity(agent: int, known: list[oracle.Observation]) -> oracle.Pair:
+        seen: dict[int, list[Any]] = {}
+        for item in known:
+            seen.setdefault(item.agent, []).append(item.x)
+
+        def network(one: int, other: int) -> float:
+            if one == other:
+                return 1.0
+            squared = oracle.mmd_squared(plain(config["kernel"]), np.array(seen[one]), np.array(seen[other]))
+            distance = squared if spec["mmd_power"] == 2 else np.sqrt(squared)
+            return float(np.exp(-distance / (2 * spec["sigma"] ** 2)))
+
+        cache: dict[tuple[int, int], float] = {}
+
+        def cached(one: int, other: int) -> float:
+            pair = min(one, other), max(one, other)
+            if pair not in cache:
+                cache[pair] = network(*pair)
+            return cache[pair]
+
+        return pair_kernel(config, cached)
+
+    return similarity
+
+
+def oracle_of(name: str, plan: dict[str, Any], config: dict[str, Any]) -> oracle.CoopRun:
+    graph = graph_of(plan["topology"], plan["agents"], plan["seed"])
+    rows, V, hops = graph.adjacency, graph.nodes, config["hops"]
+    truth = world(plan["problem"], plan["seed"], graph)
+    spec, network, similarity = config.get("network_kernel"), None, None
+    if spec is not None and spec["kind"] == "mmd":
+        similarity = estimates(config)
+    elif spec is not None:
+        table = plain(spec)(truth.contexts, truth.contexts)
+        network = lambda one, other: float(table[one, other])  # noqa: E731
+    accepts, central = [ball(rows, v, hops) for v in range(V)], None
+    if name == "coop_kernel_ucb":
+        accepts = cliques(rows, hops)
+    if name == "dist_kernel_ucb":
+        central = dict(enumerate(centres(power_graph(graph.distances, hops)).centre_of))
+    parameters = SimpleNamespace(eta=config["eta"], lam=config["lam"], hops=hops, refresh=(spec or {}).get("refresh"))
+    return oracle.run(
+        plan["schedule"]["turns"],
+        rows,
+        truth,
+        pair_kernel(config, network),
+        parameters,
+        Streams(plan["seed"]).coin,
+        accepts,
+        central,
+        similarity,
+    )
+
+
+def cliques(rows: Any, hops: int) -> list[set[int]]:
+    """For each agent its clique: networkx's greedy colouring of the complement of G_gamma."""
+    complement = nx.Graph()
+    complement.add_nodes_from(range(len(rows)))
+    complement.add_edges_from((v, u) for v in range(len(rows)) for u in range(v) if u not in ball(rows, v, hops))
+    colours = nx.greedy_color(complement, strategy="largest_first")
+    return [{u for u in colours if colours[u] == colours[v]} for v in range(len(rows))]
+
+
+def simulate(name: str, plan: dict[str, Any], config: dict[str, Any], **more: Any) -> Run:
+    parts = dict(plan)
+    return run(name, config, parts.pop("problem"), **parts, **more)
+
+
+def check_equal(simulated: Run, expected: oracle.CoopRun) -> None:
+    assert simulated.pulls == [pull[:4] for pull in expected.pulls]
+    assert simulated.result.regret == pytest.approx(sum(pull[4] for pull in expected.pulls), abs=1e-9)
+    totals = simulated.result.totals
+    assert (totals["deliveries"], totals["transmissions"]) == (expected.deliveries, expected.transmissions)
+    check_conservation(simulated)
+
+
+@pytest.mark.parametrize("case", range(CONFIGURATIONS))
+@pytest.mark.parametrize("name", NAMES)
+def test_a_run_without_delays_is_the_pseudo_code(name: str, case: int) -> None:
+    plan, config = random_case(name, case)
+    check_equal(simulate(name, plan, config), oracle_of(name, plan, config))
+
+
+@pytest.mark.parametrize("case", range(CONFIGURATIONS))
+@pytest.mark.parametrize("name", ["coop_kernel_ucb", "eager_kernel_ucb"])
+def test_with_an_estimated_network_kernel_too(name: str, case: int) -> None:
+    plan, config = random_case(name, case, estimated=True)
+    check_equal(simulate(name, plan, config), oracle_of(name, plan, config))
+
+
+def few_arms(name: str, case: int) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Three arms at all turns, so that posteriors count how often each was seen."""
+    plan, config = random_case(name, case, estimated=case % 3 == 0 and name in ("coop_kernel_ucb", "eager_kernel_ucb"))
+    plan["problem"] |= {"arms": {**POOL, "size": 3}, "shift": 0.0}
+    plan["schedule"] = {"kind": "rounds", "turns": 7 + case % 4}
+    return plan, config
+
+
+@pytest.mark.parametrize("case", range(12))
+@pytest.mark.parametrize("name", NAMES)
+def test_with_few_fixed_arms_too(name: str, case: int) -> None:
+    plan, config = few_arms(name, case)
+    simulated = simulate(name, plan, config)
+    check_equal(simulated, oracle_of(name, plan, config))
+    if config["kernel"]["kind"] != "linear":
+        nodes: Any = simulated.engine.agents
+        assert all(isinstance(node.knowledge._posterior, RepeatsPosterior) for node in nodes)
+    assert simulate(name, plan, config, share=False).result.fingerprint == simulated.result.fingerprint
+
+
+@pytest.mark.parametrize("case", range(24))
+@pytest.mark.parametrize("name", ["coop_kernel_ucb", "eager_kernel_ucb", "dist_kernel_ucb"])
+def test_with_linear_kernels_task_by_task_too(name: str, case: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As with so many tasks that their features are too many."""
+    monkeypatch.setattr("coband.agents.posterior_forms.PRIMAL_FEATURES", 0)
+    solved: list[Solution] = []
+    solve = Solution.weights
+    monkeypatch.setattr(Solution, "weights", lambda self, own, out: solved.append(self) or solve(self, own, out))
+    plan, config = random_case(name, case, estimated=case % 2 == 0 and name != "dist_kernel_ucb")
+    config |= {"kernel": {"kind": "linear", "bias": 0.3 * (case % 3)}, "composition": "product", "arm_similarity": 1.0}
+    config["network_kernel"] = config["network_kernel"] or {"kind": "gaussian", "gamma": 0.4}
+    simulated = simulate(name, plan, config)
+    check_equal(simulated, oracle_of(name, plan, config))
+    nodes: Any = simulated.engine.agents
+    assert all(isinstance(node.knowledge._posterior, TaskwisePosterior) for node in nodes)
+    assert solved or config["hops"] > 1 or plan["topology"] != "complete"
+    assert simulate(name, plan, config, share=False).result.fingerprint == simulated.result.fingerprint
+    lossy = {"loss": 0.3, "transport": "datagram", "latency": {"kind": "exponential", "rate": 1.0}}
+    unequal = [simulate(name, plan, config, network=lossy, share=share) for share in (True, False)]
+    assert unequal[0].result.fingerprint == unequal[1].result.fingerprint
+
+
+@pytest.mark.parametrize("case", range(12))
+@pytest.mark.parametrize("name", NAMES)
+def test_hop_by_hop_and_without_shared_work_it_is_the_same_run(name: str, case: int) -> None:
+    plan, config = random_case(name, case, estimated=case % 3 == 0 and name != "dist_kernel_ucb")
+    first = simulate(name, plan, config)
+    walked = simulate(name, plan, config, network={"local": {"mode": "hop_by_hop"}})
+    alone = simulate(name, plan, config, share=False)
+    assert walked.pulls == first.pulls == alone.pulls
+    assert alone.result.fingerprint == first.result.fingerprint
+    assert {key: walked.result.totals[key] for key in ("deliveries", "transmissions", "scalars")} == {
+        key: first.result.totals[key] for key in ("deliveries", "transmissions", "scalars")
+    }
+
+
+@pytest.mark.parametrize("case", range(12))
+@pytest.mark.parametrize("name", NAMES[:3])
+def test_models_agree_at_the_end(name: str, case: int) -> None:
+    plan, config = random_case(name, case)
+    simulated, expected = simulate(name, plan, config), oracle_of(name, plan, config)
+    X = np.random.default_rng(3).uniform(-0.6, 0.6, (5, 3))
+    for v, agent in enumerate(simulated.engine.agents):
+        node: Any = agent
+        node._learn()
+        mean, variance = node.knowledge.moments(X)
+        pairs = [expected.learners[v].moments(oracle.Observation(0, v, k, x)) for k, x in enumerate(X)]
+        assert mean == pytest.approx([pair[0] for pair in pairs], abs=1e-8)
+        assert np.sqrt(config["lam"] * variance) == pytest.approx([pair[1] for pair in pairs], abs=1e-6)
+
+
+@pytest.mark.parametrize("network", [{}, {"local": {"mode": "hop_by_hop"}}])
+@pytest.mark.parametrize("hops", [1, 2, 3])
+@pytest.mark.parametrize("topology", ["ring", "grid", {"kind": "erdos_renyi", "p": 0.3}])
+def test_a_peripheral_agent_repeats_what_its_centre_pulled_d_trials_earlier(
+    topology: Any, hops: int, network: dict[str, Any]
+) -> None:
+    problem = {"kind": "network", "arms": POOL, "kernel": {"kind": "gaussian", "gamma": 1.0}, "noise": 0.3}
+    simulated = run(
+        "dist_kernel_ucb",
+        {"hops": hops},
+        problem,
+        topology=topology,
+        agents=12,
+        network=network,
+        schedule={"kind": "rounds", "turns": 15},
+    )
+    arms = {(agent, trial): arm for agent, trial, arm, _ in simulated.pulls}
+    agents: Any = simulated.engine.agents
+    assert simulated.engine.graph is not None
+    peripheral = 0
+    for v, agent in enumerate(agents):
+        d = distances(simulated.engine.graph.adjacency, v)[agent.centre]
+        assert 0 <= d <= hops
+        assert agent.central == (d == 0)
+        peripheral += d > 0
+        assert all(arms[v, t] == arms[agent.centre, t - d] for t in range(d + 1, 16))
+    assert peripheral > 0
+
+
+@pytest.mark.parametrize("loss", [0.3, 0.9])
+@pytest.mark.parametrize("name", NAMES)
+def test_losses_and_partitions_are_missing_data_and_no_crash(name: str, loss: float) -> None:
+    for transport in ("datagram", "reliable"):
+        plan, config = random_case(name, 8)
+        network = {
+            "loss": loss,
+            "transport": transport,
+            "latency": {"kind": "exponential", "rate": 1.0},
+            "partitions": [{"start": 2.0, "end": 4.0, "groups": [[0, 1]]}],
+        }
+        simulated = simulate(name, plan, config, network=network)
+        assert simulated.result.turns == plan["agents"] * plan["schedule"]["turns"]
+        assert simulated.result.stalled == 0
+        check_conservation(simulated)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_message_sizes(name: str) -> None:
+    """t, v, x, y; z where contexts are known; the arm's place where arms have models of their own."""
+    d, dz = 3, 2
+    problem = {
+        "kind": "network",
+        "arms": POOL,
+        "kernel": {"kind": "gaussian", "gamma": 1.0},
+        "contexts": {"kind": "ball", "dimension": dz},
+        "network_kernel": {"kind": "gaussian", "gamma": 1.0},
+    }
+    variants: list[tuple[dict[str, Any], int]] = [({}, d + 3), ({"arm_similarity": 0.5}, d + 4)]
+    if name != "naive_coop":
+        variants += [
+            ({"network_kernel": {"kind": "gaussian", "gamma": 1.0}}, d + 3 + dz),
+            ({"network_kernel": "mmd"}, d + 3),
+        ]
+    for config, scalars in variants:
+        totals = run(name, config, problem).result.totals
+        assert totals["peer_scalars"] == scalars * totals["transmissions"]
+        assert totals["transmissions"] == totals["deliveries"] == 5 * 8 * 2
+
+
+@pytest.mark.parametrize(
+    ("name", "kernel", "refused"),
+    [
+        ("eager_kernel_ucb", "gaussian", True),
+        ("naive_coop", "gaussian", True),
+        ("coop_kernel_ucb", "gaussian", False),
+        ("naive_coop", "linear", False),
+    ],
+)
+def test_exact_posteriors_that_do_not_fit_are_refused_with_an_estimate(name: str, kernel: str, refused: bool) -> None:
+    problem = {
+        "kind": "network",
+        "arms": {"kind": "ball", "dimension": 3, "count": 2},
+        "kernel": {"kind": "gaussian", "gamma": 1.0},
+    }
+    config = {
+        "kernel": {"kind": kernel, **({"gamma": 1.0} if kernel == "gaussian" else {})},
+        "posterior": {"kind": "exact", "memory": 5e-3},
+    }
+    plan: Any = {
+        "topology": {"kind": "erdos_renyi", "p": 0.7},
+        "agents": 40,
+        "schedule": {"kind": "rounds", "turns": 5},
+    }
+    if not refused:
+        assert run(name, config, problem, **plan).result.turns == 200
+        return
+    with pytest.raises(
+        UnsupportedScenario, match=r"up to 1\d\d observations need about .* GiB.*use posterior: \{kind: nystrom"
+    ):
+        run(name, {**config, "posterior": {"kind": "exact", "memory": 1e-4}}, problem, **plan)
+    assert run(name, {**config, "posterior": "nystrom"}, problem, **plan).result.turns == 200
+
+
+@pytest.mark.parametrize(("hops", "kind", "refused"), [(1, "mmd", False), (2, "mmd", True), (2, "gaussian", False)])
+def test_agents_with_kernels_of_their_own_share_no_factor(hops: int, kind: str, refused: bool) -> None:
+    """At two hops arms reach agents at different trials, so that they estimate K_z differently: 12 factors for one."""
+    gaussian = {"kind": "gaussian", "gamma": 1.0}
+    problem = {
+        "kind": "network",
+        "arms": {"kind": "ball", "dimension": 3, "count": 2},
+        "kernel": gaussian,
+        "contexts": {"kind": "ball", "dimension": 2},
+        "network_kernel": gaussian,
+    }
+    config = {
+        "kernel": gaussian,
+        "network_kernel": {**gaussian, "kind": kind} if kind != "mmd" else "mmd",
+        "hops": hops,
+        "posterior": {"kind": "exact", "memory": 4.0 * 60**2 * 4 / 2**30},
+    }
+    plan: Any = {"topology": "complete", "agents": 12, "schedule": {"kind": "rounds", "turns": 5}}
+    if not refused:
+        assert run("coop_kernel_ucb", config, problem, **plan).result.turns == 60
+        return
+    with pytest.raises(UnsupportedScenario, match="12 groups of agents with up to 60 observations"):
+        run("coop_kernel_ucb", config, problem, **plan)
+
+
+def test_what_cannot_run_says_so() -> None:
+    problem = {
+        "kind": "network",
+        "arms": {"kind": "ball", "dimension": 3, "count": 2},
+        "kernel": {"kind": "gaussian", "gamma": 1.0},
+    }
+    with pytest.raises(UnsupportedScenario, match="dist_kernel_ucb needs one arm set for all turns"):
+        run("dist_kernel_ucb", {}, problem)
+
+
+def test_half_the_diameter() -> None:
+    problem = {"kind": "network", "arms": POOL, "kernel": {"kind": "gaussian", "gamma": 1.0}}
+    for topology, hops in (("line", 4), ("ring", 2), ("complete", 1)):
+        assert (
+            run("eager_kernel_ucb", {"hops": "half_diameter"}, problem, topology=topology, agents=9).result.totals[
+                "hops"
+            ]
+            == hops
+        )

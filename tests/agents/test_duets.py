@@ -1,0 +1,392 @@
+"""DUETS: the run is the pseudo-code, no query point travels, counts are closed forms, masks are equal everywhere."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator
+from itertools import pairwise
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from coband.agents.duets import DuetsConfig
+from coband.server.duets import DuetsServer
+from coband.simulator.conformance.runs import Run, run, world
+from coband.simulator.core.audit import trace as tr
+from coband.simulator.core.randomness.streams import Streams
+from coband.simulator.experiments.scenario.scenario import ScenarioError, loads
+from coband.simulator.maths.exploration.duets import Induced, epoch_lengths, most_epochs
+from coband.simulator.maths.kernels.library import Gaussian
+from coband.simulator.maths.posteriors.domain import Domain
+from tests.oracles import duets as oracle
+from tests.oracles.kernels import plain
+
+CONFIGURATIONS = 24
+ELIMINATE = tr.CODES["eliminate"]
+
+
+def random_case(case: int) -> tuple[dict[str, Any], dict[str, Any], int | None]:
+    """A random scenario, random parameters, and T where it is known beforehand."""
+    rng = np.random.default_rng((7, case))
+    agents, turns, dimension = int(rng.integers(1, 6)), int(rng.integers(5, 40)), int(rng.integers(1, 5))
+    domain = {
+        "kind": ["ball", "sphere", "box"][case % 3],
+        "dimension": dimension + (case % 3 == 1),
+        "points": int(rng.integers(1, 60)),
+        "method": ["sobol", "uniform"][case % 2],
+    }
+    rounds = bool(rng.integers(2))
+    schedule = {"kind": "rounds", "turns": turns} if rounds else {"kind": "one_at_a_time", "turns": turns * agents}
+    kernels: list[dict[str, Any]] = [
+        {"kind": "gaussian", "length_scale": float(rng.uniform(0.3, 1.5))},
+        {"kind": "matern", "nu": float(rng.choice([0.5, 1.5, 2.5])), "length_scale": float(rng.uniform(0.4, 1.5))},
+        {"kind": "linear", "bias": 0.5},
+    ]
+    config = {
+        "kernel": kernels[int(rng.choice(3, p=[0.5, 0.3, 0.2]))],
+        "T1": int(rng.integers(1, 6)),
+        "p0": float(rng.choice([0.0, 0.3, 2.0, 10.0])),
+        "beta": float(rng.choice([0.1, 0.5, 2.0])),
+        "lam": float(rng.uniform(0.1, 1.0)),
+        "inducing": str(rng.choice(["variance", "variance", "rate"])),
+        "elimination": str(rng.choice(["mean", "mean", "ucb"])),
+    }
+    problem = {
+        "kind": "fixed_domain",
+        "domain": domain,
+        "reward": {"kind": "cosine"},
+        "noise": float(rng.uniform(0, 0.3)),
+    }
+    plan = {"agents": agents, "seed": case, "problem": problem, "schedule": schedule}
+    return plan, config, turns if rounds else None
+
+
+def oracle_of(plan: dict[str, Any], config: dict[str, Any], T: int | None, simulated: Run) -> oracle.DuetsRun:
+    acting = [agent for agent, *_ in simulated.pulls]
+    agents = plan["agents"]
+    if T is None:
+        T, steps = min(acting.count(agent) for agent in range(agents)), [[agent] for agent in acting]
+    else:
+        steps = [list(range(agents))] * T
+        assert acting == [agent for step in steps for agent in step]
+    parameters = SimpleNamespace(T=T, **{key: value for key, value in config.items() if key != "kernel"})
+    return oracle.run(
+        steps,
+        world(plan["problem"], plan["seed"], agents),
+        plain(config["kernel"]),
+        parameters,
+        Streams(plan["seed"]).coin,
+        agents,
+    )
+
+
+@pytest.mark.parametrize("case", range(CONFIGURATIONS))
+def test_a_run_without_delays_is_the_pseudo_code(case: int) -> None:
+    plan, config, T = random_case(case)
+    simulated = run("duets", config, **plan)
+    expected = oracle_of(plan, config, T, simulated)
+    assert simulated.pulls == [pull[:4] for pull in expected.pulls]
+    assert simulated.result.regret == pytest.approx(sum(pull[4] for pull in expected.pulls), abs=1e-9)
+    if T is None:
+        assert simulated.messages == expected.messages
+    else:
+        assert sorted(simulated.messages, key=repr) == sorted(expected.messages, key=repr)
+    totals, server = simulated.result.totals, simulated.engine.server
+    assert (totals["uplink_scalars"], totals["downlink_scalars"]) == (expected.uplink, expected.downlink)
+    assert simulated.result.rounds == expected.rounds
+    assert isinstance(server, DuetsServer)
+    assert server.sizes == expected.sizes
+    everything = list(range(plan["problem"]["domain"]["points"]))
+    assert server.active.tolist() == [everything, *expected.active][-1]
+
+
+def test_the_random_cases_reach_what_they_are_meant_to_test() -> None:
+    cases = [random_case(case) for case in range(CONFIGURATIONS)]
+    runs = [run("duets", config, **plan) for plan, config, _ in cases]
+    assert max(result.result.rounds for result in runs) == 3
+    sizes = [size for result in runs for size in result.engine.server.sizes]  # type: ignore[union-attr]
+    assert min(sizes) == 0
+    assert max(sizes) > 30
+    left = [result.result.totals["active_points"] for result in runs]
+    assert min(left) == 1
+    assert any(1 < n < 20 for n in left)
+
+
+# --- counts
+
+SMALL: dict[str, Any] = {"kernel": {"kind": "gaussian", "length_scale": 0.6}, "beta": 0.2}
+LATENCY = {"latency": {"kind": "lognormal", "median": 1.5, "sigma": 1.0}}
+ROUNDS = {"kind": "rounds", "turns": 40}
+
+
+@pytest.mark.parametrize("elimination", ["mean", "ucb"])
+@pytest.mark.parametrize("network", [{}, LATENCY], ids=["ideal", "delays"])
+@pytest.mark.parametrize("agents", [1, 4])
+def test_counts_are_the_closed_forms(agents: int, network: dict[str, Any], elimination: str) -> None:
+    config = {**SMALL, "elimination": elimination}
+    result = run("duets", config, agents=agents, schedule=ROUNDS, network=network)
+    sizes, d = result.engine.server.sizes, 3  # type: ignore[union-attr]
+    assert sum(sizes) > 0
+    up, down = sum(sizes), sum((d + 1) * m + 1 + (m * m if elimination == "ucb" else 0) for m in sizes)
+    totals = result.result.totals
+    assert (totals["uplink_scalars"], totals["downlink_scalars"]) == (agents * up, agents * down)
+    assert totals["uplink_scalars_per_agent"] + totals["scalars_broadcast_once"] - totals["uplink_scalars"] == up + down
+    assert totals["messages"] == 4 * agents * len(sizes)
+    assert result.result.rounds == len(sizes) == len(epoch_lengths(40, 2)) - 1
+
+
+@pytest.mark.parametrize("agents", [1, 10, 100, 10_000, 10**8])
+def test_the_number_of_epochs(agents: int) -> None:
+    """Lemma 4.4: at most log log max(N, T) + 4 epochs, for every first epoch of at least T/N pulls."""
+    for horizon in [1, 2, 3, 10, 50, 51, 99, 1000, 4321, 10**5, 10**6]:
+        for first in {1, 2, 3, 7, 50, math.isqrt(horizon), horizon // 2 + 1, horizon, 2 * horizon}:
+            lengths = epoch_lengths(horizon, first)
+            assert sum(lengths) == horizon
+            assert len(lengths) <= most_epochs(horizon, agents)
+            assert list(lengths) == oracle.epochs(horizon, first)
+            assert all(later >= earlier for earlier, later in pairwise(lengths[:-1]))
+
+
+def test_the_papers_epochs() -> None:
+    assert epoch_lengths(50, 2) == (2, 10, 22, 16)
+    assert epoch_lengths(1000, 2) == (2, 44, 209, 457, 288)
+    assert epoch_lengths(0, 2) == (0,)
+
+
+# --- what travels
+
+
+def payloads(result: Run) -> Iterator[tuple[str, dict[str, Any]]]:
+    """(kind, payload by field) of every message of a full trace."""
+    for row in result.events(tr.SEND):
+        yield result.names[row[7]], json.loads(row[14])
+
+
+def numbers(value: Any) -> Iterator[float]:
+    if isinstance(value, list):
+        for item in value:
+            yield from numbers(item)
+    elif value is not None:
+        yield float(value)
+
+
+@pytest.mark.parametrize("elimination", ["mean", "ucb"])
+def test_no_query_point_is_ever_told(elimination: str) -> None:
+    """No number that an agent sends is a coordinate of the domain; the server's points are those it drew itself."""
+    config = {**SMALL, "p0": 0.8, "elimination": elimination}
+    result = run("duets", config, agents=4, schedule=ROUNDS, trace="full")
+    domain = result.engine.world.arms(0, 1)
+    coordinates = set(domain.ravel().tolist())
+    kinds = set()
+    told: list[list[float]] = []
+    for kind, payload in payloads(result):
+        kinds.add(kind)
+        told += payload.pop("points", []) if kind == "inducing_set" else []
+        assert not coordinates & set(numbers(list(payload.values())))
+    assert kinds == {"epoch_end", "inducing_set", "projection", "epoch_model"}
+    assert {row[3] for row in result.events(tr.SEND) if result.names[row[7]] == "inducing_set"} == {-1}
+    pulled = {arm for _, _, arm, _ in result.pulls}
+    shown = {tuple(point) for point in told}
+    assert len(shown) < len({tuple(domain[arm]) for arm in pulled})
+    assert len(told) == sum(result.engine.server.sizes)  # type: ignore[union-attr]
+
+
+def test_the_inducing_set_depends_on_coins_alone() -> None:
+    """Other noise, same coins: the first inducing set is the same."""
+    first, other = (
+        next(
+            payload["points"]
+            for kind, payload in payloads(
+                run(
+                    "duets",
+                    SMALL,
+                    agents=3,
+                    schedule=ROUNDS,
+                    trace="full",
+                    problem={
+                        "kind": "fixed_domain",
+                        "domain": {"kind": "box", "dimension": 2, "points": 30},
+                        "reward": {"kind": "cosine"},
+                        "noise": noise,
+                    },
+                )
+            )
+            if kind == "inducing_set"
+        )
+        for noise in (0.0, 1.0)
+    )
+    assert first == other != []
+
+
+# --- trimming
+
+
+@pytest.mark.parametrize("share", [True, False])
+@pytest.mark.parametrize("elimination", ["mean", "ucb"])
+def test_every_node_trims_alike_bit_for_bit(elimination: str, share: bool) -> None:
+    """After each epoch all agents and the server hold the same active set, each found by itself."""
+    config = {**SMALL, "elimination": elimination}
+    result = run("duets", config, agents=5, schedule=ROUNDS, network=LATENCY, share=share)
+    server: Any = result.engine.server
+    masks = [agent.active for agent in result.engine.agents]  # type: ignore[attr-defined]
+    assert len({mask.tobytes() for mask in [*masks, server.active]}) == 1
+    assert len({id(mask) for mask in [*masks, server.active]}) == 6
+    assert 0 < len(server.active) < 40
+    left: dict[int, set[str]] = {}
+    for row in result.events(ELIMINATE):
+        left.setdefault(row[10], set()).add(str(row[14]))
+    assert [len(values) for values in left.values()] == [1] * result.result.rounds
+
+
+def test_trimming_keeps_what_is_within_the_margin() -> None:
+    X = np.linspace(0.0, 1.0, 11)[:, None]
+    domain, active = Domain(Gaussian(length_scale=0.3), X), np.array([1, 3, 4, 8])
+    induced = Induced(domain, active, X[[3, 8]])
+    vbar = np.array([0.7, -0.4])
+    mean = induced.Z @ vbar
+    margin = float(mean.max() - np.sort(mean)[-2])
+    assert induced.kept_by_mean(vbar, margin * 1.001).tolist() == sorted(active[np.argsort(-mean)[:2]])
+    assert induced.kept_by_mean(vbar, margin * 0.999).tolist() == [active[mean.argmax()]]
+    assert induced.kept_by_mean(vbar, 0.0).tolist() == [active[mean.argmax()]]
+
+
+@pytest.mark.parametrize("elimination", ["mean", "ucb"])
+def test_an_empty_inducing_set_trims_nothing(elimination: str) -> None:
+    result = run("duets", {**SMALL, "p0": 0.0, "elimination": elimination}, agents=3, schedule=ROUNDS)
+    assert result.engine.server.sizes == [0, 0, 0]  # type: ignore[union-attr]
+    assert result.result.totals["active_points"] == 40
+    assert result.result.totals["uplink_scalars"] == 0
+    assert result.result.totals["downlink_scalars"] == 3 * 3
+
+
+def test_all_but_one_point_trimmed() -> None:
+    """With beta 0 only the best mean stays: later epochs pull nothing else, and go on."""
+    result = run("duets", {**SMALL, "beta": 0.0, "p0": 1e9}, agents=3, schedule=ROUNDS)
+    assert result.result.totals["active_points"] == 1
+    assert result.result.rounds == 3
+    survivors = {arm for _, turn, arm, _ in result.pulls if turn > 2}
+    assert len(survivors) == 1
+    assert result.engine.server.sizes[1:] == [1, 1]  # type: ignore[union-attr]
+
+
+# --- time
+
+
+@pytest.mark.parametrize("config", [SMALL, {**SMALL, "inducing": "rate", "elimination": "ucb"}])
+@pytest.mark.parametrize("schedule", [ROUNDS, {"kind": "one_at_a_time", "turns": 120}], ids=["rounds", "one"])
+def test_a_straggler_delays_the_epoch_and_changes_no_number_but_time(
+    config: dict[str, Any], schedule: dict[str, Any]
+) -> None:
+    fast = run("duets", config, agents=4, schedule=schedule)
+    slow = run(
+        "duets",
+        config,
+        agents=4,
+        schedule=schedule,
+        network=LATENCY,
+        agent={"compute": 0.5, "stragglers": {"fraction": 0.25, "slowdown": 20}},
+    )
+    assert slow.result.simulated_time > 2 * fast.result.simulated_time
+    assert sorted(pull for pull in slow.pulls) == sorted(fast.pulls)
+    assert slow.result.regret == pytest.approx(fast.result.regret, abs=1e-9)
+    assert {**slow.result.totals} == {**fast.result.totals}
+    assert slow.engine.server.active.tolist() == fast.engine.server.active.tolist()  # type: ignore[union-attr]
+    for round in range(1, fast.result.rounds + 1):
+        ends = [row[1] for row in slow.events(tr.TRIGGER) if row[10] == round]
+        resumed = [row[1] for row in slow.events(ELIMINATE) if row[10] == round]
+        assert len(ends) == len(resumed) == 4
+        assert min(resumed) >= max(ends) > min(ends)
+
+
+def test_agents_of_an_epoch_wait_for_its_end() -> None:
+    """While an agent waits it takes no turn, and nobody waits after the last epoch."""
+    result = run("duets", SMALL, agents=4, schedule=ROUNDS, network=LATENCY)
+    waiting: set[int] = set()
+    for row in result.rows:
+        if row[2] == tr.WAIT:
+            waiting.add(row[3])
+        elif row[2] == tr.RESUME:
+            waiting.remove(row[3])
+        elif row[2] == tr.TURN:
+            assert row[3] not in waiting
+    assert not waiting
+    assert len(result.events(tr.WAIT)) == 4 * result.result.rounds
+
+
+def test_a_long_run_with_few_turns_for_somebody_ends() -> None:
+    """One at a time, T is what the agent with the fewest turns gets; the others go on in the last epoch."""
+    result = run("duets", SMALL, agents=5, schedule={"kind": "one_at_a_time", "turns": 150}, seed=4)
+    counts = np.bincount([agent for agent, *_ in result.pulls])
+    assert counts.min() < counts.max()
+    assert result.result.rounds == len(epoch_lengths(int(counts.min()), 2)) - 1
+    assert result.result.stalled == 0
+
+
+def test_a_horizon_shortens_the_epochs() -> None:
+    result = run("duets", {**SMALL, "horizon": 10}, agents=3, schedule=ROUNDS)
+    assert result.result.rounds == len(epoch_lengths(10, 2)) - 1
+    assert len(result.pulls) == 120
+
+
+# --- parameters
+
+
+def test_the_theoretical_width() -> None:
+    config = DuetsConfig(beta="theory", B=2.0, R=0.5, lam=0.2, delta=0.05)
+    delta = 0.05 / (2 * 2000 * (math.log(math.log(50)) + 4))
+    assert config.width(2000, 10, 50) == pytest.approx(2.0 + 0.5 * math.sqrt(2 / 0.2 * math.log(2 / delta)))
+    assert DuetsConfig(beta=0.7).width(2000, 10, 50) == 0.7
+
+
+def test_a_wide_margin_trims_nothing() -> None:
+    assert run("duets", {**SMALL, "beta": "theory"}, schedule=ROUNDS).result.totals["active_points"] == 40
+
+
+def test_a_domain_that_changes_is_refused() -> None:
+    with pytest.raises(ValueError, match="duets needs a fixed domain"):
+        run(
+            "duets",
+            SMALL,
+            problem={
+                "kind": "contextual",
+                "arms": {"kind": "ball", "dimension": 3, "count": 5},
+                "reward": {"kind": "cosine"},
+            },
+        )
+
+
+SCENARIO = """
+name: timed
+agents: {count: 3}
+schedule: {kind: rounds, turns: 9, duration: 5}
+problem: {kind: fixed_domain, domain: {kind: box, dimension: 2, points: 20}, reward: {kind: branin}}
+algorithms:
+  - {algorithm: duets, label: Blind}
+  - {algorithm: duets, label: Told, horizon: 5}
+"""
+
+
+def test_a_schedule_that_may_end_early_needs_a_horizon() -> None:
+    with pytest.raises(ScenarioError) as caught:
+        loads(SCENARIO)
+    remedy = "give horizon (turns of each agent), or leave out schedule.duration"
+    assert [problem.message for problem in caught.value.problems] == [f"duets must know the number of turns; {remedy}"]
+    assert loads(SCENARIO.replace(", duration: 5", "")).name == "timed"
+    with pytest.raises(ValueError, match="duets must know the number of turns: give horizon"):
+        run("duets", SMALL, schedule={"kind": "rounds", "turns": 9, "duration": 5})
+
+
+def test_repeated_points_of_a_domain_enter_the_inducing_set_once() -> None:
+    points = [[0.0, 0.1], [0.5, 0.5], [0.0, 0.1], [0.9, 0.2], [0.5, 0.5]]
+    result = run(
+        "duets",
+        {**SMALL, "p0": 1e9},
+        agents=3,
+        schedule=ROUNDS,
+        problem={"kind": "contextual", "arms": {"kind": "pool", "points": points}, "reward": {"kind": "cosine"}},
+    )
+    assert result.engine.server.sizes[-1] <= 3  # type: ignore[union-attr]
+    assert result.result.rounds == 3

@@ -1,0 +1,324 @@
+"""DisLinUCB, FedLinUCB and FedGLB-UCB: a run without delays is the pseudo-code; triggers, counts, conservation."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+from pydantic import ValidationError
+
+from coband.server.sums import GrowthCheck
+from coband.simulator.conformance.runs import PROBLEM, Run, algorithm, run, world
+from coband.simulator.core.audit import trace as tr
+from coband.simulator.core.randomness.streams import Streams
+from coband.simulator.maths.linalg.gram import Gram
+from tests.oracles import OracleRun, dis_lin_ucb, fed_glb_ucb, fed_lin_ucb
+
+ORACLES: dict[str, Any] = {"dis_lin_ucb": dis_lin_ucb, "fed_lin_ucb": fed_lin_ucb, "fed_glb_ucb": fed_glb_ucb}
+CONFIGURATIONS = 24
+
+
+def random_case(name: str, case: int) -> tuple[dict[str, Any], dict[str, Any]]:
+    """A random scenario with 1 to 6 agents and random parameters; boxes hold arms outside of the unit ball.
+
+    No spheres: at the start all arms would tie there but for rounding.
+    """
+    rng = np.random.default_rng((3, case))
+    agents, turns = int(rng.integers(1, 7)), int(rng.integers(40, 110))
+    arms = {
+        "kind": ["ball", "box"][case % 2],
+        "dimension": int(rng.integers(1, 7)),
+        "count": int(rng.integers(2, 9)),
+    }
+    reward = {"kind": "cosine"} if case % 3 else {"kind": "cubic", "form": "async"}
+    plan: dict[str, Any] = {
+        "agents": agents,
+        "seed": case,
+        "problem": {**PROBLEM, "arms": arms, "reward": reward, "noise": float(rng.uniform(0, 0.3))},
+        "schedule": {"kind": "one_at_a_time", "turns": turns},
+    }
+    if rng.integers(2):
+        plan["schedule"] = {"kind": "rounds", "turns": -(-turns // agents)}
+    config: dict[str, Any] = {
+        "alpha": float(rng.choice([0.1, 0.5, 1.0, 4.0])),
+        "lam": float(rng.uniform(0.1, 2.0)),
+        "threshold": float(rng.choice([0.0, 0.4, 1.3, 4.1])),
+    }
+    if name == "fed_glb_ucb":
+        config["threshold"] = float(rng.choice([0.5, 1.3, 4.1, 9.0]))
+        config["radius"] = float(rng.choice([0.3, 1.0, 3.0]))
+        config["c_mu"] = [None, 0.25, 0.1][int(rng.integers(3))]
+        config["smoothness"] = str(rng.choice(["unit_ball", "data"]))
+        config["max_rounds"] = int(rng.choice([1, 4, 1000, 1000]))
+        config["reward_range"] = [[0.0, 1.0], [-1.0, 1.0], [-0.5, 3.1]][int(rng.integers(3))]
+    return plan, config
+
+
+@cache
+def solved(name: str, case: int) -> tuple[dict[str, Any], dict[str, Any], Run, Any]:
+    """A random case, its simulated run and its oracle's."""
+    plan, config = random_case(name, case)
+    simulated = run(name, config, **plan)
+    return plan, config, simulated, oracle_of(name, plan, config, simulated)
+
+
+def oracle_of(name: str, plan: dict[str, Any], config: dict[str, Any], simulated: Run) -> OracleRun:
+    """The oracle's run on the same world and turns."""
+    agents, streams = plan["agents"], Streams(plan["seed"])
+    steps = [[agent] for agent, *_ in simulated.pulls]
+    if plan["schedule"]["kind"] == "rounds":
+        steps = [list(range(agents))] * plan["schedule"]["turns"]
+    parameters = algorithm(name).config.model_validate(config)
+    found: OracleRun = ORACLES[name].run(
+        steps, world(plan["problem"], plan["seed"], agents), None, parameters, streams.coin, agents
+    )
+    return found
+
+
+@pytest.mark.parametrize("case", range(CONFIGURATIONS))
+@pytest.mark.parametrize("name", ORACLES)
+def test_a_run_without_delays_is_the_pseudo_code(name: str, case: int) -> None:
+    plan, _, simulated, oracle = solved(name, case)
+    assert simulated.pulls == [pull[:4] for pull in oracle.pulls]
+    assert simulated.result.regret == pytest.approx(sum(pull[4] for pull in oracle.pulls), abs=1e-9)
+    if plan["schedule"]["kind"] == "rounds" or name == "fed_glb_ucb":
+        assert sorted(simulated.messages, key=repr) == sorted(oracle.messages, key=repr)
+    else:
+        assert simulated.messages == oracle.messages
+    totals = simulated.result.totals
+    assert (totals["uplink_scalars"], totals["downlink_scalars"]) == (oracle.uplink, oracle.downlink)
+    assert simulated.result.rounds == oracle.rounds
+    X = np.random.default_rng(5).uniform(-1, 1, (7, plan["problem"]["arms"]["dimension"]))
+    for index, agent in enumerate(simulated.engine.agents):
+        node: Any = agent
+        if name == "fed_lin_ucb":
+            mean, squares = X @ node.downloaded.theta, node.downloaded.ridge.squares(X)
+        else:
+            mean, squares = node.ridge.moments(X)
+        expected_mean, expected_deviation = oracle.posterior_of(index, X)
+        assert mean == pytest.approx(expected_mean, abs=1e-8)
+        assert np.sqrt(squares) == pytest.approx(expected_deviation, abs=1e-8)
+
+
+@pytest.mark.parametrize("name", ORACLES)
+def test_equivalence_cases_communicate(name: str) -> None:
+    assert max(solved(name, case)[2].result.rounds for case in range(8)) >= 10
+
+
+@pytest.mark.parametrize("case", range(CONFIGURATIONS))
+def test_gradient_rounds_are_those_of_the_pseudo_code(case: int) -> None:
+    """Every synchronisation has exactly the oracle's gradient rounds; online steps and estimates agree."""
+    _, config, simulated, oracle = solved("fed_glb_ucb", case)
+    kinds = [simulated.names[row[7]] for row in simulated.events(tr.SEND)]
+    by_synchronisation: list[int] = []
+    for kind in kinds:
+        if kind == "sync_start":
+            by_synchronisation.append(0)
+        elif kind == "iterate":
+            by_synchronisation[-1] += 1
+    assert by_synchronisation == oracle.gradient_rounds
+    assert simulated.result.totals["gradient_rounds"] == sum(oracle.gradient_rounds)
+    unconverged = simulated.result.totals["unconverged"]
+    assert unconverged <= sum(rounds == config["max_rounds"] for rounds in oracle.gradient_rounds)
+    for agent, state in zip(simulated.engine.agents, oracle.states, strict=True):
+        assert agent.theta == pytest.approx(state.theta, abs=1e-8)  # type: ignore[attr-defined]
+
+
+def test_some_cases_project_and_some_end_early() -> None:
+    """The random cases reach the corners that they are meant to test."""
+    early, on_the_sphere = 0, 0
+    for case in range(CONFIGURATIONS):
+        _, config, simulated, _ = solved("fed_glb_ucb", case)
+        early += simulated.result.totals["unconverged"] > 0
+        norms = [np.linalg.norm(agent.theta) for agent in simulated.engine.agents]  # type: ignore[attr-defined]
+        on_the_sphere += any(abs(norm - config["radius"]) < 1e-9 for norm in norms)
+    assert early >= 3
+    assert on_the_sphere >= 3
+
+
+CLOSED: dict[str, Any] = {
+    "dis_lin_ucb": lambda C, J, N, d: (C * N * (d * d + d), C * N * (d * d + d)),
+    "fed_lin_ucb": lambda C, J, N, d: (C * (d * d + d), C * (d * d + d)),
+    "fed_glb_ucb": lambda C, J, N, d: (N * (C * (d * d + 1) + J * d), N * (C * (d * d + d + 1) + J * d)),
+}
+NETWORK = {"latency": {"kind": "exponential", "rate": 1.0}, "loss": 0.2}
+SLOW = {"compute": {"kind": "exponential", "rate": 1.0}, "stragglers": {"fraction": 0.5, "slowdown": 5}}
+
+
+def delayed(name: str, agents: int, **config: Any) -> Run:
+    """A run with delays, loss and slow agents."""
+    return run(
+        name, config, agents=agents, schedule={"kind": "rounds", "turns": 40}, network=NETWORK, agent=SLOW, seed=3
+    )
+
+
+@pytest.mark.parametrize("agents", [1, 2, 5])
+@pytest.mark.parametrize("name", ORACLES)
+def test_scalars_are_the_closed_forms_whatever_the_delays(name: str, agents: int) -> None:
+    result = delayed(name, agents).result
+    expected = CLOSED[name](result.rounds, result.totals.get("gradient_rounds", 0), agents, 3)
+    assert result.rounds > 3
+    assert (result.totals["uplink_scalars"], result.totals["downlink_scalars"]) == expected
+
+
+@pytest.mark.parametrize("name", ORACLES)
+def test_the_server_holds_the_sum_of_what_it_applied(name: str) -> None:
+    """W and b of the server and the agents' news add up to those of all pulls, each once."""
+    simulated = delayed(name, 4)
+    problem = world(PROBLEM, 3, 4)
+    W, b, count = np.zeros((3, 3)), np.zeros(3), 0
+    for agent, turn, arm, reward in simulated.pulls:
+        x = problem.arms(agent, turn)[arm]
+        W, b, count = W + np.outer(x, x), b + reward * x, count + 1
+    server: Any = simulated.engine.server
+    held, applied = server.sums.gram.dense(), server.sums.b
+    for agent in simulated.engine.agents:
+        node: Any = agent
+        news = (node._news if name == "fed_lin_ucb" else node.ridge).news()
+        held = held + news[0].dense()
+        applied = applied + (news[1] if name != "fed_glb_ucb" else 0.0)
+        count -= node.unshared
+    assert held == pytest.approx(W, abs=1e-10)
+    assert server.applied == count
+    if name == "fed_glb_ucb":
+        assert server.count == count
+    else:
+        assert applied == pytest.approx(b, abs=1e-10)
+
+
+@pytest.mark.parametrize("name", ORACLES)
+def test_triggers_fire_exactly_when_a_dense_determinant_says_so(name: str) -> None:
+    """With one agent and no delays: replay the pulls, with determinants of whole matrices."""
+    threshold, lam = 1.3, 0.7
+    simulated = run(name, {"threshold": threshold, "lam": lam, "alpha": 0.5}, agents=1, seed=9)
+    ridge = lam / algorithm(name).config().curvature if name == "fed_glb_ucb" else lam  # type: ignore[attr-defined]
+    problem, fired = world(PROBLEM, 9, 1), []
+    V = last = ridge * np.eye(3)
+    new = 0
+    for _, turn, arm, _ in simulated.pulls:
+        x = problem.arms(0, turn)[arm]
+        V, new = V + np.outer(x, x), new + 1
+        gain = np.linalg.slogdet(V)[1] - np.linalg.slogdet(last)[1]
+        due = gain > np.log(1 + threshold) if name == "fed_lin_ucb" else new * gain > threshold
+        if due:
+            fired.append(turn)
+            last, new = V, 0
+    turns = {row[0]: None for row in simulated.events(tr.TURN)}
+    order = sorted(row[0] for row in simulated.events(tr.TURN))
+    found = [int(np.searchsorted(order, row[0], side="right")) for row in simulated.events(tr.TRIGGER)]
+    assert len(turns) == 60
+    assert len(fired) > 2
+    assert found == fired
+
+
+@pytest.mark.parametrize("blocking", [False, True])
+def test_an_agent_goes_on_while_its_upload_is_under_way_unless_it_blocks(blocking: bool) -> None:
+    simulated = run(
+        "fed_lin_ucb",
+        {"threshold": 0.2, "blocking": blocking},
+        agents=2,
+        network={"latency": 3.0},
+        schedule={"kind": "rounds", "turns": 30},
+    )
+    pending: set[int] = set()
+    meanwhile = 0
+    for row in simulated.rows:
+        event, node = row[2], row[3]
+        if event == tr.TRIGGER:
+            pending.add(node)
+        elif event == tr.MODEL:
+            pending.remove(node)
+        elif event == tr.TURN:
+            meanwhile += node in pending
+    assert (meanwhile > 10) == (not blocking)
+    assert meanwhile == 0 or not blocking
+    assert bool(simulated.events(tr.WAIT)) == blocking
+
+
+def test_without_synchronisation_or_company_both_are_lin_ucb() -> None:
+    """DisLinUCB that never synchronises, and one FedLinUCB agent that always does, decide as linear UCB alone."""
+    alone = run("lin_ucb", {"alpha": 0.7}, agents=3, seed=4)
+    assert run("dis_lin_ucb", {"alpha": 0.7, "threshold": 1e9}, agents=3, seed=4).pulls == alone.pulls
+    single = run("lin_ucb", {"alpha": 0.7}, agents=1, seed=4)
+    assert run("fed_lin_ucb", {"alpha": 0.7, "threshold": 0.0}, agents=1, seed=4).pulls == single.pulls
+
+
+def test_dis_and_glb_agents_wait_between_upload_and_model() -> None:
+    for name in ("dis_lin_ucb", "fed_glb_ucb"):
+        simulated = run(name, {}, agents=3, network={"latency": 1.0}, schedule={"kind": "rounds", "turns": 20})
+        waits, resumes = simulated.events(tr.WAIT), simulated.events(tr.RESUME)
+        assert len(waits) == len(resumes) == 3 * simulated.result.rounds
+
+
+def test_tighter_smoothness_needs_fewer_gradient_rounds() -> None:
+    rounds = {
+        smoothness: run("fed_glb_ucb", {"smoothness": smoothness, "threshold": 3.0}, seed=1).result
+        for smoothness in ("unit_ball", "data")
+    }
+    per_round = {key: found.totals["gradient_rounds"] / found.rounds for key, found in rounds.items()}
+    assert per_round["data"] < per_round["unit_ball"]
+
+
+def test_reward_range_rescales_linearly() -> None:
+    """Rewards a y + c with the range a [0, 1] + c are the same bandit."""
+    from coband.simulator.core.node import SERVER, Arms, NodeContext, Sharing
+
+    entry = algorithm("fed_glb_ucb")
+    X = np.random.default_rng(0).uniform(-0.5, 0.5, (30, 5, 3))
+    thetas = []
+    for low, high in ((0.0, 1.0), (-2.0, 6.0)):
+        config = entry.config.model_validate({"reward_range": [low, high], "threshold": 1e9})
+        agent: Any = entry.agent(NodeContext(0, 1, 3, config, Sharing(True), np.random.default_rng))
+        for features in X:
+            arm = agent.choose(Arms(features))
+            assert agent.observe(arm, low + (high - low) * float(features[arm, 0] > 0)) == []
+        thetas.append(agent.theta)
+    assert SERVER == -1
+    assert np.linalg.norm(thetas[0]) > 0.1
+    assert thetas[0] == pytest.approx(thetas[1], abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("parts", "message"),
+    [
+        ({"reward_range": [1.0, 1.0]}, r"reward_range\(=\[1.0, 1.0\]\) must be \[smallest, largest\]"),
+        ({"reward_range": [0.0]}, "reward_range"),
+        ({"c_mu": 0.3}, "less than or equal to 0.25"),
+        ({"radius": 0.0}, "greater than 0"),
+    ],
+)
+def test_bad_parameters_are_refused(parts: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValidationError, match=message):
+        algorithm("fed_glb_ucb").config.model_validate(parts)
+
+
+def test_servers_notice_sums_that_cannot_be() -> None:
+    check, rows = GrowthCheck(1.0), np.eye(3)
+    assert list(check.violations(Gram(rows), 1)) == []
+    assert list(check.violations(Gram(rows), 1)) == []
+    [fell] = check.violations(Gram(rows[:2]), 2)
+    assert fell.startswith("log det fell from 2.07944154 (version 1) to 1.38629436 (version 2)")
+    [negative] = GrowthCheck(1.0).violations(Gram(rows, np.diag([0.0, 0.0, -2.0])), 1)
+    assert negative == "the server's sum of squares of version 1 has the eigenvalue -1 < 0"
+    [negative] = GrowthCheck(1.0).violations(np.array([1.0, -0.5]), 1)
+    assert "eigenvalue -0.5 < 0" in negative
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ORACLES)
+def test_the_setting_of_the_paper_in_large(name: str) -> None:
+    """d = 20, 20 arms, 50 agents, and as many turns as the plain loops can bear."""
+    plan: dict[str, Any] = {
+        "agents": 50,
+        "seed": 1,
+        "schedule": {"kind": "one_at_a_time", "turns": 1000},
+        "problem": {**PROBLEM, "arms": {"kind": "ball", "dimension": 20, "count": 20}},
+    }
+    config = {"alpha": 0.1, "lam": 1.0, "threshold": 5.0 if name == "fed_glb_ucb" else 1.0}
+    simulated = run(name, config, **plan, checks="cheap")
+    oracle = oracle_of(name, plan, config, simulated)
+    assert simulated.pulls == [pull[:4] for pull in oracle.pulls]
+    assert simulated.result.totals["scalars"] == oracle.uplink + oracle.downlink
+    assert simulated.result.rounds == oracle.rounds > 1

@@ -1,0 +1,150 @@
+"""On a fixed domain the algorithms keep their posteriors up to date, and decide as the plain forms do."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import coband.agents.approx_dis_kernel_ucb
+import coband.agents.dis_kernel_ucb
+import coband.agents.n_kernel_ucb
+import coband.agents.one_kernel_ucb
+from coband.simulator.conformance.runs import run, world
+from coband.simulator.core.randomness.streams import Streams
+from coband.simulator.maths.posteriors import finite_domain as domain_exact
+from coband.simulator.maths.posteriors.finite_domain import DomainLogPosterior, DomainPosterior
+from coband.simulator.maths.posteriors.finite_domain_nystrom import DomainNystrom
+from tests.agents.test_equivalence import ORACLES, oracle_of, random_case
+from tests.oracles import gp_ucb
+from tests.oracles.kernels import plain
+
+CONFIGURATIONS = 24
+FORMS = {
+    "one_kernel_ucb": DomainLogPosterior,
+    "dis_kernel_ucb": DomainLogPosterior,
+    "n_kernel_ucb": DomainPosterior,
+    "approx_dis_kernel_ucb": DomainNystrom,
+}
+
+
+def fixed_case(name: str, case: int) -> tuple[dict[str, Any], dict[str, Any]]:
+    """A random case of the equivalence test on a fixed domain instead."""
+    plan, config = random_case(name, case)
+    rng = np.random.default_rng((2, case))
+    arms = plan["problem"].pop("arms")
+    domain = {
+        "kind": arms["kind"],
+        "dimension": arms["dimension"],
+        "points": int(rng.integers(2, 50)),
+        "method": ["sobol", "uniform"][case % 2],
+    }
+    return {**plan, "problem": {**plan["problem"], "kind": "fixed_domain", "domain": domain}}, config
+
+
+@pytest.mark.parametrize("case", range(CONFIGURATIONS))
+@pytest.mark.parametrize("name", ORACLES)
+def test_a_run_on_a_fixed_domain_is_the_pseudo_code(name: str, case: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(domain_exact, "BLOCK", 8)
+    plan, config = fixed_case(name, case)
+    simulated = run(name, config, **plan)
+    if name in FORMS:
+        assert all(isinstance(node.posterior, FORMS[name]) for node in simulated.engine.agents)  # type: ignore[attr-defined]
+    oracle = oracle_of(name, plan, config, simulated)
+    assert simulated.pulls == [pull[:4] for pull in oracle.pulls]
+    totals = simulated.result.totals
+    assert (totals["uplink_scalars"], totals["downlink_scalars"]) == (oracle.uplink, oracle.downlink)
+    assert simulated.result.rounds == oracle.rounds
+
+
+@pytest.mark.parametrize("case", range(CONFIGURATIONS))
+def test_a_dictionary_without_repeats_is_that_of_the_pseudo_code(case: int) -> None:
+    """Equal points stand once, so the dictionary never has more points than the domain."""
+    plan, config = fixed_case("approx_dis_kernel_ucb", case)
+    config["repeats"] = "drop"
+    simulated = run("approx_dis_kernel_ucb", config, **plan)
+    oracle = oracle_of("approx_dis_kernel_ucb", plan, config, simulated)
+    assert simulated.pulls == [pull[:4] for pull in oracle.pulls]
+    totals = simulated.result.totals
+    assert (totals["uplink_scalars"], totals["downlink_scalars"]) == (oracle.uplink, oracle.downlink)
+    assert totals["dictionary_size"] == oracle.dictionary_size <= plan["problem"]["domain"]["points"]
+
+
+@pytest.mark.parametrize("case", range(CONFIGURATIONS))
+def test_gp_ucb_is_the_pseudo_code(case: int) -> None:
+    plan, config = fixed_case("n_kernel_ucb", case) if case % 4 else random_case("n_kernel_ucb", case)
+    config = {"kernel": config["kernel"], "lam": config["lam"], "beta": config["alpha"] if case % 3 else "theory"}
+    simulated = run("gp_ucb", config, **plan)
+    turns = [[agent] for agent, *_ in simulated.pulls]
+    parameters = SimpleNamespace(beta=config["beta"], lam=config["lam"], delta=0.1, B=1.0, R=0.2)
+    expected = gp_ucb.run(
+        turns,
+        world(plan["problem"], plan["seed"], plan["agents"]),
+        plain(config["kernel"]),
+        parameters,
+        Streams(plan["seed"]).coin,
+        plan["agents"],
+    )
+    assert simulated.pulls == [pull[:4] for pull in expected.pulls]
+    assert simulated.result.totals["scalars"] == 0
+
+
+def test_beta_of_gp_ucb_is_alpha_over_the_root_of_lam() -> None:
+    plan, config = fixed_case("n_kernel_ucb", 5)
+    beta = config["alpha"] / config["lam"] ** 0.5
+    other = {"kernel": config["kernel"], "lam": config["lam"], "beta": beta}
+    assert run("gp_ucb", other, **plan).pulls == run("n_kernel_ucb", config, **plan).pulls
+
+
+@pytest.mark.parametrize("share", [True, False])
+@pytest.mark.parametrize("network", [{}, {"latency": {"kind": "lognormal", "median": 2.0, "sigma": 1.0}}])
+@pytest.mark.parametrize("name", FORMS)
+def test_the_fixed_form_decides_as_the_plain_form(
+    name: str, network: dict[str, Any], share: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Longer runs, with delays too: agents then know different prefixes of the log."""
+    monkeypatch.setattr(domain_exact, "BLOCK", 16)
+    config = {"kernel": {"kind": "gaussian", "gamma": 1.5}, "alpha": 0.5, "lam": 0.3}
+    config |= {} if name in ("one_kernel_ucb", "n_kernel_ucb") else {"threshold": 4.0}
+    problem = {
+        "kind": "fixed_domain",
+        "domain": {"kind": "box", "dimension": 2, "points": 30},
+        "reward": {"kind": "branin"},
+        "noise": 0.2,
+    }
+    plan: dict[str, Any] = {
+        "agents": 6,
+        "network": network,
+        "problem": problem,
+        "checks": "cheap",
+        "schedule": {"kind": "one_at_a_time", "turns": 400},
+    }
+    fixed = run(name, config, share=share, **plan)
+    for module in (
+        coband.agents.approx_dis_kernel_ucb,
+        coband.agents.dis_kernel_ucb,
+        coband.agents.n_kernel_ucb,
+        coband.agents.one_kernel_ucb,
+    ):
+        monkeypatch.setattr(module, "domain_of", lambda context: None)
+    other = run(name, config, **plan)
+    assert not isinstance(other.engine.agents[0].posterior, FORMS[name])  # type: ignore[attr-defined]
+    assert fixed.pulls == other.pulls
+    assert fixed.result.fingerprint == other.result.fingerprint
+
+
+@pytest.mark.parametrize("name", [*FORMS, "gp_ucb", "async_kernel_ucb"])
+def test_of_equal_points_the_first_is_chosen(name: str) -> None:
+    points = np.random.default_rng(3).random((12, 2))
+    points = np.vstack([points, points[::-1], points[4:6]])
+    problem = {"kind": "contextual", "reward": {"kind": "cosine"}, "arms": {"kind": "pool", "points": points.tolist()}}
+    result = run(
+        name,
+        {"kernel": {"kind": "gaussian", "gamma": 2.0}},
+        problem=problem,
+        agents=3,
+        schedule={"kind": "rounds", "turns": 60},
+    )
+    assert max(arm for _, _, arm, _ in result.pulls) < 12

@@ -1,0 +1,270 @@
+"""FN-UCB: a run without delays is algorithms 1 and 2 of paper 002; sizes of payloads; conservation."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from coband.simulator.conformance.runs import PROBLEM, Run, algorithm, run, world
+from coband.simulator.core.audit import trace as tr
+from coband.simulator.core.randomness.streams import Streams
+from coband.simulator.maths.linalg.gram import Gram
+from tests.oracles import OracleRun, fn_ucb
+
+CONFIGURATIONS = 36
+
+
+def random_case(case: int) -> tuple[dict[str, Any], dict[str, Any]]:
+    """A random scenario with 1 to 3 agents and random parameters; full and diagonal matrices alternate."""
+    rng = np.random.default_rng((2, case))
+    agents, turns, init = 1 + case // 2 % 3, int(rng.integers(10, 22)), str(rng.choice(["paper", "normal"]))
+    schedule = {"kind": "rounds", "turns": turns}
+    if case % 5 == 4:
+        schedule = {"kind": "one_at_a_time", "turns": turns * agents}
+    plan = {
+        "agents": agents,
+        "seed": case,
+        "problem": {**PROBLEM, "arms": {"kind": "sphere", "dimension": int(rng.integers(2, 4)), "count": 4}},
+        "schedule": schedule,
+    }
+    config: dict[str, Any] = {
+        "width": int(rng.choice([2, 4, 6])),
+        "layers": int(rng.choice([2, 2, 3, 4])),
+        "init": init,
+        "duplicate_input": [None, True][int(rng.integers(2))],
+        "diagonal": bool(case % 2),
+        "lam": float(rng.uniform(0.1, 2.0)),
+        "nu": float(rng.choice([0.1, 1.0])),
+        "nu2": float(rng.choice([0.1, 1.0])),
+        "threshold": float(rng.choice([0.0, 0.0, 1.0, 5.0])),
+        "trigger": str(rng.choice(["diagonal", "full"])),
+        "less_comm": bool(rng.integers(2)),
+        "rescale": [None, True, False][int(rng.integers(3))],
+        "alpha": str(rng.choice(["schedule", "theory"])),
+        "alpha_start": int(rng.integers(4)),
+        "alpha_ramp": int(rng.choice([1, 5, 10])),
+        "alpha_points": 10,
+        "use": str(rng.choice(["both", "both", "both", "a_only", "b_only"])),
+        "aggregate_networks": bool(rng.integers(4)),
+        "steps": int(rng.integers(1, 4)),
+        "lr": [None, 0.02][int(rng.integers(2))],
+        "train": str(rng.choice(["public", "paper"])),
+        "train_until": int(rng.choice([8, 100])),
+        "train_when": str(rng.choice(["always", "alpha"])),
+        "training_points": str(rng.choice(["all", "communicated"])),
+        "networks": str(rng.choice(["separate", "separate", "shared_storage"])),
+    }
+    if config["train"] == "paper":
+        config["lr"] = None
+    return plan, config
+
+
+def oracle_of(plan: dict[str, Any], config: dict[str, Any], simulated: Run) -> OracleRun:
+    """The oracle's run on the same world and turns."""
+    agents, streams = plan["agents"], Streams(plan["seed"])
+    steps = [[agent] for agent, *_ in simulated.pulls]
+    if plan["schedule"]["kind"] == "rounds":
+        steps = [list(range(agents))] * plan["schedule"]["turns"]
+    parameters = algorithm("fn_ucb").config.model_validate(config)
+    return fn_ucb.run(steps, world(plan["problem"], plan["seed"], agents), None, parameters, streams.coin, agents)
+
+
+def dense(W: Any) -> Any:
+    return W.dense() if isinstance(W, Gram) else np.diag(W)
+
+
+@pytest.mark.parametrize("case", range(CONFIGURATIONS))
+def test_a_run_without_delays_is_the_pseudo_code(case: int) -> None:
+    plan, config = random_case(case)
+    simulated = run("fn_ucb", config, **plan)
+    oracle = oracle_of(plan, config, simulated)
+    assert simulated.pulls == [pull[:4] for pull in oracle.pulls]
+    if plan["schedule"]["kind"] == "rounds":
+        assert sorted(simulated.messages, key=repr) == sorted(oracle.messages, key=repr)
+    else:
+        assert simulated.messages == oracle.messages
+    totals = simulated.result.totals
+    assert (totals["uplink_scalars"], totals["downlink_scalars"]) == (oracle.uplink, oracle.downlink)
+    assert simulated.result.rounds == oracle.rounds
+    server: Any = simulated.engine.server
+    for agent, expected in zip(simulated.engine.agents, oracle.states, strict=True):  # type: ignore[attr-defined]
+        node: Any = agent
+        assert dense(server.statistics) == pytest.approx(expected.W_sync, abs=1e-9)
+        assert node.local.inverse() == pytest.approx(
+            np.diag(1 / np.diag(expected.V_local)) @ np.ones(len(expected.B_new))
+            if config["diagonal"]
+            else np.linalg.inv(expected.V_local),
+            abs=1e-9,
+        )
+        assert node.alpha == pytest.approx(expected.alpha, abs=1e-9)
+        if config["networks"] == "separate":
+            assert node.theta_sync == pytest.approx(expected.theta_sync, abs=1e-8)
+            assert node.theta_own == pytest.approx(expected.theta_own, abs=1e-8)
+        else:
+            assert node.theta_0 == pytest.approx(oracle.storage["theta"], abs=1e-8)  # type: ignore[attr-defined]
+
+
+def scalars_of(kind: str, simulated: Run) -> set[int]:
+    return {scalars for name, _, _, scalars in simulated.messages if name == kind}
+
+
+@pytest.mark.parametrize("agents", [1, 2, 3])
+@pytest.mark.parametrize("diagonal", [False, True])
+@pytest.mark.parametrize("less_comm", [False, True])
+@pytest.mark.parametrize("init", ["paper", "normal"])
+def test_sizes_of_payloads(agents: int, diagonal: bool, less_comm: bool, init: str) -> None:
+    """The table of messages: up 2p^2 + 2p + 1 (4p + 1), down p^2 + 2p + 1 + N p^2 (3p + 1 + N p), one for less_comm."""
+    m, d, turns = 4, PROBLEM["arms"]["dimension"], 6
+    p = m * 2 * d + m if init == "paper" else m * (d + 1) + m + 1
+    config = {"width": m, "init": init, "diagonal": diagonal, "less_comm": less_comm, "steps": 2}
+    simulated = run("fn_ucb", config, agents=agents, schedule={"kind": "rounds", "turns": turns})
+    up = 4 * p + 1 if diagonal else 2 * p * p + 2 * p + 1
+    sets = 1 if less_comm else agents
+    down = 3 * p + 1 + sets * p if diagonal else p * p + 2 * p + 1 + sets * p * p
+    assert (scalars_of("upload", simulated), scalars_of("model", simulated)) == ({up}, {down})
+    assert scalars_of("sync_request", simulated) == scalars_of("sync_start", simulated) == {0}
+    assert simulated.result.rounds == turns
+    totals = simulated.result.totals
+    assert (totals["uplink_scalars"], totals["downlink_scalars"]) == (turns * agents * up, turns * agents * down)
+
+
+@pytest.mark.parametrize(
+    "variant",
+    [
+        {"layers": 4},
+        {"use": "a_only"},
+        {"use": "b_only"},
+        {"aggregate_networks": False},
+        {"alpha": "theory"},
+        {"train": "paper"},
+        {"precision": "float32"},
+        {"networks": "shared_storage"},
+        {"duplicate_input": True},
+        {"training_points": "communicated"},
+        {"trigger": "full"},
+        {"rescale": True},
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("diagonal", [False, True])
+def test_every_variant_sends_the_same(variant: dict[str, Any], diagonal: bool) -> None:
+    m, turns, agents, layers = 4, 5, 2, variant.get("layers", 2)
+    d = PROBLEM["arms"]["dimension"] * (2 if "duplicate_input" in variant else 1)
+    p = m * (d + 1) + (layers - 2) * m * (m + 1) + m + 1
+    config = {"width": m, "init": "normal", "diagonal": diagonal, "steps": 2, **variant}
+    simulated = run("fn_ucb", config, agents=agents, schedule={"kind": "rounds", "turns": turns})
+    each = turns * agents * (4 * p + 1 if diagonal else 2 * p * p + 2 * p + 1)
+    totals = simulated.result.totals
+    assert (totals["uplink_scalars"], totals["downlink_scalars"]) == (each, each)
+
+
+@pytest.mark.parametrize("network", ["ideal", "random", "narrow", "lossy"])
+@pytest.mark.parametrize("diagonal", [False, True])
+def test_the_sum_at_the_server_is_that_of_all_pulls(network: str, diagonal: bool) -> None:
+    """W_sync and what agents still hold are the sum of g g^T over all pulls, whatever the network does."""
+    from coband.simulator.conformance import kit
+
+    config = {"width": 4, "threshold": 3.0, "steps": 1, "diagonal": diagonal}
+    simulated = run(
+        "fn_ucb",
+        config,
+        agents=3,
+        seed=2,
+        schedule={"kind": "rounds", "turns": 14},
+        network=kit.NETWORKS[network],
+        agent=kit.AGENTS["slow"],
+    )
+    assert simulated.result.rounds > 1
+    nodes: list[Any] = simulated.engine.agents
+    server: Any = simulated.engine.server
+    fresh = world(PROBLEM, 2, 3)
+    total, rewards = 0.0, 0.0
+    for agent, turn, arm, reward in simulated.pulls:
+        x = fresh.arms(agent, turn)[arm]
+        g = nodes[0].network.features(nodes[0].theta_0, np.hstack([x, x])[None] / np.sqrt(2.0))[0]
+        total, rewards = total + np.outer(g, g), rewards + reward * g
+    held = [agent._ridge.news() for agent in nodes]
+    expected = np.diag(np.diag(total)) if diagonal else total
+    assert dense(server.statistics) + sum(dense(W) for W, _ in held) == pytest.approx(expected, abs=1e-8)
+    assert server.B + sum(B for _, B in held) == pytest.approx(rewards, abs=1e-8)
+
+
+def test_one_agent_with_the_first_bound_alone_is_linear_ucb_on_tangent_features() -> None:
+    config = {"width": 6, "use": "a_only", "lam": 0.5, "nu": 0.7}
+    simulated = run("fn_ucb", config, agents=1, schedule={"kind": "rounds", "turns": 40})
+    node: Any = simulated.engine.agents[0]
+    fresh, lam = world(PROBLEM, 0, 1), 0.5
+    V, b, chosen = lam * np.eye(node.network.size), np.zeros(node.network.size), []
+    for turn in range(1, 41):
+        arms = fresh.arms(0, turn)
+        G = node.network.features(node.theta_0, np.hstack([arms, arms]) / np.sqrt(2.0))
+        widths = np.sqrt(np.einsum("ij,ij->i", G, np.linalg.solve(V, G.T).T))
+        arm = int(np.argmax(G @ np.linalg.solve(V, b) + 0.7 * np.sqrt(lam) * widths))
+        reward, _ = fresh.pull(0, turn, arm)
+        V, b = V + np.outer(G[arm], G[arm]), b + reward * G[arm]
+        chosen.append(arm)
+    assert [pull[2] for pull in simulated.pulls] == chosen
+
+
+def test_a_straggler_holds_the_synchronisation_up() -> None:
+    """Who has uploaded waits until the slowest agent's upload has come and the broadcast is back."""
+    network = {"latency": 0.1, "links": [{"agents": [1], "latency": 2.0}]}
+    simulated = run(
+        "fn_ucb", {"width": 4, "steps": 1}, agents=3, schedule={"kind": "rounds", "turns": 4}, network=network
+    )
+    acting = [row[1] for row in simulated.events(tr.CHOOSE) if row[3] == 0]
+    assert acting == pytest.approx([1.0, 5.2, 5.2, 5.2])
+    assert simulated.result.stalled == 0
+
+
+@pytest.mark.parametrize("threshold", [0.0, 2.0])
+@pytest.mark.parametrize("init", ["paper", "normal"])
+@pytest.mark.parametrize("precision", ["float64", "float32"])
+def test_shared_work_changes_no_bit(threshold: float, init: str, precision: str) -> None:
+    """Arms looked at and networks trained together give what every agent would have found alone."""
+    config = {"init": init, "threshold": threshold, "alpha_ramp": 20, "steps": 5, "precision": precision}
+    both = [
+        run("fn_ucb", config, agents=4, schedule={"kind": "rounds", "turns": 50}, share=share)
+        for share in (True, False)
+    ]
+    assert both[0].result.fingerprint == both[1].result.fingerprint
+    for together, alone in zip(both[0].engine.agents, both[1].engine.agents, strict=True):
+        mine: Any = together
+        own: Any = alone
+        assert np.array_equal(mine.theta_own, own.theta_own)
+        assert np.array_equal(mine.theta_sync, own.theta_sync)
+        assert np.array_equal(mine.local.inverse(), own.local.inverse())
+        assert np.array_equal(mine._synchronised.theta, own._synchronised.theta)
+
+
+def test_shared_storage_is_one_set_of_weights_even_without_shared_work() -> None:
+    config = {"width": 4, "networks": "shared_storage", "steps": 3}
+    runs = [run("fn_ucb", config, schedule={"kind": "rounds", "turns": 8}, share=share) for share in (True, False)]
+    assert runs[0].result.fingerprint == runs[1].result.fingerprint
+    nodes: list[Any] = runs[1].engine.agents
+    assert nodes[0].theta_0 is nodes[2].theta_own
+    separate = run("fn_ucb", {**config, "networks": "separate"}, schedule={"kind": "rounds", "turns": 8})
+    assert [pull[2] for pull in separate.pulls] != [pull[2] for pull in runs[0].pulls]
+
+
+def test_training_stops() -> None:
+    config = {"width": 4, "steps": 2, "train_until": 3}
+    weights = [run("fn_ucb", config, agents=1, schedule={"kind": "rounds", "turns": turns}) for turns in (2, 3, 4, 9)]
+    two, three, four, nine = (simulated.engine.agents[0].theta_own for simulated in weights)  # type: ignore[attr-defined]
+    assert not np.array_equal(two, three)
+    assert np.array_equal(three, four)
+    assert np.array_equal(three, nine)
+
+
+def test_realised_regret_may_be_negative_in_a_turn() -> None:
+    problem = {**PROBLEM, "noise": 1.0}
+    schedule = {"kind": "rounds", "turns": 20}
+    expected, realised = (
+        run("lin_ucb", {}, schedule=schedule, problem={**problem, "regret": kind}) for kind in ("expected", "realised")
+    )
+    assert np.diff(expected.result.regret_series).min() >= 0
+    assert np.diff(realised.result.regret_series).min() < 0
+    assert expected.result.reward == realised.result.reward
+    assert [pull[2] for pull in expected.pulls] == [pull[2] for pull in realised.pulls]

@@ -1,0 +1,275 @@
+"""CoKernelFC, CoKernelFB and their baselines: equal to the oracle, counted exactly, and as good as the paper says."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from functools import partial
+from math import log2
+from typing import Any
+
+import numpy as np
+import pytest
+
+from coband.simulator.conformance.runs import Run, run, world
+from coband.simulator.core.audit import trace as tr
+from coband.simulator.experiments.statistics.estimates import wilson
+from tests.oracles import cope, cope_alone
+from tests.oracles.kernels import plain
+
+KERNEL = {
+    "kind": "product",
+    "factors": [
+        {"kind": "gaussian", "length_scale": 0.6, "columns": [0]},
+        {"kind": "gaussian", "length_scale": 0.5, "columns": [1, 2]},
+    ],
+}
+
+
+def samples_of(simulated: Run, agents: int, arms: int) -> list[cope.Counts]:
+    """What the run pulled: [round][agent][arm]."""
+    rounds = max(int(row[12]) for row in simulated.events(tr.TURN))
+    counts = np.zeros((rounds, agents, arms), dtype=int)
+    phase = [0] * agents
+    for row in simulated.rows:
+        if row[2] == tr.TURN:
+            phase[row[3]] = int(row[12])
+        elif row[2] == tr.CHOOSE:
+            counts[phase[row[3]] - 1, row[3], int(row[12])] = json.loads(row[14] or "")["pulls"]
+    return counts.tolist()
+
+
+def random_case(case: int) -> tuple[dict[str, Any], dict[str, Any]]:
+    """A random instance: tables of all three kinds of similarity and drawn functions of a product kernel."""
+    rng = np.random.default_rng((3, case))
+    agents = int(rng.integers(1, 5))
+    features: dict[str, Any] = {
+        "kind": "table",
+        "tasks": ["same", "similar", "different"][case % 3],
+        "size": 3,
+        "ones": 1 + case % 2,
+    }
+    kernel: dict[str, Any] = {"kind": "linear"}
+    if case % 4 == 3:
+        kernel = KERNEL
+        features = {"kind": "kernel", "kernel": KERNEL, "count": 4, "spread": float(rng.choice([0.0, 0.3, 1.0]))}
+    plan = {
+        "agents": agents,
+        "seed": case,
+        "problem": {"kind": "pure_exploration", "features": features, "gap": float(rng.uniform(0.3, 0.9))},
+    }
+    return plan, {"kernel": kernel, "xi": float(rng.choice([1e-4, 1e-3]))}
+
+
+def check_against(simulated: Run, oracle: cope.CopeRun, agents: int) -> None:
+    samples = samples_of(simulated, agents, len(oracle_arms(simulated)))
+    assert [sum(map(sum, counts)) for counts in samples] == oracle.totals
+    assert simulated.result.rounds == oracle.rounds == len(samples)
+    assert sorted(message[1:] for message in simulated.messages) == sorted(oracle.messages)
+    nodes: list[Any] = simulated.engine.agents
+    assert [node.answer for node in nodes] == oracle.answers
+    for node in nodes:
+        assert [np.flatnonzero(row).tolist() for row in node.alive] == oracle.alive[-1]
+    eliminated = np.array([sum(map(len, alive)) for alive in oracle.alive])
+    arms = agents * len(oracle_arms(simulated))
+    noted = [row for row in simulated.rows if row[2] == tr.CODES["eliminate"] and row[3] == 0]
+    assert [float(row[14] or "") for row in noted] == (np.append(arms, eliminated[:-1]) - eliminated).tolist()
+
+
+def oracle_arms(simulated: Run) -> Any:
+    return simulated.engine.world.arms(0, 1)
+
+
+def gram(simulated: Run, kernel: dict[str, Any]) -> Any:
+    world: Any = simulated.engine.world
+    points = world.knowledge().reshape(-1, world.dimension)
+    return plain(kernel)(points, points)
+
+
+@pytest.mark.parametrize("case", range(24))
+def test_fixed_confidence_without_delays_is_algorithm_1(case: int) -> None:
+    plan, config = random_case(case)
+    config |= {"delta": 0.05, "allocation": ["global", "individual"][case // 4 % 2]}
+    simulated = run("co_kernel_fc", config, **plan)
+    agents, fresh = plan["agents"], world(plan["problem"], plan["seed"], plan["agents"])
+    oracle = cope.fixed_confidence(
+        gram(simulated, config["kernel"]),
+        agents,
+        lambda v, r, counts: fresh.pull_batch(v, r, np.array(counts))[0],
+        samples_of(simulated, agents, len(fresh.arms(0, 1))),
+        0.05,
+        config["xi"],
+        config["allocation"] == "individual",
+    )
+    check_against(simulated, oracle, agents)
+
+
+@pytest.mark.parametrize("case", range(20))
+def test_fixed_budget_without_delays_is_algorithm_2(case: int) -> None:
+    plan, config = random_case(case)
+    config["budget"] = 400 + 100 * case
+    simulated = run("co_kernel_fb", config, **plan)
+    agents, fresh = plan["agents"], world(plan["problem"], plan["seed"], plan["agents"])
+    oracle = cope.fixed_budget(
+        gram(simulated, config["kernel"]),
+        agents,
+        lambda v, r, counts: fresh.pull_batch(v, r, np.array(counts))[0],
+        samples_of(simulated, agents, len(fresh.arms(0, 1))),
+        config["budget"],
+        config["xi"],
+    )
+    check_against(simulated, oracle, agents)
+
+
+ALONE: dict[str, tuple[dict[str, Any], Callable[..., cope_alone.Alone]]] = {
+    "ind_rage": ({"delta": 0.05}, lambda K, pull, samples, V: cope_alone.rage(K, pull, samples, V, 0.05)),
+    "ind_alba": ({"delta": 0.05}, lambda K, pull, samples, V: cope_alone.alba(K, pull, samples, V, 0.05, False)),
+    "ind_poly_alba": ({"delta": 0.05}, lambda K, pull, samples, V: cope_alone.alba(K, pull, samples, V, 0.05, True)),
+    "ind_peace_fb": ({"budget": 500}, lambda K, pull, samples, V: cope_alone.peace(K, pull, samples, 500)),
+    "ind_uniform_fb": ({"budget": 500}, lambda K, pull, samples, V: cope_alone.uniform(pull, samples, 500)),
+}
+
+
+@pytest.mark.parametrize("case", [*range(8), 11])
+@pytest.mark.parametrize("name", ALONE)
+def test_agents_alone_are_the_published_algorithms(name: str, case: int) -> None:
+    config, oracle = ALONE[name]
+    plan, kernel = random_case(case)
+    simulated = run(name, {**config, "kernel": kernel["kernel"]}, **plan)
+    fresh, n = world(plan["problem"], plan["seed"], plan["agents"]), len(oracle_arms(simulated))
+    samples, K = samples_of(simulated, plan["agents"], n), gram(simulated, kernel["kernel"])
+    for v, agent in enumerate(simulated.result.by_agent):
+        own = slice(v * n, (v + 1) * n)
+        counts = [phase[v] for phase in samples if sum(phase[v])]
+        found = oracle(K[own, own], partial(pulled, fresh, v), counts, plan["agents"])
+        assert agent["answer"] == found.answer
+        assert agent["phases"] == max(1, len(found.alive)) == len(counts)
+        assert agent["samples"] == sum(map(sum, counts))
+
+
+def pulled(fresh: Any, agent: int, phase: int, counts: list[int]) -> list[float]:
+    means: list[float] = fresh.pull_batch(agent, phase, np.array(counts))[0].tolist()
+    return means
+
+
+@pytest.mark.parametrize("algorithm", ["co_kernel_fc", "co_kernel_fb"])
+@pytest.mark.parametrize("agents", [2, 5])
+def test_two_n_scalars_per_agent_and_round(algorithm: str, agents: int) -> None:
+    n = 3
+    direct = run(algorithm, {}, agents=agents).result
+    assert direct.totals["peer_scalars"] == 2 * n * agents * (agents - 1) * direct.rounds
+    assert direct.totals["scalars_broadcast_once"] == 2 * n * agents * direct.rounds
+    assert direct.totals["uplink_scalars"] == direct.totals["downlink_scalars"] == 0
+    relayed = run(algorithm, {"via": "server"}, agents=agents).result
+    assert relayed.totals["uplink_scalars"] == 2 * n * agents * relayed.rounds
+    assert relayed.totals["downlink_scalars"] == 2 * n * agents * agents * relayed.rounds
+    assert relayed.totals["peer_scalars"] == 0
+    assert (relayed.turns, relayed.rounds) == (direct.turns, direct.rounds)
+    assert [agent.answer for agent in relayed.agents] == [agent.answer for agent in direct.agents]  # type: ignore[attr-defined]
+
+
+def paper(tasks: str, gap: float) -> dict[str, Any]:
+    """The paper's instance: V = 5, n = 6."""
+    return {"kind": "pure_exploration", "features": {"kind": "table", "tasks": tasks}, "gap": gap}
+
+
+@pytest.mark.parametrize("tasks", ["same", "similar", "different"])
+@pytest.mark.parametrize("gap", [0.1, 0.3, 0.8])
+def test_rounds_and_budget_of_the_paper(tasks: str, gap: float) -> None:
+    """Right answers in at most log2(2/gap) + 1 rounds (Theorem 1), with fewer samples the more alike tasks are."""
+    result = run("co_kernel_fc", {}, agents=5, problem=paper(tasks, gap)).result
+    assert result.totals["correct"] == 1
+    assert result.totals["correct_agents"] == 5
+    assert result.totals["gap"] == pytest.approx(gap)
+    assert result.rounds <= log2(2 / gap) + 1
+    assert result.totals["samples_per_agent"] * 5 == pytest.approx(result.turns)
+
+
+def test_claims_of_the_paper_on_samples() -> None:
+    """Same tasks: like IndRAGE/V; similar: between it and IndRAGE; different: like IndRAGE (paper 003, section 6)."""
+
+    def samples(name: str, tasks: str) -> float:
+        found = [run(name, {}, agents=5, problem=paper(tasks, 0.4), seed=seed).result for seed in range(6)]
+        return float(np.mean([result.totals["samples_per_agent"] for result in found]))
+
+    alone, shared = samples("ind_rage", "same"), samples("ind_rage_over_v", "same")
+    assert samples("co_kernel_fc", "same") == pytest.approx(shared, rel=0.01)
+    assert shared * 1.5 < samples("co_kernel_fc", "similar") < alone / 1.5
+    assert samples("co_kernel_fc", "different") == pytest.approx(alone, rel=0.01)
+
+
+@pytest.mark.parametrize("name", ["co_kernel_fc", "ind_rage", "ind_alba", "ind_poly_alba"])
+def test_right_in_at_least_the_confidence(name: str) -> None:
+    """The share of runs in which all agents are right is 1 - delta or more."""
+    runs = 40 if name.startswith("ind") else 200
+    right = [
+        run(name, {"delta": 0.05}, agents=2, seed=seed, trace="off", checks="cheap").result.totals["correct"]
+        for seed in range(runs)
+    ]
+    assert np.mean(right) >= 0.95
+
+
+@pytest.mark.slow
+def test_errors_fall_with_the_budget_and_cooperation_helps() -> None:
+    def error(name: str, budget: int) -> float:
+        config = {"budget": budget}
+        runs = [run(name, config, agents=4, problem=paper("same", 0.2), seed=seed, trace="off") for seed in range(25)]
+        return float(np.mean([simulated.result.totals["error"] for simulated in runs]))
+
+    small = {name: error(name, 200) for name in ("co_kernel_fb", "ind_peace_fb", "ind_uniform_fb")}
+    assert small["co_kernel_fb"] < small["ind_peace_fb"] <= small["ind_uniform_fb"] + 0.1
+    assert error("co_kernel_fb", 4000) < 0.1
+
+
+def test_fixed_budget_is_kept() -> None:
+    for name in ("co_kernel_fb", "ind_peace_fb", "ind_uniform_fb"):
+        for allocation in ("global", "individual") if name == "co_kernel_fb" else (None,):
+            config = {"budget": 500} | ({"allocation": allocation} if allocation else {})
+            result = run(name, config, agents=5, problem=paper("similar", 0.5)).result
+            assert result.turns <= 500 * 5
+
+
+def test_a_slow_agent_delays_the_round() -> None:
+    """Pulls take count * pull_time * slowness, and everybody waits for the slowest."""
+    problem = paper("same", 0.8)
+    schedule = {"kind": "phases", "pull_time": 0.5}
+    quick = run("co_kernel_fc", {}, agents=5, problem=problem, schedule=schedule)
+    straggler = {"stragglers": {"fraction": 0.2, "slowdown": 10}}
+    slow = run("co_kernel_fc", {}, agents=5, problem=problem, schedule=schedule, agent=straggler)
+    assert slow.result.turns == quick.result.turns
+    longest = sum(max(map(sum, counts)) for counts in samples_of(quick, 5, 6))
+    assert quick.result.simulated_time == pytest.approx(0.5 * longest)
+    assert quick.result.simulated_time * 9.5 < slow.result.simulated_time <= quick.result.simulated_time * 10
+    waits = [row for row in slow.events(tr.WAIT) if row[3] >= 0]
+    assert len(waits) >= 4 * slow.result.rounds
+
+
+def test_a_limit_of_phases_leaves_agents_without_an_answer() -> None:
+    problem = paper("same", 0.1)
+    result = run("co_kernel_fc", {}, problem=problem, schedule={"kind": "phases", "limit": 1}).result
+    assert (result.totals["correct"], result.totals["correct_agents"]) == (0, 0)
+    assert result.rounds == 1
+    assert not any(agent.done for agent in result.agents)
+
+
+def test_an_agent_that_is_a_round_ahead_is_not_mixed_up() -> None:
+    """Latencies of one pair only: its peers start the next round while it still waits."""
+    network = {"latency": {"kind": "uniform", "high": 50.0}}
+    late = run("co_kernel_fc", {}, agents=4, network=network).result
+    prompt = run("co_kernel_fc", {}, agents=4).result
+    assert (late.turns, late.rounds, late.totals["scalars"]) == (prompt.turns, prompt.rounds, prompt.totals["scalars"])
+
+
+@pytest.mark.slow
+def test_pulls_and_statistics_agree_in_the_errors_they_cause() -> None:
+    errors = {}
+    for sampling in ("statistics", "pulls"):
+        problem = paper("same", 0.2) | {"sampling": sampling}
+        found = [
+            run("ind_uniform_fb", {"budget": 300}, agents=1, problem=problem, seed=seed, trace="off")
+            for seed in range(400)
+        ]
+        errors[sampling] = wilson([simulated.result.totals["error"] for simulated in found])
+    first, second = errors.values()
+    assert first[0] < second[1]
+    assert second[0] < first[1]

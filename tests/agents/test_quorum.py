@@ -1,0 +1,172 @@
+"""Synchronous servers that do not wait for everyone: what is late is taken in by the next synchronisation, once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from coband.simulator.conformance import kit
+from coband.simulator.conformance.runs import Run, batches, run
+from coband.simulator.core.audit import trace as tr
+from coband.simulator.core.audit.invariants import InvariantViolation
+from tests.core.hosts.test_faults import CHURN, EVERYTHING
+
+ALGORITHMS: dict[str, dict[str, Any]] = {
+    "approx_dis_kernel_ucb": {"threshold": 0.3, "lam": 0.5},
+    "dis_kernel_ucb": {"threshold": 1.0},
+    "dis_lin_ucb": {"threshold": 1.0},
+    "fn_ucb": {"width": 4, "steps": 2, "threshold": 0.3},
+}
+SLOW: dict[str, Any] = {
+    "compute": 0.1,
+    "handling": 0.5,
+    "stragglers": {"fraction": 0.25, "slowdown": 30.0},
+}
+
+
+def simulate(name: str, wait: Any, seed: int = 0, **parts: Any) -> Run:
+    schedule = {"kind": "rounds", "turns": 25}
+    config = {**ALGORITHMS[name], "wait": wait}
+    return run(name, config, agents=4, seed=seed, schedule=schedule, **{"agent": SLOW, **parts})
+
+
+def uploads_after_the_end(result: Run) -> int:
+    """Uploads with pulls that reached the server when their synchronisation was over."""
+    finished = late = 0
+    for row in result.rows:
+        if row[2] == tr.APPLY and row[3] == -1:
+            finished = row[11]
+        elif row[2] == tr.DELIVER and row[3] == -1 and result.names[row[7]] in ("points", "statistics", "upload"):
+            late += row[10] <= finished
+    return late
+
+
+@pytest.mark.parametrize("name", ALGORITHMS)
+def test_a_quorum_that_is_never_needed_changes_nothing(name: str) -> None:
+    patient = simulate(name, {"quorum": 0.5, "timeout": 1e9})
+    assert patient.result.rounds > 2
+    assert patient.result.fingerprint == simulate(name, "all").result.fingerprint
+
+
+@pytest.mark.parametrize("name", ALGORITHMS)
+def test_nobody_waits_for_stragglers_and_what_is_late_counts_once(name: str) -> None:
+    late, all_ = simulate(name, {"quorum": 0.75, "timeout": 2.0}), simulate(name, "all")
+    kit.check_complete(late, 100)
+    kit.check_ledger(late)
+    assert uploads_after_the_end(late) > 0
+    assert uploads_after_the_end(all_) == 0
+    fast = [
+        max(row[1] for row in result.events(tr.CHOOSE) if row[3] == agent)
+        for result in (late, all_)
+        for agent in range(4)
+    ]
+    assert sorted(fast[:4])[2] < 0.7 * sorted(fast[4:])[2]
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("name", ALGORITHMS)
+def test_a_quorum_under_all_faults_loses_nothing(name: str, seed: int) -> None:
+    result = simulate(name, {"quorum": 0.5, "timeout": 1.0}, seed, agent=CHURN, network=EVERYTHING)
+    kit.check_complete(result, 100)
+    kit.check_ledger(result)
+
+
+def test_agents_that_are_left_out_keep_the_order_of_the_common_log() -> None:
+    result = simulate("dis_kernel_ucb", {"quorum": 0.25, "timeout": 0.3}, seed=2)
+    logs = {id(agent._log): agent._log for agent in result.engine.agents}  # type: ignore[attr-defined]
+    alone = simulate("dis_kernel_ucb", {"quorum": 0.25, "timeout": 0.3}, seed=2, share=False)
+    assert len(logs) == 1
+    assert alone.result.fingerprint == result.result.fingerprint
+    assert alone.pulls == result.pulls
+
+
+@pytest.mark.parametrize("name", ALGORITHMS)
+def test_sharing_work_changes_nothing(name: str) -> None:
+    for seed, parts in ((0, {"agent": CHURN, "network": EVERYTHING}), (0, {}), (1, {})):
+        wait = {"quorum": 0.5, "timeout": 0.5}
+        together, apart = (simulate(name, wait, seed, **parts, share=share) for share in (True, False))
+        assert together.result.fingerprint == apart.result.fingerprint
+        assert together.pulls == apart.pulls
+
+
+# --- messages that are given up
+
+GIVING_UP: dict[str, Any] = {
+    "latency": {"kind": "uniform", "high": 0.4},
+    "loss": 0.5,
+    "retransmission": {"timeout": 0.5, "max_attempts": 2},
+}
+NEEDY: dict[str, tuple[str, dict[str, Any]]] = {
+    **{name: (name, config) for name, config in ALGORITHMS.items()},
+    **{
+        f"{name} quorum": (name, {**config, "wait": {"quorum": 0.5, "timeout": 2.0}})
+        for name, config in ALGORITHMS.items()
+    },
+    **{
+        f"{name} hasty": (name, {**config, "wait": {"quorum": 0.5, "timeout": 0.7}})
+        for name, config in ALGORITHMS.items()
+    },
+    "fed_lin_ucb": ("fed_lin_ucb", {"threshold": 0.3}),
+    "fed_lin_ucb blocking": ("fed_lin_ucb", {"threshold": 0.3, "blocking": True}),
+    "fed_glb_ucb": ("fed_glb_ucb", {"threshold": 0.5, "max_rounds": 3}),
+    "async": ("async_kernel_ucb", {"threshold": 0.5}),
+    "async delta": ("async_kernel_ucb", {"threshold": 0.5, "transfer": "delta", "blocking": True}),
+    "async interleaved": ("async_kernel_ucb", {"threshold": 0.5, "server": {"exchanges": "interleaved"}}),
+    "duets": ("duets", {}),
+    "co_kernel_fc": ("co_kernel_fc", {}),
+    "co_kernel_fc by server": ("co_kernel_fc", {"via": "server"}),
+}
+
+
+@pytest.mark.parametrize("case", NEEDY)
+def test_a_message_that_was_given_up_leaves_nobody_waiting(case: str) -> None:
+    name, config = NEEDY[case]
+    given_up = 0
+    for seed in range(4, 8):
+        schedule = None if batches(name) else {"kind": "rounds", "turns": 25}
+        result = run(name, config, agents=4, seed=seed, schedule=schedule, network=GIVING_UP)
+        kit.check_complete(result, None if batches(name) else 100)
+        given_up += result.result.audit.given_up
+    assert given_up > 0
+
+
+def test_who_needs_all_messages_in_order_is_told_when_one_was_given_up() -> None:
+    sentence = "one_kernel_ucb needs every message, and a 'point' was given up after 2 copies; give network.retransmi"
+    for seed in range(4):
+        with pytest.raises(InvariantViolation, match=sentence):
+            run("one_kernel_ucb", {}, agents=4, seed=seed, schedule={"kind": "rounds", "turns": 25}, network=GIVING_UP)
+
+
+@pytest.mark.parametrize("case", ["fed_lin_ucb", "async", "async interleaved"])
+def test_exchanges_go_on_after_answers_were_given_up(case: str) -> None:
+    name, config = NEEDY[case]
+    result = run(
+        name,
+        config,
+        agents=2,
+        seed=1,
+        schedule={"kind": "rounds", "turns": 60},
+        network={
+            "latency": 0.1,
+            "retransmission": {"timeout": 0.5, "max_attempts": 2},
+            "partitions": [{"start": 5.0, "end": 20.0, "groups": [[0]], "one_way": True}],
+        },
+    )
+    lost = [row[1] for row in result.events(tr.EXPIRE)]
+    models = [row[1] for row in result.events(tr.MODEL) if row[3] == 0]
+    assert lost
+    assert max(models) > 40
+
+
+def test_a_link_that_is_dead_for_good_does_not_keep_a_run_going() -> None:
+    network = {
+        "latency": 0.1,
+        "retransmission": {"timeout": 0.5, "max_attempts": 2},
+        "partitions": [{"start": 5.0, "end": 1e9, "groups": [[0]]}],
+    }
+    for name in ("dis_lin_ucb", "fed_glb_ucb"):
+        config = {"threshold": 0.1}
+        result = run(name, config, agents=3, schedule={"kind": "rounds", "turns": 20}, network=network)
+        assert result.result.stalled > 0
+        assert result.result.simulated_time < 100

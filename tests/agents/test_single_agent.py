@@ -1,0 +1,85 @@
+"""Agents that learn alone, on a star and on a graph: a run is the plain loop, arm by arm, and nothing is ever sent."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from coband.simulator.conformance import graphs
+from coband.simulator.conformance.runs import PROBLEM, algorithm, run, world
+from coband.simulator.core.randomness.streams import Streams
+from tests.oracles import single_agent
+from tests.oracles.kernels import plain
+
+NAMES = ["lin_ucb", "oful", "lin_ts", "kernel_ucb", "igp_ucb", "kernel_ts", "neural_ucb", "neural_ts"]
+KERNEL = {"kind": "gaussian", "gamma": 0.8}
+
+
+def random_config(name: str, rng: np.random.Generator) -> dict[str, Any]:
+    config: dict[str, Any] = {"lam": float(rng.uniform(0.1, 2.0))}
+    exploration = float(rng.choice([0.1, 0.5, 2.0]))
+    if name in ("lin_ucb", "kernel_ucb"):
+        config["alpha"] = exploration
+    elif name in ("oful", "igp_ucb"):
+        delta = float(rng.uniform(0.05, 0.9))
+        config |= {"delta": delta, "sub_gaussian": exploration, "norm": float(rng.uniform(0, 2))}
+    else:
+        config["nu"] = exploration
+    if name in ("kernel_ucb", "kernel_ts", "igp_ucb"):
+        config["kernel"] = {"kind": "gaussian", "gamma": float(rng.uniform(0.3, 2.0))}
+    if name.startswith("neural"):
+        config |= {
+            "width": int(rng.choice([2, 4])),
+            "layers": int(rng.choice([2, 3])),
+            "init": str(rng.choice(["paper", "normal"])),
+            "diagonal": bool(rng.integers(2)),
+            "steps": 2,
+            "train": str(rng.choice(["public", "paper"])),
+            "nu_inside": bool(rng.integers(2)),
+            "train_until": int(rng.choice([6, 50])),
+            "train_every": int(rng.choice([1, 3])),
+        }
+    return config
+
+
+@pytest.mark.parametrize("case", range(20))
+@pytest.mark.parametrize("name", NAMES)
+def test_a_run_is_the_plain_loop(name: str, case: int) -> None:
+    rng = np.random.default_rng((3, case))
+    agents, turns = int(rng.integers(1, 4)), int(rng.integers(8, 16) if name.startswith("neural") else 30)
+    config = random_config(name, rng)
+    problem = {**PROBLEM, "arms": {"kind": "ball", "dimension": int(rng.integers(2, 4)), "count": 5}}
+    simulated = run(
+        name, config, agents=agents, seed=case, problem=problem, schedule={"kind": "rounds", "turns": turns}
+    )
+    parameters = algorithm(name).config.model_validate(config)
+    oracle = single_agent.run(
+        name,
+        [list(range(agents))] * turns,
+        world(problem, case, agents),
+        plain(config.get("kernel", KERNEL)),
+        parameters,
+        Streams(case).coin,
+        agents,
+    )
+    assert simulated.pulls == [pull[:4] for pull in oracle.pulls]
+    assert simulated.messages == []
+    assert (simulated.result.totals["messages"], simulated.result.totals["scalars"]) == (0, 0)
+
+
+@pytest.mark.parametrize("name", [*NAMES, "n_kernel_ucb"])
+def test_on_a_graph_they_are_silent(name: str) -> None:
+    problem = {
+        "kind": "network",
+        "arms": {"kind": "ball", "dimension": 3, "count": 5},
+        "kernel": {"kind": "gaussian", "gamma": 1.0},
+    }
+    totals = graphs.run(name, {"steps": 2, "width": 4} if name.startswith("neural") else {}, problem).result.totals
+    assert (totals["deliveries"], totals["transmissions"], totals["scalars"]) == (0, 0, 0)
+
+
+def test_kernel_ucb_is_n_kernel_ucb() -> None:
+    runs = [run(name, {"kernel": KERNEL, "alpha": 0.5}) for name in ("kernel_ucb", "n_kernel_ucb")]
+    assert runs[0].pulls == runs[1].pulls

@@ -1,0 +1,105 @@
+"""The kit finds what is planted: each broken algorithm is caught, with a sentence that says what is wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from itertools import count
+
+import pytest
+
+from coband.agents.one_kernel_ucb import ALGORITHM, OneKernelUCB
+from coband.server.one_kernel_ucb import OneKernelUCBServer
+from coband.simulator.conformance import Case, NonConformance, cases, kit, runs
+from coband.simulator.core.algorithm import Algorithm
+from coband.simulator.core.audit.invariants import InvariantViolation
+from coband.simulator.core.message import Message
+from coband.simulator.core.node import Address, Arms, Outbox
+from coband.simulator.experiments.registry.registry import Registry
+
+CALLS = count()
+
+
+class ForgetfulServer(OneKernelUCBServer):
+    """Does not say what it has taken in."""
+
+    def receive(self, message: Message, source: Address) -> Outbox:
+        outbox = super().receive(message, source)
+        self.applied = 0
+        return outbox
+
+
+class RestlessAgent(OneKernelUCB):
+    """Chooses by something that is not of this run."""
+
+    def choose(self, arms: Arms) -> int:
+        arm = super().choose(arms)
+        return arm if next(CALLS) % 7 else (arm + 1) % len(arms.features)
+
+
+class StuckAgent(OneKernelUCB):
+    """Waits for an answer that never comes."""
+
+    def observe(self, arm: int, reward: float) -> Outbox:
+        self.waiting = True
+        return super().observe(arm, reward)
+
+
+class GossipingAgent(OneKernelUCB):
+    """Learns from an object that should only save work."""
+
+    def choose(self, arms: Arms) -> int:
+        heard = self.context.sharing.get("gossip", dict[int, int])
+        heard[0] = heard.get(0, 0) + 1
+        return heard[0] % len(arms.features)
+
+    def observe(self, arm: int, reward: float) -> Outbox:
+        self.unshared += 1
+        return []
+
+
+def check_all(found: list[Case]) -> None:
+    for case in found:
+        case.check()
+
+
+def server(name: str) -> str:
+    return f"tests.conformance.test_kit:{name}"
+
+
+BROKEN: dict[str, tuple[Algorithm, str]] = {
+    "forgetful": (replace(ALGORITHM, server=server("ForgetfulServer")), "1 of 1 pulls were lost"),
+    "restless": (replace(ALGORITHM, agent=RestlessAgent), "the same run twice has two fingerprints"),
+    "stuck": (replace(ALGORITHM, agent=StuckAgent), "turns were taken, not"),
+}
+
+
+@pytest.fixture
+def install(monkeypatch: pytest.MonkeyPatch) -> Callable[[Algorithm], str]:
+    def put(algorithm: Algorithm) -> str:
+        broken = replace(algorithm, name="broken")
+        monkeypatch.setattr(runs, "registry", lambda: Registry({"broken": broken}, Registry.installed().problems))
+        return broken.name
+
+    return put
+
+
+@pytest.mark.parametrize("planted", BROKEN)
+def test_a_broken_algorithm_is_caught(planted: str, install: Callable[[Algorithm], str]) -> None:
+    algorithm, sentence = BROKEN[planted]
+    found = cases(install(algorithm))
+    with pytest.raises((NonConformance, InvariantViolation), match=sentence):
+        check_all(found)
+
+
+def test_shared_objects_must_not_carry_knowledge(install: Callable[[Algorithm], str]) -> None:
+    (case,) = [case for case in cases(install(replace(ALGORITHM, agent=GossipingAgent))) if "determ" in str(case)]
+    with pytest.raises(NonConformance, match="shared objects carry knowledge"):
+        case.check()
+
+
+def test_a_sound_algorithm_passes(install: Callable[[Algorithm], str]) -> None:
+    found = cases(install(ALGORITHM), {}, {"alpha": 0.5})
+    assert len({str(case) for case in found}) == len(found) == 2 * (len(kit.NETWORKS) * 3 + 1)
+    for case in found[:2]:
+        case.check()

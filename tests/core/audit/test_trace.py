@@ -1,0 +1,159 @@
+"""The trace: numbers, causes, levels, fingerprint; and what stops a run."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+
+from coband.simulator.core.audit import trace as tr
+from coband.simulator.core.audit.invariants import InvariantViolation, check_pulls
+from coband.simulator.core.hosts.agent_host import AgentHost
+from coband.simulator.core.network.transport import Packet, Transport
+from tests.core.toys import run
+
+PLAN: dict[str, Any] = {
+    "agents": {"count": 3},
+    "schedule": {"kind": "one_at_a_time", "turns": 40},
+    "network": {"latency": {"kind": "exponential", "rate": 1.0}, "loss": 0.2},
+}
+
+
+def test_events_are_numbered_and_caused_by_earlier_ones() -> None:
+    _, rows, engine = run(PLAN)
+    assert [row[0] for row in rows] == list(range(engine.trace.events))
+    assert all(row[6] < row[0] for row in rows)
+    assert all(earlier[1] <= later[1] for earlier, later in itertools.pairwise(rows))
+    for row in rows:
+        if row[2] == tr.DELIVER:
+            assert rows[row[6]][2] == tr.SEND
+            assert rows[row[6]][5] == row[5]
+
+
+def test_every_message_goes_back_to_a_pull() -> None:
+    _, rows, engine = run(PLAN)
+    last = max(row[0] for row in rows if row[2] == tr.DELIVER and row[3] >= 0)
+    chain = [tr.EVENTS[row[2]] for row in engine.trace.chain(last)]
+    assert chain == ["deliver", "send", "deliver", "send", "reward", "choose", "turn"]
+
+
+@pytest.mark.parametrize("level", ["off", "protocol", "full"])
+def test_the_fingerprint_is_the_same_at_every_level(level: str) -> None:
+    result, rows, _ = run({**PLAN, "trace": level})
+    reference, _, _ = run(PLAN)
+    assert result.fingerprint == reference.fingerprint
+    assert (not rows) == (level == "off")
+    assert any(row[14] for row in rows if row[2] == tr.CHOOSE) == (level == "full")
+
+
+def test_full_traces_hold_payloads_and_arms() -> None:
+    _, rows, _ = run({**PLAN, "trace": "full"})
+    sends = [json.loads(row[14]) for row in rows if row[2] == tr.SEND and row[14]]
+    assert {"values": [1.0, 1.0, 1.0]} in sends
+    choices = [json.loads(row[14]) for row in rows if row[2] == tr.CHOOSE and row[14]]
+    assert choices[0] == {"arm": 1, "arms": [[1.0, 0.0], [0.0, 1.0]]}
+
+
+def test_the_fingerprint_can_be_recomputed_from_the_rows() -> None:
+    result, rows, engine = run(PLAN)
+    assert tr.fingerprint_of([row[:14] for row in rows], list(engine.trace._names)) == result.fingerprint
+
+
+def test_the_fingerprint_depends_on_the_seed_and_on_parameters() -> None:
+    fingerprints = {run(PLAN)[0].fingerprint, run(PLAN, seed=1)[0].fingerprint, run(PLAN, size=4)[0].fingerprint}
+    assert len(fingerprints) == 3
+
+
+def test_the_fingerprint_is_the_same_in_other_processes() -> None:
+    code = f"from tests.core.toys import run; print(run({PLAN!r})[0].fingerprint)"
+    reference = run(PLAN)[0].fingerprint
+    for hash_seed in ("1", "2"):
+        done = subprocess.run(
+            [sys.executable, "-c", code],
+            env={**os.environ, "PYTHONHASHSEED": hash_seed},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        assert done.stdout.strip() == reference
+
+
+def test_a_transport_that_delivers_twice_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    honest = Transport._schedule
+
+    def twice(self: Transport, packet: Packet, arrival: float) -> None:
+        honest(self, packet, arrival)
+        honest(self, packet, arrival)
+
+    monkeypatch.setattr(Transport, "_schedule", twice)
+    with pytest.raises(InvariantViolation, match="more copies|delivered when message") as caught:
+        run({**PLAN, "network": {}})
+    assert "<- event" in str(caught.value)
+
+
+def test_a_datagram_delivered_twice_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    honest = Transport._schedule
+
+    def twice(self: Transport, packet: Packet, arrival: float) -> None:
+        honest(self, packet, arrival)
+        honest(self, packet, arrival)
+
+    monkeypatch.setattr(Transport, "_schedule", twice)
+    with pytest.raises(InvariantViolation, match="more copies|delivered twice"):
+        run({**PLAN, "network": {"transport": "datagram"}})
+
+
+def test_a_message_that_vanishes_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Transport, "_schedule", lambda self, packet, arrival: None)
+    with pytest.raises(InvariantViolation, match="neither arrived nor were lost"):
+        run({**PLAN, "network": {}})
+
+
+def test_a_server_that_applies_twice_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    from tests.core import toys
+
+    honest = toys.ToyServer.receive
+
+    def twice(self: Any, message: Any, source: int) -> Any:
+        self.applied += message.pulls
+        return honest(self, message, source)
+
+    monkeypatch.setattr(toys.ToyServer, "receive", twice)
+    with pytest.raises(InvariantViolation, match="which must make 40 in all"):
+        run(PLAN)
+
+
+def test_a_nodes_own_invariant_is_checked_after_every_message(monkeypatch: pytest.MonkeyPatch) -> None:
+    from tests.core import toys
+
+    broken = lambda self: iter(["broken on purpose"] * (self.rounds > 3))  # noqa: E731
+    monkeypatch.setattr(toys.ToyServer, "broken_invariants", broken)
+    with pytest.raises(InvariantViolation, match="broken on purpose") as caught:
+        run({**PLAN, "checks": "full"})
+    assert "deliver at server" in str(caught.value)
+
+
+def test_a_negative_regret_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    from tests.core import toys
+
+    monkeypatch.setattr(toys.ToyWorld, "pull", lambda self, agent, turn, arm: (0.0, -0.5))
+    with pytest.raises(InvariantViolation, match="pseudo-regret"):
+        run(PLAN)
+
+
+def test_pulls_may_be_missing_only_when_messages_were_lost() -> None:
+    check_pulls(10, 4, 6, False)
+    check_pulls(10, 4, 5, True)
+    for unshared, applied, lost in ((4, 5, False), (4, 7, True)):
+        with pytest.raises(InvariantViolation):
+            check_pulls(10, unshared, applied, lost)
+
+
+def test_hosts_count_what_is_due() -> None:
+    _, _, engine = run({**PLAN, "network": {}})
+    assert all(isinstance(host, AgentHost) and host.due == 0 for host in engine._hosts[:-1])

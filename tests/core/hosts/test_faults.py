@@ -1,0 +1,298 @@
+"""Loss in bursts, duplication, order, rates, delays between pairs, outages, availability: each by hand or in the long
+run; and all of them at once."""
+
+from __future__ import annotations
+
+import math
+import subprocess
+import sys
+from collections import Counter
+from itertools import islice, pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from coband.simulator.core.audit import trace as tr
+from coband.simulator.core.clock.clock import Clock
+from coband.simulator.core.hosts.availability import MarkovOnOff, Recorded
+from coband.simulator.core.hosts.speed import AgentsConfig, Episodes, SlowPeriod
+from coband.simulator.core.network.links import Rate, Stage
+from coband.simulator.core.network.loss import BurstLoss, GilbertElliott
+from coband.simulator.core.network.network import Retransmission
+from coband.simulator.core.randomness.streams import Streams
+from tests.core.network.test_network_runs import plan, times
+from tests.core.toys import run
+
+EVERYTHING: dict[str, Any] = {
+    "latency": {"kind": "exponential", "rate": 2.0},
+    "loss": {"kind": "gilbert_elliott", "p": 0.1, "r": 0.4, "k": 0.95},
+    "duplicate": 0.2,
+    "bandwidth": {"scalars": 30.0, "burst": 10.0},
+    "server": {"uplink": 40.0},
+    "partitions": [
+        {"start": 3.0, "end": 6.0, "groups": [[0]]},
+        {"start": 8.0, "end": 9.0, "groups": [[1]], "one_way": True},
+    ],
+    "outages": [{"start": 4.0, "end": 8.0, "nodes": ["server", 1]}],
+}
+CHURN: dict[str, Any] = {
+    "compute": {"kind": "shifted_exponential", "shift": 0.2, "rate": 2.0},
+    "handling": 0.1,
+    "stragglers": {"fraction": 0.5, "slowdown": 5.0, "groups": 2, "episodes": {"mean_slow": 4.0, "mean_fast": 8.0}},
+    "availability": {"kind": "markov_on_off", "mean_up": 6.0, "mean_down": 3.0},
+}
+
+
+def outage(*nodes: int | str, start: float, end: float) -> dict[str, Any]:
+    return {"outages": [{"start": start, "end": end, "nodes": list(nodes)}]}
+
+
+# --- links
+
+
+def test_losses_come_in_bursts() -> None:
+    loss = GilbertElliott(kind="gilbert_elliott", p=0.05, r=0.25, h=0.2, k=0.99)
+    loses = BurstLoss(loss, np.random.default_rng(0))
+    lost = np.array([loses() for _ in range(60_000)])
+    assert lost.mean() == pytest.approx(loss.mean, rel=0.05)
+    # P(lost after lost): pi_bad and pi_good weighted by their losses, one step of the chain on
+    bad, good = 0.05 / 0.3 * 0.8, 0.25 / 0.3 * 0.01
+    after = (bad * (0.75 * 0.8 + 0.25 * 0.01) + good * (0.05 * 0.8 + 0.95 * 0.01)) / (bad + good)
+    assert lost[1:][lost[:-1]].mean() == pytest.approx(after, rel=0.05)
+
+
+def test_a_token_bucket_lets_a_burst_pass() -> None:
+    stage = Stage(Rate(scalars=2.0, burst=6.0))
+    assert [stage.leave(0.0, 4, 0), stage.leave(0.0, 4, 0), stage.leave(0.0, 4, 0)] == [0.0, 1.0, 3.0]
+    assert stage.leave(100.0, 10, 0) == 102.0  # six tokens are there, four come at 2 per unit
+
+
+def test_delays_between_pairs_from_a_file(tmp_path: Path) -> None:
+    file = tmp_path / "delays.csv"
+    file.write_text("0, 1, 2\n1, 0, 5\n0.5, 0.25, 0\n")
+    network = {"latency": {"kind": "matrix", "file": str(file)}}
+    _, rows, _ = run(plan(agents=2, network=network))
+    arrivals = {(row[4], row[3]): row[1] for row in rows if row[2] == tr.DELIVER and row[10] < 2}
+    assert arrivals[0, -1] == 3.0
+    assert arrivals[1, -1] == 6.0
+    assert (arrivals[-1, 0], arrivals[-1, 1]) == (3.5, 3.25)
+
+
+def test_links_that_keep_order_make_copies_wait() -> None:
+    latency = {"kind": "uniform", "low": 0.0, "high": 9.0}
+    network = {"latency": latency, "transport": "datagram", "reorder": "fifo"}
+    _, _, engine = run(plan(turns=40, network=network), seed=3)
+    values = [value for _, value in engine.server.order]  # type: ignore[union-attr]
+    assert values == [float(turn) for turn in range(1, 41)]
+
+
+def test_the_order_of_a_pair_is_kept_in_front_of_the_servers_capacity() -> None:
+    network = {"latency": {"kind": "uniform", "low": 0.0, "high": 9.0}, "server": {"uplink": 100.0}}
+    _, _, engine = run(plan(agents=2, turns=40, network=network), seed=3)
+    order = engine.server.order  # type: ignore[union-attr]
+    for agent in range(2):
+        assert [value for source, value in order if source == agent] == [float(turn) for turn in range(1, 41)]
+
+
+def test_a_link_doubles_datagrams() -> None:
+    network = {"transport": "datagram", "links": [{"direction": "down", "duplicate": 0.25}], "latency": 0.1}
+    result, rows, engine = run(plan(turns=2000, network=network), seed=1)
+    doubled = sum(1 for row in rows if row[2] == tr.DUPLICATE)
+    assert doubled == pytest.approx(500, rel=0.15)
+    assert len(engine.agents[0].heard) == 2000 + doubled  # type: ignore[attr-defined]
+    assert result.audit.copies["news"].duplicated == doubled
+
+
+def test_reliable_transport_suppresses_what_links_double() -> None:
+    result, rows, engine = run(plan(turns=50, network={"duplicate": 1.0, "latency": 0.1}))
+    assert [value for _, value in engine.server.order] == [float(turn) for turn in range(1, 51)]  # type: ignore[union-attr]
+    assert result.audit.copies["report"].duplicates == 50
+    assert not times(rows, tr.RETRANSMIT)
+
+
+def test_waits_for_acknowledgements_grow_up_to_a_limit() -> None:
+    waits = Retransmission(backoff=2.0, max_timeout=10.0)
+    assert [waits.wait(1.5, attempts) for attempts in (1, 2, 3, 4, 999)] == [1.5, 3.0, 6.0, 10.0, 10.0]
+    assert Retransmission().wait(1.0, 10**6) == 64.0
+
+
+# --- nodes that are down
+
+
+def test_a_message_to_a_node_that_is_down_waits_or_is_lost() -> None:
+    network = {"latency": 0.5, "retransmission": {"timeout": 1.0}, **outage("server", start=1.2, end=3.0)}
+    result, rows, engine = run(plan(network=network))
+    assert times(rows, tr.RETRANSMIT) == [2.0, 4.0]  # copies arrive at 1.5 and 2.5, when it is down, and at 4.5
+    assert engine.server.order == [(0, 1.0)]  # type: ignore[union-attr]
+    assert [row[1] for row in rows if row[2] == tr.DELIVER and row[3] == -1] == [4.5]
+    result, rows, engine = run(plan(network={**network, "transport": "datagram"}))
+    assert engine.server.order == []  # type: ignore[union-attr]
+    assert result.totals["dropped"] == 1
+
+
+def test_a_node_that_is_down_takes_its_turns_later() -> None:
+    _, rows, _ = run(plan(turns=4, network=outage(0, start=2.0, end=3.5)))
+    assert times(rows, tr.TURN) == [1.0, 3.5, 3.5, 4.0]
+    assert (times(rows, tr.DOWN), times(rows, tr.UP)) == ([2.0], [3.5])
+
+
+def test_work_rests_while_its_node_is_down() -> None:
+    network = {"outages": [{"start": 2.0, "end": 3.0, "nodes": [0]}, {"start": 5.0, "end": 9.0, "nodes": [0]}]}
+    _, rows, _ = run(plan(agent={"compute": 5.0}, network=network))
+    assert times(rows, tr.TURN) == [1.0]
+    assert times(rows, tr.CHOOSE) == [1.0 + 5.0 + 1.0 + 4.0]
+
+
+def test_a_sender_that_is_down_repeats_when_it_is_up() -> None:
+    network = {
+        "retransmission": {"timeout": 1.0},
+        "latency": 0.25,
+        "outages": [{"start": 1.1, "end": 4.0, "nodes": [0]}, {"start": 1.0, "end": 2.0, "nodes": ["server"]}],
+    }
+    _, rows, engine = run(plan(network=network))
+    assert times(rows, tr.RETRANSMIT)[0] == 4.0
+    assert engine.server.order == [(0, 1.0)]  # type: ignore[union-attr]
+
+
+def test_two_reasons_to_be_down_count_once() -> None:
+    network = {"outages": [{"start": 1.5, "end": 4.0, "nodes": [0]}, {"start": 2.0, "end": 6.0, "nodes": [0]}]}
+    _, rows, _ = run(plan(turns=2, network=network))
+    assert (times(rows, tr.DOWN), times(rows, tr.UP)) == ([1.5], [6.0])
+    assert times(rows, tr.TURN) == [1.0, 6.0]
+
+
+def test_what_is_given_up_is_told_to_the_sender_and_in_the_result() -> None:
+    network = {
+        "retransmission": {"timeout": 1.0, "max_attempts": 2},
+        **outage("server", start=0.5, end=10.0),
+    }
+    result, rows, engine = run(plan(network=network))
+    assert times(rows, tr.EXPIRE) == [4.0]
+    assert result.totals["expired"] == 1
+    assert engine.agents[0].given_up == [(-1, 1.0)]  # type: ignore[attr-defined]
+
+
+def test_markov_availability_has_its_means() -> None:
+    windows = list(
+        islice(MarkovOnOff(kind="markov_on_off", mean_up=6.0, mean_down=2.0).windows(0, Streams(1)("a", 0, "b")), 4000)
+    )
+    downs = np.array([end - start for start, end in windows])
+    ups = np.array([later[0] - earlier[1] for earlier, later in pairwise(windows)])
+    assert downs.mean() == pytest.approx(2.0, rel=0.06)
+    assert ups.mean() == pytest.approx(6.0, rel=0.06)
+
+
+def test_availability_from_a_file(tmp_path: Path) -> None:
+    file = tmp_path / "times.csv"
+    file.write_text("agent,up,down\n0,0,2.5\n0,4,\n1,3,6\n")
+    recorded = Recorded(kind="trace", file=str(file))
+    found = [list(recorded.windows(agent, np.random.default_rng())) for agent in range(3)]
+    assert found == [[(2.5, 4.0)], [(0.0, 3.0), (6.0, math.inf)], []]
+    agent = {"availability": {"kind": "trace", "file": str(file)}}
+    result, rows, _ = run(plan(agents=3, turns=8, agent=agent))
+    assert [row[1] for row in rows if row[2] == tr.TURN and row[3] == 0] == [1.0, 2.0, 4.0, 4.0, 5.0, 6.0, 7.0, 8.0]
+    assert [row[1] for row in rows if row[2] == tr.TURN and row[3] == 1] == [3.0, 3.0, 3.0, 4.0, 5.0]
+    assert result.stalled == 3
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("agent,up\n0,1\n", "must begin with the line agent,up,down"),
+        ("agent,up,down\n0,1\n", ":2: '0,1' is no agent,up,down"),
+        ("agent,up,down\n0,2,1\n", ":2: '0,2,1' must have agent >= 0 and 0 <= up < down"),
+        ("agent,up,down\n0,1,5\n0,4,6\n", "the times of agent 0 overlap"),
+        ("agent,up,down\n7,1,5\n", "speaks of agent 7: must be < 2"),
+    ],
+)
+def test_broken_files_of_availability(tmp_path: Path, text: str, message: str) -> None:
+    file = tmp_path / "times.csv"
+    file.write_text(text)
+    with pytest.raises(ValidationError) as caught:
+        AgentsConfig.model_validate({"count": 2, "availability": {"kind": "trace", "file": str(file)}})
+    assert message in str(caught.value)
+
+
+def test_groups_of_agents_are_slow_together() -> None:
+    agents = AgentsConfig.model_validate({"count": 12, "stragglers": {"fraction": 0.5, "slowdown": 3.0, "groups": 4}})
+    slow = np.array(agents.slowness(Streams(3))).reshape(4, 3)
+    assert sorted(slow.mean(axis=1).tolist()) == [1.0, 1.0, 3.0, 3.0]
+
+
+def test_slowness_that_comes_and_goes() -> None:
+    clock = Clock()
+    slow_period = SlowPeriod(Episodes(mean_slow=2.0, mean_fast=6.0), 5.0, np.random.default_rng(0), clock)
+    factors = []
+    for time in range(1, 20_000):
+        clock.at(float(time), 0, 0, lambda event: factors.append(slow_period.factor()))
+    clock.run()
+    assert set(factors) == {1.0, 5.0}
+    assert factors.count(5.0) / len(factors) == pytest.approx(0.25, rel=0.1)
+
+
+# --- everything at once
+
+
+@settings(max_examples=25, deadline=None)
+@given(seed=st.integers(0, 10**6), agents=st.integers(2, 4), blocking=st.booleans())
+def test_reliable_transport_delivers_everything_once_under_all_faults(seed: int, agents: int, blocking: bool) -> None:
+    made = plan(agents=agents, turns=8, network=EVERYTHING, agent=CHURN, checks="full")
+    result, _, engine = run(made, seed=seed, blocking=blocking)
+    order = engine.server.order  # type: ignore[union-attr]
+    assert result.turns == 8 * agents
+    for agent in range(agents):
+        assert [value for source, value in order if source == agent] == [float(turn) for turn in range(1, 9)]
+    for agent in engine.agents:
+        assert agent.heard == [float(total) for total in range(1, 8 * agents + 1)]  # type: ignore[attr-defined]
+
+
+def test_nothing_happens_at_a_node_that_is_down() -> None:
+    _, rows, _ = run(plan(agents=4, turns=30, network=EVERYTHING, agent=CHURN, checks="full"), seed=2)
+    down: set[int] = set()
+    acts = Counter[int]()
+    for row in rows:
+        if row[2] == tr.DOWN:
+            down.add(row[3])
+        elif row[2] == tr.UP:
+            down.remove(row[3])
+        elif row[2] not in (tr.DROP, tr.DUPLICATE):  # these tell of copies on links
+            assert row[3] not in down, row
+            acts[row[2]] += 1
+    assert acts[tr.SEND] > 100
+    assert len(times(rows, tr.DOWN)) > 10
+
+
+SCRIPT = """
+from tests.core.hosts.test_faults import CHURN, EVERYTHING
+from tests.core.network.test_network_runs import plan
+from tests.core.toys import run
+print(run(plan(agents=3, turns=20, network=EVERYTHING, agent=CHURN), seed=5)[0].fingerprint)
+"""
+
+
+def test_the_same_trace_in_another_process() -> None:
+    here = run(plan(agents=3, turns=20, network=EVERYTHING, agent=CHURN), seed=5)[0].fingerprint
+    for hash_seed in ("1", "2"):
+        done = subprocess.run(
+            [sys.executable, "-c", SCRIPT],
+            capture_output=True,
+            text=True,
+            check=True,
+            env={"PYTHONHASHSEED": hash_seed, "OPENBLAS_NUM_THREADS": "1"},
+        )
+        assert done.stdout.strip() == here
+
+
+def test_availability_is_the_agents_own_stream() -> None:
+    agent = {"availability": CHURN["availability"]}
+    _, few, _ = run(plan(agents=2, turns=90, agent=agent), seed=4)
+    _, many, _ = run(plan(agents=5, turns=90, agent=agent, network=EVERYTHING | {"outages": []}), seed=4)
+    first = [[row[1] for row in rows if row[2] == tr.DOWN and row[3] == 1][:5] for rows in (few, many)]
+    shorter = min(map(len, first))
+    assert shorter > 1
+    assert first[0][:shorter] == first[1][:shorter]

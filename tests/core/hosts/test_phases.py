@@ -1,0 +1,183 @@
+"""Phases of batched pulls, and messages between agents, on a protocol without mathematics."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import pytest
+from pydantic import TypeAdapter
+
+from coband.simulator.arrays import FloatArray, IntArray
+from coband.simulator.core.algorithm import Algorithm, Needs
+from coband.simulator.core.audit import trace as tr
+from coband.simulator.core.audit.trace import Row
+from coband.simulator.core.config import Config
+from coband.simulator.core.engine import Engine, Plan, RunResult
+from coband.simulator.core.message import Message, payload
+from coband.simulator.core.node import Address, BatchAgent, Multicast, Outbox
+from coband.simulator.core.randomness.streams import Streams
+from tests.core.toys import ToyWorld
+
+
+class BatchToyWorld(ToyWorld):
+    """Two arms with means 0 and 1."""
+
+    def knowledge(self) -> str:
+        return "two arms"
+
+    def pull_batch(self, agent: int, phase: int, counts: IntArray) -> tuple[FloatArray, float]:
+        return np.array([0.0, 1.0]), float(counts[0])
+
+    def score(self, answers: Sequence[int | None]) -> dict[str, float]:
+        return {"correct": sum(answer == 1 for answer in answers)}
+
+    def score_of(self, agent: int, answer: int | None) -> dict[str, float]:
+        return {"correct": answer == 1}
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Greeting(Message):
+    kind: ClassVar[str] = "greeting"
+    values: FloatArray = payload()
+
+
+class GreetingConfig(Config):
+    """The protocol's parameters."""
+
+    phases: int = 3
+    pulls: int = 10
+
+
+class Greeter(BatchAgent):
+    """Pulls, greets everybody else, and goes on when everybody has greeted."""
+
+    heard = 0
+    phase = 0
+
+    def request(self) -> IntArray:
+        assert self.context.knowledge == "two arms"
+        return np.array([1, self.context.config.pulls - 1])
+
+    def observe_batch(self, counts: IntArray, means: FloatArray) -> Outbox:
+        self.unshared += int(counts.sum())
+        self.phase += 1
+        self._look()
+        return [(Multicast(excluding=self.context.index), Greeting(values=means, round=self.phase))]
+
+    def receive(self, message: Message, source: Address) -> Outbox:
+        assert isinstance(message, Greeting)
+        assert source != self.context.index
+        self.heard += 1
+        self._look()
+        return []
+
+    def _look(self) -> None:
+        self.waiting = self.heard < self.phase * (self.context.agents - 1)
+        self.rounds = self.phase - self.waiting
+        if self.phase == self.context.config.phases and not self.waiting:
+            self.done, self.answer = True, 1
+
+
+GREETING = Algorithm(
+    name="greeting",
+    agent=Greeter,
+    server=None,
+    config=GreetingConfig,
+    summary="A toy.",
+    reference="none",
+    needs=Needs(schedules=("phases",)),
+)
+
+
+def greet(agents: int = 3, world: Any = None, **plan: Any) -> tuple[RunResult, list[Row]]:
+    rows: list[Row] = []
+    full = {"agents": {"count": agents, **plan.pop("agent", {})}, "schedule": {"kind": "phases"}, "network": {}, **plan}
+    engine = Engine(
+        TypeAdapter(Plan).validate_python(full),
+        GREETING,
+        GreetingConfig(),
+        world or BatchToyWorld(),
+        Streams(0),
+        sink=lambda batch, names: rows.extend(batch),
+    )
+    return engine.run(), rows
+
+
+def test_phases_are_counted_in_pulls() -> None:
+    result, rows = greet()
+    assert (result.turns, result.rounds, result.regret, result.reward) == (90, 3, 9.0, 81.0)
+    assert result.turns_series.tolist() == list(range(10, 91, 10))
+    assert result.times.tolist() == [10.0] * 3 + [20.0] * 3 + [30.0] * 3
+    assert result.totals["correct"] == 3
+    assert result.by_agent == [
+        {
+            "agent": agent,
+            "turns": 30,
+            "regret": 3.0,
+            "rounds": 3,
+            "uplink_scalars": 0,
+            "downlink_scalars": 0,
+            "peer_scalars": 2 * 2 * 3,
+            "correct": True,
+        }
+        for agent in range(3)
+    ]
+    assert result.stalled == 0
+    turns = [row for row in rows if row[2] == tr.TURN]
+    assert [row[12] for row in turns if row[3] == 0] == [1, 2, 3]
+    assert [row[14] for row in rows if row[2] == tr.CHOOSE][:2] == ['{"arm": 0, "pulls": 1}', '{"arm": 1, "pulls": 9}']
+
+
+def test_messages_between_agents_are_counted_per_receiver() -> None:
+    result, rows = greet(agents=4)
+    assert result.totals["peer_scalars"] == 2 * 4 * 3 * 3
+    assert result.totals["scalars_broadcast_once"] == 2 * 4 * 3
+    assert result.totals["uplink_scalars"] == result.totals["downlink_scalars"] == 0
+    assert {way for _, way in result.ledger.by_kind} == {"peer"}
+    assert len([row for row in rows if row[2] == tr.DELIVER]) == 4 * 3 * 3
+
+
+def test_each_pair_has_a_link_of_its_own() -> None:
+    """Rules about an agent's up links hold where it sends to others, those about down links where it receives."""
+    up = {"links": [{"agents": [0], "direction": "up", "latency": 5.0}]}
+    down = {"links": [{"agents": [0], "direction": "down", "latency": 5.0}]}
+    for network, late in ((up, {(0, 1), (0, 2)}), (down, {(1, 0), (2, 0)})):
+        _, rows = greet(network=network)
+        sent = {row[0]: row[1] for row in rows if row[2] == tr.SEND}
+        delays = {(row[4], row[3]): row[1] - sent[row[6]] for row in rows if row[2] == tr.DELIVER}
+        assert {pair for pair, delay in delays.items() if delay == 5.0} == late
+        assert {delay for pair, delay in delays.items() if pair not in late} == {0.0}
+
+
+def test_a_link_between_agents_has_its_own_bandwidth() -> None:
+    result, _ = greet(network={"bandwidth": 0.5})
+    assert result.simulated_time == 3 * (10 + 4)
+
+
+@pytest.mark.parametrize("loss", [0.1, 0.6])
+def test_agents_hear_each_other_over_lossy_links(loss: float) -> None:
+    result, _ = greet(network={"loss": loss, "latency": {"kind": "exponential", "rate": 1.0}})
+    assert (result.turns, result.totals["peer_scalars"]) == (90, 2 * 3 * 2 * 3)
+    assert result.ledger.repeated_messages > 0
+
+
+def test_slow_agents_and_pull_time() -> None:
+    slow = {"stragglers": {"fraction": 0.34, "slowdown": 4}, "compute": 1.0}
+    result, rows = greet(schedule={"kind": "phases", "pull_time": 0.5}, agent=slow)
+    assert result.simulated_time == 3 * 4 * (10 * 0.5 + 1)
+    assert {row[3] for row in rows if row[2] == tr.WAIT} | {row[3] for row in rows if row[2] == tr.RESUME} != set()
+
+
+def test_limits() -> None:
+    assert greet(schedule={"kind": "phases", "limit": 2})[0].turns == 60
+    assert greet(schedule={"kind": "phases", "duration": 15.0})[0].turns == 60
+
+
+def test_batch_agents_need_phases() -> None:
+    with pytest.raises(TypeError, match=r"a batch agent needs schedule\.kind phases"):
+        greet(schedule={"kind": "rounds", "turns": 3})
+    with pytest.raises(TypeError, match="a problem that can be pulled in batches"):
+        greet(world=ToyWorld())

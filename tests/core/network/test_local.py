@@ -1,0 +1,323 @@
+"""The LOCAL service: closed forms, hop by hop against direct, losses and partitions."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import networkx as nx
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pydantic import TypeAdapter
+
+from coband.simulator.core.algorithm import Algorithm, Needs
+from coband.simulator.core.audit import trace as tr
+from coband.simulator.core.audit.trace import Row
+from coband.simulator.core.config import Config
+from coband.simulator.core.engine import Engine, Plan, RunResult
+from coband.simulator.core.message import Message, payload
+from coband.simulator.core.node import Address, Agent, Arms, Neighbours, NodeContext, Outbox
+from coband.simulator.core.randomness.streams import Streams
+from tests.core.toys import ToyWorld
+from tests.oracles.local import Flooding, ball, distances
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Said(Message):
+    kind: ClassVar[str] = "said"
+    trial: int = payload()
+    agent: int = payload()
+    reward: float = payload()
+
+
+class TalkerConfig(Config):
+    hops: int = 1
+
+
+class Talker(Agent):
+    """Tells every pull to all within its hops and remembers what it heard, and after which own turn."""
+
+    def __init__(self, context: NodeContext) -> None:
+        super().__init__(context)
+        self.heard: list[tuple[int, int, int]] = []  # (own turns taken, trial, agent)
+        self.turns = 0
+
+    def choose(self, arms: Arms) -> int:
+        return 1
+
+    def observe(self, arm: int, reward: float) -> Outbox:
+        self.turns += 1
+        self.unshared += 1
+        said = Said(trial=self.turns, agent=self.context.index, reward=reward)
+        return [(Neighbours(self.context.config.hops), said)]
+
+    def receive(self, message: Message, source: Address) -> Outbox:
+        assert isinstance(message, Said)
+        assert message.agent == source
+        self.heard.append((self.turns, message.trial, message.agent))
+        return []
+
+
+TALK = Algorithm(
+    name="talk",
+    agent=Talker,
+    server=None,
+    config=TalkerConfig,
+    summary="Talks.",
+    reference="none",
+    needs=Needs(topologies=("graph",), reliable=False),
+)
+
+GRAPHS: list[tuple[dict[str, Any] | str, int]] = [
+    ("ring", 9),
+    ("line", 7),
+    ({"kind": "star"}, 8),
+    ("grid", 12),
+    ("complete", 6),
+    ("ring", 2),
+    ("ring", 1),
+    ({"kind": "erdos_renyi", "p": 0.3}, 14),
+    ({"kind": "barabasi_albert", "m": 2}, 13),
+    ({"kind": "watts_strogatz", "k": 4, "p": 0.3}, 12),
+    ({"kind": "erdos_renyi", "p": 0.1, "connected": False}, 12),
+]
+
+
+def talk(
+    topology: Any,
+    agents: int,
+    hops: int,
+    turns: int = 5,
+    seed: int = 0,
+    schedule: dict[str, Any] | None = None,
+    agent: dict[str, Any] | None = None,
+    **network: Any,
+) -> tuple[RunResult, list[Row], Engine]:
+    plan = {
+        "agents": {"count": agents, **(agent or {})},
+        "schedule": schedule or {"kind": "rounds", "turns": turns},
+        "network": {"topology": topology, **network},
+        "checks": "full",
+    }
+    rows: list[Row] = []
+    engine = Engine(
+        TypeAdapter(Plan).validate_python(plan),
+        TALK,
+        TalkerConfig(hops=hops),
+        ToyWorld(),
+        Streams(seed),
+        sink=lambda batch, names: rows.extend(batch),
+    )
+    return engine.run(), rows, engine
+
+
+def heard(engine: Engine) -> list[list[tuple[int, int, int]]]:
+    return [sorted(agent.heard) for agent in engine.agents]  # type: ignore[attr-defined]
+
+
+def adjacency(engine: Engine) -> tuple[tuple[int, ...], ...]:
+    assert engine.graph is not None
+    return engine.graph.adjacency
+
+
+@pytest.mark.parametrize("mode", ["direct", "hop_by_hop"])
+@pytest.mark.parametrize("hops", [1, 2, 3, 5])
+@pytest.mark.parametrize(("topology", "agents"), GRAPHS)
+def test_counts_have_their_closed_form(topology: Any, agents: int, hops: int, mode: str) -> None:
+    turns = 4
+    result, _, engine = talk(topology, agents, hops, turns, local={"mode": mode})
+    rows = adjacency(engine)
+    deliveries = transmissions = 0
+    for v in range(agents):
+        inside = distances(rows, v)
+        deliveries += len(ball(rows, v, hops)) - 1
+        transmissions += len(rows[v]) + sum(len(rows[u]) - 1 for u in inside if 1 <= inside[u] <= hops - 1)
+    assert result.totals["deliveries"] == turns * deliveries
+    assert result.totals["transmissions"] == turns * transmissions == result.totals["messages"]
+    assert result.totals["peer_scalars"] == result.totals["scalars"] == 3 * turns * transmissions
+    assert result.totals["uplink_scalars"] == result.totals["downlink_scalars"] == 0
+
+
+@pytest.mark.parametrize(
+    ("topology", "agents", "per_message"),
+    [
+        ("ring", 9, {1: 2, 2: 4, 4: 8}),
+        ({"kind": "star"}, 8, {1: 14 / 8, 2: 7}),
+        ("complete", 6, {1: 5, 3: 5}),
+        ("grid", 9, {1: 24 / 9, 4: 8}),
+    ],
+)
+def test_deliveries_by_hand(topology: Any, agents: int, per_message: dict[int, float]) -> None:
+    for hops, count in per_message.items():
+        assert talk(topology, agents, hops, 3)[0].totals["deliveries"] == 3 * agents * count
+
+
+@pytest.mark.parametrize("mode", ["direct", "hop_by_hop"])
+@pytest.mark.parametrize(("topology", "agents"), GRAPHS)
+def test_a_message_from_distance_h_is_there_before_trial_t_plus_h_and_not_before(
+    topology: Any, agents: int, mode: str
+) -> None:
+    turns, hops = 6, 4
+    _, _, engine = talk(topology, agents, hops, turns, local={"mode": mode})
+    rows = adjacency(engine)
+    for v, list_of_heard in enumerate(heard(engine)):
+        far = distances(rows, v)
+        expected = [
+            (min(turns, trial + far[u] - 1), trial, u)
+            for u in ball(rows, v, hops) - {v}
+            for trial in range(1, turns + 1)
+        ]
+        assert list_of_heard == sorted(expected)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    agents=st.integers(1, 12),
+    p=st.floats(0.05, 1.0),
+    hops=st.integers(1, 5),
+    seed=st.integers(0, 10_000),
+    schedule=st.sampled_from(
+        [
+            {"kind": "rounds", "turns": 4},
+            {"kind": "one_at_a_time", "turns": 15},
+            {"kind": "rounds", "turns": 3, "interval": 0.5},
+            {"kind": "renewal", "turns": 3, "think": {"kind": "exponential", "rate": 1.0}},
+        ]
+    ),
+)
+def test_hop_by_hop_and_direct_are_one_run(
+    agents: int, p: float, hops: int, seed: int, schedule: dict[str, Any]
+) -> None:
+    topology = {"kind": "erdos_renyi", "p": p, "connected": False}
+    direct, direct_rows, one = talk(topology, agents, hops, seed=seed, schedule=schedule, local={"mode": "direct"})
+    walked, walked_rows, other = talk(
+        topology, agents, hops, seed=seed, schedule=schedule, local={"mode": "hop_by_hop"}
+    )
+    assert heard(one) == heard(other)
+    assert direct.totals == walked.totals
+    assert direct.scalars_series.tolist() == walked.scalars_series.tolist()
+    assert direct.audit.copies == walked.audit.copies
+    for event in (tr.SEND, tr.DELIVER, tr.DUPLICATE):
+        assert copies_by_time(direct_rows, event) == copies_by_time(walked_rows, event)
+    if schedule["kind"] == "rounds":
+        flooding = Flooding(adjacency(one), hops)
+        for trial in range(1, schedule["turns"] + hops + 1):
+            flooding.trial([(trial, v) for v in range(agents)] if trial <= schedule["turns"] else [])
+        assert (flooding.deliveries, flooding.transmissions) == (
+            direct.totals["deliveries"],
+            direct.totals["transmissions"],
+        )
+
+
+def copies_by_time(rows: list[Row], event: int) -> dict[tuple[float, int], float]:
+    """(time, hop) -> copies; a row about several nodes counts by its value."""
+    counts: dict[tuple[float, int], float] = Counter()
+    for row in rows:
+        if row[2] == event:
+            counts[row[1], row[9]] += row[12] if event == tr.SEND or row[3] == tr.EVERYONE else 1
+    return counts
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    agents=st.integers(2, 10),
+    hops=st.integers(1, 4),
+    seed=st.integers(0, 10_000),
+    loss=st.sampled_from([0.1, 0.5, 0.7]),
+    transport=st.sampled_from(["datagram", "reliable"]),
+    latency=st.sampled_from([0.0, 0.7, {"kind": "exponential", "rate": 0.5}]),
+)
+def test_under_loss_nothing_is_doubled_and_nothing_outlives_its_hops(
+    agents: int, hops: int, seed: int, loss: float, transport: str, latency: Any
+) -> None:
+    topology = {"kind": "erdos_renyi", "p": 0.5, "connected": False}
+    more = {"retransmission": {"timeout": 1.0}} if latency else {}
+    result, rows, engine = talk(
+        topology, agents, hops, 4, seed, loss=loss, transport=transport, latency=latency, **more
+    )
+    ideal, _, _ = talk(topology, agents, hops, 4, seed)
+    near = adjacency(engine)
+    for v, list_of_heard in enumerate(heard(engine)):
+        said = [(trial, agent) for _, trial, agent in list_of_heard]
+        assert len(set(said)) == len(said)
+        assert {agent for _, agent in said} <= ball(near, v, hops) - {v}
+    assert result.totals["deliveries"] <= ideal.totals["deliveries"]
+    if transport == "reliable" and hops == 1:  # over several hops a detour that is quicker can use up the hops
+        assert result.totals["deliveries"] == ideal.totals["deliveries"]
+    assert max((row[9] for row in rows if row[2] == tr.DELIVER), default=0) <= hops
+    delivered = sum(row[2] == tr.DELIVER for row in rows)
+    assert delivered == result.totals["deliveries"]
+    copies = result.audit.copies.get("said")
+    if copies is not None:
+        assert copies.sent == copies.delivered + copies.dropped + copies.duplicates
+
+
+def test_latency_and_bandwidth_delay_each_hop() -> None:
+    """A line, 3 scalars at 6 per unit: half a unit on each link, 0.25 of latency; hop 2 starts a trial later."""
+    _, rows, _ = talk("line", 3, 2, 1, latency=0.25, bandwidth=6.0)
+    times = sorted((row[1], row[3], row[9]) for row in rows if row[2] == tr.DELIVER)
+    first, second = 1.0 + 0.75, 1.0 + 0.75 + 1.0 + 0.75
+    assert times == [(first, 0, 1), (first, 1, 1), (first, 1, 1), (first, 2, 1), (second, 0, 2), (second, 2, 2)]
+
+
+def test_a_link_rule_slows_the_links_of_one_agent() -> None:
+    _, rows, _ = talk("line", 3, 1, 1, links=[{"agents": [0], "direction": "up", "latency": 5.0}])
+    times = {(row[4], row[3]): row[1] for row in rows if row[2] == tr.DELIVER}
+    assert times == {(0, 1): 6.0, (1, 0): 1.0, (1, 2): 1.0, (2, 1): 1.0}
+
+
+def test_a_partition_holds_messages_back_or_loses_them() -> None:
+    partition = [{"start": 0.0, "end": 2.5, "groups": [[0, 1]]}]
+    lost, rows, engine = talk("line", 4, 1, 4, partitions=partition, transport="datagram")
+    assert {(row[4], row[3]) for row in rows if row[2] == tr.DELIVER and row[1] < 2.5} == {
+        (0, 1),
+        (1, 0),
+        (2, 3),
+        (3, 2),
+    }
+    assert lost.totals["deliveries"] == 4 * 6 - 2 * 2
+    assert {trial for _, trial, agent in heard(engine)[1] if agent == 2} == {3, 4}
+    late, _, engine = talk("line", 4, 1, 4, partitions=partition)
+    assert late.totals["deliveries"] == 4 * 6
+    assert {trial for _, trial, agent in heard(engine)[1] if agent == 2} == {1, 2, 3, 4}
+
+
+def test_a_one_way_partition_cuts_one_direction() -> None:
+    partition = [{"start": 0.0, "end": 99.0, "groups": [[0]], "one_way": True}]
+    _, rows, _ = talk("line", 3, 1, 2, partitions=partition, transport="datagram")
+    pairs = Counter((row[4], row[3]) for row in rows if row[2] == tr.DELIVER)
+    assert pairs == {(1, 0): 2, (1, 2): 2, (2, 1): 2}
+
+
+def test_busy_agents_hear_later_and_everything() -> None:
+    agent = {"handling": 0.3, "compute": 0.2}
+    for mode in ("direct", "hop_by_hop"):
+        result, _, engine = talk("complete", 4, 2, 5, agent=agent, local={"mode": mode})
+        assert [len(items) for items in heard(engine)] == [15] * 4
+        assert result.stalled == 0
+        assert result.turns == 20
+
+
+def test_a_replication_draws_its_own_graph_and_a_seed_fixes_it() -> None:
+    spec = {"kind": "erdos_renyi", "p": 0.5}
+    graphs = [adjacency(talk(spec, 12, 1, 1, seed)[2]) for seed in (0, 0, 1)]
+    assert graphs[0] == graphs[1] != graphs[2]
+    fixed = [adjacency(talk({**spec, "seed": 3}, 12, 1, 1, seed)[2]) for seed in (0, 1)]
+    assert fixed[0] == fixed[1]
+
+
+def test_distances_are_those_of_networkx() -> None:
+    for (topology, agents), seed in zip(GRAPHS, range(len(GRAPHS)), strict=True):
+        engine = talk(topology, agents, 1, 1, seed)[2]
+        graph = nx.Graph()
+        graph.add_nodes_from(range(agents))
+        graph.add_edges_from((v, u) for v, row in enumerate(adjacency(engine)) for u in row)
+        found: dict[int, dict[int, int]] = defaultdict(dict)
+        assert engine.graph is not None
+        for v in range(agents):
+            for u in range(agents):
+                if engine.graph.distances[v, u] >= 0:
+                    found[v][u] = int(engine.graph.distances[v, u])
+        assert found == {v: dict(lengths) for v, lengths in nx.all_pairs_shortest_path_length(graph)}

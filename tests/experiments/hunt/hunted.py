@@ -1,0 +1,94 @@
+"""Small scenarios with every algorithm, to hunt in."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from coband.simulator.conformance.runs import FIXED_PROBLEM, PROBLEM, TASKS
+from coband.simulator.experiments.scenario.scenario import Scenario, loads
+from coband.simulator.experiments.scenario.yaml_text import to_yaml
+
+QUORUM = {"quorum": 0.5, "timeout": 1.0}
+NEURAL = {"width": 4, "steps": 2, "threshold": 0.5}
+CONTEXTS = {
+    "kind": "network",
+    "kernel": {"kind": "gaussian", "gamma": 1.0},
+    "contexts": {"kind": "ball", "dimension": 2},
+    "arms": {"kind": "pool", "dimension": 3, "size": 6},
+}
+ROUNDS = {"kind": "rounds", "turns": 8}
+PHASES = {"kind": "phases", "pull_time": 1e-3}
+
+
+def entry(algorithm: str, label: str | None = None, **parameters: Any) -> dict[str, Any]:
+    return {"algorithm": algorithm, "label": label or algorithm, **parameters}
+
+
+HUNTED: dict[str, dict[str, Any]] = {
+    "synchronous": {
+        "schedule": ROUNDS,
+        "problem": PROBLEM,
+        "algorithms": [
+            entry("approx_dis_kernel_ucb", threshold=0.5),
+            entry("approx_dis_kernel_ucb", "approx quorum", threshold=0.5, wait=QUORUM),
+            entry("dis_kernel_ucb"),
+            entry("dis_kernel_ucb", "dis quorum", wait=QUORUM),
+            entry("dis_lin_ucb"),
+            entry("dis_lin_ucb", "dis lin quorum", wait=QUORUM),
+            entry("fed_glb_ucb", threshold=0.3, max_rounds=3),
+            entry("fn_ucb", **NEURAL),
+            entry("fn_ucb", "fn quorum", **NEURAL, wait=QUORUM, less_comm=False),
+        ],
+    },
+    "asynchronous": {
+        "schedule": ROUNDS,
+        "problem": PROBLEM,
+        "algorithms": [
+            entry("async_kernel_ucb", threshold=0.5),
+            entry("async_kernel_ucb", "blocking", threshold=0.5, blocking=True, transfer="delta"),
+            entry("async_kernel_ucb", "interleaved", threshold=0.5, server={"exchanges": "interleaved"}),
+            entry("async_kernel_ucb", "delta", threshold=0.5, transfer="delta", server={"exchanges": "interleaved"}),
+            entry("fed_lin_ucb", threshold=0.2),
+            entry("fed_lin_ucb", "fed lin blocking", threshold=0.2, blocking=True),
+            entry("one_kernel_ucb"),
+            entry("n_kernel_ucb"),
+        ],
+    },
+    "fixed": {
+        "schedule": ROUNDS,
+        "problem": FIXED_PROBLEM,
+        "algorithms": [
+            entry("duets"),
+            entry("duets", "public", inducing="rate", elimination="ucb", beta="theory"),
+            entry("gp_ucb"),
+        ],
+    },
+    "exploration": {
+        "schedule": PHASES,
+        "problem": TASKS,
+        "algorithms": [
+            entry("co_kernel_fc"),
+            entry("co_kernel_fc", "by server", via="server"),
+            entry("co_kernel_fb", budget=200),
+            entry("co_kernel_fb", "fb by server", budget=200, via="server", allocation="individual"),
+            entry("ind_rage"),
+        ],
+    },
+    "graph": {
+        "schedule": ROUNDS,
+        "problem": CONTEXTS,
+        "network": {"topology": {"kind": "ring"}},
+        "algorithms": [
+            entry("coop_kernel_ucb", hops=2),
+            entry("eager_kernel_ucb", hops=2, network_kernel="mmd"),
+            entry("naive_coop", hops=2),
+            entry("dist_kernel_ucb", hops=2),
+        ],
+    },
+}
+
+
+def hunted(name: str, **changes: Any) -> Scenario:
+    """One of the scenarios."""
+    document = {"name": f"hunted_{name}", "agents": {"count": 4}, **HUNTED[name], **changes}
+    return loads(to_yaml(document))

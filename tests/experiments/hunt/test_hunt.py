@@ -1,0 +1,109 @@
+"""The hunt for faults: nothing in our algorithms, what was planted elsewhere, and small reproductions."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from coband.simulator.experiments.hunt.hunt import Hunt
+from coband.simulator.experiments.hunt.swarm import draw
+from coband.simulator.experiments.scenario.scenario import loads
+from tests.cli.fake_cli import Program
+from tests.experiments.hunt.hunted import HUNTED, hunted
+
+
+@pytest.fixture
+def coband(capsys: pytest.CaptureFixture[str]) -> Program:
+    return Program(capsys)
+
+
+def test_faults_depend_on_the_seed_alone() -> None:
+    swarms = [draw(np.random.default_rng(seed), 50.0, 4, True) for seed in (1, 1, 2)]
+    assert swarms[0] == swarms[1] != swarms[2]
+    assert all(swarms)
+    kinds = {fault.key for seed in range(40) for fault in draw(np.random.default_rng(seed), 50.0, 4, True)}
+    assert kinds == {
+        "loss",
+        "duplicate",
+        "latency",
+        "reorder",
+        "partitions",
+        "outages",
+        "availability",
+        "compute",
+        "handling",
+        "stragglers",
+    }
+
+
+@pytest.mark.parametrize("name", HUNTED)
+def test_a_short_hunt_finds_nothing(name: str) -> None:
+    for _, faults, catches in Hunt(hunted(name)).seeds(range(1)):
+        assert faults
+        assert not catches, catches[0]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", HUNTED)
+def test_a_long_hunt_finds_nothing(name: str) -> None:
+    for schedule in ({}, {"schedule": {"kind": "one_at_a_time", "turns": 60}}):
+        changes: dict[str, Any] = schedule if HUNTED[name]["schedule"]["kind"] == "rounds" else {}
+        for _, _, catches in Hunt(hunted(name, **changes)).seeds(range(100, 160)):
+            assert not catches, catches[0]
+
+
+def test_a_planted_fault_is_found_shrunk_and_reproduced(monkeypatch: pytest.MonkeyPatch) -> None:
+    def impatient(*parts: Any) -> None:
+        raise AssertionError("an agent was down")
+
+    monkeypatch.setattr("coband.simulator.core.hosts.host.Host.go_down", impatient)
+    catches = [
+        catch for _, _, found in Hunt(hunted("asynchronous"), ["one_kernel_ucb"]).seeds(range(3)) for catch in found
+    ]
+    assert catches
+    for catch in catches:
+        assert [fault.key for fault in catch.faults] in (["availability"], ["outages"])
+        assert "an agent was down" in catch.error
+        again = loads(catch.scenario)
+        assert again.checks == "full"
+        assert [entry.label for entry in again.algorithms] == ["one_kernel_ucb"]
+
+
+def test_the_command_prints_a_scenario_for_a_failure(
+    coband: Program, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    file = tmp_path / "hunted.yaml"
+    file.write_text(hunted("asynchronous").to_yaml())
+    arguments = ["hunt", str(file), "--only", "n_kernel_ucb", "--seeds", "0:2"]
+    status, output, _ = coband(*arguments)
+    assert (status, output.splitlines()[-1]) == (0, "0 failures in 2 runs")
+
+    def broken(*parts: Any) -> None:
+        raise AssertionError("an agent was down")
+
+    monkeypatch.setattr("coband.simulator.core.hosts.host.Host.go_down", broken)
+    status, output, _ = coband(*arguments, "--out", tmp_path / "found")
+    assert status == 1
+    (written, *_) = sorted((tmp_path / "found").iterdir())
+    assert f"to see it again: coband run {written} --trace full" in output
+    assert loads(written.read_text()).name == "hunted_asynchronous"
+
+
+@pytest.mark.parametrize("seeds", ["3", "a:b", "5:5", "-1:3"])
+def test_bad_seeds_are_refused(coband: Program, tmp_path: Path, seeds: str) -> None:
+    file = tmp_path / "hunted.yaml"
+    file.write_text(hunted("asynchronous").to_yaml())
+    status, _, errors = coband("hunt", file, f"--seeds={seeds}")
+    assert status == 2
+    assert f"--seeds {seeds}: must be A:B with whole numbers 0 <= A < B, such as 0:10" in errors
+
+
+def test_an_unknown_label_is_refused(coband: Program, tmp_path: Path) -> None:
+    file = tmp_path / "hunted.yaml"
+    file.write_text(hunted("graph").to_yaml())
+    status, _, errors = coband("hunt", file, "--only", "x")
+    assert status == 2
+    assert "no label 'x' in this scenario; there are coop_kernel_ucb, eager_kernel_ucb" in errors

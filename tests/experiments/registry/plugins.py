@@ -1,0 +1,94 @@
+"""Algorithms and a registry for tests of scenario files; nothing here is ever run."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from coband.simulator.core.algorithm import Algorithm, Needs
+from coband.simulator.core.config import Config
+from coband.simulator.core.message import Message
+from coband.simulator.core.node import Address, Agent, Arms, Outbox
+from coband.simulator.experiments.registry.registry import Registry
+from coband.simulator.maths.kernels.library import Gaussian, KernelSpec
+from coband.simulator.problems import classification, contextual
+
+
+class Silent(Agent):
+    def choose(self, arms: Arms) -> int:
+        return 0
+
+    def observe(self, arm: int, reward: float) -> Outbox:
+        return []
+
+    def receive(self, message: Message, source: Address) -> Outbox:
+        return []
+
+
+class AsyncConfig(Config):
+    """Parameters."""
+
+    kernel: Annotated[KernelSpec, Field(discriminator="kind")] = Gaussian(gamma=1.0)
+    """The kernel."""
+    alpha: float = Field(default=1.0, ge=0)
+    """Exploration."""
+    transfer: Literal["full", "delta"] = "full"
+    steps: int = Field(default=30, ge=1, le=100)
+    blocking: bool = False
+    dims: list[int] = Field(default=[], max_length=3)
+
+
+class LocalConfig(Config):
+    """Parameters."""
+
+    beta: float = Field(gt=0)
+
+
+ASYNC = Algorithm(
+    name="async_kernel_ucb",
+    agent=Silent,
+    server="server.nothing:Server",
+    config=AsyncConfig,
+    summary="Talks.",
+    reference="paper 000, Algorithm 1",
+    messages=(("upload", "up", "m + 1"),),
+    counts=("each exchange: m + 1",),
+)
+LOCAL = Algorithm(
+    name="local_ucb",
+    agent=Silent,
+    server=None,
+    config=LocalConfig,
+    summary="Is silent.",
+    reference="ours",
+    needs=Needs(reliable=False, ordered=True, problems=("clusters",)),
+)
+PROBLEMS = {"clusters": classification.PROBLEM, "contextual": contextual.PROBLEM}
+REGISTRY = Registry(
+    algorithms={"async_kernel_ucb": ASYNC, "local_ucb": LOCAL},
+    problems=PROBLEMS,
+    broken={"duets": "ModuleNotFoundError: No module named 'torch'"},
+)
+
+SCENARIO = """\
+name: quick
+seed: 7
+replications: 3
+agents:
+  count: 5
+  compute: {kind: exponential, rate: 2}
+schedule: {kind: one_at_a_time, turns: 1e3}
+network:
+  latency: 5e-2
+  loss: 0.1
+problem:
+  kind: contextual
+  arms: {kind: ball, dimension: 4, count: 3}
+  reward: {kind: cosine}
+algorithms:
+  - {algorithm: async_kernel_ucb, label: Async, kernel: {kind: gaussian, gamma: 0.1}, alpha: 0.1}
+  - {algorithm: async_kernel_ucb, label: Bold, alpha: 4}
+expect:
+  - {label: Async, count: uplink_scalars, at_most: 2e7}
+"""

@@ -1,0 +1,86 @@
+"""What to cite: every registered name has BibTeX, and runs print what they used."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from coband.simulator.cli.main import main
+from coband.simulator.experiments.registry import bibliography
+from coband.simulator.experiments.registry.registry import Registry
+from coband.simulator.experiments.store.store import open_run
+from coband.simulator.problems.datasets import DATASETS
+from coband.simulator.problems.ratings import RATINGS
+from tests.experiments.traces import runs
+
+OWN = "@misc{me2030,\n  title = {Mine},\n  year = {2030}\n}"
+
+
+def test_every_entry_cites_something_known_and_every_reference_is_cited() -> None:
+    registry = Registry.installed()
+    entries = [*registry.algorithms.values(), *registry.problems.values(), *DATASETS.values(), *RATINGS.values()]
+    cited = {key for entry in entries for key in entry.cites} | set(bibliography.GRAPHS.values())
+    assert all(entry.cites for entry in entries)
+    assert cited == set(bibliography.library())
+
+
+def test_entries_are_whole() -> None:
+    for key, text in bibliography.library().items():
+        assert bibliography.key_of(text) == key
+        assert text.count("{") == text.count("}")
+        assert text.endswith("\n}")
+        assert re.search(r"^  title = \{.+\}", text, flags=re.MULTILINE)
+        if text.startswith("@inproceedings"):
+            assert {"author", "booktitle", "year"} <= set(re.findall(r"^  (\w+) = ", text, flags=re.MULTILINE))
+
+
+def test_a_run_prints_each_entry_once_with_its_uses(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    runs.perform(runs.STAR, tmp_path / "run", "schedule.turns=2", only=("Async", "One", "Sync"))
+    with pytest.raises(SystemExit) as exit_:
+        main(["cite", str(tmp_path / "run")])
+    output, errors = capsys.readouterr()
+    assert (exit_.value.code, errors) == (0, "")
+    assert output.count("@inproceedings{li2023asynchronous,") == 1
+    assert output.startswith(
+        "% algorithm async_kernel_ucb (Async); algorithm one_kernel_ucb (One); problem contextual\n"
+    )
+    assert "% algorithm approx_dis_kernel_ucb (Sync)\n@inproceedings{li2022communication,\n" in output
+    assert "dubey2020kernel" not in output
+
+
+def test_a_plugin_brings_its_own_entry_and_unknown_names_are_said(tmp_path: Path) -> None:
+    runs.perform(runs.STAR, tmp_path / "run", "schedule.turns=2", only=("One", "Alone"))
+    installed = Registry.installed()
+    mine = replace(installed.algorithms["one_kernel_ucb"], cites=(OWN, "valko2013finite", "nobody1999"))
+    with open_run(tmp_path / "run") as run:
+        found = bibliography.uses(run, replace(installed, algorithms={"one_kernel_ucb": mine}))
+    assert [(use.what, use.known) for use in found] == [
+        ("algorithm one_kernel_ucb (One)", True),
+        ("algorithm n_kernel_ucb (Alone)", False),
+        ("problem contextual", True),
+    ]
+    printed = {citation.key: citation.text for citation in bibliography.citations(found)}
+    assert printed["me2030"] == OWN
+    assert "valko2013finite" in printed
+    assert "nobody1999" not in printed
+
+
+def test_data_and_graphs_are_cited() -> None:
+    class Run:
+        labels = {"A": "coop_kernel_ucb"}  # noqa: RUF012
+        scenario = (
+            "problem: {kind: classification, data: {name: magic, path: null}}\n"
+            "network: {topology: {kind: edge_list, file: /data/musae_ENGB_edges.csv}}\n"
+        )
+
+    found = bibliography.uses(Run(), Registry.installed())  # type: ignore[arg-type]
+    assert [use.what for use in found] == [
+        "algorithm coop_kernel_ucb (A)",
+        "problem classification",
+        "dataset magic",
+        "graph musae_ENGB_edges.csv",
+    ]
+    assert {"bock2004magic", "rozemberczki2019multiscale"} <= {item.key for item in bibliography.citations(found)}

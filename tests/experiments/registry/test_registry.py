@@ -1,0 +1,108 @@
+"""Entry points: what is taken in, what is left out, and what is said about it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from importlib.metadata import EntryPoint
+
+import pytest
+from pydantic import BaseModel
+
+from coband.simulator.experiments.registry.registry import (
+    PluginError,
+    Registry,
+    checked_algorithm,
+    checked_problem,
+    collect,
+)
+from coband.simulator.problems.world import ProblemEntry
+from tests.experiments.registry.plugins import ASYNC, PROBLEMS
+
+HERE = "tests.experiments.registry.plugins"
+
+
+def point(name: str, value: str, group: str = "coband.algorithms") -> EntryPoint:
+    return EntryPoint(name, value, group)
+
+
+def test_entry_points_are_loaded() -> None:
+    registry = collect([point("local_ucb", f"{HERE}:LOCAL"), point("async_kernel_ucb", f"{HERE}:ASYNC")], [])
+    assert list(registry.algorithms) == ["async_kernel_ucb", "local_ucb"]
+    assert registry.algorithms["async_kernel_ucb"] is ASYNC
+    assert (registry.warnings, registry.broken) == ((), {})
+
+
+def test_a_broken_plugin_is_named_and_left_out() -> None:
+    registry = collect([point("ghost", "no_such_module:X"), point("local_ucb", f"{HERE}:LOCAL")], [])
+    assert list(registry.algorithms) == ["local_ucb"]
+    assert registry.broken == {"ghost": "ModuleNotFoundError: No module named 'no_such_module'"}
+    assert registry.warnings == (
+        "coband.algorithms: 'ghost' of an unknown package (no_such_module:X) is left out: "
+        "ModuleNotFoundError: No module named 'no_such_module'",
+    )
+
+
+def test_a_second_plugin_of_the_same_name_is_ignored() -> None:
+    registry = collect([point("local_ucb", f"{HERE}:LOCAL"), point("local_ucb", f"{HERE}:ASYNC")], [])
+    assert registry.algorithms["local_ucb"].name == "local_ucb"
+    assert registry.warnings == (
+        f"coband.algorithms: 'local_ucb' of an unknown package ({HERE}:ASYNC) is ignored: "
+        f"an unknown package ({HERE}:LOCAL) has that name",
+    )
+
+
+def test_the_same_entry_point_twice_is_no_news() -> None:
+    assert collect([point("local_ucb", f"{HERE}:LOCAL")] * 2, []).warnings == ()
+
+
+class Labelled(BaseModel):
+    label: int = 0
+
+
+@pytest.mark.parametrize(
+    ("found", "message"),
+    [
+        (3, "a coband.Algorithm is expected, not an object of type int"),
+        (BaseModel, "a coband.Algorithm is expected, not the class BaseModel"),
+        (replace(ASYNC, name="x"), "the entry point is called 'async_kernel_ucb' but the algorithm 'x'"),
+        (replace(ASYNC, agent=int), "agent must be a subclass of coband.Agent or coband.BatchAgent"),  # type: ignore[arg-type]
+        (
+            replace(ASYNC, server="server.x"),
+            "server='server.x'".replace("=", "(=") + ") must be None or 'module:Class'",
+        ),
+        (replace(ASYNC, config=dict), "config must be a pydantic model"),  # type: ignore[arg-type]
+        (replace(ASYNC, config=Labelled), "config must not have a field 'label'"),
+    ],
+)
+def test_algorithms_are_checked(found: object, message: str) -> None:
+    with pytest.raises(PluginError) as caught:
+        checked_algorithm("async_kernel_ucb", found)
+    assert message in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("found", "message"),
+    [
+        (ASYNC, "a coband.ProblemEntry is expected, not an object of type Algorithm"),
+        (replace(PROBLEMS["clusters"], name="x"), "the entry point is called 'clusters' but the problem 'x'"),
+        (
+            replace(PROBLEMS["clusters"], config=Labelled),  # type: ignore[arg-type]
+            "config must be a subclass of coband.Problem",
+        ),
+        (
+            ProblemEntry("clusters", PROBLEMS["contextual"].config, "", ""),
+            "config must have the field `kind: Literal['clusters']`",
+        ),
+    ],
+)
+def test_problems_are_checked(found: object, message: str) -> None:
+    with pytest.raises(PluginError) as caught:
+        checked_problem("clusters", found)
+    assert message in str(caught.value)
+
+
+def test_everything_built_in_loads() -> None:
+    registry = Registry.installed()
+    assert registry.warnings == ()
+    assert {"async_kernel_ucb", "approx_dis_kernel_ucb"} <= set(registry.algorithms)
+    assert {"contextual", "clusters"} <= set(registry.problems)

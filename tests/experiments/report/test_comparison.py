@@ -1,0 +1,109 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from coband.simulator.experiments.report import comparison as comparisons
+from coband.simulator.experiments.report.data import Comparison, Contender
+from coband.simulator.experiments.report.measures import REGRET
+from coband.simulator.experiments.statistics import estimates as statistics
+
+
+class FakeContender(Contender):
+    """A contender with given regrets."""
+
+    def values(self, key: str) -> dict[int, float]:
+        return dict(enumerate(self.given))
+
+    given: tuple[float, ...]
+
+
+def compared(scenarios: tuple[dict[str, Any], ...] = ({},), **regrets: list[float]) -> Comparison:
+    """Contenders by name; ``other_...`` belong to a second run when there are two scenarios."""
+    runs: Any = tuple(Path(str(number)) for number in range(len(scenarios)))
+    contenders = []
+    for name, values in regrets.items():
+        contender = FakeContender(name, name, "fake", runs[-1] if name.startswith("other") else runs[0])
+        object.__setattr__(contender, "given", tuple(values))
+        contenders.append(contender)
+    return Comparison(runs, scenarios, tuple(contenders), ())
+
+
+def sentence(comparison: Comparison) -> str:
+    found = comparisons.differences(comparison, REGRET)
+    return comparisons.ranking(comparison, REGRET, found).sentence
+
+
+def test_differences_are_paired_in_one_world() -> None:
+    (found,) = comparisons.differences(compared(a=[101.0, 203.0, 302.0], b=[100.0, 200.0, 300.0]), REGRET)
+    expected = statistics.paired_difference([101.0, 203.0, 302.0], [100.0, 200.0, 300.0])
+    assert (found.paired, found.count, found.mean, found.student) == (True, 3, 2.0, expected.interval)
+    assert found.relative == pytest.approx(0.01)
+    assert found.bootstrap == (1.0, 3.0)
+    assert found.verdict == "undecided"  # three pairs: the t interval is from -0.5 to 4.5
+
+
+def test_differences_are_unpaired_between_worlds() -> None:
+    worlds = ({"seed": 1, "problem": {"noise": 0.1}}, {"seed": 2, "problem": {"noise": 0.1}})
+    comparison = compared(worlds, a=[101.0, 203.0, 302.0], other=[100.0, 200.0, 300.0])
+    (found,) = comparisons.differences(comparison, REGRET)
+    assert not found.paired
+    assert found.student == statistics.unpaired_difference([101.0, 203.0, 302.0], [100.0, 200.0, 300.0]).interval
+    assert comparison.why_unpaired(*comparison.contenders) == ("seed",)
+
+
+def test_verdicts_need_both_intervals() -> None:
+    (found,) = comparisons.differences(compared(a=[1.0, 1.1, 0.9, 1.0], b=[2.0, 2.1, 2.0, 1.9]), REGRET)
+    assert found.verdict == "a lower"
+    (found,) = comparisons.differences(compared(a=[1.0, 2.0], b=[1.0, 2.0]), REGRET)
+    assert found.verdict == "equal"
+    (found,) = comparisons.differences(compared(a=[1.0], b=[2.0]), REGRET)
+    assert (found.student, found.bootstrap) == (None, None)
+    assert found.verdict == "one replication: no statement about chance"
+
+
+def test_turning_a_difference_around() -> None:
+    found = comparisons.differences(compared(a=[2.0, 4.0, 6.0], b=[1.0, 2.0, 4.0], c=[1.0, 1.0, 1.0]), REGRET)
+    turned = comparisons.against(found, "a")
+    assert [(one.first, one.second) for one in turned] == [("b", "a"), ("c", "a")]
+    (direct,) = comparisons.differences(compared(b=[1.0, 2.0, 4.0], a=[2.0, 4.0, 6.0]), REGRET)
+    assert (turned[0].mean, turned[0].relative, turned[0].student) == (
+        direct.mean,
+        pytest.approx(direct.relative),
+        pytest.approx(direct.student),
+    )
+
+
+@pytest.mark.parametrize(
+    ("regrets", "words"),
+    [
+        ({"a": [1.0, 1.1, 0.9], "b": [9.0, 9.1, 9.2]}, "a has the lowest regret."),
+        (
+            {"a": [1.0, 5.0, 9.0], "b": [2.0, 5.0, 9.5]},
+            "Undecided: a has the lowest mean, but no difference from it is certain.",
+        ),
+        (
+            {"a": [1.0, 5.0, 9.0], "b": [1.1, 5.2, 8.8], "c": [90.0, 94.1, 98.0]},
+            "a has the lowest mean, but is not told apart from b.",
+        ),
+        ({"a": [1.0, 2.0], "b": [1.0, 2.0]}, "All are equal."),
+        ({"a": [1.0, 2.0], "b": [1.0, 2.0], "c": [8.0, 9.0]}, "a and b share the lowest mean."),
+        ({"a": [1.0], "b": [2.0]}, "a has the lowest mean, in one replication: that says nothing about chance."),
+        ({"a": [1.0]}, "a is alone."),
+    ],
+)
+def test_who_wins_in_words(regrets: dict[str, list[float]], words: str) -> None:
+    assert sentence(compared(**regrets)) == words
+
+
+def test_the_winner_is_judged_at_a_level_for_all_pairs() -> None:
+    rng = np.random.default_rng(0)
+    values = {f"x{number}": rng.normal(size=6).tolist() for number in range(5)}
+    found = comparisons.differences(compared(**values), REGRET)
+    for one in found:
+        assert one.student is not None
+        assert one.strict is not None
+        assert one.strict == statistics.paired_difference(values[one.first], values[one.second], 0.995).interval

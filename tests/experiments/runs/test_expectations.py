@@ -1,0 +1,76 @@
+"""Claims about two labels: one's count is less than the other's, beyond what chance explains."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from coband.simulator.experiments.runs.expectations import Comparison, ExpectationError, compare, require
+from tests.experiments.runs.fakes import FakeExpect, FakeScenario
+
+CLAIM = FakeExpect("Often", "regret", less_than="Seldom")
+
+
+def scenario(*expect: FakeExpect) -> Any:
+    return FakeScenario(expect=expect)
+
+
+def report(**regrets: dict[int, float | None]) -> dict[str, Any]:
+    """By label: the regret of each replication."""
+    return {
+        "results": [
+            {"label": label, "replications": [{"replication": r, "regret": value} for r, value in of.items()]}
+            for label, of in regrets.items()
+        ]
+    }
+
+
+def score(often: dict[int, float | None], seldom: dict[int, float | None]) -> Comparison:
+    (found,) = compare(scenario(CLAIM), report(Often=often, Seldom=seldom))
+    return found
+
+
+def test_the_paired_difference_decides() -> None:
+    """Replications differ by much more than the two labels do in each of them."""
+    found = score({0: 10.0, 1: 100.0, 2: 1000.0}, {0: 11.0, 1: 101.5, 2: 1001.0})
+    assert (found.holds, found.replication, found.got) == (True, None, 370.0)
+    assert found.expected == "less than Seldom's 371.17"
+    assert found.interval is not None
+    assert found.interval[0] < 370.0 < found.interval[1]
+
+
+@pytest.mark.parametrize(
+    ("often", "seldom"),
+    [
+        ((1.0, 2.0, 3.0), (1.1, 2.0, 2.95)),  # chance
+        ((1.0, 2.0, 3.0), (1.0, 2.0, 3.0)),  # equal
+        ((5.0, 6.0, 7.0), (1.0, 2.0, 3.1)),  # more
+    ],
+)
+def test_what_chance_explains_does_not_hold(often: tuple[float, ...], seldom: tuple[float, ...]) -> None:
+    assert not score(dict(enumerate(often)), dict(enumerate(seldom))).holds
+
+
+def test_only_replications_of_both_are_compared() -> None:
+    found = score({0: 1.0, 1: 900.0, 2: 2.0, 3: None}, {0: 5.0, 2: 6.1, 3: 1.0})
+    assert (found.holds, found.got) == (True, 1.5)
+    assert not score({0: 1.0}, {1: 2.0}).holds
+
+
+def test_a_single_replication_is_taken_as_it_is() -> None:
+    found = score({0: 1.0}, {0: 1.5})
+    assert (found.holds, found.interval) == (True, None)
+    assert not score({0: 1.5}, {0: 1.0}).holds
+
+
+def test_both_labels_must_run() -> None:
+    assert compare(scenario(CLAIM), report(Often={0: 1.0})) == []
+    require(scenario(CLAIM), ["Often", "Seldom"])
+    with pytest.raises(ExpectationError, match="expect: says nothing about Often"):
+        require(scenario(CLAIM), ["Often"])
+
+
+def test_unknown_counts_are_named() -> None:
+    with pytest.raises(ExpectationError, match="Often does not count 'regrets'; there is regret"):
+        compare(scenario(FakeExpect("Often", "regrets", less_than="Seldom")), report(Often={0: 1.0}, Seldom={0: 2.0}))

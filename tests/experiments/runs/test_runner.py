@@ -1,0 +1,213 @@
+from __future__ import annotations
+
+import json
+import os
+import signal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from coband.simulator.experiments.runs import results, runner
+from coband.simulator.experiments.runs.job import DriverGone, Job, check_driver
+from coband.simulator.experiments.store import directory, store
+from coband.simulator.experiments.store.recording import sampled_turns
+from tests.experiments.runs.fake_runs import Notes, perform, start, wait_until
+from tests.experiments.runs.fakes import FakeScenario
+
+
+def fingerprints(report: runner.Report) -> dict[tuple[str, int], Any]:
+    return {
+        (entry["label"], record["replication"]): record["fingerprint"]
+        for entry in report.object["results"]
+        for record in entry["replications"]
+    }
+
+
+def test_jobs_are_every_label_on_every_replication() -> None:
+    fake: Any = FakeScenario(replications=2)
+    jobs = [(job.id, job.label, job.replication) for job in runner.jobs_of(fake)]
+    assert jobs == [(0, "Often", 0), (1, "Seldom", 0), (2, "Often", 1), (3, "Seldom", 1)]
+    assert [job.replication for job in runner.jobs_of(fake, only=["Seldom"], replications=[7, 3])] == [3, 7]
+    assert len(runner.jobs_of(fake, only=["fake"])) == 4
+
+
+def test_an_unknown_name_lists_the_nearest() -> None:
+    fake: Any = FakeScenario()
+    with pytest.raises(
+        runner.SelectionError, match="no algorithm or label 'Seldon' in this scenario; did you mean Seldom"
+    ):
+        runner.jobs_of(fake, only=["Seldon"])
+    with pytest.raises(runner.SelectionError, match="there are Often, fake, Seldom"):
+        runner.jobs_of(fake, only=["xyz"])
+
+
+def test_results_hold_every_replication_with_means_and_intervals(tmp_path: Path) -> None:
+    report = perform(tmp_path / "run")
+    stored = json.loads((tmp_path / "run" / "results.json").read_text())
+    assert stored == report.object
+    often = stored["results"][0]
+    assert (often["label"], often["algorithm"], len(often["replications"])) == ("Often", "fake", 2)
+    first = often["replications"][0]
+    assert set(results.KEYS) <= set(first)
+    assert {key: first[key] for key in ("turns", "messages", "uplink_scalars", "downlink_scalars", "rounds")} == {
+        "turns": 200,
+        "messages": 600,
+        "uplink_scalars": 200,
+        "downlink_scalars": 500,
+        "rounds": 100,
+    }
+    assert first["dictionary_size"] == 100
+    assert often["mean"]["scalars"] == 700
+    assert often["ci95"]["scalars"] == [700, 700]
+    low, high = often["ci95"]["regret"]
+    assert low < often["mean"]["regret"] < high
+
+
+def test_one_replication_has_no_interval(tmp_path: Path) -> None:
+    report = perform(tmp_path / "run", replications=1)
+    assert set(report.object["results"][0]["ci95"].values()) == {None}
+
+
+def test_workers_change_nothing(tmp_path: Path) -> None:
+    alone, parallel = perform(tmp_path / "a", replications=3), perform(tmp_path / "b", workers=2, replications=3)
+    assert fingerprints(alone) == fingerprints(parallel)
+    assert len(fingerprints(alone)) == 6
+
+
+@pytest.mark.parametrize("trace", ["off", "full"])
+def test_the_level_of_the_trace_changes_no_fingerprint(tmp_path: Path, trace: str) -> None:
+    assert fingerprints(perform(tmp_path / "a")) == fingerprints(perform(tmp_path / "b", trace=trace))
+
+
+def test_progress_counts_pulls_inside_a_job(tmp_path: Path) -> None:
+    notes = Notes()
+    perform(tmp_path / "run", listener=notes, labels=("Often",))
+    assert notes.total == 2
+    assert notes.progress == [64 / 200, 128 / 200, 192 / 200, 1, 1 + 64 / 200, 1 + 128 / 200, 1 + 192 / 200, 2]
+
+
+def test_a_violation_is_reported_and_others_go_on(tmp_path: Path) -> None:
+    notes = Notes()
+    report = perform(tmp_path / "run", listener=notes, mischief=((1, "negative"),))
+    assert [(failure.label, failure.replication, failure.kind) for failure in report.failures] == [
+        ("Often", 1, "violated"),
+        ("Seldom", 1, "violated"),
+    ]
+    assert notes.failures == report.failures
+    text = report.failures[0].error
+    assert text.startswith("the pseudo-regret of a turn is -1.0")
+    assert "<- event 736 at time 20: choose at agent 0" in text
+    replay = "coband run 'my file.yaml' --seed 3 --replication 1 --only Often --trace full"
+    assert report.failures[0].replay == replay
+    assert [len(entry["replications"]) for entry in report.object["results"]] == [1, 1]
+    assert json.loads((tmp_path / "run" / "manifest.json").read_text())["status"] == "failed"
+    with store.open_run(tmp_path / "run") as run:
+        last = list(run.events("Often", 1))[-1]
+    assert last.event == "violation"
+
+
+def test_an_error_in_one_job_leaves_the_others(tmp_path: Path) -> None:
+    report = perform(tmp_path / "run", mischief=((0, "error"),))
+    assert {failure.kind for failure in report.failures} == {"failed"}
+    assert report.failures[0].error.rstrip().endswith("ZeroDivisionError: a bug")
+    assert {replication for _, replication in fingerprints(report)} == {1}
+
+
+def test_a_job_that_kills_its_worker_costs_only_itself(tmp_path: Path) -> None:
+    report = perform(tmp_path / "run", workers=2, mischief=((0, "kill"),), replications=4, labels=("Often",))
+    assert [(failure.replication, failure.error) for failure in report.failures] == [(0, runner.WORKER_DIED)]
+    assert len(fingerprints(report)) == 3
+
+
+def test_an_interruption_keeps_what_is_finished(tmp_path: Path) -> None:
+    report = perform(tmp_path / "run", mischief=((1, "interrupt"),), replications=3)
+    assert (report.interrupted, report.missing) == (True, 4)
+    assert set(fingerprints(report)) == {("Often", 0), ("Seldom", 0)}
+    with store.open_run(tmp_path / "run") as run:
+        assert [job.status for job in run.jobs] == ["finished", "finished", "interrupted", *["waiting"] * 3]
+        assert sum(1 for _ in run.events("Often", 1)) > 700
+        assert run.manifest["status"] == "interrupted"
+    assert not (tmp_path / "run" / "jobs").exists()
+
+
+def test_an_interruption_stops_the_workers(tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    process = start(out, workers=2, mischief=((1, "slow"),), turns=5000, count=1, labels=("Often",))
+    wait_until(lambda: results_of(out) == 1 and stored_events(out, 1) > 0)
+    process.send_signal(signal.SIGINT)
+    output, _ = process.communicate(timeout=60)
+    assert output.split() == ["True", "1"]
+    with store.open_run(out) as run:
+        assert [job.status for job in run.jobs] == ["finished", "interrupted"]
+
+
+def test_a_killed_run_loses_nothing_finished_and_keeps_partial_traces(tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    process = start(out, mischief=((1, "slow"),), turns=2000, count=1, labels=("Often",))
+    wait_until(lambda: results_of(out) == 1 and stored_events(out, 1) > 0)
+    process.kill()
+    process.communicate(timeout=60)
+    assert results_of(out) == 1
+    with store.open_run(out) as run:
+        assert [job.status for job in run.jobs] == ["finished", "running"]
+        assert [event.seq for event in run.events(replication=1)] == list(range(stored_events(out, 1)))
+        assert run.results() == json.loads((out / "results.json").read_text())
+
+
+def results_of(out: Path) -> int:
+    """Records in results.json."""
+    file = out / "results.json"
+    return len(json.loads(file.read_text())["results"][0]["replications"]) if file.exists() else 0
+
+
+def stored_events(out: Path, replication: int) -> int:
+    with store.open_run(out) as run:
+        return sum(1 for _ in run.events(replication=replication))
+
+
+def test_a_worker_whose_driver_is_gone_stops() -> None:
+    job = Job(0, "Often", "fake", 0, 3, "off")
+    check_driver(job)
+    with pytest.raises(DriverGone):
+        check_driver(Job(**{**vars(job), "driver": os.getpid()}))
+
+
+def test_run_directories_are_numbered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "runs" / "study-0007").mkdir(parents=True)
+    (tmp_path / "runs" / "study-extra-0009").mkdir()
+    paths = [str(directory.create(name).path) for name in ("study", "study", "a/b")]
+    assert paths == ["runs/study-0008", "runs/study-0009", "runs/a-b-0001"]
+
+
+def test_a_run_overwrites_nothing(tmp_path: Path) -> None:
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "file").touch()
+    with pytest.raises(directory.OutputError, match="is not empty, and a run overwrites nothing"):
+        directory.create("x", tmp_path / "full")
+    with pytest.raises(
+        directory.OutputError, match=r"no run directory can be made: .*Choose another place with --out DIR"
+    ):
+        directory.create("x", tmp_path / "full" / "file")
+    (tmp_path / "empty").mkdir()
+    first, second = directory.create("x", tmp_path / "empty"), directory.create("x", tmp_path / "empty")
+    first.begin("", {}, [])
+    with pytest.raises(directory.OutputError, match="another run has just started"):
+        second.begin("", {}, [])
+    first.close()
+
+
+@pytest.mark.parametrize("turns", [0, 1, 7, 999, 1000, 1001, 2500, 10_000, 12_345])
+def test_sampled_turns_are_even_and_end_with_the_last(turns: int) -> None:
+    sampled = sampled_turns(turns)
+    assert len(sampled) == min(turns, 1000)
+    assert sampled[-1:] == [turns][:turns]
+    gaps = {after - before for before, after in zip([0, *sampled], sampled, strict=False)}
+    assert not gaps or max(gaps) - min(gaps) <= 1
+
+
+def test_numbers_that_json_cannot_hold_become_null() -> None:
+    assert [results.plain(value) for value in (float("nan"), float("inf"), 2, None, "x")] == [None, None, 2, None, "x"]
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        results.dump({"x": float("nan")})

@@ -1,0 +1,675 @@
+"""Broken scenarios, each with the exact message that its author gets."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from coband.simulator.experiments.scenario.scenario import ScenarioError, load, loads
+from tests.experiments.registry.plugins import REGISTRY, SCENARIO
+
+TOP = (
+    "name, description, seed, replications, agents, server, schedule, network, problem, algorithms, expect, trace, "
+    "checks, share, grid, zip, tuning, until"
+)
+DELAY = (
+    "a number or {kind: constant | uniform | exponential | shifted_exponential | gamma | lognormal | pareto | "
+    "empirical, ...}"
+)
+LATENCY = DELAY.replace("empirical", "empirical | matrix")
+DELAYS = "constant, uniform, exponential, shifted_exponential, gamma, lognormal, pareto, empirical"
+LATENCIES = f"{DELAYS}, matrix"
+NETWORK = (
+    "topology, latency, bandwidth, server, loss, duplicate, reorder, links, partitions, outages, heals, local, "
+    "transport, retransmission, scalar_bits, header_bits"
+)
+COUNTS = (
+    "turns, regret, reward, messages, uplink_scalars, downlink_scalars, peer_scalars, scalars, "
+    "scalars_broadcast_once, rounds, simulated_time, dictionary_size, wire_scalars, bits, uplink_scalars_per_agent, "
+    "wire_messages, wire_bits, deliveries, transmissions, correct, error, correct_agents, samples_per_agent, "
+    "dropped, expired, stalled"
+)
+ENTRY = "{algorithm: async_kernel_ucb, label: Bold, alpha: 4}"
+COUNT = "must be a whole number >= 1 and <= 1000000"
+
+# (what is replaced in the good scenario, by what, the messages without "quick.yaml:")
+EDITS: list[tuple[str, str, list[str]]] = [
+    # keys
+    ("seed:", "seeed:", [f"2:1: seeed: unknown key; did you mean seed? allowed: {TOP}"]),
+    ("latency:", "latncy:", [f"9:3: network.latncy: unknown key; did you mean latency? allowed: {NETWORK}"]),
+    (
+        "  count: 5",
+        "  coutn: 5",
+        [
+            f"4:1: agents: count is missing: {COUNT}",
+            "5:3: agents.coutn: unknown key; did you mean count? allowed: count, compute, handling, speed, "
+            "stragglers, availability",
+        ],
+    ),
+    (
+        "alpha: 0.1",
+        "alpa: 0.1",
+        [
+            "16:87: algorithms[0].alpa: unknown key; did you mean alpha? allowed: algorithm, label, kernel, alpha, "
+            "transfer, steps, blocking, dims"
+        ],
+    ),
+    (
+        "gamma: 0.1",
+        "gama: 0.1",
+        [
+            "16:74: algorithms[0].kernel.gama: unknown key; did you mean gamma? allowed: gamma, length_scale, columns, "
+            "kind"
+        ],
+    ),
+    ("name: quick\n", "", ["1:1: name is missing: must be text"]),
+    (
+        "schedule: {kind: one_at_a_time, turns: 1e3}\n",
+        "",
+        ["1:1: schedule is missing: must be {kind: one_at_a_time | rounds | renewal | trace | phases, ...}"],
+    ),
+    (
+        "schedule: {kind: one_at_a_time, turns: 1e3}\n",
+        "schedule: {kind: phases}\n",
+        [
+            f"{line}:17: algorithms[{index}].algorithm: async_kernel_ucb cannot run on schedule.kind phases; it runs "
+            "on: one_at_a_time, rounds, renewal, trace"
+            for index, line in enumerate((16, 17))
+        ],
+    ),
+    (
+        "seed: 7",
+        "seed: 7\nseed: 8\nseed: 9",
+        [
+            "3:1: seed: the key is given twice; the first is on line 2, column 1",
+            "4:1: seed: the key is given twice; the first is on line 2, column 1",
+        ],
+    ),
+    (
+        "rate: 2",
+        "rate: 2, rate: 3",
+        ["6:41: agents.compute.rate: the key is given twice; the first is on line 6, column 32"],
+    ),
+    (
+        "seed: 7",
+        "1: x\n[a, b]: c\n~: d",
+        [
+            "2:1: 1 is not allowed as a key: keys are text",
+            "3:1: a list is not allowed as a key: keys are text",
+            "4:1: ~ is not allowed as a key: keys are text",
+        ],
+    ),
+    (
+        "seed: 7",
+        "<<: {seed: 7}",
+        ["2:1: merge keys (<<) are not supported; write the keys out, or use an alias for a whole value"],
+    ),
+    # types
+    ("count: 5", "count: '5'", [f"5:10: agents.count: '5' is not allowed: {COUNT}; remove the quotes"]),
+    ("count: 5", "count: five", [f"5:10: agents.count: 'five' is not allowed: {COUNT}"]),
+    ("count: 5", "count: true", [f"5:10: agents.count: true is not allowed: {COUNT}"]),
+    ("count: 5", "count: 1.5", [f"5:10: agents.count: 1.5 is not allowed: {COUNT}"]),
+    ("count: 5", "count: 1_000", [f"5:10: agents.count: '1_000' is not allowed: {COUNT}"]),
+    ("count: 5", "count: .inf", [f"5:10: agents.count: .inf is not allowed: {COUNT}"]),
+    ("count: 5", "count:", [f"5:9: agents.count: an empty value is not allowed: {COUNT}"]),
+    ("count: 5", "count: [5]", [f"5:10: agents.count: a list is not allowed: {COUNT}"]),
+    ("count: 5", "count: {of: 5}", [f"5:10: agents.count: a mapping is not allowed: {COUNT}"]),
+    ("name: quick", "name: 10", ["1:7: name: 10 is not allowed: must be text; put it in quotes"]),
+    (
+        "label: Bold",
+        "label: 3",
+        ["17:42: algorithms[1].label: 3 is not allowed: must be text or null; put it in quotes"],
+    ),
+    (
+        "alpha: 0.1",
+        "blocking: yes",
+        ["16:97: algorithms[0].blocking: 'yes' is not allowed: must be true or false; write true"],
+    ),
+    ("seed: 7", "share: off", ["2:8: share: 'off' is not allowed: must be true or false; write false"]),
+    ("alpha: 0.1", "blocking: 1", ["16:97: algorithms[0].blocking: 1 is not allowed: must be true or false"]),
+    ("alpha: 0.1", "dims: [1, x]", ["16:97: algorithms[0].dims[1]: 'x' is not allowed: must be a whole number"]),
+    (
+        "alpha: 0.1",
+        "dims: [1, 2, 3, 4]",
+        ["16:93: algorithms[0].dims: a list is not allowed: must have at most 3 entries"],
+    ),
+    (
+        "algorithms:\n",
+        "algorithms: []\nagents2:\n",
+        [
+            "15:13: algorithms: an empty list is not allowed: must have at least 1 entry",
+            f"16:1: agents2: unknown key; did you mean agents? allowed: {TOP}",
+        ],
+    ),
+    (
+        ENTRY,
+        "local_ucb",
+        ["17:5: algorithms[1]: 'local_ucb' is not allowed: must be {algorithm: async_kernel_ucb | local_ucb, ...}"],
+    ),
+    # ranges
+    ("count: 5", "count: -3", ["5:10: agents.count: -3 is not allowed: must be >= 1"]),
+    ("replications: 3", "replications: 0", ["3:15: replications: 0 is not allowed: must be >= 1"]),
+    ("turns: 1e3", "turns: 0.0", ["7:40: schedule.turns: 0.0 is not allowed: must be >= 1"]),
+    ("loss: 0.1", "loss: 1", ["10:9: network.loss: 1 is not allowed: must be < 1"]),
+    ("alpha: 0.1", "steps: 1e3", ["16:94: algorithms[0].steps: 1e3 is not allowed: must be <= 100"]),
+    ("alpha: 0.1", "alpha: .nan", ["16:94: algorithms[0].alpha: .nan is not allowed: must be a finite number"]),
+    ("alpha: 0.1", "alpha: 1e999", ["16:94: algorithms[0].alpha: 1e999 is not allowed: must be a finite number"]),
+    (
+        "name: quick",
+        "name: a/b",
+        [
+            "1:7: name: 'a/b' is not allowed: must match ^[A-Za-z0-9_][A-Za-z0-9_.-]*$ "
+            "(letters, digits, _, - and . alone: run directories and reports are named after it)"
+        ],
+    ),
+    ("label: Bold", "label: ''", ["17:42: algorithms[1].label: '' is not allowed: must have at least 1 character"]),
+    # choices
+    (
+        "loss: 0.1",
+        "transport: datagrm",
+        [
+            "10:14: network.transport: 'datagrm' is not allowed: must be one of reliable, datagram; "
+            "did you mean datagram?"
+        ],
+    ),
+    ("seed: 7", "checks: no", ["2:9: checks: 'no' is not allowed: must be one of cheap, full"]),
+    (
+        "count: uplink_scalars",
+        "count: uplink",
+        [f"19:27: expect[0].count: 'uplink' is not allowed: must be one of {COUNTS}; did you mean uplink_scalars?"],
+    ),
+    # unions
+    ("5e-2", "fast", [f"9:12: network.latency: 'fast' is not allowed: must be {LATENCY}"]),
+    ("5e-2", "'5e-2'", [f"9:12: network.latency: '5e-2' is not allowed: must be {LATENCY}; remove the quotes"]),
+    ("5e-2", "-1", ["9:12: network.latency: -1 is not allowed: must be >= 0"]),
+    (
+        "5e-2",
+        "{kind: exponentail, rate: 1}",
+        [
+            "9:19: network.latency.kind: 'exponentail' is not a known kind; did you mean exponential? known: "
+            f"{LATENCIES}"
+        ],
+    ),
+    ("5e-2", "{rate: 1}", [f"9:3: network.latency: kind is missing; known: {LATENCIES}"]),
+    ("5e-2", "{kind: 3}", [f"9:19: network.latency.kind: 3 is not a known kind; known: {LATENCIES}"]),
+    (
+        "5e-2",
+        "{kind: exponential, rat: 1}",
+        [
+            "9:3: network.latency: rate is missing: must be a number > 0",
+            "9:32: network.latency.rat: unknown key; did you mean rate? allowed: kind, rate",
+        ],
+    ),
+    (
+        "5e-2",
+        "{kind: uniform, low: 3, high: 1}",
+        ["9:3: network.latency: high(=1.0) must be >= low(=3.0)"],
+    ),
+    (
+        "5e-2",
+        "{kind: empirical, values: [1, x]}",
+        ["9:42: network.latency.values[1]: 'x' is not allowed: must be a number"],
+    ),
+    (
+        "loss: 0.1",
+        "bandwidth: wide",
+        [
+            "10:14: network.bandwidth: 'wide' is not allowed: must be a number > 0 or a mapping (scalars, bits, "
+            "burst) or null"
+        ],
+    ),
+    ("loss: 0.1", "bandwidth: -3", ["10:14: network.bandwidth: -3 is not allowed: must be > 0"]),
+    (
+        "loss: 0.1",
+        "bandwidth: {bit: 3}",
+        ["10:15: network.bandwidth.bit: unknown key; did you mean bits? allowed: scalars, bits, burst"],
+    ),
+    (
+        "loss: 0.1",
+        "links: [{agents: al}, {agents: [0, -1]}]",
+        [
+            "10:20: network.links[0].agents: 'al' is not allowed: must be a list (each a whole number >= 0) or all; "
+            "did you mean all?",
+            "10:38: network.links[1].agents[1]: -1 is not allowed: must be >= 0",
+        ],
+    ),
+    (
+        "kind: contextual\n  arms: {kind: ball, dimension: 4, count: 3}\n  reward: {kind: cosine}",
+        "kind: clusters\n  data: {name: magc, path: 3}\n  clusters: many",
+        [
+            "13:16: problem.data.name: 'magc' is not allowed: must be one of magic, mushroom; did you mean magic?",
+            "13:28: problem.data.path: 3 is not allowed: must be text or null; put it in quotes",
+            "14:13: problem.clusters: 'many' is not allowed: must be a whole number >= 1",
+        ],
+    ),
+    (
+        "{kind: cosine}",
+        "{kind: rkhs, kernel: {kind: product, factors: [{kind: linear, varianc: 3}, {kind: lin}]}}",
+        [
+            "14:73: problem.reward.kernel.factors[0].varianc: unknown key; did you mean variance? "
+            "allowed: variance, bias, columns, kind",
+            "14:93: problem.reward.kernel.factors[1].kind: 'lin' is not a known kind; did you mean linear? "
+            "known: gaussian, matern, linear, polynomial, product, sum",
+        ],
+    ),
+    # names
+    (
+        "kind: contextual",
+        "kind: contextul",
+        ["12:9: problem.kind: 'contextul' is not a known kind; did you mean contextual? known: clusters, contextual"],
+    ),
+    (
+        "algorithm: async_kernel_ucb",
+        "algorithm: async_kernel",
+        [
+            "16:17: algorithms[0].algorithm: 'async_kernel' is not a known algorithm; did you mean async_kernel_ucb? "
+            "known: async_kernel_ucb, local_ucb"
+        ],
+    ),
+    (
+        "algorithm: async_kernel_ucb, ",
+        "",
+        ["16:5: algorithms[0]: algorithm is missing; known: async_kernel_ucb, local_ucb"],
+    ),
+    (
+        "algorithm: async_kernel_ucb",
+        "algorithm: duets",
+        [
+            "16:17: algorithms[0].algorithm: 'duets' is installed but could not be loaded: ModuleNotFoundError: "
+            "No module named 'torch'"
+        ],
+    ),
+    # several parts at once
+    (
+        "label: Bold",
+        "label: Async",
+        [
+            "17:42: algorithms[1].label: the label 'Async' is that of algorithms[0] already; "
+            "give each entry its own label"
+        ],
+    ),
+    (
+        "label: Async, count",
+        "label: Asnc, count",
+        ["19:13: expect[0].label: 'Asnc' is no entry of algorithms; did you mean Async? labels: Async, Bold"],
+    ),
+    (
+        "at_most: 2e7",
+        "equals: [1, 2]",
+        ["19:51: expect[0].equals: has 2 entries: must have one per replication (replications is 3)"],
+    ),
+    (
+        "at_most: 2e7",
+        "less_than: Blod",
+        ["19:54: expect[0].less_than: 'Blod' is no entry of algorithms; did you mean Bold? labels: Async, Bold"],
+    ),
+    (
+        "at_most: 2e7",
+        "less_than: Async",
+        ["19:54: expect[0].less_than: nothing is less than itself; name another entry"],
+    ),
+    (
+        "at_most: 2e7",
+        "at_most: 2e7, less_than: Bold",
+        ["19:5: expect[0]: give either equals, or at_least, at_most or both, or less_than"],
+    ),
+    ("at_most: 2e7", "equals: 3, of: mean", ["19:5: expect[0]: of: mean goes with at_least, at_most or both"]),
+    (
+        "at_most: 2e7",
+        "at_most: 3, of: all",
+        [
+            "19:59: expect[0].of: 'all' is not allowed: must be one of each, mean",
+        ],
+    ),
+    (", at_most: 2e7", "", ["19:5: expect[0]: give either equals, or at_least, at_most or both, or less_than"]),
+    (
+        "turns: 1e3",
+        "turns: 10, order: weighted, weights: [1, 2]",
+        ["7:70: schedule.weights: has 2 entries: must have one per agent (agents.count is 5)"],
+    ),
+    (
+        "loss: 0.1",
+        "links: [{agents: [1, 5]}]",
+        [
+            "10:24: network.links[0].agents[1]: 5 is not an agent: must be < 5, the agents.count; agents are numbered "
+            "from 0"
+        ],
+    ),
+    (
+        "loss: 0.1",
+        "loss: 0.1\n  transport: datagram",
+        [
+            "17:17: algorithms[0].algorithm: async_kernel_ucb needs every message, but this network loses some; "
+            "set network.transport: reliable, or remove the loss",
+            "18:17: algorithms[1].algorithm: async_kernel_ucb needs every message, but this network loses some; "
+            "set network.transport: reliable, or remove the loss",
+        ],
+    ),
+    (
+        ENTRY,
+        "{algorithm: local_ucb, beta: 1}",
+        ["17:17: algorithms[1].algorithm: local_ucb cannot run on problem.kind contextual; it runs on: clusters"],
+    ),
+    # faults
+    (
+        "loss: 0.1",
+        "loss: {kind: gilbert_elliott, p: 0.1}",
+        ["10:3: network.loss: r is missing: must be a number > 0 and <= 1"],
+    ),
+    (
+        "loss: 0.1",
+        "loss: {kind: gilbert_elliott, p: 0.1, r: 0}",
+        ["10:44: network.loss.r: 0 is not allowed: must be > 0"],
+    ),
+    (
+        "loss: 0.1",
+        "loss: {kind: gilbert_elliott, p: 0.1, r: 0.5, k: 0, h: 0}",
+        ["8:1: network: loss 1 on a link never lets a reliable transport through; use loss < 1 or datagram"],
+    ),
+    (
+        "loss: 0.1",
+        "loss: {kind: gilbert, p: 0.1, r: 0.5}",
+        [
+            "10:16: network.loss.kind: 'gilbert' is not a known kind; did you mean gilbert_elliott? known: "
+            "gilbert_elliott"
+        ],
+    ),
+    (
+        "loss: 0.1",
+        "loss: often",
+        ["10:9: network.loss: 'often' is not allowed: must be a number >= 0 and < 1 or {kind: gilbert_elliott, ...}"],
+    ),
+    ("loss: 0.1", "duplicate: 2", ["10:14: network.duplicate: 2 is not allowed: must be <= 1"]),
+    ("loss: 0.1", "reorder: never", ["10:12: network.reorder: 'never' is not allowed: must be one of fifo, free"]),
+    ("loss: 0.1", "bandwidth: {scalars: 3, bits: 4}", ["10:3: network.bandwidth: give exactly one of scalars, bits"]),
+    (
+        "loss: 0.1",
+        "bandwidth: {scalars: 3, burst: -1}",
+        ["10:34: network.bandwidth.burst: -1 is not allowed: must be >= 0"],
+    ),
+    (
+        "loss: 0.1",
+        "outages: [{start: 1, end: 2, nodes: [5, server]}]",
+        [
+            "10:40: network.outages[0].nodes[0]: 5 is not an agent: must be < 5, the agents.count; agents are "
+            "numbered from 0"
+        ],
+    ),
+    (
+        "loss: 0.1",
+        "outages: [{start: 2, end: 2, nodes: [0]}]",
+        ["10:13: network.outages[0]: end(=2.0) must be > start(=2.0)"],
+    ),
+    (
+        "loss: 0.1",
+        "outages: [{start: 1, end: 2, nodes: []}]",
+        ["10:39: network.outages[0].nodes: an empty list is not allowed: must have at least 1 entry"],
+    ),
+    (
+        "loss: 0.1",
+        "outages: [{start: 1, end: 2, nodes: [sever]}]",
+        [
+            "10:40: network.outages[0].nodes[0]: 'sever' is not allowed: must be a whole number >= 0 or server; did "
+            "you mean server?"
+        ],
+    ),
+    (
+        "loss: 0.1",
+        "partitions: [{start: 1, end: 2, groups: [[0], [0, 1]]}]",
+        ["10:16: network.partitions[0]: an agent must not be in two groups"],
+    ),
+    (
+        "loss: 0.1",
+        "transport: datagram\n  duplicate: 0.1",
+        [
+            "17:17: algorithms[0].algorithm: async_kernel_ucb needs every message once, but this network doubles "
+            "some; set network.transport: reliable, or remove duplicate",
+            "18:17: algorithms[1].algorithm: async_kernel_ucb needs every message once, but this network doubles "
+            "some; set network.transport: reliable, or remove duplicate",
+        ],
+    ),
+    (
+        "loss: 0.1",
+        "topology: {kind: ring}\n  outages: [{start: 1, end: 2, nodes: [server]}]",
+        ["8:1: network: outages: a graph of agents has no server that could be down"],
+    ),
+    (
+        "loss: 0.1",
+        "retransmission: {max_attempts: 0, backoff: 0.5, max_timeout: 0}",
+        [
+            "10:34: network.retransmission.max_attempts: 0 is not allowed: must be >= 1",
+            "10:46: network.retransmission.backoff: 0.5 is not allowed: must be >= 1",
+            "10:64: network.retransmission.max_timeout: 0 is not allowed: must be > 0",
+        ],
+    ),
+    (
+        "latency: 5e-2",
+        "latency: {kind: matrix, values: [[0, 1], [1, 0]]}",
+        ["9:12: network.latency: the matrix has 2 rows: must have 6, one per agent and one for the server"],
+    ),
+    (
+        "latency: 5e-2",
+        "latency: {kind: matrix, values: [[0, 1], [1]]}",
+        ["9:3: network.latency: row 1 has 1 delays; a matrix of 2 rows needs as many"],
+    ),
+    (
+        "latency: 5e-2",
+        "latency: {kind: matrix, values: [[0, -1], [1, 0]]}",
+        ["9:3: network.latency: row 0 has a delay that is not a finite number >= 0"],
+    ),
+    ("latency: 5e-2", "latency: {kind: matrix}", ["9:3: network.latency: give exactly one of values, file"]),
+    (
+        "schedule: {kind: one_at_a_time, turns: 1e3}\n",
+        "schedule: {kind: trace, file: /nowhere/turns.csv}\n",
+        ["7:1: schedule: file '/nowhere/turns.csv' does not exist; give a CSV file with the columns agent, time"],
+    ),
+    (
+        "latency: 5e-2",
+        "latency: {kind: matrix, file: /nowhere/delays.txt}",
+        [
+            "9:3: network.latency: file '/nowhere/delays.txt' does not exist; give a text file with one row of delays "
+            "per line"
+        ],
+    ),
+    (
+        "count: 5",
+        "count: 5\n  availability: {kind: sometimes}",
+        ["6:24: agents.availability.kind: 'sometimes' is not a known kind; known: always, markov_on_off, trace"],
+    ),
+    (
+        "count: 5",
+        "count: 5\n  availability: {kind: markov_on_off, mean_up: 0, mean_down: 1}",
+        ["6:48: agents.availability.mean_up: 0 is not allowed: must be > 0"],
+    ),
+    (
+        "count: 5",
+        "count: 5\n  availability: {kind: trace, file: /nowhere/times.csv}",
+        [
+            "6:3: agents.availability: file '/nowhere/times.csv' does not exist; give a CSV file with the columns "
+            "agent, up, down"
+        ],
+    ),
+    (
+        "count: 5",
+        "count: 5\n  stragglers: {fraction: 0.5, slowdown: 3, groups: 6}",
+        ["4:1: agents: stragglers.groups(=6) must be <= count(=5)"],
+    ),
+    (
+        "count: 5",
+        "count: 5\n  stragglers: {fraction: 0.5, slowdown: 3, episodes: {mean_slow: 1}}",
+        ["6:44: agents.stragglers.episodes: mean_fast is missing: must be a number > 0"],
+    ),
+    # YAML
+    (
+        "name: quick",
+        "name: 'quick",
+        ["20:1: not valid YAML: found unexpected end of stream (while scanning a quoted scalar from line 1 on)"],
+    ),
+    ("name: quick", "name: quick: er", ["1:12: not valid YAML: mapping values are not allowed here"]),
+    ("  count: 5", "\tcount: 5", ["5:1: not valid YAML: a tab cannot indent; use spaces"]),
+    ("name: quick", "name: quick\x07", ["1:12: the character U+0007 is not allowed in YAML"]),
+    ("name: quick", "name: *quick", ["1:7: name: the alias *quick has no anchor &quick before it"]),
+    (
+        "name: quick",
+        "name: &me [*me]",
+        ["1:12: name[0]: the alias *me stands inside its own anchor and would never end"],
+    ),
+    ("name: quick", "name: quick\n---\nname: slow", ["2:1: a second document starts here; a scenario is one document"]),
+    (
+        "name: quick",
+        "name: !!python/name:os.system x",
+        ["1:7: name: the tag 'tag:yaml.org,2002:python/name:os.system' is not supported; leave it out"],
+    ),
+    (
+        "seed: 7",
+        "seed: !!int seven",
+        [
+            "2:7: seed: 'seven' has the tag !!int but is not a whole number",
+            "2:7: seed: 'seven' is not allowed: must be a whole number >= 0 and < 9223372036854775808",
+        ],
+    ),
+]
+
+
+def refusal(text: str, *overrides: str) -> str:
+    with pytest.raises(ScenarioError) as caught:
+        loads(text, "quick.yaml", overrides, registry=REGISTRY)
+    return str(caught.value)
+
+
+def test_the_scenario_that_is_broken_below_is_good() -> None:
+    assert loads(SCENARIO, registry=REGISTRY).name == "quick"
+
+
+@pytest.mark.parametrize(("old", "new", "messages"), EDITS, ids=[f"{number}" for number in range(len(EDITS))])
+def test_message(old: str, new: str, messages: list[str]) -> None:
+    assert old in SCENARIO
+    assert refusal(SCENARIO.replace(old, new, 1)).splitlines() == [f"quick.yaml:{message}" for message in messages]
+
+
+def test_a_syntax_error_does_not_hide_what_was_found_before_it() -> None:
+    assert refusal("name: quick\nname: slow\nseed: [").splitlines() == [
+        "quick.yaml:2:1: name: the key is given twice; the first is on line 1, column 1",
+        "quick.yaml:3:8: not valid YAML: expected the node content, but found '<stream end>' (while parsing a flow "
+        "node from line 3 on)",
+    ]
+
+
+def test_all_mistakes_are_reported_in_the_order_of_the_file() -> None:
+    text = SCENARIO
+    for old, new in (("seed: 7", "sed: 7"), ("count: 5", "count: x"), ("loss: 0.1", "loss: 2"), ("Bold", "Async")):
+        text = text.replace(old, new, 1)
+    places = [message.split(": ")[0] for message in refusal(text).splitlines()]
+    assert places == ["quick.yaml:2:1", "quick.yaml:5:10", "quick.yaml:10:9", "quick.yaml:17:42"]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "1:1: the file is empty; a scenario is a mapping of keys (name, agents, ...)"),
+        ("# nothing\n", "1:1: the file is empty; a scenario is a mapping of keys (name, agents, ...)"),
+        ("- a", "1:1: a list is not a scenario; a scenario is a mapping of keys (name, agents, ...)"),
+        ("quick", "1:1: 'quick' is not a scenario; a scenario is a mapping of keys (name, agents, ...)"),
+    ],
+)
+def test_no_mapping(text: str, message: str) -> None:
+    assert refusal(text) == f"quick.yaml:{message}"
+
+
+def test_deep_nesting_is_refused_without_reading_it_all() -> None:
+    assert refusal("name: " + "[" * 200_000) == (
+        "quick.yaml:1:70: name[0][0]: nested deeper than 64 levels; no scenario needs that"
+    )
+
+
+def test_depth_counts_what_aliases_stand_for() -> None:
+    deep = "[" * 40 + "]" * 40
+    assert refusal(f"a: &a {deep}\nb: {'[' * 40}*a{']' * 40}") == (
+        "quick.yaml:2:44: b[0][0]: nested deeper than 64 levels; no scenario needs that"
+    )
+
+
+def test_aliases_that_multiply_are_bounded() -> None:
+    lines = ["a0: &a0 [1, 1, 1, 1, 1, 1, 1, 1, 1, 1]"]
+    lines += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 9)]
+    assert refusal("\n".join(lines)).endswith("more than 100000 values, aliases expanded; no scenario needs that many")
+
+
+def test_long_values_are_shown_in_short() -> None:
+    message = refusal(SCENARIO.replace("count: 5", "count: " + "x" * 1000))
+    assert f"'{'x' * 60}...' is not allowed" in message
+
+
+def test_control_characters_of_a_file_do_not_reach_the_terminal() -> None:
+    message = refusal(SCENARIO.replace("count: 5", r'count: "\e[31m\n"'))
+    assert r"'\x1b[31m\n' is not allowed" in message
+
+
+@pytest.mark.parametrize(
+    ("override", "message"),
+    [
+        (
+            "agents.cout=3",
+            "agents.cout: unknown key; did you mean count? allowed: count, compute, handling, speed, stragglers, "
+            "availability",
+        ),
+        ("agents.count=-3", "agents.count: -3 is not allowed: must be >= 1"),
+        ("agents.count", "must be key.path=value, such as agents.count=20"),
+        ("=3", "must be key.path=value, such as agents.count=20"),
+        ("agents..count=3", "must be key.path=value, such as agents.count=20"),
+        ("agents.count.x=3", "agents.count: is '5', which has no key 'x'; set it as a whole"),
+        ("algorithms.7.alpha=3", "algorithms: has no entry 7; it has 2, counted from 0"),
+        (
+            "algorithms.Asyn.alpha=3",
+            "algorithms: has no entry 'Asyn'; did you mean Async? give a label, a number from 0, or *",
+        ),
+        (
+            "algorithms.async_kernel_ucb.alpha=3",
+            "algorithms: 'async_kernel_ucb' is the algorithm of entries 0, 1; give a number or *",
+        ),
+        ("algorithms.Bold.alpha=x", "algorithms[1].alpha: 'x' is not allowed: must be a number >= 0"),
+        ("agents.stragglers.fraction=0.1", "agents.stragglers: slowdown is missing: must be a number > 0"),
+        (
+            "agents.count=[",
+            "not valid YAML: expected the node content, but found '<stream end>' (while parsing a flow node from line "
+            "1 on)",
+        ),
+        ("agents={count: 3, count: 4}", "agents: the key is given twice"),
+    ],
+)
+def test_override(override: str, message: str) -> None:
+    assert refusal(SCENARIO, override) == f"--set {override}: {message}"
+
+
+def test_mistakes_of_file_and_overrides_come_together() -> None:
+    lines = refusal(SCENARIO.replace("seed: 7", "seed: -7"), "agents.count=0", "a..b=1").splitlines()
+    assert [line.split(": ")[0] for line in lines] == ["quick.yaml:2:7", "--set a..b=1", "--set agents.count=0"]
+
+
+def test_missing_file_names_a_similar_one(tmp_path: Path) -> None:
+    (tmp_path / "quick.yaml").touch()
+    with pytest.raises(ScenarioError) as caught:
+        load(tmp_path / "quik.yaml", registry=REGISTRY)
+    assert str(caught.value) == f"{tmp_path}/quik.yaml: there is no such file; did you mean {tmp_path}/quick.yaml?"
+
+
+def test_directory(tmp_path: Path) -> None:
+    with pytest.raises(ScenarioError) as caught:
+        load(tmp_path, registry=REGISTRY)
+    assert str(caught.value) == f"{tmp_path}: is a directory; give a scenario file"
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"name: quick\nx: \xff\n", ":2:4: byte 0xff is not UTF-8; save the file as UTF-8"),
+        (b"#" * 1_000_001, ": the file is larger than 1000000 bytes, which no scenario needs"),
+    ],
+)
+def test_unreadable_content(tmp_path: Path, content: bytes, message: str) -> None:
+    file = tmp_path / "x.yaml"
+    file.write_bytes(content)
+    with pytest.raises(ScenarioError) as caught:
+        load(file, registry=REGISTRY)
+    assert str(caught.value) == f"{file}{message}"

@@ -1,0 +1,150 @@
+"""What a user of agents on a graph gets to read for each mistake."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from coband.simulator.cli.main import main
+
+SCENARIO = """\
+name: friends
+agents: {count: 6}
+schedule: {kind: rounds, turns: 30}
+network:
+  topology: {kind: erdos_renyi, p: 0.9}
+problem:
+  kind: network
+  arms: {kind: ball, dimension: 2, count: 3}
+  contexts: {kind: sphere, dimension: 2}
+  kernel: {kind: linear}
+algorithms:
+  - {algorithm: eager_kernel_ucb, label: Eager, kernel: {kind: gaussian, gamma: 1}}
+"""
+DIST = "algorithms.0.algorithm=dist_kernel_ucb"
+KINDS = "erdos_renyi, barabasi_albert, watts_strogatz, grid, ring, line, star, complete, edge_list"
+
+
+def file_of(topology: str) -> str:
+    return f"network.topology={{kind: edge_list, file: {topology}}}"
+
+
+# (settings, what the program says)
+MISTAKES: list[tuple[list[str], str]] = [
+    (
+        [file_of("nowhere.txt")],
+        "network.topology: file 'HERE/nowhere.txt' cannot be read: No such file or directory; give that of a list of "
+        "links",
+    ),
+    (
+        [file_of("small.txt")],
+        "network.topology: HERE/small.txt: the largest connected part has 3 nodes, fewer than the 6 agents; set "
+        "agents.count to at most 3",
+    ),
+    ([file_of("broken.txt")], "network.topology: HERE/broken.txt:3: '7' is no link; two nodes are expected"),
+    ([file_of("empty.txt")], "network.topology: HERE/empty.txt: the file has no links"),
+    (
+        ["network.topology={kind: edge_list, file: small.txt, sample: snow}"],
+        "--set network.topology={kind: edge_list, file: small.txt, sample: ...: network.topology.sample: 'snow' is not "
+        "allowed: must be one of breadth_first, random_walk, largest_component",
+    ),
+    (["network.topology.p=1.5"], "--set network.topology.p=1.5: network.topology.p: 1.5 is not allowed: must be <= 1"),
+    (["network.topology.p=0"], "--set network.topology.p=0: network.topology.p: 0 is not allowed: must be > 0"),
+    (
+        ["network.topology.p=1e-9"],
+        "network.topology: no connected graph in 1000 draws of erdos_renyi, p = 1e-09 with 6 agents; raise p, or set "
+        "connected: false",
+    ),
+    (
+        ["network.topology.q=1"],
+        "--set network.topology.q=1: network.topology.q: unknown key; allowed: seed, kind, p, connected",
+    ),
+    (
+        ["network.topology=torus"],
+        "--set network.topology=torus: network.topology: 'torus' is not allowed: must be one of star, grid, ring, "
+        f"line, complete or {{kind: {KINDS.replace(', ', ' | ')}, ...}}",
+    ),
+    (
+        ["network.topology={kind: torus}"],
+        "--set network.topology={kind: torus}: network.topology.kind: 'torus' is not a known kind; known: " + KINDS,
+    ),
+    (
+        ["network.topology={kind: grid, rows: 4}"],
+        "network.topology: grid: rows(=4) must divide 6, the number of agents",
+    ),
+    (
+        ["network.topology={kind: barabasi_albert, m: 6}"],
+        "network.topology: barabasi_albert: m(=6) must be < 6, the number of agents",
+    ),
+    (
+        ["network.topology=star"],
+        "HERE/x.yaml:12:17: algorithms[0].algorithm: eager_kernel_ucb cannot run on network.topology star; it runs "
+        "on: graph",
+    ),
+    (
+        ["algorithms.0.hops=0"],
+        "--set algorithms.0.hops=0: algorithms[0].hops: 0 is not allowed: must be >= 1",
+    ),
+    (
+        ["algorithms.0.hops=half"],
+        "--set algorithms.0.hops=half: algorithms[0].hops: 'half' is not allowed: must be a whole number >= 1 or "
+        "half_diameter",
+    ),
+    (
+        ["algorithms.0.posterior=exakt"],
+        "--set algorithms.0.posterior=exakt: algorithms[0].posterior: 'exakt' is not allowed: must be one of exact, "
+        "nystrom or {kind: exact | nystrom, ...}; did you mean exact?",
+    ),
+    (
+        ["problem.contexts.kind=clusters"],
+        "HERE/x.yaml:9:28: problem.contexts.dimension: unknown key; allowed: kind, hops, around",
+    ),
+    (
+        ["algorithms.0.posterior={kind: exact, memory: 1e-4}"],
+        "Eager: exact posteriors of 5 groups of agents with up to 180 observations need about 0.0004 GiB, more than "
+        "posterior.memory allows (0.0001); use posterior: {kind: nystrom, size: 256}, fewer turns, or a sparser "
+        "graph",
+    ),
+    (
+        [DIST],
+        "Eager: dist_kernel_ucb needs one arm set for all turns of all agents; this problem offers fresh arms "
+        "each turn; give problem.arms kind: pool",
+    ),
+    (
+        [
+            "problem={kind: contextual, arms: {kind: ball, dimension: 2, count: 3}, reward: {kind: cosine}}",
+            "algorithms.0.network_kernel={kind: linear}",
+        ],
+        "Eager: network_kernel needs a problem that tells agents their contexts (problem.kind: network); with others "
+        "use network_kernel: mmd, or null",
+    ),
+]
+
+
+@pytest.mark.parametrize(("settings", "message"), MISTAKES)
+def test_a_mistake_has_its_message(
+    settings: list[str],
+    message: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "small.txt").write_text("# links\n0 1\n1 2\n5 6\n")
+    (tmp_path / "broken.txt").write_text("# links\n0 1\n7\n")
+    (tmp_path / "empty.txt").write_text("# links\n")
+    (tmp_path / "x.yaml").write_text(SCENARIO)
+    chosen = [part for setting in settings for part in ("--set", setting)]
+    with pytest.raises(SystemExit) as left:
+        main(["run", str(tmp_path / "x.yaml"), "--workers", "1", "--out", str(tmp_path / "run"), *chosen])
+    assert left.value.code == 2
+    assert capsys.readouterr().err.rstrip() == message.replace("HERE", str(tmp_path))
+
+
+def test_the_scenario_itself_is_good(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "x.yaml").write_text(SCENARIO)
+    with pytest.raises(SystemExit) as left:
+        main(["run", str(tmp_path / "x.yaml"), "--workers", "1", "--out", str(tmp_path / "run")])
+    assert left.value.code == 0
+    assert "Eager" in capsys.readouterr().out

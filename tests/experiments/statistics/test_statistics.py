@@ -1,0 +1,115 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from coband.simulator.experiments.statistics.estimates import (
+    bands,
+    bootstrap_means,
+    estimate,
+    interval,
+    mean,
+    paired_difference,
+    percentile_interval,
+    unpaired_difference,
+    wilson,
+)
+
+
+@given(st.lists(st.floats(-1e6, 1e6), min_size=2, max_size=20), st.floats(0.5, 0.999))
+def test_the_interval_is_students(values: list[float], level: float) -> None:
+    found = interval(values, level)
+    error = stats.sem(values)
+    quantile = stats.t.ppf(0.5 * (1 + level), len(values) - 1)
+    expected = (np.mean(values) - quantile * error, np.mean(values) + quantile * error)
+    assert found == pytest.approx(expected, rel=1e-9, abs=1e-6)
+
+
+def test_a_table_value() -> None:
+    # t_{0.975, 4} = 2.776, s = sqrt(2.5)
+    low, high = interval([1.0, 2.0, 3.0, 4.0, 5.0]) or (0.0, 0.0)
+    assert (low, high) == pytest.approx((3 - 2.776445 * np.sqrt(2.5 / 5), 3 + 2.776445 * np.sqrt(2.5 / 5)), abs=1e-6)
+
+
+def test_one_value_has_no_interval() -> None:
+    single = estimate([4.0])
+    assert (single.mean, single.interval, single.half_width, single.count) == (4.0, None, None, 1)
+
+
+def test_equal_values_have_an_interval_of_length_zero() -> None:
+    assert interval([2.0, 2.0, 2.0]) == (2.0, 2.0)
+
+
+def test_intervals_cover_as_often_as_they_say() -> None:
+    rng = np.random.default_rng(0)
+    bounds = [interval(rng.normal(1.0, 2.0, 5).tolist(), 0.9) or (0.0, 0.0) for _ in range(2000)]
+    covered = np.mean([low <= 1.0 <= high for low, high in bounds])
+    assert abs(covered - 0.9) < 0.03
+
+
+def test_pairing_removes_what_both_share() -> None:
+    rng = np.random.default_rng(1)
+    world = rng.normal(0.0, 100.0, 10)
+    first, second = (world + 1 + rng.normal(0, 0.1, 10)).tolist(), (world + rng.normal(0, 0.1, 10)).tolist()
+    difference = paired_difference(first, second)
+    assert difference.interval is not None
+    assert difference.interval[0] < 1.0 < difference.interval[1]
+    alone = estimate(first)
+    assert difference.half_width is not None
+    assert alone.half_width is not None
+    assert difference.half_width < alone.half_width / 100
+
+
+def test_what_is_refused() -> None:
+    with pytest.raises(ValueError, match="no values"):
+        mean([])
+    with pytest.raises(ValueError, match=r"level\(=95\) must lie between 0 and 1"):
+        interval([1.0, 2.0], 95)
+    with pytest.raises(ValueError, match="2 values cannot be paired with 1"):
+        paired_difference([1.0, 2.0], [1.0])
+
+
+def test_wilson_against_scipy() -> None:
+    for successes, trials in ((0, 10), (3, 10), (10, 10), (1, 1), (97, 200)):
+        found = wilson([1] * successes + [0] * (trials - successes))
+        expected = stats.binomtest(successes, trials).proportion_ci(method="wilson")
+        assert found == pytest.approx((expected.low, expected.high), abs=1e-12)
+
+
+def test_wilson_refuses_what_is_no_proportion() -> None:
+    with pytest.raises(ValueError, match="must be 0 or 1"):
+        wilson([0, 0.5])
+    with pytest.raises(ValueError, match="level"):
+        wilson([0, 1], level=1)
+    with pytest.raises(ValueError, match="no values"):
+        wilson([])
+
+
+def test_the_unpaired_interval_is_welchs() -> None:
+    first, second = [1.0, 4.0, 2.5, 3.0], [2.0, 9.0, 5.0, 7.0, 4.0, 6.5]
+    found = unpaired_difference(first, second)
+    expected = stats.ttest_ind(first, second, equal_var=False).confidence_interval(0.95)
+    assert found.interval == pytest.approx((expected.low, expected.high))
+    assert (found.mean, found.count) == (pytest.approx(np.mean(first) - np.mean(second)), 4)
+    assert unpaired_difference([1.0], second).interval is None
+    assert unpaired_difference([2.0, 2.0], [1.0, 1.0]).interval == (1.0, 1.0)
+
+
+def test_bands_are_the_intervals_of_columns() -> None:
+    values = np.random.default_rng(2).normal(size=(5, 4))
+    found = bands(values)
+    assert found is not None
+    expected = [interval(column.tolist()) for column in values.T]
+    assert list(zip(*(side.tolist() for side in found), strict=True)) == [pytest.approx(one) for one in expected]
+    assert bands(values[:1]) is None
+
+
+def test_the_bootstrap_resamples_the_values() -> None:
+    draws = bootstrap_means([1.0, 2.0, 6.0], np.random.default_rng(0), 20_000)
+    assert draws.mean() == pytest.approx(3.0, abs=0.05)
+    assert draws.std() == pytest.approx(np.std([1.0, 2.0, 6.0]) / np.sqrt(3), abs=0.05)
+    assert (draws.min(), draws.max()) == (1.0, 6.0)
+    assert percentile_interval(np.arange(101.0), 0.9) == pytest.approx((5.0, 95.0))

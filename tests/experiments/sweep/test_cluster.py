@@ -1,0 +1,176 @@
+"""Sweeps on a Dask cluster: a scheduler and two workers on this machine, started and ended here."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from coband.simulator.experiments.runs import runner
+from coband.simulator.experiments.sweep.workers import Cluster, WorkerPoolError
+from tests.experiments.runs.fake_runs import ROOT, wait_until
+from tests.experiments.sweep.sweeps import GATED_JOBS, fingerprints, gated, perform, result_cache, started, study
+
+pytest.importorskip("distributed")
+
+GRID = "grid:\n  problem.noise: [0.1, 0.2]\n  algorithms.D.size: [1, 2]\n"
+
+
+@dataclass
+class Processes:
+    """A scheduler and its workers."""
+
+    folder: Path
+    running: list[subprocess.Popen[bytes]] = field(default_factory=list)
+
+    def dask(self, *arguments: str) -> subprocess.Popen[bytes]:
+        """Start one of them; what it says goes to a file."""
+        with (self.folder / "dask.log").open("ab") as log:
+            process = subprocess.Popen(
+                [sys.executable, "-m", "dask", *arguments],
+                cwd=ROOT,
+                stdout=log,
+                stderr=log,
+                env={**os.environ, "PYTHONPATH": str(ROOT)},
+            )
+        self.running.append(process)
+        return process
+
+    def address(self) -> str:
+        """That of the scheduler, once it has written it down."""
+        file = self.folder / "scheduler.json"
+        wait_until(lambda: file.exists() and file.read_text().endswith("}"))
+        return str(json.loads(file.read_text())["address"])
+
+    def end(self) -> None:
+        """End them all."""
+        for process in reversed(self.running):
+            process.terminate()
+        for process in self.running:
+            try:
+                process.wait(timeout=60)
+            except subprocess.TimeoutExpired:  # a nanny that waits for workers that were killed
+                process.kill()
+                process.wait()
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of a scheduler with two workers."""
+    folder = tmp_path_factory.mktemp("cluster")
+    processes = Processes(folder)
+    try:
+        processes.dask(
+            "scheduler",
+            "--host",
+            "127.0.0.1",
+            "--port",
+            "0",
+            "--no-dashboard",
+            "--scheduler-file",
+            str(folder / "scheduler.json"),
+        )
+        address = processes.address()
+        processes.dask(
+            "worker",
+            address,
+            "--nworkers",
+            "2",
+            "--nthreads",
+            "1",
+            "--no-dashboard",
+            "--preload-nanny",
+            "coband",
+            "--local-directory",
+            str(folder),
+        )
+        wait_until(lambda: workers(address) == 2)
+        yield address
+    finally:
+        processes.end()
+
+
+def workers(address: str) -> int:
+    crew = Cluster(address)
+    try:
+        return crew.size()
+    finally:
+        crew.close()
+
+
+def pids(address: str) -> list[int]:
+    """Process ids of the workers."""
+    from distributed import Client
+
+    with Client(address, set_as_default=False) as client:
+        return list(client.run(os.getpid).values())
+
+
+def test_a_cluster_gives_what_this_machine_gives(cluster: str, tmp_path: Path) -> None:
+    here = perform(study(tmp_path, GRID), tmp_path / "here")
+    there = perform(study(tmp_path, GRID), tmp_path / "there", Cluster(cluster))
+    assert len(fingerprints(here.object)) == 12
+    assert fingerprints(there.object) == fingerprints(here.object)
+    assert there.status.workers == f"2 workers of {cluster}"
+
+
+def test_a_worker_killed_in_mid_sweep_costs_nothing(cluster: str, tmp_path: Path) -> None:
+    out, (more, gate) = tmp_path / "out", gated(tmp_path)
+    with started(tmp_path, out, more, cluster) as process:
+        wait_until(lambda: len(result_cache(out)) >= 2)
+        os.kill(pids(cluster)[0], signal.SIGKILL)
+        gate.unlink()
+        output, _ = process.communicate(timeout=120)
+    assert output.split() == ["finished", str(GATED_JOBS), "0"]
+    found = json.loads((out / "results.json").read_text())
+    assert fingerprints(found) == fingerprints(perform(study(tmp_path, more), tmp_path / "here").object)
+
+
+def test_resume_after_the_driver_was_killed(cluster: str, tmp_path: Path) -> None:
+    out, (more, gate) = tmp_path / "out", gated(tmp_path)
+    with started(tmp_path, out, more, cluster):
+        wait_until(lambda: len(result_cache(out)) >= 2)
+    gate.unlink()
+    kept = len(result_cache(out))
+    report = perform(study(tmp_path, more), out, Cluster(cluster))
+    assert sum(entry.kept for entry in report.status.entries.values()) == kept < GATED_JOBS
+    assert len(fingerprints(report.object)) == GATED_JOBS
+
+
+@pytest.mark.slow
+def test_a_job_that_kills_its_worker_costs_only_itself(cluster: str, tmp_path: Path) -> None:
+    what = study(tmp_path, "grid: {algorithms.D.mischief: [none, kill]}\n", "replications=1")
+    report = perform(what, tmp_path / "out", Cluster(cluster))
+    assert [(item["label"], item["error"]) for item in report.object["failures"]] == [
+        ("D [mischief=kill]", runner.WORKER_DIED)
+    ]
+    assert set(fingerprints(report.object)) == {("D [mischief=none]", 0), ("K", 0)}
+
+
+def test_no_scheduler_is_one_clear_message() -> None:
+    with pytest.raises(
+        WorkerPoolError, match=r"no Dask scheduler answers at tcp://127.0.0.1:9 .*Start one with `dask sch"
+    ):
+        Cluster("tcp://127.0.0.1:9")
+
+
+def test_without_dask_the_message_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    with pytest.raises(WorkerPoolError, match=r"pip install 'coband\[cluster\]'"):
+        Cluster("tcp://127.0.0.1:9")
+
+
+def test_workers_of_another_kind_are_refused(cluster: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("coband.simulator.experiments.sweep.workers.code_version", lambda: "another")
+    with pytest.raises(WorkerPoolError, match=r"2 of 2 workers .* its code or its libraries are of another version"):
+        Cluster(cluster)
+    monkeypatch.setattr("coband.simulator.experiments.sweep.workers.kernels", lambda: ("mkl 2025 avx2",))
+    with pytest.raises(WorkerPoolError, match=r"in their last bits. Start it with `dask worker .*-nanny simulator`"):
+        Cluster(cluster)

@@ -1,0 +1,229 @@
+"""Grids in scenario files: points, labels, what varies for whom, and what a user is told."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from coband.simulator.experiments.scenario.document import json_schema
+from coband.simulator.experiments.scenario.scenario import ScenarioError, load
+from coband.simulator.experiments.sweep.study import Study, load_study
+from tests.experiments.registry.plugins import REGISTRY, SCENARIO
+
+AXES = "grid:\n  network.loss: [0, 0.1]\n  algorithms.Async.alpha: [0.1, 1, 4]\n"
+
+
+def study(folder: Path, more: str = AXES, *settings: str) -> Study:
+    file = folder / "quick.yaml"
+    file.write_text(SCENARIO + more)
+    return load_study(file, settings, registry=REGISTRY)
+
+
+def labels(folder: Path, more: str, *settings: str) -> list[str]:
+    return [variant.label for variant in study(folder, more, *settings).variants]
+
+
+def test_an_axis_of_one_algorithm_does_not_multiply_the_others(tmp_path: Path) -> None:
+    found = study(tmp_path)
+    assert found.points == 6
+    assert [variant.label for variant in found.variants] == [
+        "Async [loss=0, alpha=0.1]",
+        "Bold [loss=0]",
+        "Async [loss=0, alpha=1]",
+        "Async [loss=0, alpha=4]",
+        "Async [loss=0.1, alpha=0.1]",
+        "Bold [loss=0.1]",
+        "Async [loss=0.1, alpha=1]",
+        "Async [loss=0.1, alpha=4]",
+    ]
+    alphas = [variant.scenario.algorithms[0].config.alpha for variant in found.variants]  # type: ignore[attr-defined]
+    assert alphas == [0.1, 4, 1, 4, 0.1, 4, 1, 4]
+    assert all(len(variant.scenario.algorithms) == 1 for variant in found.variants)
+    assert found.entries == ["Async", "Bold"]
+
+
+def test_keys_of_a_zip_go_in_step(tmp_path: Path) -> None:
+    more = "zip:\n  agents.count: [2, 4]\n  schedule.turns: [10, 20]\n"
+    assert labels(tmp_path, more)[::2] == ["Async [count=2, turns=10]", "Async [count=4, turns=20]"]
+    two = "zip:\n- {agents.count: [2, 4], schedule.turns: [10, 20]}\n- {network.loss: [0, 0.1], seed: [1, 2]}\n"
+    assert study(tmp_path, two + "grid: {problem.noise: [1, 2, 3]}\n").points == 3 * 2 * 2
+
+
+def test_values_have_labels(tmp_path: Path) -> None:
+    more = "grid:\n  network.latency: {near: 0.01, far: {kind: exponential, rate: 1}}\n"
+    assert labels(tmp_path, more)[::2] == ["Async [latency=near]", "Async [latency=far]"]
+    more = "grid:\n  network.latency: [1e-2, {kind: exponential, rate: 1}]\n"
+    assert labels(tmp_path, more)[::2] == ["Async [latency=1e-2]", "Async [latency={kind: exponential, rate: 1}]"]
+
+
+def test_keys_in_step_that_call_their_values_alike_have_one_name(tmp_path: Path) -> None:
+    more = (
+        "zip:\n  problem.arms.dimension: {small: 2, large: 4}\n  algorithms.Async.alpha: {small: 1, large: 2}\n"
+        "grid:\n  algorithms.Async.dims: {a: [1], b: [2]}\ntuning: {}\n"
+    )
+    found = study(tmp_path, more)
+    assert [variant.label for variant in found.variants[:2]] == [
+        "Async [dims=a, dimension=small]",
+        "Bold [dimension=small]",
+    ]
+    assert found.variants[0].context == ("Async", "dimension=small")  # an axis that changes the world is not tuned
+
+
+def test_names_are_as_short_as_they_can_be(tmp_path: Path) -> None:
+    more = (
+        "grid:\n  algorithms.*.alpha: [1, 2]\n  algorithms.Async.kernel.gamma: [1, 2]\n  agents.count: [1, 2]\n"
+        "  problem.arms.count: [2, 3]\n"
+    )
+    assert labels(tmp_path, more)[0] == "Async [alpha=1, gamma=1, agents.count=1, arms.count=2]"
+
+
+def test_a_setting_fixes_a_key(tmp_path: Path) -> None:
+    assert study(tmp_path, AXES, "network.loss=0.2").points == 3
+    assert load(tmp_path / "quick.yaml", ["network.loss=0", "algorithms . Async . alpha=1"], registry=REGISTRY)
+
+
+def test_settings_of_a_variant_give_its_scenario(tmp_path: Path) -> None:
+    more = (
+        "grid:\n  network.latency: {near: 0.01, far: {kind: exponential, rate: 1}}\n  problem.noise: [0.5]\n"
+        "  problem.arms.kind: [ball, 'sphere']\n"
+    )
+    for variant in study(tmp_path, more).variants:
+        scenario = load(tmp_path / "quick.yaml", variant.settings, registry=REGISTRY)
+        assert scenario.network == variant.scenario.network
+        assert scenario.problem == variant.scenario.problem
+
+
+def test_files_are_part_of_a_digest_by_content(tmp_path: Path) -> None:
+    more = "grid:\n  network.latency: {file: {kind: empirical, file: delays.csv}}\n"
+    digests = []
+    for place, content in (("a", "0.1\n"), ("b", "0.1\n"), ("c", "0.2\n")):
+        folder = tmp_path / place
+        folder.mkdir()
+        (folder / "delays.csv").write_text(content)
+        digests.append(study(folder, more).variants[0].digest)
+    assert digests[0] == digests[1] != digests[2]
+
+
+def test_a_run_of_a_sweep_says_what_to_do(tmp_path: Path) -> None:
+    study(tmp_path)
+    file = tmp_path / "quick.yaml"
+    with pytest.raises(ScenarioError) as caught:
+        load(file, registry=REGISTRY)
+    assert str(caught.value) == (
+        f"{file}:21:3: grid: this scenario has 6 points: run them with `coband sweep {file}`, or one of them with "
+        "--set network.loss=0 --set algorithms.Async.alpha=0.1"
+    )
+
+
+def test_tuning_and_stopping(tmp_path: Path) -> None:
+    found = study(tmp_path, AXES + "tuning: {}\nuntil: {relative: 0.1, on: scalars}\n")
+    assert found.tuning is not None
+    assert found.until is not None
+    assert (found.tuning.replications, found.tuning.on, found.until.max_replications) == (5, "regret", 100)
+    assert {variant.context for variant in found.variants} == {
+        (entry, f"loss={loss}") for entry in ("Async", "Bold") for loss in ("0", "0.1")
+    }
+    over = study(tmp_path, AXES + "tuning: {over: [network.loss]}\n")
+    assert {variant.context for variant in over.variants} == {
+        ("Bold",),
+        *(("Async", f"alpha={alpha}") for alpha in ("0.1", "1", "4")),
+    }
+
+
+def test_a_plain_run_passes_over_tuning_and_stopping(tmp_path: Path) -> None:
+    study(tmp_path, "until: {half_width: 1}\n")
+    assert load(tmp_path / "quick.yaml", registry=REGISTRY).replications == 3
+
+
+def test_the_schema_knows_the_sections() -> None:
+    properties = json_schema(REGISTRY)["properties"]
+    assert {"grid", "zip", "tuning", "until"} <= set(properties)
+    assert "max_replications" in json.dumps(json_schema(REGISTRY)["$defs"]["Until"])
+
+
+BAD: list[tuple[str, list[str]]] = [
+    (
+        "grid:\n  algorithms.*.alpha: [-1, x]\n  problem.nois: [1, 2]\n  algorithms.Asink.alpha: [3]\n"
+        "  network.loss: [0, 2]\n",
+        [
+            "21:24: algorithms[0].alpha: -1 is not allowed: must be >= 0",
+            "21:24: algorithms[1].alpha: -1 is not allowed: must be >= 0",
+            "21:28: algorithms[0].alpha: 'x' is not allowed: must be a number >= 0",
+            "21:28: algorithms[1].alpha: 'x' is not allowed: must be a number >= 0",
+            "22:3: problem.nois: unknown key; did you mean noise? allowed: kind, arms, reward, noise, regret",
+            "23:3: algorithms: has no entry 'Asink'; did you mean Async? give a label, a number from 0, or *",
+            "24:21: network.loss: 2 is not allowed: must be",
+        ],
+    ),
+    ("grid: 3\n", ["20:7: grid: 3 is not allowed: must be a mapping or null"]),
+    ("grid:\n  seed: 3\n", ["21:9: grid.seed: 3 is not allowed: must be a list of at least 1 or a mapping"]),
+    ("grid:\n  seed: []\n", ["21:9: grid.seed: an empty list is not allowed: must have at least 1 entry"]),
+    ("grid:\n  seed: [1, 2, 1]\n", ["21:16: seed: '1' is given twice"]),
+    ("grid:\n  replications: [1, 2]\n", ["21:3: 'replications' is the same at all points and cannot vary"]),
+    (
+        "grid:\n  agents..count: [1]\n",
+        ["21:3: 'agents..count' is no key path; write key.path, such as agents.count", "21:3: agents.: unknown key"],
+    ),
+    (
+        "zip:\n  seed: [1, 2]\n  agents.count: [1]\n",
+        ["22:3: agents.count: has 1 values, and 'seed' has 2: keys under zip need equally many"],
+    ),
+    (
+        "grid:\n  seed: [1, 2]\nzip:\n  seed: [1, 2]\n  agents.count: [1, 2]\n",
+        ["23:3: 'seed' varies twice; give it once, under grid or under zip"],
+    ),
+    (
+        "grid:\n  network.latency: [{kind: lognormal, median: 1.23456789, sigma: 2}]\n",
+        [
+            "21:21: network.latency: needs a label of at most 40 characters: write {label: value, ...} for the list",
+        ],
+    ),
+    (
+        f"grid:\n  seed: {list(range(200))}\n  agents.count: {list(range(1, 202))}\n",
+        ["21:3: grid: 40,200 points are too many: at most 20,000; make several sweeps of it"],
+    ),
+    (
+        "tuning: {}\ngrid:\n  network.loss: [0, 0.1]\n",
+        ["20:9: tuning: nothing to choose: no key of the grid begins with algorithms.; name keys with over: [...]"],
+    ),
+    (
+        "tuning: {over: [network.los]}\ngrid:\n  network.loss: [0, 0.1]\n",
+        [
+            "20:17: tuning.over[0]: 'network.los' is no key of the grid; did you mean network.loss? keys: network.loss",
+        ],
+    ),
+    ("until: {half_width: 1, relative: 0.1}\n", ["20:1: until: give either half_width or relative"]),
+    (
+        "until: {half_width: 1, max_replications: 2}\n",
+        ["20:42: until.max_replications: 2 is not allowed: must be >= 3, the replications to begin with"],
+    ),
+    (
+        "until: {half_width: 1, on: regrets}\n",
+        ["20:28: until.on: 'regrets' is not allowed"],
+    ),
+]
+
+
+@pytest.mark.parametrize(("more", "messages"), BAD)
+def test_bad_grids(tmp_path: Path, more: str, messages: list[str]) -> None:
+    with pytest.raises(ScenarioError) as caught:
+        study(tmp_path, more)
+    found = [str(problem).removeprefix(f"{tmp_path}/quick.yaml:") for problem in caught.value.problems]
+    assert len(found) == len(messages), found
+    for message, expected in zip(found, messages, strict=True):
+        assert message.startswith(expected)
+
+
+def test_a_rule_across_sections_is_checked_at_every_point(tmp_path: Path) -> None:
+    more = "grid:\n  schedule.weights: [[1, 1, 1, 1, 1], [1, 2]]\n"
+    with pytest.raises(ScenarioError, match="21:39: schedule.weights: has 2 entries: must have one per agent"):
+        study(tmp_path, more, "schedule.order=weighted")
+
+
+def test_many_problems_are_cut_off(tmp_path: Path) -> None:
+    with pytest.raises(ScenarioError) as caught:
+        study(tmp_path, f"grid:\n  network.loss: {list(range(2, 102))}\n")
+    assert len(caught.value.problems) == 51
+    assert caught.value.problems[-1].message == "50 more problems are not shown"

@@ -1,0 +1,245 @@
+"""Sweeps that go well and sweeps that do not, on this machine."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import signal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from coband.simulator.experiments.runs import runner
+from coband.simulator.experiments.runs.job import Outcome
+from coband.simulator.experiments.store import directory, store
+from coband.simulator.experiments.sweep import lock, status
+from coband.simulator.experiments.sweep import result_cache as files_module
+from coband.simulator.experiments.sweep import work as work_module
+from coband.simulator.experiments.sweep.result_cache import ResultCache
+from coband.simulator.experiments.sweep.tuning import FIRST_REPLICATION
+from coband.simulator.experiments.sweep.workers import Local
+from coband.simulator.problems.datasets import DataError
+from tests.experiments.runs.fake_runs import wait_until
+from tests.experiments.sweep.sweeps import GATED_JOBS, fingerprints, gated, perform, result_cache, started, study
+
+GRID = "grid:\n  problem.noise: [0.1, 0.2]\n  algorithms.D.size: [0.01, 0.02]\n"
+
+
+class Notes:
+    """A listener that remembers."""
+
+    def __init__(self) -> None:
+        self.failures: list[Any] = []
+        self.states: list[str] = []
+
+    def changed(self, status: Any) -> None:
+        self.states.append(status.state)
+
+    def failed(self, failure: Any) -> None:
+        self.failures.append(failure)
+
+
+def test_a_job_gives_what_a_run_gives(tmp_path: Path) -> None:
+    report = perform(study(tmp_path, GRID), tmp_path / "out")
+    found = fingerprints(report.object)
+    assert len(found) == 2 * (2 * 2 + 2)  # the axis of D alone does not multiply K
+    one = study(tmp_path, "", "problem.noise=0.2").variants[1].scenario
+    whole = runner.Driver(
+        one,
+        runner.ResolvedText.of(one),
+        runner.jobs_of(one),
+        directory.create("one", tmp_path / "run"),
+        workers=1,
+        replay=[],
+        command=[],
+    ).run()
+    alone = {record["replication"]: record["fingerprint"] for record in whole.object["results"][0]["replications"]}
+    assert alone == {replication: found["K [noise=0.2]", replication] for replication in (0, 1)}
+
+
+def test_a_variant_is_a_label_of_a_stored_run(tmp_path: Path) -> None:
+    report = perform(study(tmp_path, GRID), tmp_path / "out")
+    with store.open_run(tmp_path / "out") as run:
+        assert list(run.labels)[:2] == ["D [noise=0.1, size=0.01]", "K [noise=0.1]"]
+        plain = [
+            {key: entry[key] for key in ("label", "algorithm", "replications", "mean", "ci95")}
+            for entry in report.object["results"]
+        ]
+        assert sorted(run.results()["results"], key=str) == sorted(plain, key=str)
+        first, _ = run.series("K [noise=0.2]")
+        assert list(first.turns)[-1] == 40
+        (same,) = (entry for entry in plain if entry["label"] == "K [noise=0.2]")
+        assert first.regret[-1] == same["replications"][0]["regret"]
+        connection = run.jobs[0].part
+        rows = connection.execute("SELECT name, text, number FROM parameters WHERE label = ?", ("K [noise=0.2]",))
+        assert rows.fetchall() == [("noise", "0.2", 0.2)]
+        assert connection.execute("SELECT entry, phase, chosen FROM variants WHERE number = 1").fetchall() == [
+            ("K", "fresh", 0)
+        ]
+        assert connection.execute("SELECT count(*) FROM ledger_by_agent").fetchone() == (24,)
+
+
+def test_what_is_finished_does_not_run_again_and_new_points_run_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    perform(study(tmp_path, "grid: {problem.noise: [0.1]}\n"), tmp_path / "out")
+    before = {file: file.stat().st_mtime_ns for file in result_cache(tmp_path / "out")}
+    assert len(before) == 4
+    report = perform(study(tmp_path, "grid: {problem.noise: [0.1, 0.2]}\n"), tmp_path / "out")
+    after = {file: file.stat().st_mtime_ns for file in result_cache(tmp_path / "out")}
+    assert len(after) == 8
+    assert {file: after[file] for file in before} == before
+    assert [entry.kept for entry in report.status.entries.values()] == [2, 2]
+    assert report.status.done == report.status.total == 8
+    monkeypatch.setattr("coband.simulator.experiments.sweep.dispatch.work", pytest.fail)
+    again = perform(study(tmp_path, "grid: {problem.noise: [0.1, 0.2]}\n"), tmp_path / "out")
+    assert fingerprints(again.object) == fingerprints(report.object)
+
+
+def test_a_half_written_done_file_counts_for_nothing(tmp_path: Path) -> None:
+    first = perform(study(tmp_path), tmp_path / "out")
+    files = result_cache(tmp_path / "out")
+    files[0].write_bytes(files[0].read_bytes()[:50])
+    files[1].write_bytes(b"")
+    again = perform(study(tmp_path), tmp_path / "out")
+    assert sum(entry.kept for entry in again.status.entries.values()) == 2
+    assert fingerprints(again.object) == fingerprints(first.object)
+
+
+def test_workers_that_die_cost_only_the_job_that_kills_them(tmp_path: Path) -> None:
+    notes = Notes()
+    what = study(tmp_path, "grid: {algorithms.D.mischief: [none, kill, error]}\n", "replications=1")
+    report = perform(what, tmp_path / "out", Local(2), notes)
+    assert sorted((failure.label, failure.error.splitlines()[-1]) for failure in notes.failures) == [
+        ("D [mischief=error]", "ZeroDivisionError: a bug"),
+        ("D [mischief=kill]", runner.WORKER_DIED),
+    ]
+    assert set(fingerprints(report.object)) == {("D [mischief=none]", 0), ("K", 0)}
+    assert report.status.state == "failed"
+    assert next(f.replay for f in notes.failures if "kill" in f.label) == (
+        "coband run small.yaml --set algorithms.D.mischief=kill --seed 3 --replication 0 --only D --trace full"
+    )
+    with store.open_run(tmp_path / "out") as run:
+        assert sorted(job.status for job in run.jobs) == ["failed", "failed", "finished", "finished"]
+
+
+def test_a_killed_driver_loses_nothing_finished_and_resume_runs_the_rest(tmp_path: Path) -> None:
+    out, (more, gate) = tmp_path / "out", gated(tmp_path)
+    with started(tmp_path, out, more) as process:
+        wait_until(lambda: len(result_cache(out)) == 4)
+        with pytest.raises(lock.LockedError, match=f"another sweep is running in {out} .process {process.pid} on "):
+            perform(study(tmp_path, more), out)
+    assert status.read(out).state == "killed"
+    gate.unlink()
+    report = perform(study(tmp_path, more), out)
+    assert [entry.kept for entry in report.status.entries.values()] == [2, 2]
+    assert len(fingerprints(report.object)) == GATED_JOBS
+    assert fingerprints(report.object) == fingerprints(perform(study(tmp_path, more), tmp_path / "other").object)
+
+
+def test_ctrl_c_keeps_what_is_finished(tmp_path: Path) -> None:
+    out, (more, _) = tmp_path / "out", gated(tmp_path)
+    with started(tmp_path, out, more) as process:
+        wait_until(lambda: len(result_cache(out)) == 4)
+        process.send_signal(signal.SIGINT)
+        output, _ = process.communicate(timeout=60)
+    assert output.split() == ["interrupted", "4", "2"]
+    assert len(fingerprints(json.loads((out / "results.json").read_text()))) == 4
+    assert json.loads((out / "manifest.json").read_text())["status"] == "interrupted"
+
+
+def test_a_full_disk_stops_the_sweep_and_loses_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    out, put, calls = tmp_path / "out", ResultCache.put, []
+
+    def full_after_two(self: ResultCache, address: str, content: bytes) -> None:
+        calls.append(address)
+        if len(calls) > 2:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(self.file(address)))
+        put(self, address, content)
+
+    monkeypatch.setattr(files_module.ResultCache, "put", full_after_two)
+    report = perform(study(tmp_path), out)
+    assert report.status.state == "stopped"
+    assert report.status.message.endswith(".json.gz: No space left on device")
+    assert (report.status.done, report.missing) == (2, 2)
+    monkeypatch.undo()
+    assert len(fingerprints(perform(study(tmp_path), out).object)) == 4
+
+
+def test_a_draft_that_cannot_be_written_is_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(source: Path, target: Path) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "replace", fail)
+    with pytest.raises(OSError, match="No space left"):
+        ResultCache(tmp_path / "done").put("ab12", b"x")
+    assert list((tmp_path / "done").rglob("*.*")) == []
+
+
+def test_the_same_job_under_two_labels_runs_once(tmp_path: Path) -> None:
+    more = "grid:\n  algorithms.K.lam: {one: 1, again: 1.0}\n  algorithms.D.size: {a: 0.5, b: 0.25}\n"
+    report = perform(study(tmp_path, more), tmp_path / "out")
+    assert len(result_cache(tmp_path / "out")) == 6
+    assert {label for label, _ in fingerprints(report.object)} == {"K", "D [size=a]", "D [size=b]"}
+
+
+def test_best_parameters_are_chosen_on_other_seeds(tmp_path: Path) -> None:
+    more = "grid:\n  problem.noise: [0.1, 0.2]\n  algorithms.K.alpha: [0, 1, 50]\ntuning: {replications: 3}\n"
+    report = perform(study(tmp_path, more), tmp_path / "out")
+    best = report.object["best"]
+    assert [(line["entry"], line["context"], line["candidates"]) for line in best] == [
+        ("D", {"noise": "0.1"}, 1),
+        ("K", {"noise": "0.1"}, 3),
+        ("D", {"noise": "0.2"}, 1),
+        ("K", {"noise": "0.2"}, 3),
+    ]
+    assert all((line["tuning"]["n"], line["fresh"]["n"]) == (3, 2) for line in best)
+    entries = {(entry["label"], entry["phase"]): entry for entry in report.object["results"]}
+    for line in (line for line in best if line["entry"] == "K"):
+        noise = line["context"]["noise"]
+        means = {
+            alpha: entries[f"K [noise={noise}, alpha={alpha}] (tuning)", "tuning"]["mean"]["regret"]
+            for alpha in ("0", "1", "50")
+        }
+        assert line["chosen"] == {"alpha": min(means, key=lambda alpha: means[alpha])}
+        assert line["tuning"]["mean"] == min(means.values())
+        assert line["fresh"]["mean"] == entries[line["label"], "fresh"]["mean"]["regret"]
+    numbers = {
+        record["replication"]
+        for (_, phase), entry in entries.items()
+        if phase == "tuning"
+        for record in entry["replications"]
+    }
+    assert numbers == {FIRST_REPLICATION, FIRST_REPLICATION + 1, FIRST_REPLICATION + 2}
+    with store.open_run(tmp_path / "out") as run:
+        chosen = run.jobs[0].part.execute("SELECT label FROM variants WHERE chosen ORDER BY number").fetchall()
+    assert [label for (label,) in chosen] == [line["label"] for line in best if line["label"]]
+
+
+def test_replications_go_on_until_the_mean_is_known(tmp_path: Path) -> None:
+    more = "until: {half_width: 1.5, max_replications: 30}\n"
+    report = perform(study(tmp_path, more), tmp_path / "out")
+    for entry in report.object["results"]:
+        low, high = entry["ci95"]["regret"]
+        count = len(entry["replications"])
+        assert 2 < count <= 30
+        assert high - low <= 3.0 or count == 30
+        assert [record["replication"] for record in entry["replications"]] == list(range(count))
+
+
+def test_bad_input_of_one_job_is_a_failure_of_that_job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    notes = Notes()
+    real = work_module.attempt
+
+    def refuse(job: Any, scenario: Any, keep: Any) -> Outcome:
+        if job.label == "D":
+            raise DataError("the file is gone")
+        return real(job, scenario, keep)
+
+    monkeypatch.setattr(work_module, "attempt", refuse)
+    report = perform(study(tmp_path), tmp_path / "out", listener=notes)
+    assert {failure.error for failure in notes.failures} == {"the file is gone"}
+    assert {label for label, _ in fingerprints(report.object)} == {"K"}
+    assert notes.states[-1] == "failed"

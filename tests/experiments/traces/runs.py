@@ -1,0 +1,74 @@
+"""Small real runs, stored as users' runs are."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from coband.simulator.experiments.runs import runner
+from coband.simulator.experiments.scenario.scenario import loads
+from coband.simulator.experiments.store import directory
+
+STAR = """\
+name: star
+seed: 3
+agents: {count: 4, compute: {kind: exponential, rate: 2.0}, stragglers: {fraction: 0.25, slowdown: 4}}
+schedule: {kind: rounds, turns: 12}
+network: {latency: {kind: exponential, rate: 4.0}}
+problem: {kind: contextual, arms: {kind: ball, dimension: 3, count: 5}, reward: {kind: cosine}, noise: 0.1}
+algorithms:
+  - {algorithm: async_kernel_ucb, label: Async, kernel: &k {kind: gaussian, gamma: 1.0}, alpha: 0.5, threshold: 0.5}
+  - {algorithm: approx_dis_kernel_ucb, label: Sync, kernel: *k, alpha: 0.5, threshold: 0.5}
+  - {algorithm: dis_kernel_ucb, label: Dis, kernel: *k, alpha: 0.5, threshold: 1.0}
+  - {algorithm: one_kernel_ucb, label: One, kernel: *k, alpha: 0.5}
+  - {algorithm: n_kernel_ucb, label: Alone, kernel: *k, alpha: 0.5}
+expect:
+  - {label: One, count: messages, equals: 192}
+"""
+GRAPH = """\
+name: graph
+seed: 3
+agents: {count: 6}
+schedule: {kind: rounds, turns: 6}
+network: {topology: line}
+problem:
+  kind: network
+  kernel: {kind: gaussian, gamma: 1.0}
+  contexts: {kind: ball, dimension: 2}
+  arms: {kind: ball, dimension: 3, count: 5}
+algorithms:
+  - {algorithm: coop_kernel_ucb, label: Coop, hops: 3}
+"""
+DOMAIN = """\
+name: domain
+seed: 3
+agents: {count: 4}
+schedule: {kind: rounds, turns: 60}
+problem: {kind: fixed_domain, domain: {kind: ball, dimension: 2, points: 60}, reward: {kind: cosine}, noise: 0.1}
+algorithms:
+  - {algorithm: duets, label: Duets}
+"""
+TASKS = """\
+name: tasks
+seed: 3
+agents: {count: 3}
+schedule: {kind: phases}
+problem: {kind: pure_exploration, features: {kind: table, tasks: similar, size: 3, ones: 1}, gap: 0.8}
+algorithms:
+  - {algorithm: co_kernel_fc, label: Together}
+"""
+
+
+def perform(text: str, out: Path, *settings: str, only: tuple[str, ...] = ()) -> Path:
+    """Run a scenario into a new directory."""
+    scenario = loads(text, overrides=settings)
+    report = runner.Driver(
+        scenario,
+        runner.ResolvedText.of(scenario),
+        runner.jobs_of(scenario, only),
+        directory.create("x", out),
+        workers=1,
+        replay=["coband", "run", "x.yaml"],
+        command=["coband", "run", "x.yaml"],
+    ).run()
+    assert not report.failures, report.failures
+    return out

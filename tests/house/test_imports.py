@@ -1,0 +1,184 @@
+"""Who may import whom, and what the mathematics and the protocols may not do."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+OURS = ("simulator", "agents", "server")
+
+# What each part may import of ours; a name covers everything below it. A part is a folder with all folders below it.
+PREFIX = "coband."
+EVERYWHERE = ("simulator.arrays",)
+NODE_SIDE = (
+    "simulator.core.node",
+    "simulator.core.message",
+    "simulator.core.algorithm",
+    "simulator.core.config",
+    "simulator.maths",
+)
+ALLOWED = {
+    "simulator/maths": ("simulator.maths",),
+    "simulator/problems": ("simulator.problems", "simulator.maths"),
+    "simulator/core": ("simulator.core",),
+    "simulator/experiments": ("simulator.experiments", "simulator.core", "simulator.problems"),
+    "simulator/experiments/report": ("simulator.experiments",),
+    "simulator/cli": ("simulator.cli", "simulator.experiments"),
+    "simulator/conformance": (
+        "simulator.conformance",
+        "simulator.core",
+        "simulator.experiments.registry",
+        "simulator.problems.network",
+    ),
+    "agents": ("agents", *NODE_SIDE),
+    "server": ("server", "agents.messages", *NODE_SIDE),
+}
+MATHS_LIBRARIES = {"numpy", "scipy", "annotated_types"}
+PURE = ("simulator/maths", "simulator/problems", "agents", "server")
+READERS = {Path("simulator/problems/datasets.py")}  # the one module of the pure parts that reads files
+FORBIDDEN_MODULES = {"simpy", "time", "datetime", "random", "secrets", "uuid", "socket", "subprocess", "threading"}
+GENERATORS = {"Generator", "SeedSequence", "PCG64", "default_rng", "BitGenerator"}
+FILE_METHODS = {
+    "open",
+    "read_text",
+    "read_bytes",
+    "write_text",
+    "write_bytes",
+    "tofile",
+    "fromfile",
+    "loadtxt",
+    "savetxt",
+}
+
+
+def files(part: str) -> list[Path]:
+    return sorted((ROOT / part).rglob("*.py"))
+
+
+def imports(tree: ast.AST) -> Iterator[tuple[int, str]]:
+    """(line, dotted name) of everything imported; `from a import b` may mean the module a.b."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from ((node.lineno, alias.name) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"line {node.lineno}: imports are absolute here"
+            yield from ((node.lineno, f"{node.module}.{alias.name}") for alias in node.names)
+
+
+def covered(name: str, allowed: tuple[str, ...]) -> bool:
+    return any(name == module or name.startswith(f"{module}.") for module in allowed)
+
+
+def parse(file: Path) -> ast.AST:
+    return ast.parse(file.read_text(encoding="utf-8"))
+
+
+def place(file: Path, line: int) -> str:
+    return f"{file.relative_to(ROOT)}:{line}"
+
+
+@pytest.mark.parametrize("part", ALLOWED)
+def test_layers(part: str) -> None:
+    assert files(part)
+    wrong = [
+        f"{place(file, line)} imports {name}"
+        for file in files(part)
+        for line, name in imports(parse(file))
+        if name.startswith(PREFIX) and not covered(name.removeprefix(PREFIX), (*EVERYWHERE, *ALLOWED[part]))
+    ]
+    assert wrong == []
+
+
+def test_every_package_has_a_rule() -> None:
+    packages = {str(path.parent.relative_to(ROOT)) for name in OURS for path in (ROOT / name).rglob("__init__.py")}
+    assert [
+        name for name in packages - {"simulator"} if not any(f"{name}/".startswith(f"{part}/") for part in ALLOWED)
+    ] == []
+
+
+def test_imports_go_through_the_import_name() -> None:
+    """``agents``, ``server`` and ``simulator`` are folders; what is imported is ``coband.agents`` and so on."""
+    wrong = [
+        f"{place(file, line)} imports {name}"
+        for part in (*OURS, "tests", "benchmarks", "docs")
+        for file in files(part)
+        for line, name in imports(parse(file))
+        if name.split(".")[0] in OURS
+    ]
+    assert wrong == []
+
+
+def test_the_root_package_imports_the_standard_library_alone() -> None:
+    tree = parse(ROOT / "coband/__init__.py")
+    assert isinstance(tree, ast.Module)
+    tree.body = [node for node in tree.body if not isinstance(node, ast.If)]  # those for type checkers
+    assert {name.split(".")[0] for _, name in imports(tree)} <= {"__future__", "importlib", "os", "sys", "typing"}
+
+
+def test_only_the_core_imports_simpy() -> None:
+    users = {
+        str(file.relative_to(ROOT))
+        for part in ALLOWED
+        for file in files(part)
+        for _, name in imports(parse(file))
+        if name.split(".")[0] == "simpy"
+    }
+    assert users == {"simulator/core/clock/clock.py"}
+
+
+def test_mathematics_needs_no_other_library() -> None:
+    import sys
+
+    wrong = [
+        f"{place(file, line)} imports {name}"
+        for file in files("simulator/maths")
+        for line, name in imports(parse(file))
+        if (top := name.split(".")[0]) not in MATHS_LIBRARIES | {"coband"} and top not in sys.stdlib_module_names
+    ]
+    assert wrong == []
+
+
+def effects(file: Path) -> Iterator[str]:
+    """Clocks, files, output and global random streams."""
+    tree = parse(file)
+    for line, name in imports(tree):
+        if name.split(".")[0] in FORBIDDEN_MODULES:
+            yield f"{place(file, line)} imports {name}"
+        if name.startswith("numpy.random.") and name.rpartition(".")[2] not in GENERATORS:
+            yield f"{place(file, line)} imports {name}"
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute):
+            owner = ast.unparse(node.value)
+            if owner in ("np.random", "numpy.random") and node.attr not in GENERATORS:
+                yield f"{place(file, node.lineno)} uses {owner}.{node.attr}"
+        if isinstance(node, ast.Call):
+            called = node.func.id if isinstance(node.func, ast.Name) else getattr(node.func, "attr", "")
+            if called in ("print", "input", "hash") and isinstance(node.func, ast.Name):
+                yield f"{place(file, node.lineno)} calls {called}"
+            if called in FILE_METHODS and file.relative_to(ROOT) not in READERS:
+                yield f"{place(file, node.lineno)} calls {called}"
+
+
+@pytest.mark.parametrize("part", PURE)
+def test_no_effects(part: str) -> None:
+    assert [effect for file in files(part) for effect in effects(file)] == []
+
+
+def test_effects_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "bad.py"
+    file.write_text(
+        "import time\nimport numpy as np\nfrom numpy.random import normal\nnp.random.rand(3)\n"
+        "np.random.default_rng(1)\nprint(1)\nopen('x')\n"
+    )
+    monkeypatch.setitem(globals(), "ROOT", tmp_path)
+    assert list(effects(file)) == [
+        "bad.py:1 imports time",
+        "bad.py:3 imports numpy.random.normal",
+        "bad.py:6 calls print",
+        "bad.py:7 calls open",
+        "bad.py:4 uses np.random.rand",
+    ]
