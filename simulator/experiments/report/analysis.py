@@ -1,4 +1,4 @@
-"""Everything that a report says about a comparison, computed once for page, figures and terminal."""
+"""The analysis behind a report, computed once for the HTML page, the figures and the terminal."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from coband.simulator.experiments.report import rounds as rounds_
 from coband.simulator.experiments.report import times
 from coband.simulator.experiments.report.communication import Flow, flows
 from coband.simulator.experiments.report.comparison import Difference, Ranking
-from coband.simulator.experiments.report.data import Comparison, Contender, ReportError
+from coband.simulator.experiments.report.data import Contender, ReportError, RunComparison
 from coband.simulator.experiments.report.events import Events, read
 from coband.simulator.experiments.report.measures import Measure, measures
 from coband.simulator.experiments.report.rounds import Round, Waits
@@ -22,18 +22,19 @@ from coband.simulator.experiments.runs.results import PROPORTIONS
 from coband.simulator.experiments.statistics import estimates as statistics
 from coband.simulator.experiments.statistics.estimates import Estimate
 
-MOST_PAIRED = 5
-"""Up to so many contenders all pairs are shown, otherwise each against one."""
+MAX_PAIRED = 5
+"""Largest number of contenders for which all pairs are shown; with more, each is compared with one reference."""
 
 
 @dataclass(frozen=True, eq=False)
 class Timing:
-    """Where one contender's time went.
+    """How one contender spends simulated time.
 
     Attributes:
+        contender: the contender.
         shares: time of an average agent in each category, shape (replications, categories).
-        rounds: of each replication.
-        first: events of its first replication.
+        rounds: the rounds of each replication.
+        first: events of the first replication.
     """
 
     contender: Contender
@@ -54,34 +55,34 @@ class Timing:
 
     @property
     def waits(self) -> list[Waits]:
-        """For whom rounds of the first replication waited."""
+        """The agents that rounds of the first replication waited for."""
         return rounds_.waits(self.rounds[0])
 
 
 class Analysis:
-    """What there is to say.
+    """The statistics of a comparison; results are computed on first use.
 
     Args:
         comparison: the contenders.
-        reference: differences are shown against this label; None for all pairs, or with more than
-            :data:`MOST_PAIRED` contenders for the first one.
+        reference: label that all others are compared with; None: all pairs are compared, or with more than
+            :data:`MAX_PAIRED` contenders the first label is the reference.
 
     Raises:
         ReportError: there is no such label.
     """
 
-    def __init__(self, comparison: Comparison, reference: str | None = None) -> None:
+    def __init__(self, comparison: RunComparison, reference: str | None = None) -> None:
         self.comparison = comparison
         self.contenders = comparison.contenders
         self.labels = [one.label for one in self.contenders]
         if reference is not None and reference not in self.labels:
             raise ReportError(f"there is no label {reference!r} to compare with; there is {', '.join(self.labels)}.")
-        many = len(self.labels) > MOST_PAIRED
+        many = len(self.labels) > MAX_PAIRED
         self.reference = self.labels[0] if reference is None and many else reference
         self.measures = measures(comparison)
 
     def estimates(self, measure: Measure) -> list[Estimate]:
-        """Mean and interval of every label: Student's, of proportions Wilson's."""
+        """Mean and interval of every label: Student's t, or Wilson's for proportions."""
         return [_estimate(measure, list(one.values(measure.key).values())) for one in self.contenders]
 
     @cached_property
@@ -91,37 +92,37 @@ class Analysis:
 
     @cached_property
     def rankings(self) -> list[Ranking]:
-        """Who wins on each measure."""
+        """The ranking of the labels on each measure."""
         return [comparisons.ranking(self.comparison, one, self.differences[one.key]) for one in self.measures]
 
     def shown(self, measure: Measure) -> list[Difference]:
-        """The differences to show."""
+        """The differences to show: all pairs, or those with the reference."""
         found = self.differences[measure.key]
         return found if self.reference is None else comparisons.against(found, self.reference)
 
     @cached_property
     def flows(self) -> list[tuple[str, list[Flow]]]:
-        """What each label sends."""
+        """The messages of each label."""
         return [(one.label, flows(one)) for one in self.contenders]
 
     @property
     def silent(self) -> bool:
-        """Whether nobody sends anything."""
+        """Whether no label sends a message."""
         return not any(found for _, found in self.flows)
 
     @property
     def replications(self) -> list[int]:
-        """Numbers of replications of the contenders."""
+        """Number of replications of each contender."""
         return [len(one.records) for one in self.contenders]
 
     @cached_property
     def timings(self) -> list[Timing]:
-        """The contenders whose trace was kept."""
+        """The timings of the contenders that have a trace."""
         return [_timing(one, self._agents(one)) for one in self.contenders if one.traced]
 
     @property
     def untraced(self) -> list[str]:
-        """The labels whose trace was off."""
+        """The labels without a trace."""
         return [one.label for one in self.contenders if not one.traced]
 
     def _agents(self, contender: Contender) -> int | None:
@@ -149,6 +150,6 @@ def _timing(contender: Contender, agents: int | None) -> Timing:
 
 
 def nothing_but_idle(timings: Sequence[Timing]) -> bool:
-    """Whether all time is idle or finished, so that there is nothing to see."""
+    """Whether agents are idle or finished all the time, so that a figure would show nothing."""
     quiet = [number for number, name in enumerate(times.CATEGORIES) if name not in (times.IDLE, times.FINISHED)]
     return not any(one.shares[:, quiet].any() for one in timings)

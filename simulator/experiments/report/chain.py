@@ -1,4 +1,4 @@
-"""Walking back from an event to what led to it, and what the time on the way went into."""
+"""Causal chains of events, and how the time along them is spent."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ AT_NODE, TRANSFER, RETRANSMISSION = "at node", "transfer", "retransmission"
 
 
 class Step(NamedTuple):
-    """Time on a chain of causes.
+    """An interval of time on a causal chain.
 
     Attributes:
         start, end: simulated times.
         what: :data:`AT_NODE`, :data:`TRANSFER` or :data:`RETRANSMISSION`.
-        node: where, or of a message on its way: who sent it.
+        node: the node; for a message in flight, its sender.
     """
 
     start: float
@@ -30,10 +30,10 @@ class Step(NamedTuple):
 
 
 class Chains:
-    """Chains of causes in the events of one job.
+    """The causal chains in the events of one job.
 
-    A message is on its way from its send to its delivery (links, queues, and the wait for earlier ones where order is
-    kept); of that, retransmission is the time until the first copy that was not lost had been put on the link.
+    A message is in flight from its send to its delivery; this includes links, queues, and waiting for earlier messages
+    on ordered links. The part of this time before the first copy that is not lost enters the link is retransmission.
     """
 
     def __init__(self, events: Events) -> None:
@@ -50,12 +50,12 @@ class Chains:
         self._survivors = _first_survivors(events)
 
     def back(self, event: int) -> Iterator[int]:
-        """The causes of an event, nearest first."""
+        """Yield the cause of an event, the cause of that, and so on."""
         while (event := self._cause[event]) >= 0:
             yield event
 
     def steps(self, event: int, since: float = -np.inf) -> Iterator[Step]:
-        """The time between an event and its causes, nearest first; nothing before ``since`` is given."""
+        """Yield the steps between an event and its causes, the latest first; times before ``since`` are cut off."""
         for cause in self.back(event):
             for step in self._between(cause, event):
                 if step.end > max(step.start, since):
@@ -65,7 +65,7 @@ class Chains:
             event = cause
 
     def along(self, path: Sequence[int]) -> Iterator[Step]:
-        """The time between the events of a path, each the cause of the one before it."""
+        """Yield the steps between the events of a path, in which each event is caused by the next one."""
         for event, cause in pairwise(path):
             yield from (step for step in self._between(cause, event) if step.end > step.start)
 
@@ -81,7 +81,7 @@ class Chains:
 
 
 def _first_survivors(events: Events) -> dict[tuple[int, int], float]:
-    """(send, receiver) -> when the first copy that was not lost was put on the link, where the first one was lost."""
+    """(send, receiver) -> time at which the first copy that is not lost enters the link, if the first copy is lost."""
     lost = _by_packet(events, events.where("drop"))
     repeated = _by_packet(events, events.where("retransmit"))
     survivors = {}

@@ -1,4 +1,4 @@
-"""What was said: scalars and messages by kind and direction, means over replications."""
+"""Communication of a label: scalars and messages by kind and direction, as means over replications."""
 
 from __future__ import annotations
 
@@ -15,8 +15,12 @@ class Flow:
     """Messages of one kind in one direction; means over replications.
 
     Attributes:
-        messages: each send times its receivers.
-        scalars: payload per receiver; ``once`` counts a broadcast once.
+        kind: kind of the messages.
+        direction: one of :data:`DIRECTIONS`.
+        sends: number of sends; a broadcast is one send.
+        messages: number of messages; a broadcast counts once per receiver.
+        scalars: scalars sent; a broadcast counts once per receiver.
+        once: scalars sent; a broadcast counts once.
     """
 
     kind: str
@@ -28,7 +32,7 @@ class Flow:
 
 
 def flows(contender: Contender) -> list[Flow]:
-    """The flows of a contender: up, down, among peers; within each by kind."""
+    """The flows of a contender: up, then down, then among agents; sorted by kind."""
     query = "SELECT kind, direction, sends, messages, scalars, scalars_broadcast_once FROM ledger WHERE job = ?"
     totals: dict[tuple[str, str], list[float]] = {}
     for job in contender.jobs:

@@ -1,4 +1,4 @@
-"""Differences between contenders, with intervals, and who wins on what."""
+"""Differences between contenders with confidence intervals, and rankings."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from itertools import combinations
 
 import numpy as np
 
-from coband.simulator.experiments.report.data import Comparison, Contender
+from coband.simulator.experiments.report.data import Contender, RunComparison
 from coband.simulator.experiments.report.measures import Measure
 from coband.simulator.experiments.statistics import estimates as statistics
 from coband.simulator.experiments.statistics.estimates import LEVEL, Estimate
@@ -16,7 +16,7 @@ from coband.simulator.experiments.statistics.estimates import LEVEL, Estimate
 Interval = tuple[float, float]
 BOOTSTRAP_SEED = 0
 ROUNDING = 1e-12
-MOST_NAMED = 4
+MAX_NAMED = 4
 
 
 @dataclass(frozen=True)
@@ -24,12 +24,15 @@ class Difference:
     """``first`` minus ``second`` on one measure.
 
     Attributes:
-        paired: over the same replications in the same worlds; otherwise between two independent means.
-        count: replications (pairs, or those of the smaller side).
-        mean: the difference of the means; ``relative`` to that of ``second``, None when that is 0.
-        student: 95 % t interval (Welch's when unpaired), None for one replication.
-        bootstrap: 95 % percentile interval.
-        strict: t interval at the level that lets all pairs of the measure hold together (Bonferroni).
+        measure: the measure.
+        first, second: the labels.
+        paired: whether the replications are paired (same arms and noise); otherwise the means are independent.
+        count: number of pairs, or of replications of the smaller side.
+        mean: the difference of the means.
+        relative: the difference divided by the mean of ``second``; None if that is 0.
+        student: 95 % t interval (Welch's if unpaired); None for one replication.
+        bootstrap: 95 % percentile interval of the bootstrap.
+        strict: t interval at the Bonferroni level, at which the intervals of all pairs hold together with 95 %.
     """
 
     measure: Measure
@@ -45,7 +48,7 @@ class Difference:
 
     @property
     def verdict(self) -> str:
-        """In words: who is lower, when both intervals say so."""
+        """The label that is lower if both intervals exclude 0, in words."""
         if self.student is None or self.bootstrap is None:
             return "one replication: no statement about chance"
         signs = {_sign(self.student), _sign(self.bootstrap)}
@@ -55,46 +58,47 @@ class Difference:
             return f"{self.second} lower"
         return "equal" if self.student == self.bootstrap == (0.0, 0.0) else "undecided"
 
-    def settled(self, lower: str) -> bool:
-        """Whether ``lower``, one of the two, is lower even after allowing for the number of comparisons."""
+    def is_certain(self, lower: str) -> bool:
+        """Whether ``lower``, one of the two labels, is lower at the Bonferroni level."""
         return self.strict is not None and _sign(self.strict) == (-1 if lower == self.first else 1)
 
 
 def _sign(interval: Interval) -> int:
-    """-1 or 1 when the interval lies on one side of 0, else 0."""
+    """-1 or 1 if the interval is below or above 0, else 0."""
     return -1 if interval[1] < 0 else int(interval[0] > 0)
 
 
 @dataclass(frozen=True)
 class Ranking:
-    """Who wins on one measure.
+    """The ranking of the labels on one measure.
 
     Attributes:
-        order: (label, mean) from the lowest mean on.
-        leaders: the labels with the lowest mean; several when they share it exactly.
-        level: the others whose difference from a leader is not settled.
-        sentence: the verdict in words.
+        measure: the measure.
+        order: (label, mean) by increasing mean.
+        leaders: the labels with the lowest mean; several if their means are equal.
+        undecided: the other labels whose difference from a leader is not certain.
+        sentence: the result in words.
     """
 
     measure: Measure
     order: tuple[tuple[str, Estimate], ...]
     leaders: tuple[str, ...]
-    level: tuple[str, ...]
+    undecided: tuple[str, ...]
     sentence: str
 
 
-def differences(comparison: Comparison, measure: Measure) -> list[Difference]:
-    """All pairs of contenders, in their order."""
+def differences(comparison: RunComparison, measure: Measure) -> list[Difference]:
+    """The differences of all pairs of contenders, in their order."""
     pairs = list(combinations(comparison.contenders, 2))
     return [_difference(comparison, measure, one, other, len(pairs)) for one, other in pairs]
 
 
 def against(found: Sequence[Difference], label: str) -> list[Difference]:
-    """The pairs of which ``label`` is one, each as other minus ``label``."""
-    return [_turned(one) if one.first == label else one for one in found if label in (one.first, one.second)]
+    """The differences that involve ``label``, each as other label minus ``label``."""
+    return [_reversed(one) if one.first == label else one for one in found if label in (one.first, one.second)]
 
 
-def _turned(one: Difference) -> Difference:
+def _reversed(one: Difference) -> Difference:
     def turn(interval: Interval | None) -> Interval | None:
         return None if interval is None else (-interval[1], -interval[0])
 
@@ -115,7 +119,9 @@ def _turned(one: Difference) -> Difference:
     )
 
 
-def _difference(comparison: Comparison, measure: Measure, one: Contender, other: Contender, pairs: int) -> Difference:
+def _difference(
+    comparison: RunComparison, measure: Measure, one: Contender, other: Contender, pairs: int
+) -> Difference:
     first, second = one.values(measure.key), other.values(measure.key)
     common = sorted(first.keys() & second.keys())
     paired = not comparison.why_unpaired(one, other) and bool(common)
@@ -147,11 +153,11 @@ def _difference(comparison: Comparison, measure: Measure, one: Contender, other:
     )
 
 
-def ranking(comparison: Comparison, measure: Measure, found: Sequence[Difference]) -> Ranking:
-    """Who has the lowest mean, and from whom it cannot be told apart.
+def ranking(comparison: RunComparison, measure: Measure, found: Sequence[Difference]) -> Ranking:
+    """Find the lowest mean, and the labels whose difference from it is not certain.
 
-    The leader is chosen by looking at the data, so its differences are judged at a level at which all pairs hold
-    together with 95 % (Bonferroni).
+    The leader is chosen by looking at the data. Its differences are therefore judged at the Bonferroni level, at which
+    the intervals of all pairs hold together with 95 %.
     """
     estimates = [
         (one.label, statistics.estimate(list(one.values(measure.key).values()))) for one in comparison.contenders
@@ -160,38 +166,38 @@ def ranking(comparison: Comparison, measure: Measure, found: Sequence[Difference
     lowest = order[0][1].mean
     leaders = [label for label, estimate in order if estimate.mean - lowest <= ROUNDING * abs(lowest)]
     others = [label for label, _ in order if label not in leaders]
-    unsettled = tuple(label for label in others if not all(_settled(found, leader, label) for leader in leaders))
+    undecided = tuple(label for label in others if not all(_is_certain(found, leader, label) for leader in leaders))
     single = any(estimate.count < 2 for _, estimate in order)
-    sentence = _sentence(measure, leaders, others, unsettled, single)
-    return Ranking(measure, order, tuple(leaders), unsettled, sentence)
+    sentence = _sentence(measure, leaders, others, undecided, single)
+    return Ranking(measure, order, tuple(leaders), undecided, sentence)
 
 
-def _settled(found: Sequence[Difference], leader: str, other: str) -> bool:
-    return next(one for one in found if {one.first, one.second} == {leader, other}).settled(leader)
+def _is_certain(found: Sequence[Difference], leader: str, other: str) -> bool:
+    return next(one for one in found if {one.first, one.second} == {leader, other}).is_certain(leader)
 
 
 def _sentence(
-    measure: Measure, leaders: Sequence[str], others: Sequence[str], unsettled: Sequence[str], single: bool
+    measure: Measure, leaders: Sequence[str], others: Sequence[str], undecided: Sequence[str], single: bool
 ) -> str:
     if not others:
         return "All are equal." if len(leaders) > 1 else f"{leaders[0]} is alone."
     if len(leaders) > 1:
         lowest = f"{_list(leaders)} share the lowest mean"
-    elif not unsettled and not single:
+    elif not undecided and not single:
         return f"{leaders[0]} {measure.verb}."
     else:
         lowest = f"{leaders[0]} has the lowest mean"
     if single:
         return f"{lowest}, in one replication: that says nothing about chance."
-    if not unsettled:
+    if not undecided:
         return f"{lowest}."
-    if len(unsettled) == len(others):
+    if len(undecided) == len(others):
         return f"Undecided: {lowest}, but no difference from it is certain."
-    return f"{lowest}, but {'is' if len(leaders) == 1 else 'are'} not told apart from {_few(unsettled)}."
+    return f"{lowest}, but {'is' if len(leaders) == 1 else 'are'} not told apart from {_few(undecided)}."
 
 
 def _few(labels: Sequence[str]) -> str:
-    return _list(labels) if len(labels) <= MOST_NAMED else f"{len(labels)} others"
+    return _list(labels) if len(labels) <= MAX_NAMED else f"{len(labels)} others"
 
 
 def _list(labels: Sequence[str]) -> str:

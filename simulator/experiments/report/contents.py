@@ -1,4 +1,4 @@
-"""The figures of a report by name; the page and ``coband plot`` draw the same."""
+"""The figures of a report, by name; the HTML page and ``coband plot`` both use them."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from coband.simulator.experiments.report.analysis import Analysis, nothing_but_i
 from coband.simulator.experiments.report.drawing import styled
 
 NAMES = ("results", "regret", "communication", "differences", "times", "rounds", "sensitivity", "heat")
-MOST_PANELS = 3
-MOST_ROWS = 12
-"""With more labels than that one line of panels is enough."""
+MAX_PANELS = 3
+MAX_ROWS = 12
+"""With more labels, the figure of results has one line of panels only."""
 RESOLUTION = 200
 UNDATED: dict[str, dict[str, None]] = {
     "pdf": {"CreationDate": None, "Producer": None, "Creator": None},
@@ -26,47 +26,47 @@ UNDATED: dict[str, dict[str, None]] = {
 
 
 @dataclass(frozen=True, eq=False)
-class Named:
-    """A figure, and what it shows in words."""
+class NamedFigure:
+    """A figure with its name, and a description for readers who cannot see it."""
 
     name: str
     title: str
     figure: Figure
 
 
-def figures(analysis: Analysis, names: Collection[str] = NAMES) -> Iterator[Named]:
-    """Those of the figures ``names`` that there is something to draw for, in the order of the report."""
+def figures(analysis: Analysis, names: Collection[str] = NAMES) -> Iterator[NamedFigure]:
+    """Yield the figures with these names for which there are data, in the order of the report."""
     with styled():
-        for name, title, make in _makers(analysis):
+        for name, title, make in _figure_makers(analysis):
             if name in names:
-                yield Named(name, title, make())
+                yield NamedFigure(name, title, make())
 
 
-def drawn(found: Named, kind: str) -> bytes:
-    """A figure as the content of a pdf, svg or png file, on white; the same runs give the same bytes."""
+def rendered(found: NamedFigure, kind: str) -> bytes:
+    """A figure as the bytes of a pdf, svg or png file with white background; equal runs give equal bytes."""
     with styled():
         buffer = io.BytesIO()
         found.figure.savefig(buffer, format=kind, dpi=RESOLUTION, facecolor="white", metadata=UNDATED[kind])
     return buffer.getvalue()
 
 
-def _makers(analysis: Analysis) -> Iterator[tuple[str, str, Callable[[], Figure]]]:
+def _figure_makers(analysis: Analysis) -> Iterator[tuple[str, str, Callable[[], Figure]]]:
     labels, timings = analysis.labels, analysis.timings
-    shown = analysis.measures[:MOST_PANELS]
-    summarised = analysis.measures if len(labels) <= MOST_ROWS else shown
+    shown = analysis.measures[:MAX_PANELS]
+    summarised = analysis.measures if len(labels) <= MAX_ROWS else shown
     yield (
         "results",
         "Mean and 95 % interval of each algorithm on each measure; the table has the numbers.",
         lambda: rows.totals_figure(labels, summarised, analysis.estimates),
     )
     runs = analysis.comparison.runs
-    if len(runs) == 1 and (surface := sweeps.Surface(runs[0], shown[0].key)).names():
+    if len(runs) == 1 and (surface := sweeps.ResponseSurface(runs[0], shown[0].key)).names():
         yield (
             "sensitivity",
             "How the first measure depends on each parameter of the grid, the others at their best.",
             lambda: sweeps.sensitivity_figure(surface, shown[0].title),
         )
-        if sweeps.maps(surface):
+        if sweeps.heat_maps(surface):
             yield (
                 "heat",
                 "The first measure over pairs of parameters of the grid, the others at their best.",

@@ -1,7 +1,7 @@
 """Regret and turns as functions of turns, scalars and simulated time: means over replications on a common grid.
 
-A stored series knows its numbers after some turns. Between two of them the earlier counts (a step function), so nothing
-is said to have happened before it did, and no value is made up. A curve goes as far as every replication does.
+A stored series has values after some of the turns. Between two stored turns a curve keeps the earlier value (a step
+function), so it contains no interpolated value. A curve ends where the shortest replication ends.
 """
 
 from __future__ import annotations
@@ -27,10 +27,11 @@ class Curve:
     """A mean over ``count`` replications.
 
     Attributes:
-        x: where, shape (points,).
-        mean: shape (points,).
+        x: positions, shape (points,).
+        mean: means, shape (points,).
         band: (low, high) of the 95 % t intervals of the mean, each of shape (points,); None for one replication.
-        constant: every replication stays at x = 0 (nothing is sent), and the curve is its end.
+        count: number of replications.
+        constant: whether x stays at 0 in every replication (nothing is sent); the curve is then its final value.
     """
 
     x: FloatArray
@@ -45,8 +46,10 @@ def curve(series: Sequence[Series], x: Axis, y: Height, *, until: float | None =
 
     Args:
         series: one per replication, none empty.
-        until: nothing beyond this x.
-        log: points evenly spaced on a logarithmic axis, from a ten-thousandth of the end.
+        x: the quantity on the horizontal axis.
+        y: the quantity on the vertical axis.
+        until: largest x; None: the end of the shortest replication.
+        log: space points evenly on a logarithmic axis, from a ten-thousandth of the end.
     """
     end = min(float(getattr(one, x)[-1]) for one in series)
     if end <= 0:
@@ -63,7 +66,7 @@ def _grid(series: Sequence[Series], x: Axis, end: float, log: bool) -> FloatArra
     first = np.asarray(getattr(series[0], x), dtype=np.float64)
     if x == "turns" and all(np.array_equal(first, one.turns) for one in series):
         kept = np.unique(np.linspace(0, len(first) - 1, POINTS).round().astype(np.intp))
-        return np.concatenate([[0.0], first[kept]])  # where every replication is known
+        return np.concatenate([[0.0], first[kept]])  # positions at which every replication has a stored value
     return np.linspace(0.0, end, POINTS)
 
 

@@ -1,4 +1,4 @@
-"""What is compared: the finished jobs of one or several runs, label by label."""
+"""The data of a report: the finished jobs of one or several runs, by label."""
 
 from __future__ import annotations
 
@@ -16,24 +16,25 @@ from coband.simulator.experiments.store.store import Series, StoredJob, StoredRu
 from coband.simulator.experiments.store.variants import StoredVariant, variants
 
 WORLD = ("seed", "agents.count", "problem", "network.topology")
-"""What arms and noise depend on; the topology matters to worlds on a graph alone."""
+"""Keys of a scenario that determine arms and noise; the topology matters only to problems on a graph."""
 SETTING = ("agents", "schedule", "network", "server")
-"""What else two runs should share for their numbers to mean the same."""
+"""Further keys in which two runs should agree for their numbers to be comparable."""
 
 
 class ReportError(ValueError):
-    """The runs cannot be compared or reported; the text says why and what to do."""
+    """The runs cannot be compared or reported; the text gives the reason and the remedy."""
 
 
 @dataclass(frozen=True, eq=False)
 class Contender:
-    """One label of one run.
+    """One label of one run, as a participant of a comparison.
 
     Attributes:
-        label: unique in the comparison; ``own`` is what its run calls it.
-        algorithm: the registered name.
-        run: the run that it is from.
-        variant: what it is in a sweep; None in a plain run.
+        label: name in the comparison, unique.
+        own: the label in its run.
+        algorithm: registered name of the algorithm.
+        run: the run.
+        variant: the variant of a sweep; None in a single run.
     """
 
     label: str
@@ -54,32 +55,34 @@ class Contender:
 
     @cached_property
     def series(self) -> list[Series]:
-        """The series of the finished jobs that took a turn."""
+        """The series of the finished jobs that have at least one turn."""
         return [series for series in self.run.series(self.own) if len(series.turns)]
 
     @cached_property
     def own_scenario(self) -> Mapping[str, Any] | None:
-        """The scenario of a variant of a sweep; None for a label of a plain run, which is that of all labels."""
+        """The scenario of a variant of a sweep; None in a single run, where all labels have the run's scenario."""
         return None if self.variant is None else self.variant.scenario()
 
     @property
     def traced(self) -> bool:
-        """Whether all finished jobs kept their events."""
+        """Whether all finished jobs have a trace."""
         return all(job.trace != "off" for job in self.jobs)
 
     def values(self, key: str) -> dict[int, float]:
-        """Replication -> a number of the results, where there is one."""
+        """Replication -> the number ``key`` of its results, for replications that have it."""
         numbers = {replication: record.get(key) for replication, record in self.records.items()}
         return {replication: float(value) for replication, value in numbers.items() if isinstance(value, (int, float))}
 
 
 @dataclass(frozen=True, eq=False)
-class Comparison:
-    """Contenders, in the order of runs and labels.
+class RunComparison:
+    """The contenders of one or several runs, in the order of runs and labels.
 
     Attributes:
-        runs: the runs, with their resolved scenarios in ``scenarios``.
-        missing: sentences on jobs that did not finish.
+        runs: the runs.
+        scenarios: the resolved scenario of each run.
+        contenders: the contenders.
+        missing: sentences about jobs that did not finish.
     """
 
     runs: tuple[StoredRun, ...]
@@ -88,29 +91,29 @@ class Comparison:
     missing: tuple[str, ...]
 
     def scenario_of(self, contender: Contender) -> Mapping[str, Any]:
-        """The resolved scenario that a contender ran in: its variant's own, in a sweep."""
+        """The resolved scenario of a contender; in a sweep, that of its variant."""
         own = contender.own_scenario
         return self.scenarios[self.runs.index(contender.run)] if own is None else own
 
     def why_unpaired(self, first: Contender, second: Contender) -> tuple[str, ...]:
-        """Keys of the scenario for which the two met other worlds; empty when replications can be paired."""
+        """Keys of the scenarios that make the two worlds different; empty if replications can be paired."""
         if first.run is second.run and first.own_scenario is None:
             return ()
         return differing(self.scenario_of(first), self.scenario_of(second), WORLD)
 
     @property
     def title(self) -> str:
-        """Names of the scenarios."""
+        """The names of the scenarios."""
         names = [str(run.manifest.get("scenario") or run.path.name) for run in self.runs]
         return " and ".join(dict.fromkeys(names))
 
     @property
     def pure_exploration(self) -> bool:
-        """Whether agents look for the best arm, so that what they pull on the way does not count."""
+        """Whether agents only look for the best arm, so that the regret of their pulls does not matter."""
         return all("samples_per_agent" in record for one in self.contenders for record in one.records.values())
 
     def remarks(self) -> tuple[str, ...]:
-        """What a reader should know before comparing numbers."""
+        """Remarks that readers need before they compare numbers."""
         remarks = list(self.missing)
         for run, scenario in zip(self.runs[1:], self.scenarios[1:], strict=True):
             worlds = differing(self.scenarios[0], scenario, WORLD)
@@ -126,8 +129,8 @@ class Comparison:
         return tuple(remarks)
 
 
-def load(runs: Sequence[StoredRun]) -> Comparison:
-    """The comparison of all labels that have a finished job.
+def load(runs: Sequence[StoredRun]) -> RunComparison:
+    """Load the comparison of all labels that have a finished job.
 
     Raises:
         ReportError: a run is given twice, or no job has finished.
@@ -143,7 +146,7 @@ def load(runs: Sequence[StoredRun]) -> Comparison:
             f"{where}: no job has finished, so there is nothing to report. `coband trace` reads the rest."
         )
     missing = [sentence for run in runs if (sentence := _unfinished(run))]
-    return Comparison(tuple(runs), tuple(map(parsed, runs)), tuple(contenders), tuple(missing))
+    return RunComparison(tuple(runs), tuple(map(parsed, runs)), tuple(contenders), tuple(missing))
 
 
 def _contenders(runs: Sequence[StoredRun]) -> list[Contender]:
@@ -155,13 +158,13 @@ def _contenders(runs: Sequence[StoredRun]) -> list[Contender]:
         Contender(label if own[label] == 1 else f"{name}: {label}", label, algorithm, run, found.get(label))
         for run, name, found, tuned in zip(runs, names, swept, tuning, strict=True)
         for label, algorithm in run.labels.items()
-        if label not in tuned  # how parameters were chosen is no result of theirs
+        if label not in tuned  # replications that choose parameters are not results
     ]
     return [contender for contender in contenders if contender.jobs]
 
 
 def _names(runs: Sequence[StoredRun]) -> list[str]:
-    """A name for each run: its directory's, or its path where that is not unique."""
+    """A name for each run: the name of its directory, or its path if several directories have that name."""
     names = [name_of(run) for run in runs]
     return [name if names.count(name) == 1 else str(run.path) for run, name in zip(runs, names, strict=True)]
 
@@ -181,7 +184,7 @@ def _unfinished(run: StoredRun) -> str | None:
 
 
 def parsed(run: StoredRun) -> Mapping[str, Any]:
-    """The resolved scenario of a run as plain values; empty when it has none."""
+    """The resolved scenario of a run as plain values; empty if it has none."""
     root, _ = yaml_nodes.read(run.scenario, str(Path(run.path) / "scenario.yaml"))
     document = plain(root)
     return document if isinstance(document, dict) else {}

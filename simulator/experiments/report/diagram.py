@@ -1,8 +1,8 @@
-"""The events of a job, packed for the page's space-time diagram.
+"""Packs the events of a job for the space-time diagram of the page.
 
-Columns of the smallest integer type that holds them (little-endian), one after the other in the order of
-:data:`PACKED`, compressed by zlib and written in base64. Causes are stored as distances back, 0 for none, because
-small numbers compress well. The seq of an event is its index.
+Each column has the smallest integer type that can hold its values (little-endian). The columns are concatenated,
+compressed by zlib and encoded in base64. A cause is stored as its distance from the event, 0 for none, because small
+numbers compress well. The seq of an event is its index.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ PACKED = (
     "reason",
 )
 INTEGERS = ("i1", "i2", "i4")
-MOST_EVENTS = 400_000
-"""More of a job's events are not embedded, so that a page stays a page."""
+MAX_EVENTS = 400_000
+"""Largest number of events of a job that are embedded in the page."""
 
 
 def pack(events: Events) -> dict[str, Any]:
-    """The first :data:`MOST_EVENTS` events as an object for JSON."""
-    kept = events.first(MOST_EVENTS)
+    """The first :data:`MAX_EVENTS` events as a JSON object."""
+    kept = events.first(MAX_EVENTS)
     columns = {name: _column(kept, name) for name in PACKED}
     # The columns of wider items come first, so that each starts at a multiple of its width.
     order = sorted(columns, key=lambda name: -columns[name].itemsize)
@@ -68,4 +68,4 @@ def _smallest(values: NDArray[Any]) -> NDArray[Any]:
         bounds = np.iinfo(name)
         if bounds.min <= low and high <= bounds.max:
             return values.astype(f"<{name}")
-    return values.astype("<f8")  # whole numbers up to 2^53, as JavaScript has them
+    return values.astype("<f8")  # JavaScript represents whole numbers exactly up to 2^53

@@ -1,4 +1,4 @@
-"""What all figures share: their style, and how numbers and keys are written."""
+"""The common style of all figures: fonts, sizes, legends, and numbers at axes."""
 
 from __future__ import annotations
 
@@ -50,13 +50,13 @@ LEGEND_COLUMNS = 6
 
 @contextmanager
 def styled() -> Iterator[None]:
-    """The style of all figures."""
+    """Apply the style of all figures within a ``with`` block."""
     with mpl.rc_context(STYLE):
         yield
 
 
 def legend_height(labels: int) -> float:
-    """Height of a key of so many labels above the panels, in inches."""
+    """Height of a legend above the panels, in inches; ``labels``: number of entries."""
     return 0.24 * -(-labels // LEGEND_COLUMNS) + 0.1
 
 

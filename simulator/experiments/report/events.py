@@ -1,4 +1,4 @@
-"""The events of one stored job as columns."""
+"""The events of one stored job as numpy columns."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ COLUMNS = {
 
 @dataclass(frozen=True, eq=False)
 class Events:
-    """Events in order of ``seq``, which is their index; codes as in docs/store.md.
+    """Events in order of ``seq``, which is their index; docs/store.md explains the codes.
 
     Attributes:
         rows: one record per event, with the fields of :data:`COLUMNS`.
@@ -61,20 +61,20 @@ class Events:
 
     @property
     def node(self) -> IntArray:
-        """Where: agents from 0, -1 the server, -2 everyone."""
+        """Nodes: agents from 0, -1 the server, -2 everyone."""
         return self.rows["node"]
 
     @property
     def cause(self) -> IntArray:
-        """Index of the event that led to each, -1 for none."""
+        """Index of the cause of each event, -1 for none."""
         return self.rows["cause"]
 
     def code(self, word: str) -> int:
-        """The code of an event; one that no event has when the word is unknown."""
+        """The code of an event name; -1, which no event has, if the name is unknown."""
         return self.words.index(word) if word in self.words else NONE
 
     def where(self, *words: str) -> IntArray:
-        """Indices of the events of these names."""
+        """Indices of the events with these names."""
         return np.flatnonzero(np.isin(self.event, [self.code(word) for word in words]))
 
     def first(self, count: int) -> Events:
@@ -83,7 +83,7 @@ class Events:
 
 
 def read(job: StoredJob) -> Events:
-    """The stored events of a job; none when its trace was off."""
+    """Read the stored events of a job; there are none if its trace was off."""
     columns = ", ".join("ifnull(value, 0.0)" if name == "value" else name for name in COLUMNS)
     rows = job.part.execute(f"SELECT {columns} FROM events WHERE job = ? ORDER BY seq", (job.id,))
     words = job.part.execute("SELECT name FROM event_names ORDER BY code")
@@ -95,6 +95,6 @@ def read(job: StoredJob) -> Events:
     )
 
 
-def spell(node: int) -> str:
-    """A node in words."""
+def node_name(node: int) -> str:
+    """The name of a node."""
     return {SERVER: "server", EVERYONE: "everyone", NOBODY: ""}.get(node, f"agent {node}")

@@ -1,4 +1,4 @@
-"""Figures of curves: regret and turns against turns, scalars and simulated time."""
+"""Figures with curves: regret and turns against turns, scalars and simulated time."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from matplotlib.ticker import FuncFormatter, NullFormatter
 from coband.simulator.experiments.report import curves
 from coband.simulator.experiments.report.curves import Axis, Height
 from coband.simulator.experiments.report.drawing import LEGEND_COLUMNS, figure, legend_height, tick
-from coband.simulator.experiments.report.palette import Look, look
+from coband.simulator.experiments.report.palette import LineStyle, line_style
 from coband.simulator.experiments.store.store import Series
 
 BAND = 0.16
-MOST_BANDS = 8
-"""Above this number of labels bands would hide each other, and curves go without."""
-MOST_BAND = 1.8
-"""Bands that reach higher than so many times the largest mean are cut off."""
+MAX_BANDS = 8
+"""Largest number of labels for which confidence bands are drawn; more bands would hide each other."""
+MAX_BAND_HEIGHT = 1.8
+"""Bands are cut off at this multiple of the largest mean."""
 UNITS = {"turns": "turns", "scalars": "scalars sent", "times": "simulated time"}
 HEIGHTS = {"regret": "cumulative regret", "turns": "turns taken"}
 
@@ -48,8 +48,9 @@ def curve_figure(
     """Curves with 95 % bands, one colour per label.
 
     Args:
-        series: (label, its series by replication); labels without series only keep their colour.
-        columns: panels beside each other.
+        series: (label, its series by replication); labels without series are not drawn, but keep their colour.
+        panels: the panels to draw.
+        columns: number of panels per line.
     """
     lines = -(-len(panels) // columns)
     legend = legend_height(len(series))
@@ -58,15 +59,15 @@ def curve_figure(
     for axis, panel in zip(axes, panels, strict=True):
         for number, (_, found) in enumerate(series):
             if found:
-                _draw_curve(axis, found, panel, look(number), number, len(series))
+                _draw_curve(axis, found, panel, line_style(number), number, len(series))
         _finish(axis, panel)
     handles = [
         axes[0].plot(
             [],
             [],
-            color=look(number).colour,
-            marker=look(number).marker,
-            linestyle=look(number).dash,
+            color=line_style(number).colour,
+            marker=line_style(number).marker,
+            linestyle=line_style(number).dash,
             markersize=5,
             label=label,
         )[0]
@@ -76,16 +77,16 @@ def curve_figure(
     return drawn
 
 
-def _draw_curve(axis: Axes, series: Sequence[Series], panel: Panel, style: Look, number: int, labels: int) -> None:
+def _draw_curve(axis: Axes, series: Sequence[Series], panel: Panel, style: LineStyle, number: int, labels: int) -> None:
     found = curves.curve(series, panel.x, panel.y, until=panel.until, log=panel.x == "scalars")
     if found.constant:
         axis.axhline(found.mean[0], color=style.colour, linestyle=(0, (1, 2)), linewidth=1.3)
         axis.set_ylim(top=max(axis.get_ylim()[1], 1.1 * found.mean[0]))
         return
     top = float(found.mean.max())
-    if found.band is not None and labels <= MOST_BANDS:
+    if found.band is not None and labels <= MAX_BANDS:
         axis.fill_between(found.x, *found.band, color=style.colour, alpha=BAND, linewidth=0)
-        top = max(top, min(float(found.band[1].max()), MOST_BAND * top))
+        top = max(top, min(float(found.band[1].max()), MAX_BAND_HEIGHT * top))
     axis.set_ylim(top=max(axis.get_ylim()[1] if axis.lines else 0.0, 1.04 * top))
     every = (0.06 * (number + 1) / labels, 0.14)
     axis.plot(
@@ -104,7 +105,7 @@ def _finish(axis: Axes, panel: Panel) -> None:
     axis.set_xlabel(UNITS[panel.x])
     axis.set_ylabel(HEIGHTS[panel.y])
     lowest = min((float(np.min(line.get_ydata())) for line in axis.lines), default=0.0)
-    axis.set_ylim(bottom=min(0.0, 1.05 * lowest))  # regret against noisy rewards may be negative
+    axis.set_ylim(bottom=min(0.0, 1.05 * lowest))  # realised regret may be negative
     axis.grid(visible=True)
     if panel.x == "scalars" and axis.lines and any(len(np.atleast_1d(line.get_xdata())) > 2 for line in axis.lines):
         axis.set_xscale("log")

@@ -1,20 +1,20 @@
-"""The numbers on which algorithms are compared."""
+"""The measures by which a report compares algorithms."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from coband.simulator.experiments.report.data import Comparison
+from coband.simulator.experiments.report.data import RunComparison
 
 
 @dataclass(frozen=True)
 class Measure:
-    """One number of the results; less of it is better.
+    """One number of the results; lower is better.
 
     Attributes:
-        key: its name in the results.
-        title: in a heading, such as "regret".
-        verb: what is said of the best one, such as "has the lowest regret".
+        key: name of the number in the results.
+        title: name in headings, such as "regret".
+        verb: phrase for the best algorithm, such as "has the lowest regret".
     """
 
     key: str
@@ -33,13 +33,13 @@ COSTS = (
 )
 
 
-def measures(comparison: Comparison) -> list[Measure]:
-    """What the contenders can be compared on: numbers that all of them have and that are not the same everywhere."""
+def measures(comparison: RunComparison) -> list[Measure]:
+    """The measures of a comparison: numbers that all contenders have and that are not equal everywhere."""
     aims = (ERROR, SAMPLES) if comparison.pure_exploration else (REGRET,)
     return [aims[0], *(measure for measure in (*aims[1:], *COSTS) if _differs(comparison, measure))]
 
 
-def _differs(comparison: Comparison, measure: Measure) -> bool:
+def _differs(comparison: RunComparison, measure: Measure) -> bool:
     values = [one.values(measure.key) for one in comparison.contenders]
     if any(len(found) < len(one.records) for found, one in zip(values, comparison.contenders, strict=True)):
         return False

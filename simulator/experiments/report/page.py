@@ -1,4 +1,4 @@
-"""The report: one HTML file that needs nothing else."""
+"""The report as one self-contained HTML file."""
 
 from __future__ import annotations
 
@@ -12,12 +12,11 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from coband.simulator.experiments.report import contents as catalogue
-from coband.simulator.experiments.report import tables, times
+from coband.simulator.experiments.report import contents, tables, times
 from coband.simulator.experiments.report.analysis import Analysis, Timing
 from coband.simulator.experiments.report.data import name_of
 from coband.simulator.experiments.report.diagram import pack
-from coband.simulator.experiments.report.events import Events, spell
+from coband.simulator.experiments.report.events import Events, node_name
 from coband.simulator.experiments.report.palette import TIMES, VARIABLES
 from coband.simulator.experiments.report.rounds import Round
 from coband.simulator.experiments.report.svg import inline
@@ -42,13 +41,14 @@ VERBS = {
 
 
 @dataclass(frozen=True)
-class Path:
+class CriticalPath:
     """The critical path of one round, in words.
 
     Attributes:
-        label: whose round it is.
-        steps: the events, in order.
-        event: seq of the last one.
+        label: label of the contender.
+        round: the round.
+        steps: descriptions of the events, in order.
+        event: seq of the last event.
     """
 
     label: str
@@ -58,18 +58,18 @@ class Path:
 
 
 @dataclass(frozen=True)
-class Source:
-    """A run, and how to have it again."""
+class Provenance:
+    """How a run was made: its command, its resolved scenario, versions, and fingerprints."""
 
     name: str
     scenario: str
     command: str
     facts: tuple[tuple[str, str], ...]
-    fingerprints: tables.Table
+    fingerprints: tables.ReportTable
 
 
 def page(analysis: Analysis) -> str:
-    """The report as the text of an HTML file; the same runs give the same text."""
+    """The report as the text of an HTML file; equal runs give equal text."""
     environment = Environment(
         loader=PackageLoader(PACKAGE), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
@@ -79,7 +79,7 @@ def page(analysis: Analysis) -> str:
 def _content(analysis: Analysis) -> Mapping[str, Any]:
     comparison, timed = analysis.comparison, analysis.timings
     with_rounds = [one for one in timed if one.all_rounds]
-    found = {figure.name: _inlined(figure, number) for number, figure in enumerate(catalogue.figures(analysis))}
+    found = {figure.name: _inlined(figure, number) for number, figure in enumerate(contents.figures(analysis))}
     events = [one for one in timed if len(one.first)]
     return {
         "title": comparison.title,
@@ -91,9 +91,9 @@ def _content(analysis: Analysis) -> Mapping[str, Any]:
         "tables": tables,
         "number": number,
         "with_rounds": with_rounds,
-        "paths": [_path(one, round_) for one in with_rounds for round_ in tables.longest(one)],
+        "paths": [_critical_path(one, round_) for one in with_rounds for round_ in tables.longest(one)],
         "meanings": [(one, VARIABLES[TIMES[one.key]]) for one in times.MEANINGS if _occurs(timed, one.key)],
-        "sources": [_source(run) for run in comparison.runs],
+        "sources": [_provenance(run) for run in comparison.runs],
         "diagrams": Markup(_script([_diagram(one) for one in events])),
         "diagram_labels": [(one.contender.label, one.contender.jobs[0].replication) for one in events],
         "css": Markup(_static("report.css")),
@@ -101,7 +101,7 @@ def _content(analysis: Analysis) -> Mapping[str, Any]:
     }
 
 
-def _inlined(found: catalogue.Named, order: int) -> Markup:
+def _inlined(found: contents.NamedFigure, order: int) -> Markup:
     return Markup(inline(found.figure, f"f{order}", found.title))
 
 
@@ -136,18 +136,18 @@ def _occurs(timings: list[Timing], key: str) -> bool:
     return any(one.shares[:, times.CATEGORIES.index(key)].any() for one in timings)
 
 
-def _path(timing: Timing, found: Round) -> Path:
+def _critical_path(timing: Timing, found: Round) -> CriticalPath:
     steps = tuple(_step(timing.first, index) for index in reversed(found.chain))
-    return Path(timing.contender.label, found, steps, found.chain[0])
+    return CriticalPath(timing.contender.label, found, steps, found.chain[0])
 
 
 def _step(events: Events, index: int) -> str:
     """An event in words, such as "12.5: agent 3 sends upload to server"."""
     word, kind = events.words[int(events.event[index])], int(events["kind"][index])
-    head = f"{float(events.time[index]):,.6g}: {spell(int(events.node[index]))} {VERBS.get(word, word)}"
+    head = f"{float(events.time[index]):,.6g}: {node_name(int(events.node[index]))} {VERBS.get(word, word)}"
     if kind < 0:
         return head
-    return f"{head} {events.names[kind]} {'to' if word == 'send' else 'from'} {spell(int(events['peer'][index]))}"
+    return f"{head} {events.names[kind]} {'to' if word == 'send' else 'from'} {node_name(int(events['peer'][index]))}"
 
 
 def _diagram(timing: Timing) -> dict[str, Any]:
@@ -157,11 +157,11 @@ def _diagram(timing: Timing) -> dict[str, Any]:
 
 
 def _script(value: Any) -> str:
-    """JSON that can stand in a script element."""
+    """JSON that is safe inside a script element."""
     return json.dumps(value, allow_nan=False, separators=(",", ":")).replace("<", "\\u003c")
 
 
-def _source(run: StoredRun) -> Source:
+def _provenance(run: StoredRun) -> Provenance:
     manifest = run.manifest
     versions = manifest.get("versions") or {}
     platform = manifest.get("platform") or {}
@@ -177,8 +177,10 @@ def _source(run: StoredRun) -> Source:
     rows = tuple(
         (job.label, str(job.replication), str(job.record["fingerprint"])) for job in run.jobs if job.record is not None
     )
-    table = tables.Table("SHA-256 over every event of a job.", ("label", "replication", "fingerprint"), rows, texts=3)
-    return Source(name_of(run), run.scenario, command, tuple(fact for fact in facts if fact[1]), table)
+    table = tables.ReportTable(
+        "SHA-256 over every event of a job.", ("label", "replication", "fingerprint"), rows, texts=3
+    )
+    return Provenance(name_of(run), run.scenario, command, tuple(fact for fact in facts if fact[1]), table)
 
 
 def _blas(library: Mapping[str, Any]) -> str:

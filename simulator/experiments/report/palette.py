@@ -1,4 +1,4 @@
-"""Colours that people with colour-blindness tell apart (Okabe and Ito 2008), and what else tells curves apart."""
+"""Colours that are distinguishable with colour blindness (Okabe and Ito 2008), and markers and dashes of curves."""
 
 from __future__ import annotations
 
@@ -34,19 +34,19 @@ VARIABLES = {
     NO_PAYLOAD: "--no-payload",
     **{colour: f"--time-{name}" for name, colour in TIMES.items()},
 }
-"""Colour -> the page's variable for it, so that figures follow a dark page."""
+"""Colour -> CSS variable of the page, so that figures adapt to a dark page."""
 
 
 @dataclass(frozen=True)
-class Look:
-    """How one contender is drawn."""
+class LineStyle:
+    """Colour, marker and dashes of one contender's curve."""
 
     colour: str
     marker: str
     dash: str | tuple[float, tuple[float, ...]]
 
 
-def look(number: int) -> Look:
-    """The look of the contender of this number; the first 28 differ in colour or dashes."""
+def line_style(number: int) -> LineStyle:
+    """The style of contender ``number``, from 0; the first 28 differ in colour or dashes."""
     colours = len(SERIES)
-    return Look(SERIES[number % colours], MARKERS[number % colours], DASHES[number // colours % len(DASHES)])
+    return LineStyle(SERIES[number % colours], MARKERS[number % colours], DASHES[number // colours % len(DASHES)])

@@ -1,10 +1,9 @@
-"""The critical path of communication rounds: the chain of causes that determined when each round ended.
+"""The critical path of communication rounds: the causal chain that determines when each round ends.
 
-A round is what bears the number of one of its messages in the trace. It ends with its last event; the chain goes from
-there back, from each arrival to what was sent and from each message to the arrival that made its sender send it (where
-a server waits for all, that is the last one). It ends at the trigger that asked for the round, at the start of the turn
-whose end began it, or where it comes to another round. The agent with the most time on the chain is the one that was
-waited for.
+A round consists of the events with its round number. It ends with its last event. The chain leads back from there: from
+each delivery to its send, and from each send to the delivery that caused it (if the server waits for all agents, the
+last of their deliveries). It stops at the trigger that requested the round, at the start of the turn that began it, or
+at an event of another round. The round has waited for the agent with the most time on the chain.
 """
 
 from __future__ import annotations
@@ -25,15 +24,15 @@ TITLES = {AGENTS: "agents", AT_SERVER: "server", TRANSFER: "transfer", RETRANSMI
 
 @dataclass(frozen=True)
 class Round:
-    """One round.
+    """One communication round.
 
     Attributes:
-        number: as in the trace.
+        number: the round number in the trace.
         start, end: simulated times.
         parts: time in each of :data:`PARTS`; they add up to the duration.
-        waited_for: the agent with the most time on the chain, None when no agent has any.
-        waited: its time.
-        chain: indices of the events from the last one back.
+        waited_for: the agent with the most time on the chain; None if no agent has any.
+        waited: the time of that agent on the chain.
+        chain: indices of the events on the chain, the last event first.
     """
 
     number: int
@@ -46,13 +45,13 @@ class Round:
 
     @property
     def duration(self) -> float:
-        """End - start."""
+        """end - start."""
         return self.end - self.start
 
 
 @dataclass(frozen=True)
 class Waits:
-    """How often an agent was the one that rounds waited for, and how much of their time it took."""
+    """How many rounds waited for an agent, and its total time on their critical paths."""
 
     agent: int
     rounds: int
@@ -60,7 +59,7 @@ class Waits:
 
 
 def rounds(events: Events) -> list[Round]:
-    """The rounds of a job that took time, by number."""
+    """The rounds of a job with a positive duration, by number."""
     numbers = events["round"]
     messages = events.where("send", "deliver")
     told = np.unique(numbers[messages][numbers[messages] >= 0])
@@ -86,7 +85,7 @@ class _Paths:
         self._ends = {events.code("trigger"), events.code("turn")}
 
     def of(self, number: int, event: int) -> list[int]:
-        """The chain from ``event``, the last one of round ``number``, back."""
+        """The chain that starts at ``event``, the last event of round ``number``."""
         path = [event]
         for cause in self._chains.back(event):
             if self._numbers[cause] not in (NONE, number):
@@ -122,7 +121,7 @@ def _part(step: Step) -> str:
 
 
 def waits(found: Sequence[Round]) -> list[Waits]:
-    """Agents by how much time rounds spent waiting for them, the longest first."""
+    """The agents that rounds waited for, by decreasing time."""
     count = Counter(one.waited_for for one in found if one.waited_for is not None)
     time = defaultdict[int, float](float)
     for one in found:

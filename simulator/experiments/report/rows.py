@@ -17,7 +17,16 @@ from coband.simulator.experiments.report.communication import Flow
 from coband.simulator.experiments.report.comparison import Difference
 from coband.simulator.experiments.report.drawing import LEGEND_COLUMNS, figure, legend_height, tick
 from coband.simulator.experiments.report.measures import Measure
-from coband.simulator.experiments.report.palette import KINDS, MUTED, NO_PAYLOAD, PAPER, PARTS, SERIES, TIMES, look
+from coband.simulator.experiments.report.palette import (
+    KINDS,
+    MUTED,
+    NO_PAYLOAD,
+    PAPER,
+    PARTS,
+    SERIES,
+    TIMES,
+    line_style,
+)
 from coband.simulator.experiments.statistics.estimates import Estimate
 
 HATCHES = {"": "", "up": "", "down": "////", "peer": "...."}
@@ -30,14 +39,23 @@ def totals_figure(
     """A dot with its 95 % interval for every label, one panel per measure.
 
     Args:
-        estimates: the labels' estimates of a measure.
+        labels: the labels.
+        measures: the measures.
+        estimates: gives the estimates of all labels for a measure.
     """
     drawn, axes = _rows(labels, len(measures))
     for axis, measure in zip(axes, measures, strict=True):
         for row, found in enumerate(estimates(measure)):
             bounds = found.interval or (found.mean, found.mean)
-            axis.plot(bounds, [row, row], color=look(row).colour, linewidth=2, solid_capstyle="butt")
-            axis.plot(found.mean, row, marker=look(row).marker, color=look(row).colour, markersize=6, clip_on=False)
+            axis.plot(bounds, [row, row], color=line_style(row).colour, linewidth=2, solid_capstyle="butt")
+            axis.plot(
+                found.mean,
+                row,
+                marker=line_style(row).marker,
+                color=line_style(row).colour,
+                markersize=6,
+                clip_on=False,
+            )
         axis.set_title(measure.title)
         axis.set_xlim(left=min(0.0, *(one.mean for one in estimates(measure))))
         _thousands(axis)
@@ -48,7 +66,7 @@ def difference_figure(found: Sequence[Sequence[Difference]]) -> Figure:
     """Differences with 95 % t intervals (lines) and bootstrap intervals (ticks); one panel per measure.
 
     Args:
-        found: for each measure its differences, the same pairs everywhere.
+        found: the differences of each measure, for the same pairs of labels.
     """
     drawn, axes = _rows([f"{one.first} − {one.second}" for one in found[0]], len(found))
     for axis, differences in zip(axes, found, strict=True):
@@ -70,7 +88,7 @@ def _side(one: Difference) -> int:
 
 
 def communication_figure(flows: Sequence[tuple[str, Sequence[Flow]]]) -> Figure:
-    """Scalars by kind (colour) and direction (hatching), stacked; and messages, with the same key.
+    """Stacked bars of scalars and of messages by kind (colour) and direction (hatching).
 
     Args:
         flows: (label, its flows).
@@ -93,12 +111,12 @@ def communication_figure(flows: Sequence[tuple[str, Sequence[Flow]]]) -> Figure:
 
 
 def _key(flow: Flow) -> tuple[str, str]:
-    """How a flow is drawn: by kind and direction; all that has no payload together."""
+    """The legend entry of a flow: its kind and direction; flows without payload share one entry."""
     return (flow.kind, flow.direction) if flow.scalars else ("without payload", "")
 
 
 def _keys(flows: Sequence[tuple[str, Sequence[Flow]]]) -> list[tuple[str, str]]:
-    """The keys that occur, the largest first."""
+    """The legend entries, by decreasing number of scalars."""
     sizes: dict[tuple[str, str], float] = {}
     for _, found in flows:
         for one in found:
@@ -113,7 +131,7 @@ def _filling(key: tuple[str, str], keys: Sequence[tuple[str, str]]) -> dict[str,
 
 
 def times_figure(shares: Sequence[tuple[str, Sequence[float]]]) -> Figure:
-    """Where the time of an average agent went.
+    """Stacked bars of the time of an average agent by category.
 
     Args:
         shares: (label, mean time in each of ``times.CATEGORIES``).
@@ -131,7 +149,7 @@ def times_figure(shares: Sequence[tuple[str, Sequence[float]]]) -> Figure:
 
 
 def rounds_figure(parts: Sequence[tuple[str, Sequence[float]]]) -> Figure:
-    """What the critical path of an average round consists of.
+    """Stacked bars of the parts of an average round's critical path.
 
     Args:
         parts: (label, mean time in each of ``rounds.PARTS``).

@@ -1,4 +1,4 @@
-"""Figures as SVG inside a page: no addresses, no dates, colours that follow the page, names that do not clash."""
+"""Figures as inline SVG: without addresses and dates, with the page's colour variables and unique ids."""
 
 from __future__ import annotations
 
@@ -23,8 +23,9 @@ def inline(figure: Figure, name: str, title: str) -> str:
     """A figure as an ``svg`` element.
 
     Args:
+        figure: the figure.
         name: prefix of all ids, unique in the page.
-        title: what a reader who does not see it is told.
+        title: description for readers who cannot see it.
     """
     text = _METADATA.sub("", _PROLOGUE.sub("", svg(figure)))
     head, _, body = text.partition(">")
@@ -37,7 +38,7 @@ def inline(figure: Figure, name: str, title: str) -> str:
 
 
 def svg(figure: Figure) -> str:
-    """A figure as an SVG document without a date; the same figure gives the same text."""
+    """A figure as an SVG document without a date; equal figures give equal text."""
     buffer = io.StringIO()
     figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})
     return buffer.getvalue()

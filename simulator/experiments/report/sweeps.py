@@ -1,4 +1,4 @@
-"""Figures of sweeps: how a number depends on the parameters of a grid."""
+"""Figures of sweeps: how a result depends on the parameters of the grid."""
 
 from __future__ import annotations
 
@@ -11,34 +11,34 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
 from coband.simulator.experiments.report.drawing import LEGEND_COLUMNS, figure, legend_height, tick
-from coband.simulator.experiments.report.palette import look
+from coband.simulator.experiments.report.palette import line_style
 from coband.simulator.experiments.statistics import estimates as statistics
 from coband.simulator.experiments.statistics.estimates import Estimate
 from coband.simulator.experiments.store.store import StoredRun
 from coband.simulator.experiments.store.variants import StoredVariant, variants
 
 COLUMNS = 3
-MOST_MAPS = 9
+MAX_HEAT_MAPS = 9
 
 
 @dataclass(frozen=True)
-class Cell:
-    """One variant with its mean."""
+class VariantMean:
+    """A variant of a sweep with the mean of its results."""
 
     variant: StoredVariant
     estimate: Estimate
 
     def value(self, name: str) -> str | None:
-        """Label of the value of a parameter; None where it does not matter to the variant."""
+        """Label of the value of a parameter; None if the parameter does not apply to the variant."""
         return next((one.text for one in self.variant.parameters if one.name == name), None)
 
 
-class Surface:
-    """A number of the results over the grid of a sweep.
+class ResponseSurface:
+    """A number of the results as a function of the parameters of a sweep.
 
     Args:
-        run: a sweep; where it was tuned, the replications for tuning count, since they cover the whole grid.
-        key: the number, of which less is better.
+        run: a sweep; with tuning, the tuning replications are used, since they cover the whole grid.
+        key: name of the number; lower is better.
     """
 
     def __init__(self, run: StoredRun, key: str) -> None:
@@ -51,22 +51,22 @@ class Surface:
                 self._values.setdefault(job.label, []).append(float(value))
 
     @cached_property
-    def cells(self) -> list[Cell]:
+    def cells(self) -> list[VariantMean]:
         """The variants that have finished replications."""
         phase = "tuning" if any(one.phase == "tuning" for one in self._found.values()) else "fresh"
         return [
-            Cell(variant, statistics.estimate(self._values[label]))
+            VariantMean(variant, statistics.estimate(self._values[label]))
             for label, variant in self._found.items()
             if variant.phase == phase and label in self._values
         ]
 
     @property
     def entries(self) -> list[str]:
-        """The algorithms."""
+        """The entries of ``algorithms``."""
         return list(dict.fromkeys(cell.variant.entry for cell in self.cells))
 
     def names(self, entry: str | None = None) -> dict[str, list[str]]:
-        """Parameter -> labels of its values in their order, of those that have several."""
+        """Parameter -> labels of its values in their order, for parameters with several values."""
         found: dict[str, dict[str, None]] = {}
         for cell in self.cells:
             for one in cell.variant.parameters if entry in (None, cell.variant.entry) else ():
@@ -74,7 +74,7 @@ class Surface:
         return {name: list(values) for name, values in found.items() if len(values) > 1}
 
     def best(self, entry: str, **values: str) -> Estimate | None:
-        """The lowest mean among the variants with these values; None when there is none."""
+        """The lowest mean among the variants with these values; None if there is no such variant."""
         means = [
             cell.estimate
             for cell in self.cells
@@ -83,8 +83,8 @@ class Surface:
         return min(means, key=lambda estimate: estimate.mean) if means else None
 
 
-def sensitivity_figure(surface: Surface, title: str) -> Figure:
-    """The mean against each parameter, the other ones at their best, one curve per algorithm with 95 % intervals."""
+def sensitivity_figure(surface: ResponseSurface, title: str) -> Figure:
+    """The mean against each parameter with the other parameters at their best; one curve per algorithm."""
     names, entries = surface.names(), surface.entries
     lines = -(-len(names) // COLUMNS)
     drawn = figure(2.6 * lines + legend_height(len(entries)))
@@ -95,7 +95,7 @@ def sensitivity_figure(surface: Surface, title: str) -> Figure:
                 (place, found) for place, text in enumerate(values) if (found := surface.best(entry, **{name: text}))
             ]
             if points:
-                style = look(order)
+                style = line_style(order)
                 axis.errorbar(
                     [place for place, _ in points],
                     [found.mean for _, found in points],
@@ -116,10 +116,10 @@ def sensitivity_figure(surface: Surface, title: str) -> Figure:
         drawn.axes[0].plot(
             [],
             [],
-            color=look(order).colour,
-            marker=look(order).marker,
+            color=line_style(order).colour,
+            marker=line_style(order).marker,
             markersize=5,
-            linestyle=look(order).dash,
+            linestyle=line_style(order).dash,
             label=entry,
         )[0]
         for order, entry in enumerate(entries)
@@ -129,26 +129,26 @@ def sensitivity_figure(surface: Surface, title: str) -> Figure:
 
 
 @dataclass(frozen=True)
-class Map:
-    """A heat map: an algorithm and two parameters with their values."""
+class HeatMap:
+    """The content of a heat map: an algorithm and two parameters with their values."""
 
     entry: str
     across: tuple[str, Sequence[str]]
     down: tuple[str, Sequence[str]]
 
 
-def maps(surface: Surface) -> list[Map]:
-    """Every pair of parameters of every algorithm that has two, as far as there is room."""
+def heat_maps(surface: ResponseSurface) -> list[HeatMap]:
+    """The heat maps of all pairs of parameters of each algorithm, at most :data:`MAX_HEAT_MAPS`."""
     found = []
     for entry in surface.entries:
         names = list(surface.names(entry).items())
-        found += [Map(entry, second, first) for i, first in enumerate(names) for second in names[i + 1 :]]
-    return found[:MOST_MAPS]
+        found += [HeatMap(entry, second, first) for i, first in enumerate(names) for second in names[i + 1 :]]
+    return found[:MAX_HEAT_MAPS]
 
 
-def heat_figure(surface: Surface, title: str) -> Figure:
-    """The mean over each pair of parameters, the other ones at their best; dark is low."""
-    shown = maps(surface)
+def heat_figure(surface: ResponseSurface, title: str) -> Figure:
+    """Heat maps of the mean over each pair of parameters, with the others at their best; dark is low."""
+    shown = heat_maps(surface)
     lines = -(-len(shown) // COLUMNS)
     drawn = figure(2.8 * lines)
     for number, one in enumerate(shown):

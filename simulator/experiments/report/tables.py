@@ -1,4 +1,4 @@
-"""The report's tables: every number that its figures show."""
+"""The tables of a report: all numbers that its figures show."""
 
 from __future__ import annotations
 
@@ -17,18 +17,19 @@ from coband.simulator.experiments.statistics import estimates as statistics
 from coband.simulator.experiments.statistics.estimates import Estimate
 from coband.simulator.experiments.statistics.numerals import between, bounds, like, number
 
-MOST_WAITED = 5
+MAX_WAITED = 5
 LONGEST = 5
 
 
 @dataclass(frozen=True)
-class Table:
-    """A table for readers.
+class ReportTable:
+    """A table of a report.
 
     Attributes:
+        caption: text above the table.
         header: titles of the columns.
-        rows: cells; the first is the row's heading.
-        texts: how many columns, from the first, hold words.
+        rows: cells; the first cell is the heading of its row.
+        texts: number of leading columns that contain text rather than numbers.
     """
 
     caption: str
@@ -37,7 +38,7 @@ class Table:
     texts: int = 1
 
 
-def results(analysis: Analysis) -> Table:
+def results(analysis: Analysis) -> ReportTable:
     """Means and intervals of every label."""
     columns = [
         [_estimate(measure.key, found) for found in analysis.estimates(measure)] for measure in analysis.measures
@@ -50,7 +51,7 @@ def results(analysis: Analysis) -> Table:
     caption = "Mean over n replications ± half the width of the 95 % confidence interval of the mean (Student t)."
     if any(measure.key in PROPORTIONS for measure in analysis.measures):
         caption += " Of errors: the share, and Wilson's 95 % interval."
-    return Table(caption, header, rows, texts=2)
+    return ReportTable(caption, header, rows, texts=2)
 
 
 def _estimate(key: str, found: Estimate) -> str:
@@ -59,11 +60,14 @@ def _estimate(key: str, found: Estimate) -> str:
     return between(found.mean, found.interval)
 
 
-def differences(analysis: Analysis) -> list[tuple[str, Table]]:
+def differences(analysis: Analysis) -> list[tuple[str, ReportTable]]:
     """(title, table) of each measure."""
     header = ("difference", "mean", "relative", "95 % t interval", "95 % bootstrap interval", "n", "verdict")
     return [
-        (measure.title, Table(_caption(analysis.shown(measure)), header, tuple(map(_row, analysis.shown(measure)))))
+        (
+            measure.title,
+            ReportTable(_caption(analysis.shown(measure)), header, tuple(map(_row, analysis.shown(measure)))),
+        )
         for measure in analysis.measures
     ]
 
@@ -89,7 +93,7 @@ def _percent(value: float) -> str:
     return f"{value:+,.0f} %" if abs(value) >= 100 else f"{value:+.3g} %"
 
 
-def communication(analysis: Analysis) -> Table:
+def communication(analysis: Analysis) -> ReportTable:
     """Sends, messages and scalars by label, kind and direction."""
     rows = tuple(
         (
@@ -102,11 +106,13 @@ def communication(analysis: Analysis) -> Table:
         for flow in found
     )
     header = ("label", "kind", "direction", "sends", "messages", "scalars", "scalars, broadcast once")
-    return Table("Means of a replication. A broadcast to N agents is one send and N messages.", header, rows, texts=3)
+    return ReportTable(
+        "Means of a replication. A broadcast to N agents is one send and N messages.", header, rows, texts=3
+    )
 
 
-def shares(timings: Sequence[Timing]) -> Table:
-    """Time of an average agent by category."""
+def shares(timings: Sequence[Timing]) -> ReportTable:
+    """The time of an average agent in each category."""
     keys = [one.key for one in times.MEANINGS]
     shown = [number for number, _ in enumerate(keys) if any(one.shares[:, number].any() for one in timings)]
     rows = []
@@ -116,7 +122,7 @@ def shares(timings: Sequence[Timing]) -> Table:
         cells = [between(mean[i], None if bands is None else (bands[0][i], bands[1][i])) for i in shown]
         rows.append((one.contender.label, *cells, like(float(mean.sum()), None if bands is None else _whole(one))))
     header = ("label", *(times.MEANINGS[i].title for i in shown), "all of it")
-    return Table(
+    return ReportTable(
         "Simulated time of an average agent; mean over replications ± half the width of its 95 % interval.",
         header,
         tuple(rows),
@@ -127,8 +133,8 @@ def _whole(timing: Timing) -> tuple[float, float] | None:
     return statistics.interval(timing.shares.sum(axis=1).tolist())
 
 
-def critical_paths(timings: Sequence[Timing]) -> Table:
-    """The average round of every label."""
+def critical_paths(timings: Sequence[Timing]) -> ReportTable:
+    """Number, mean duration and critical path of the rounds of every label."""
     rows = []
     for one in timings:
         found = one.all_rounds
@@ -137,17 +143,17 @@ def critical_paths(timings: Sequence[Timing]) -> Table:
         count = np.mean([len(each) for each in one.rounds])
         rows.append((one.contender.label, number(round(float(count), 1)), f"{mean:,.4g}", *parts))
     header = ("label", "rounds", "mean duration", *(rounds.TITLES[part] for part in rounds.PARTS))
-    return Table(
+    return ReportTable(
         "Rounds of a replication, their mean duration, and what their critical paths consist of.", header, tuple(rows)
     )
 
 
-def waited_for(timings: Sequence[Timing]) -> Table:
-    """Who rounds waited for, in the first replication of every label."""
+def waited_for(timings: Sequence[Timing]) -> ReportTable:
+    """The agents that rounds waited for in the first replication of every label."""
     rows = []
     for one in timings:
         total = sum(each.duration for each in one.rounds[0])
-        for wait in one.waits[:MOST_WAITED]:
+        for wait in one.waits[:MAX_WAITED]:
             rows.append(
                 (
                     one.contender.label,
@@ -158,8 +164,8 @@ def waited_for(timings: Sequence[Timing]) -> Table:
                 )
             )
     header = ("label", "waited for", "rounds", "time on the critical path", "share of all rounds' time")
-    caption = f"The (at most {MOST_WAITED}) agents that cost rounds the most, in the first replication."
-    return Table(caption, header, tuple(rows), texts=2)
+    caption = f"The (at most {MAX_WAITED}) agents that cost rounds the most, in the first replication."
+    return ReportTable(caption, header, tuple(rows), texts=2)
 
 
 def _share(part: float, whole: float) -> str:

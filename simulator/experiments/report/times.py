@@ -1,19 +1,20 @@
-"""Where the simulated time of every agent went.
+"""The time that each agent spends in each state.
 
-At each moment of [0, simulated time of the job] an agent is in exactly one category, so they add up:
+At each moment of [0, simulated time of the job] an agent is in exactly one category, so the categories add up:
 
-* down: out of service;
-* compute: in a turn, from its start to its choice (for a batch: to its last pull);
-* handling: working on a message that has arrived, from when it was free to the first thing it did because of it
-  (handling that leaves no event is not seen, and counts as whatever else holds);
-* waiting, while blocked by the protocol (from ``wait`` to ``resume``), divided along the chain of causes of the event
-  that ended it: others (the chain is at another agent, which computes, handles, or has not acted yet), server,
-  transfer (a message on its way) and retransmission (the part of it lost to copies that did not arrive);
-* stalled: blocked by the protocol, and never released;
-* idle: free before its last turn (or without any), but no turn was due;
-* finished: free after its last turn, while others went on.
+* down: the agent is not available;
+* compute: it takes a turn, from the start to the choice (for a batch: to the last pull);
+* handling: it processes a message, from the moment when it is free to the first event that the message causes
+  (processing that causes no event is not visible and counts as another category);
+* waiting: it is blocked by the protocol, from ``wait`` to ``resume``. This time is divided along the causal chain of
+  the event that ends it: others (the chain is at another agent, which computes, handles a message, or has not acted
+  yet), server, transfer (a message is in flight), and retransmission (the part of a transfer before the first copy
+  that arrives is sent);
+* stalled: it is blocked by the protocol and never released;
+* idle: it is free before its last turn (or has no turn), and no turn is due;
+* finished: it is free after its last turn, while other agents continue.
 
-When several hold, the first in this order counts.
+If several categories apply, the first in this list counts.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ RANK = {
 
 @dataclass(frozen=True)
 class Category:
-    """A category for readers: its title, and what it means."""
+    """The title and the meaning of a category, for readers."""
 
     key: str
     title: str
@@ -81,7 +82,7 @@ MEANINGS = (
 
 
 class Span(NamedTuple):
-    """A time of one agent in one category."""
+    """An interval of one agent's time in one category."""
 
     start: float
     end: float
@@ -99,12 +100,12 @@ def breakdown(events: Events, agents: int, end: float) -> FloatArray:
     spans = spans_of(events, end)
     times = np.zeros((agents, len(CATEGORIES)))
     for agent in range(agents):
-        times[agent] = _painted(spans.get(agent, []), end)
+        times[agent] = _time_by_category(spans.get(agent, []), end)
     return times
 
 
 def spans_of(events: Events, end: float) -> dict[int, list[Span]]:
-    """Agent -> its spans, which may overlap; the time between them is idle or finished."""
+    """Agent -> its spans, which may overlap; the remaining time is idle or finished."""
     spans: dict[int, list[Span]] = defaultdict(list)
     for found in (_working(events), _waiting(events, end), _down(events, end)):
         for agent, span in found:
@@ -113,10 +114,10 @@ def spans_of(events: Events, end: float) -> dict[int, list[Span]]:
 
 
 def _working(events: Events) -> Iterator[tuple[int, Span]]:
-    """Turns, and the handling of messages in between.
+    """Yield the spans of turns and of handling messages.
 
-    An event with a delivery to the same node as its cause ends the handling of that message, which began when the
-    message was there and the node was free.
+    The first event that a delivery causes at its node ends the handling of that message; the handling starts when the
+    message has arrived and the node is free.
     """
     turn, deliver = events.code("turn"), events.code("deliver")
     caused = np.flatnonzero(events.cause >= 0)
@@ -181,8 +182,8 @@ def _down(events: Events, end: float) -> Iterator[tuple[int, Span]]:
         yield agent, Span(start, end, DOWN)
 
 
-def _painted(spans: list[Span], end: float) -> FloatArray:
-    """Time in each category, where the first in rank counts."""
+def _time_by_category(spans: list[Span], end: float) -> FloatArray:
+    """Time in each category; where spans overlap, the category with the first rank counts."""
     last_turn = max((span.end for span in spans if span.category == COMPUTE), default=end)
     whole = [Span(0.0, min(last_turn, end), IDLE), Span(min(last_turn, end), end, FINISHED)]
     starts: list[tuple[float, int, int]] = []

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from coband.simulator.experiments.report import comparison as comparisons
-from coband.simulator.experiments.report.data import Comparison, Contender
+from coband.simulator.experiments.report.data import Contender, RunComparison
 from coband.simulator.experiments.report.measures import REGRET
 from coband.simulator.experiments.statistics import estimates as statistics
 
@@ -21,7 +21,7 @@ class FakeContender(Contender):
     given: tuple[float, ...]
 
 
-def compared(scenarios: tuple[dict[str, Any], ...] = ({},), **regrets: list[float]) -> Comparison:
+def compared(scenarios: tuple[dict[str, Any], ...] = ({},), **regrets: list[float]) -> RunComparison:
     """Contenders by name; ``other_...`` belong to a second run when there are two scenarios."""
     runs: Any = tuple(Path(str(number)) for number in range(len(scenarios)))
     contenders = []
@@ -29,10 +29,10 @@ def compared(scenarios: tuple[dict[str, Any], ...] = ({},), **regrets: list[floa
         contender = FakeContender(name, name, "fake", runs[-1] if name.startswith("other") else runs[0])
         object.__setattr__(contender, "given", tuple(values))
         contenders.append(contender)
-    return Comparison(runs, scenarios, tuple(contenders), ())
+    return RunComparison(runs, scenarios, tuple(contenders), ())
 
 
-def sentence(comparison: Comparison) -> str:
+def sentence(comparison: RunComparison) -> str:
     found = comparisons.differences(comparison, REGRET)
     return comparisons.ranking(comparison, REGRET, found).sentence
 

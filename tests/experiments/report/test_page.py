@@ -181,6 +181,6 @@ def test_the_diagram_holds_every_event() -> None:
 
 
 def test_a_long_run_is_cut_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(diagram, "MOST_EVENTS", 10)
+    monkeypatch.setattr(diagram, "MAX_EVENTS", 10)
     packed = diagram.pack(synchronisation())
     assert (packed["count"], packed["total"]) == (10, len(synchronisation()))

@@ -9,7 +9,7 @@ import pytest
 
 from coband.simulator.experiments.report import analysis, data
 from coband.simulator.experiments.report import contents as catalogue
-from coband.simulator.experiments.report.sweeps import Surface, maps
+from coband.simulator.experiments.report.sweeps import ResponseSurface, heat_maps
 from coband.simulator.experiments.statistics import estimates as statistics
 from coband.simulator.experiments.store import store
 from coband.simulator.experiments.store.variants import variants
@@ -37,7 +37,7 @@ def test_variants_are_read_back(run: store.StoredRun) -> None:
 
 
 def test_a_surface_has_the_best_of_the_other_parameters(run: store.StoredRun) -> None:
-    surface = Surface(run, "regret")
+    surface = ResponseSurface(run, "regret")
     assert surface.entries == ["D", "K"]
     assert surface.names("D") == {"noise": ["0.1", "0.2"]}
     assert surface.names("K") == {"alpha": ["0", "1", "50"], "noise": ["0.1", "0.2"]}
@@ -49,7 +49,7 @@ def test_a_surface_has_the_best_of_the_other_parameters(run: store.StoredRun) ->
     assert best is not None
     assert best.mean == min(means)
     assert surface.best("D", alpha="1") is None
-    assert [(one.entry, one.down[0], one.across[0]) for one in maps(surface)] == [("K", "alpha", "noise")]
+    assert [(one.entry, one.down[0], one.across[0]) for one in heat_maps(surface)] == [("K", "alpha", "noise")]
 
 
 def test_variants_in_other_worlds_are_not_paired(run: store.StoredRun) -> None:
@@ -69,4 +69,4 @@ def test_replications_for_tuning_are_no_results(tmp_path: Path) -> None:
     perform(study(tmp_path, GRID + "tuning: {replications: 2}\n"), tmp_path / "out")
     with store.open_run(tmp_path / "out") as run:
         assert len(data.load([run]).contenders) == 4
-        assert {cell.variant.phase for cell in Surface(run, "regret").cells} == {"tuning"}
+        assert {cell.variant.phase for cell in ResponseSurface(run, "regret").cells} == {"tuning"}
