@@ -1,4 +1,4 @@
-"""``coband compare``: who wins on what, and by how much."""
+"""``coband compare``: rankings and differences of algorithms."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 @against
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def compare(paths: tuple[Path, ...], against: str | None, as_json: bool) -> None:
-    """Compare the algorithms of one or several runs: differences with intervals, and who wins on what.
+    """Compare the algorithms of one or several runs: the best on each measure, and differences with intervals.
 
-    RUN is a run directory or its run.sqlite. Algorithms that met the same worlds are compared replication by
+    RUN is a run directory or its run.sqlite. Algorithms that had the same arms and noise are compared replication by
     replication.
     """
     with analysed(paths, against) as analysis:
@@ -61,7 +61,7 @@ def _ranking(ranking: Ranking) -> dict[str, Any]:
     return {
         "measure": ranking.measure.key,
         "lowest": list(ranking.leaders),
-        "not_told_apart": list(ranking.level),
+        "not_told_apart": list(ranking.undecided),
         "sentence": ranking.sentence,
         "means": {label: estimate.mean for label, estimate in ranking.order},
     }

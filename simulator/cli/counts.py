@@ -1,4 +1,4 @@
-"""``coband counts``: what scenarios send, on file, so that a change does not go unnoticed."""
+"""``coband counts``: communication counts of scenarios in a lock file, to detect changes."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ Command = Callable[..., Any]
 
 @click.group()
 def counts() -> None:
-    """Keep the communication counts of scenarios in a file, and compare it with what they send now.
+    """Keep the communication counts of scenarios in a file, and compare them with new runs.
 
-    Counts are those of the first replication: turns, rounds, messages, scalars, by label. Keep the file under version
-    control and run `coband counts check` in your CI.
+    The file has the counts of the first replication by label: turns, rounds, messages and scalars. Keep it under
+    version control and run `coband counts check` in your CI.
     """
 
 
@@ -48,7 +48,7 @@ def _options(several: bool) -> Callable[[Command], Command]:
                 "settings",
                 multiple=True,
                 metavar="KEY=VALUE",
-                help="Change a value of every scenario, such as where its data are; repeatable.",
+                help="Change a value of every scenario, such as the path of its data; repeatable.",
             ),
             click.option("--workers", type=click.IntRange(min=1), default=1, show_default=True, help="Processes."),
         ):
@@ -61,7 +61,7 @@ def _options(several: bool) -> Callable[[Command], Command]:
 @counts.command()
 @_options(several=False)
 def lock(scenarios: tuple[Path, ...], lock: Path, settings: tuple[str, ...], workers: int) -> None:
-    """Run scenarios and write their counts to the lock file; those of other scenarios stay."""
+    """Run scenarios and add their counts to the lock file."""
     with _file(lock) as file:
         names = list(dict.fromkeys(map(file.name, scenarios)))
         known = [name for name in names if name in file.counts]
@@ -79,7 +79,7 @@ def lock(scenarios: tuple[Path, ...], lock: Path, settings: tuple[str, ...], wor
 def check(
     context: click.Context, /, scenarios: tuple[Path, ...], lock: Path, settings: tuple[str, ...], workers: int
 ) -> None:
-    """Run scenarios (all of the lock file if none is named) and compare; status 1 when a count differs."""
+    """Run scenarios (by default all of the lock file) and compare their counts; exit status 1 if a count differs."""
     differ = []
     with _file(lock) as file:
         names = file.locked(scenarios)
@@ -98,7 +98,7 @@ def check(
 @counts.command()
 @_options(several=True)
 def update(scenarios: tuple[Path, ...], lock: Path, settings: tuple[str, ...], workers: int) -> None:
-    """Run scenarios (all of the lock file if none is named), show what changes, and rewrite their counts."""
+    """Run scenarios (by default all of the lock file), show the changes, and rewrite their counts."""
     with _file(lock) as file:
         for name in file.locked(scenarios):
             found = _count(file.scenario(name), settings, workers)
@@ -109,7 +109,7 @@ def update(scenarios: tuple[Path, ...], lock: Path, settings: tuple[str, ...], w
 
 @contextmanager
 def _file(path: Path) -> Iterator[LockFile]:
-    """The lock file; what is wrong with it ends the command."""
+    """Open the lock file; an error in it ends the command with a message."""
     from coband.simulator.experiments.counts import counting
 
     warn_of_plugins()
@@ -127,7 +127,7 @@ def _count(file: Path, settings: Sequence[str], workers: int) -> Counts:
 
 
 def _compare(name: str, locked: Counts, found: Counts) -> bool:
-    """Show what differs; whether anything does."""
+    """Show the differences; True if there are any."""
     from coband.simulator.experiments.counts import counting
 
     changes = counting.changes(locked, found)

@@ -19,7 +19,7 @@ PLACE = click.option(
     "place",
     type=click.Path(path_type=Path, file_okay=False),
     metavar="DIR",
-    help="Where the files are kept; by default $COBAND_DATA or the user's cache.",
+    help="Directory of the files; by default $COBAND_DATA or the user's cache directory.",
 )
 
 
@@ -32,7 +32,7 @@ def data() -> None:
 @click.argument("name")
 @PLACE
 def fetch(name: str, place: Path | None) -> None:
-    """Download dataset NAME and verify its checksum; a verified copy is not downloaded again."""
+    """Download dataset NAME and verify its checksum, unless a verified copy exists."""
     from coband.simulator.experiments.data import fetch as data_fetch
 
     click.echo(data_fetch.fetch(name, place))
@@ -41,7 +41,7 @@ def fetch(name: str, place: Path | None) -> None:
 @data.command("list")
 @PLACE
 def list_(place: Path | None) -> None:
-    """List the known datasets and what of them is here."""
+    """List the known datasets and the state of their files."""
     from coband.simulator.experiments.data import fetch as data_fetch
 
     rows = []

@@ -1,4 +1,4 @@
-"""``coband describe``: one algorithm, problem or dataset in full."""
+"""``coband describe``: the full description of an algorithm, problem or dataset."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def _parameters(parameters: list[Item], indent: str) -> Iterator[str]:
 
 
 def _value(value: Any) -> str:
-    """A default as it would be written in YAML, short."""
+    """A default as it is written in YAML, without null values."""
     if isinstance(value, dict):
         inner = ", ".join(f"{key}: {_value(part)}" for key, part in value.items() if part is not None)
         return f"{{{inner}}}"

@@ -1,4 +1,4 @@
-"""Groups of commands that are imported when they are called, so that ``--help`` costs next to nothing."""
+"""Groups of commands that are imported only when they are called, so that ``--help`` is fast."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import click
 
 
 class ReaderGoneError(Exception):
-    """Nobody reads the output any more; not an `OSError`, of which click would make status 1."""
+    """The reader of the output has closed the pipe; not an `OSError`, which click would turn into exit status 1."""
 
 
 class LazyGroup(click.Group):
@@ -33,7 +33,7 @@ class LazyGroup(click.Group):
             raise ReaderGoneError from error
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """The names."""
+        """The names of the commands."""
         return list(self._places)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
@@ -47,7 +47,7 @@ class LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the command, or name the nearest one."""
+        """Find the command, or suggest the most similar name."""
         name = args[0]
         if name not in self._places and not name.startswith("-"):
             near = difflib.get_close_matches(name, list(self._places), n=1)
@@ -56,6 +56,6 @@ class LazyGroup(click.Group):
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the list of commands; the inherited method would import them all."""
+        """Write the list of commands; unlike the inherited method, without importing them."""
         with formatter.section("Commands"):
             formatter.write_dl([(name, text) for name, (_, text) in self._places.items()])

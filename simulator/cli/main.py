@@ -1,7 +1,7 @@
-"""The program ``coband``: finds commands without importing them, and turns the user's mistakes into one message.
+"""The program ``coband``: finds commands without importing them, and reports errors in the input with one message.
 
-Exit status: 0 fine; 1 a check failed or a job broke off; 2 bad input; 70 a defect of coband; 130 interrupted; 141 the
-reader of the output has gone.
+Exit status: 0 success; 1 a check or a job failed; 2 bad input; 70 a defect of coband; 130 interrupted; 141 the reader
+of the output has closed the pipe.
 """
 
 from __future__ import annotations
@@ -20,22 +20,22 @@ BAD_INPUT, DEFECT, INTERRUPTED, BROKEN_PIPE = 2, 70, 130, 141
 
 COMMANDS: Mapping[str, tuple[str, str]] = {
     "run": ("coband.simulator.cli.run:run", "Run a scenario and keep its results."),
-    "check": ("coband.simulator.cli.check:check", "Run a scenario and compare its counts with what it expects."),
+    "check": ("coband.simulator.cli.check:check", "Run a scenario and check its expectations."),
     "sweep": ("coband.simulator.cli.sweep:sweep", "Run a scenario at every point of its grid, here or on a cluster."),
-    "hunt": ("coband.simulator.cli.hunt:hunt", "Look for faults that the algorithms of a scenario do not stand."),
-    "validate": ("coband.simulator.cli.validate:validate", "Look for mistakes in scenario files."),
+    "hunt": ("coband.simulator.cli.hunt:hunt", "Search for faults that make the algorithms of a scenario fail."),
+    "validate": ("coband.simulator.cli.validate:validate", "Check scenario files for mistakes."),
     "list": ("coband.simulator.cli.list:list_", "List algorithms, problems and datasets."),
-    "describe": ("coband.simulator.cli.describe:describe", "Explain an algorithm, a problem or a dataset."),
+    "describe": ("coband.simulator.cli.describe:describe", "Describe an algorithm, a problem or a dataset."),
     "schema": ("coband.simulator.cli.schema:schema", "Print the JSON Schema of scenario files, for editors."),
-    "trace": ("coband.simulator.cli.trace:trace", "Look at the events of a run, and export them."),
-    "cite": ("coband.simulator.cli.cite:cite", "Print BibTeX for what a run used."),
-    "counts": ("coband.simulator.cli.counts:counts", "Lock the communication of scenarios in a file, and check it."),
+    "trace": ("coband.simulator.cli.trace:trace", "Analyse the events of a run, and export them."),
+    "cite": ("coband.simulator.cli.cite:cite", "Print BibTeX for the algorithms and data of a run."),
+    "counts": ("coband.simulator.cli.counts:counts", "Keep communication counts in a lock file and check them."),
     "compare": ("coband.simulator.cli.compare:compare", "Compare the algorithms of one or several runs."),
-    "report": ("coband.simulator.cli.report:report", "Write a report about one or several runs: one HTML file."),
-    "plot": ("coband.simulator.cli.plot:plot", "Draw the report's figures as PDF, SVG or PNG."),
+    "report": ("coband.simulator.cli.report:report", "Write an HTML report about one or several runs."),
+    "plot": ("coband.simulator.cli.plot:plot", "Draw the figures of a report as PDF, SVG or PNG."),
     "data": ("coband.simulator.cli.data:data", "Fetch public datasets and list them."),
 }
-"""Name of each command, where it is, and its help in one line; here, so that ``--help`` need not import them."""
+"""Command -> (its module and attribute, its help in one line); the help is here so that ``--help`` imports nothing."""
 
 
 def _print_version(ctx: click.Context, parameter: click.Parameter, wanted: bool) -> None:
@@ -72,7 +72,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
 
 
 def _status(arguments: Sequence[str] | None) -> int:
-    """The exit status; whatever goes wrong is one message on standard error."""
+    """Run the program and return the exit status; every error becomes one message on standard error."""
     try:
         returned: Any = cli.main(
             args=None if arguments is None else list(arguments), prog_name="coband", standalone_mode=False
@@ -87,14 +87,14 @@ def _status(arguments: Sequence[str] | None) -> int:
     except (click.Abort, KeyboardInterrupt):
         return _complain("interrupted", INTERRUPTED)
     except (ReaderGoneError, BrokenPipeError):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what Python flushes at its end goes there
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for the output that Python flushes at exit
         return BROKEN_PIPE
     except Exception as error:
         return _explain(error)
 
 
 def _explain(error: Exception) -> int:
-    """A message for the user's mistakes, and for files that cannot be used; a traceback for ours."""
+    """Print a message for errors in the input and for unusable files, and a traceback for defects of coband."""
     from coband.simulator.experiments.scenario.scenario import BAD_INPUT as MISTAKES
 
     if isinstance(error, MISTAKES):

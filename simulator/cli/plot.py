@@ -1,4 +1,4 @@
-"""``coband plot``: the report's figures as files for a paper."""
+"""``coband plot``: the figures of a report as files for a paper."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ FORMATS = ("pdf", "svg", "png")
     metavar="DIR",
     default=Path("figures"),
     show_default=True,
-    help="Directory of the files.",
+    help="Output directory.",
 )
 @click.option(
     "--format",
@@ -30,10 +30,10 @@ FORMATS = ("pdf", "svg", "png")
     multiple=True,
     default=("pdf",),
     show_default=True,
-    help="Of the files; repeatable.",
+    help="File format; repeatable.",
 )
 @click.option(
-    "--figure", "names", multiple=True, metavar="NAME", help="Only this one, such as regret or heat; repeatable."
+    "--figure", "names", multiple=True, metavar="NAME", help="Only this figure, such as regret or heat; repeatable."
 )
 @against
 @click.option("--force", is_flag=True, help="Replace files that differ.")
@@ -45,18 +45,18 @@ def plot(
     against: str | None,
     force: bool,
 ) -> None:
-    """Draw the report's figures as PDF, SVG or PNG.
+    """Draw the figures of a report as PDF, SVG or PNG.
 
     RUN is a run directory or its run.sqlite.
     """
     with extra():
-        from coband.simulator.experiments.report import contents as catalogue
-    unknown = [name for name in names if name not in catalogue.NAMES]
+        from coband.simulator.experiments.report import contents
+    unknown = [name for name in names if name not in contents.NAMES]
     if unknown:
-        raise BadInput(f"there is no figure {unknown[0]!r}; there is {', '.join(catalogue.NAMES)}.")
+        raise BadInput(f"there is no figure {unknown[0]!r}; there is {', '.join(contents.NAMES)}.")
     with analysed(paths, against) as analysis:
-        found = list(catalogue.figures(analysis, names or catalogue.NAMES))
-        files = [(output / f"{one.name}.{kind}", catalogue.drawn(one, kind)) for one in found for kind in formats]
+        found = list(contents.figures(analysis, names or contents.NAMES))
+        files = [(output / f"{one.name}.{kind}", contents.rendered(one, kind)) for one in found for kind in formats]
     missing = [name for name in names if name not in {one.name for one in found}]
     for file, content in files:
         write(file, content, force)

@@ -1,4 +1,4 @@
-"""Plugins that could not be used, on standard error."""
+"""Warnings about plugins that could not be loaded."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import click
 
 
 def warn_of_plugins() -> None:
-    """Name every plugin that was left out."""
+    """Print a warning for every plugin that could not be loaded."""
     from coband.simulator.experiments.registry.registry import Registry
 
     for warning in Registry.installed().warnings:

@@ -1,4 +1,4 @@
-"""``coband report``: one HTML file about one or several runs."""
+"""``coband report``: an HTML report about one or several runs."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ SEVERAL = "comparison.html"
     "--output",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
-    help=f"Where it goes; by default {NAME} in the run directory; of several runs {SEVERAL}.",
+    help=f"The output file; by default {NAME} in the run directory, or {SEVERAL} for several runs.",
 )
 @against
 @click.option("--force", is_flag=True, help="Replace a file that differs.")
 def report(paths: tuple[Path, ...], output: Path | None, against: str | None, force: bool) -> None:
-    """Write a report about one or several runs: one HTML file that loads nothing from anywhere.
+    """Write a report about one or several runs: one self-contained HTML file.
 
     RUN is a run directory or its run.sqlite.
     """

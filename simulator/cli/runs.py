@@ -1,4 +1,4 @@
-"""What the commands that read several runs share."""
+"""Shared by the commands that read one or several runs: arguments, opening runs, and writing files."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ RUNS = click.argument("paths", metavar="RUN...", nargs=-1, required=True, type=c
 
 
 def against(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The option that chooses what differences are taken from."""
-    return click.option("--against", metavar="LABEL", help="Compare every label with this one alone.")(command)
+    """Add the option that selects the reference of differences."""
+    return click.option("--against", metavar="LABEL", help="Compare every label with this one only.")(command)
 
 
 @contextmanager
 def analysed(paths: tuple[Path, ...], reference: str | None) -> Iterator[Analysis]:
-    """The analysis of some runs; what is wrong with them ends the command."""
+    """Analyse runs; an error in them ends the command with a message."""
     from coband.simulator.experiments.report import analysis, data
     from coband.simulator.experiments.store.store import StoreError, open_run
 
@@ -38,7 +38,7 @@ def analysed(paths: tuple[Path, ...], reference: str | None) -> Iterator[Analysi
 
 @contextmanager
 def extra(name: str = "report") -> Iterator[None]:
-    """Ends the command when a library that an extra brings is missing."""
+    """End the command with a message if a library of an optional extra is not installed."""
     try:
         yield
     except ModuleNotFoundError as error:
@@ -50,10 +50,10 @@ def extra(name: str = "report") -> Iterator[None]:
 
 
 def write(file: Path, content: bytes, force: bool) -> None:
-    """Write a file; another one that is there is replaced only with --force.
+    """Write a file; an existing file with other content is replaced only with --force.
 
     Raises:
-        BadInput: there is another file, or none can be written.
+        BadInput: another file exists, or the file cannot be written.
     """
     if file.is_file() and file.read_bytes() == content:
         return

@@ -1,4 +1,4 @@
-"""Tables on standard output: framed by rich on a terminal, plain aligned text in a pipe."""
+"""Tables on standard output: with frames (rich) on a terminal, as plain aligned text in a pipe."""
 
 from __future__ import annotations
 
@@ -12,14 +12,16 @@ from coband.simulator.experiments.statistics.numerals import between as between
 from coband.simulator.experiments.statistics.numerals import number as number
 
 SAMPLE = 200
-"""Rows of a long table that say how wide its columns are."""
+"""Number of rows that determine the column widths of a streamed table."""
 
 
 def show(header: Sequence[str], rows: Sequence[Sequence[str]], left: int = 1) -> None:
     """Print a table.
 
     Args:
-        left: number of columns, from the first, that are aligned to the left; the others hold numbers.
+        header: titles of the columns.
+        rows: the cells.
+        left: number of leading columns that are left-aligned; the others contain numbers.
     """
     if not sys.stdout.isatty():
         click.echo(plain(header, rows, left))
@@ -37,7 +39,7 @@ def show(header: Sequence[str], rows: Sequence[Sequence[str]], left: int = 1) ->
 
 
 def stream(header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """Print a table of any length as aligned text; the first rows say how wide its columns are."""
+    """Print a table of any length as aligned text; the first rows determine the column widths."""
     rest = iter(rows)
     first = list(islice(rest, SAMPLE))
     widths = [max(len(line[index]) for line in (header, *first)) for index in range(len(header))]
@@ -46,7 +48,7 @@ def stream(header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
 
 
 def plain(header: Sequence[str], rows: Sequence[Sequence[str]], left: int = 1) -> str:
-    """The table as aligned text, columns two blanks apart."""
+    """The table as aligned text, with two blanks between columns."""
     lines = [header, *rows]
     widths = [max(len(line[index]) for line in lines) for index in range(len(header))]
     return "\n".join(_line(line, widths, left) for line in lines)

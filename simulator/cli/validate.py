@@ -1,4 +1,4 @@
-"""``coband validate``: look for mistakes in scenario files."""
+"""``coband validate``: check scenario files for mistakes."""
 
 from __future__ import annotations
 
@@ -18,10 +18,7 @@ if TYPE_CHECKING:
 @click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="Change a value; repeatable.")
 @click.pass_context
 def validate(ctx: click.Context, files: tuple[Path, ...], settings: tuple[str, ...]) -> None:
-    """Read scenario FILEs and print everything that is wrong with them.
-
-    Ends with status 2 when a file has a mistake.
-    """
+    """Read scenario FILEs and print all their mistakes; exit status 2 if there are any."""
     from coband.simulator.experiments.scenario.scenario import ScenarioError
     from coband.simulator.experiments.sweep.study import load_study
 
@@ -39,7 +36,7 @@ def validate(ctx: click.Context, files: tuple[Path, ...], settings: tuple[str, .
 
 
 def _size(study: Study) -> str:
-    """How much there is to run; a grid has fewer variants than algorithms x points where an axis is of some alone."""
+    """The size of a study in words; variants are fewer than algorithms x points if an axis applies to some only."""
     sizes = [_count(len(study.entries), "algorithm"), _count(study.replications, "replication")]
     if study.points > 1:
         sizes[0] = f"{_count(study.points, 'point')}, {_count(len(study.variants), 'variant')} of {sizes[0]}"
