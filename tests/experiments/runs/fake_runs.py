@@ -59,7 +59,7 @@ def perform(
 def start(out: Path, workers: int = 1, **scenario: Any) -> subprocess.Popen[str]:
     """The same in a process of its own, which can be killed."""
     code = (
-        f"from pathlib import Path; from tests.experiments import fake_runs\n"
+        f"from pathlib import Path; from tests.experiments.runs import fake_runs\n"
         f"report = fake_runs.perform(Path({str(out)!r}), {workers}, **{scenario!r})\n"
         f"print(report.interrupted, report.missing)"
     )

@@ -88,7 +88,7 @@ def perform(what: Study, out: Path, crew: WorkerPool | None = None, listener: An
 def started(folder: Path, out: Path, more: str, cluster: str | None = None) -> Iterator[subprocess.Popen[str]]:
     """The same in a process of its own with two workers, which can be killed."""
     code = (
-        f"from pathlib import Path; from tests.experiments import sweeps\n"
+        f"from pathlib import Path; from tests.experiments.sweep import sweeps\n"
         f"report = sweeps.perform(sweeps.study(Path({str(folder)!r}), {more!r}), Path({str(out)!r}), "
         f"sweeps.two_workers({cluster!r}))\n"
         f"print(report.status.state, report.status.done, report.missing)"

@@ -172,5 +172,5 @@ def test_workers_of_another_kind_are_refused(cluster: str, monkeypatch: pytest.M
     with pytest.raises(WorkerPoolError, match=r"2 of 2 workers .* its code or its libraries are of another version"):
         Cluster(cluster)
     monkeypatch.setattr("coband.simulator.experiments.sweep.workers.kernels", lambda: ("mkl 2025 avx2",))
-    with pytest.raises(WorkerPoolError, match=r"in their last bits. Start it with `dask worker .*-nanny simulator`"):
+    with pytest.raises(WorkerPoolError, match=r"in their last bits. Start it with `dask worker .*-nanny coband`"):
         Cluster(cluster)
