@@ -15,12 +15,12 @@ from collections.abc import Sequence
 import numpy as np
 
 from coband.agents.cooperation import Cooperative, WithTasks
-from coband.agents.knowledge import Knowledge
+from coband.agents.knowledge import Knowledge, check_memory
 from coband.agents.messages import Pull
-from coband.agents.posterior_forms import check_memory
+from coband.simulator.arms import ArmSet
 from coband.simulator.core.algorithm import Algorithm, Needs
 from coband.simulator.core.message import Message
-from coband.simulator.core.node import Address, Agent, Arms, Neighbours, NodeContext, Outbox
+from coband.simulator.core.node import Address, Agent, Neighbours, NodeContext, Outbox
 from coband.simulator.maths.graphs.covers import clique_cover, half_diameter, power_graph
 
 Groups = tuple[tuple[int, ...], ...]
@@ -49,28 +49,27 @@ class EagerKernelUCB(Agent):
         """For each agent, the agents whose observations it accepts: all within reach."""
         return tuple(self.graph.ball(agent, self.hops) for agent in range(self.graph.nodes))
 
-    def choose(self, arms: Arms) -> int:
+    def choose(self, arms: ArmSet) -> int:
         """Lines 4-8: at random first, then the arm with the largest f_hat + (eta / sqrt(lambda)) sigma."""
         self.trial += 1
         self._learn()
-        self._features = arms.features
         if self.trial == 1:
-            return int(self.context.rng.integers(len(arms.features)))
-        mean, variance = self.knowledge.moments(arms.features)
+            return int(self.context.rng.integers(len(arms)))
+        mean, variance = self.knowledge.predict(arms)
         return int(np.argmax(mean + self.config.eta * np.sqrt(variance)))
 
-    def observe(self, arm: int, reward: float) -> Outbox:
+    def observe(self, arms: ArmSet, arm: int, reward: float) -> Outbox:
         """Lines 9-18: keep the pull and send it to all within gamma hops."""
-        pull = self._pull(arm, reward)
+        pull = self._pull(arms, arm, reward)
         self._new.append(pull)
         self.unshared += 1
         return [(Neighbours(self.hops), pull)]
 
-    def _pull(self, arm: int, reward: float) -> Pull:
+    def _pull(self, arms: ArmSet, arm: int, reward: float) -> Pull:
         return Pull(
             trial=self.trial,
             agent=self.context.index,
-            point=self._features[arm],
+            point=arms.features[arm],
             reward=reward,
             context=self.context.network_context if self.knowledge.tells_context else None,
             place=arm if self.config.arm_similarity < 1.0 else None,
@@ -89,11 +88,11 @@ class EagerKernelUCB(Agent):
         self._new += [message for source, message in messages if source in accepted]  # type: ignore[misc]
         return []
 
-    def prefetch(self, arms: Arms) -> None:
+    def prefetch(self, arms: ArmSet) -> None:
         """Learn what is new and prepare the arms together with other agents' ones."""
         if self.trial:
             self._learn()
-            self.knowledge.prefetch(arms.features)
+            self.knowledge.prefetch(arms)
 
     def _learn(self) -> None:
         """Lines 24-33."""
@@ -102,7 +101,7 @@ class EagerKernelUCB(Agent):
             self.knowledge.learn(new)
 
     def report(self) -> dict[str, float | int]:
-        """gamma, told once."""
+        """gamma, reported by agent 0."""
         return {"hops": self.hops} if self.context.index == 0 else {}
 
 
@@ -116,7 +115,7 @@ class CoopKernelUCB(EagerKernelUCB):
         return tuple(of_agent[agent] for agent in range(self.graph.nodes))
 
     def report(self) -> dict[str, float | int]:
-        """gamma and the number of cliques, told once."""
+        """gamma and the number of cliques, reported by agent 0."""
         if self.context.index:
             return {}
         return {**super().report(), "cliques": len(set(self.context.sharing.get("groups", self._groups)))}

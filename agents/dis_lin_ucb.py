@@ -10,10 +10,13 @@ from coband.agents.lin_ucb import LinUcbConfig
 from coband.agents.messages import LinearModel, LinearUpload, SyncStart
 from coband.agents.parameters import Synchronous
 from coband.agents.synchronisation import SynchronousAgent
+from coband.simulator.arms import ArmSet
 from coband.simulator.core.algorithm import Algorithm
 from coband.simulator.core.message import Message
-from coband.simulator.core.node import SERVER, Address, Arms, NodeContext, Outbox
+from coband.simulator.core.node import SERVER, Address, NodeContext, Outbox
 from coband.simulator.maths.linalg.gram import Gram
+from coband.simulator.maths.posteriors.choose import ridge
+from coband.simulator.maths.posteriors.observations import Observations
 from coband.simulator.maths.posteriors.synchronised_ridge import LocalRidge, SynchronisedRidge
 
 
@@ -31,20 +34,18 @@ class DisLinUCB(SynchronousAgent):
         super().__init__(context)
         self.config: DisLinConfig = context.config
         self._synchronised: SynchronisedRidge = self.in_step(
-            "synchronised", lambda: SynchronisedRidge(context.dimension, self.config.lam)
+            "synchronised", lambda: SynchronisedRidge(ridge(context.dimension, self.config.lam))
         )
         self.ridge = LocalRidge(self._synchronised)
 
-    def choose(self, arms: Arms) -> int:
+    def choose(self, arms: ArmSet) -> int:
         """The arm with the largest x^T theta + alpha ||x||_(V^-1)."""
-        mean, squares = self.ridge.moments(arms.features)
-        arm = int(np.argmax(mean + self.config.alpha * np.sqrt(squares)))
-        self._point = arms.features[arm]
-        return arm
+        mean, variance = self.ridge.predict(arms)
+        return int(np.argmax(mean + self.config.alpha * np.sqrt(variance)))
 
-    def observe(self, arm: int, reward: float) -> Outbox:
+    def observe(self, arms: ArmSet, arm: int, reward: float) -> Outbox:
         """Add the pull; ask for a synchronisation when (t - t_last) * log(det V / det V_last) > D."""
-        self.ridge.append(self._point, reward)
+        self.ridge.update(Observations.pull(arms, arm, reward))
         self.unshared += 1
         if self._requested:
             return []

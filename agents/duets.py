@@ -23,10 +23,11 @@ from pydantic import Field
 from coband.agents.domains import domain_of
 from coband.agents.messages import EpochEnd, EpochModel, InducingSet, Projection
 from coband.agents.parameters import AnyKernel
+from coband.simulator.arms import ArmSet
 from coband.simulator.core.algorithm import Algorithm, Needs
 from coband.simulator.core.config import Config
 from coband.simulator.core.message import Message
-from coband.simulator.core.node import SERVER, Address, Agent, Arms, NodeContext, Outbox
+from coband.simulator.core.node import SERVER, Address, Agent, NodeContext, Outbox
 from coband.simulator.maths.exploration.duets import Induced, drawn, epoch_lengths, most_epochs, theoretical_width
 from coband.simulator.maths.kernels.library import Gaussian
 from coband.simulator.maths.linalg.caches import VersionCache
@@ -108,13 +109,13 @@ class Duets(Agent):
         self._rewards: list[float] = []
         self.waiting = False
 
-    def choose(self, arms: Arms) -> int:
+    def choose(self, arms: ArmSet) -> int:
         """Line 6: the next of the drawn points."""
         if len(self._rewards) == len(self._arms):  # more turns than T
             self._arms = np.append(self._arms, drawn(self.active, self.context.rng, 1))
         return int(self._arms[len(self._rewards)])
 
-    def observe(self, arm: int, reward: float) -> Outbox:
+    def observe(self, arms: ArmSet, arm: int, reward: float) -> Outbox:
         """Lines 7-12: keep the pull; at the end of an epoch that is not the last one wait for the server."""
         self._rewards.append(reward)
         self.unshared += 1

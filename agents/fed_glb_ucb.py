@@ -27,13 +27,15 @@ from pydantic import Field, model_validator
 from coband.agents.lin_ucb import LinUcbConfig
 from coband.agents.messages import Gradient, Iterate, PointsUpload, RegressionModel, SyncStart
 from coband.agents.synchronisation import SynchronousAgent
+from coband.simulator.arms import ArmSet
 from coband.simulator.arrays import FloatArray
 from coband.simulator.core.algorithm import Algorithm
 from coband.simulator.core.message import Message
-from coband.simulator.core.node import SERVER, Address, Arms, NodeContext, Outbox
+from coband.simulator.core.node import SERVER, Address, NodeContext, Outbox
 from coband.simulator.maths.linalg.gram import Gram
 from coband.simulator.maths.logistic import Smoothness, flattest, loss_gradient, newton_step, project
-from coband.simulator.maths.posteriors.observations import Observations
+from coband.simulator.maths.posteriors.choose import ridge
+from coband.simulator.maths.posteriors.observations import GrowingObservations, Observations
 from coband.simulator.maths.posteriors.synchronised_ridge import LocalRidge, SynchronisedRidge
 
 
@@ -77,22 +79,20 @@ class FedGlbUCB(SynchronousAgent):
         self._low, high = self.config.reward_range
         self._spread = high - self._low
         self._synchronised: SynchronisedRidge = self.in_step(
-            "synchronised", lambda: SynchronisedRidge(context.dimension, self.config.lam / self._c_mu)
+            "synchronised", lambda: SynchronisedRidge(ridge(context.dimension, self.config.lam / self._c_mu))
         )
         self.ridge = LocalRidge(self._synchronised)
         self.theta = np.zeros(context.dimension)
-        self._data = Observations(context.dimension)
+        self._data = GrowingObservations(context.dimension)
 
-    def choose(self, arms: Arms) -> int:
+    def choose(self, arms: ArmSet) -> int:
         """The arm with the largest x^T A^(-1) b + alpha ||x||_(A^-1); the link, which is increasing, is left out."""
-        centre, squares = self.ridge.moments(arms.features)
-        arm = int(np.argmax(centre + self.config.alpha * np.sqrt(squares)))
-        self._point = arms.features[arm]
-        return arm
+        centre, variance = self.ridge.predict(arms)
+        return int(np.argmax(centre + self.config.alpha * np.sqrt(variance)))
 
-    def observe(self, arm: int, reward: float) -> Outbox:
+    def observe(self, arms: ArmSet, arm: int, reward: float) -> Outbox:
         """Take an online Newton step; ask for a synchronisation when n_new * log(det A / det A_last) >= D."""
-        self._learn(self._point, (reward - self._low) / self._spread)
+        self._learn(arms.features[arm], (reward - self._low) / self._spread)
         if self._requested:
             return []
         gain = self.ridge.size * self.ridge.gain("full")
@@ -104,7 +104,7 @@ class FedGlbUCB(SynchronousAgent):
         self._data.append(x, y)
         self.unshared += 1
         z = float(x @ self.theta)
-        self.ridge.append(x, z)
+        self.ridge.update(Observations(x[None], np.array([z])))
         stepped = newton_step(self.theta, self.ridge.solve(x), z, y, self._c_mu)
         if float(np.linalg.norm(stepped)) > self.config.radius:
             stepped = project(stepped, self.ridge.inverse(), self.config.radius)

@@ -23,17 +23,18 @@ from pydantic import Field
 from coband.agents.messages import NeuralModel, NeuralUpload, SyncStart
 from coband.agents.parameters import NeuralBandit, Synchronous, enter
 from coband.agents.synchronisation import SynchronousAgent
+from coband.simulator.arms import ArmSet
 from coband.simulator.arrays import FloatArray
 from coband.simulator.core.algorithm import Algorithm
 from coband.simulator.core.message import Message
-from coband.simulator.core.node import SERVER, Address, Arms, NodeContext, Outbox
+from coband.simulator.core.node import SERVER, Address, NodeContext, Outbox
 from coband.simulator.maths.linalg.arm_batches import ArmBatches
 from coband.simulator.maths.linalg.gram import Gram
 from coband.simulator.maths.linalg.growing_rows import GrowingRows
 from coband.simulator.maths.linalg.quadratic_forms import quadratic
 from coband.simulator.maths.neural.training import Task, TrainingPool
-from coband.simulator.maths.posteriors.observations import Observations
-from coband.simulator.maths.posteriors.ridge import ridge
+from coband.simulator.maths.posteriors.choose import ridge
+from coband.simulator.maths.posteriors.observations import GrowingObservations, Observations
 from coband.simulator.maths.posteriors.synchronised_ridge import LocalRidge, SynchronisedRidge
 
 
@@ -87,7 +88,7 @@ class FnUcb(SynchronousAgent):
         if config.networks == "shared_storage":
             self.theta_0 = context.sharing.common("storage", lambda: first)
         self._synchronised: SynchronisedRidge = self.in_step(
-            "synchronised", lambda: SynchronisedRidge(p, config.lam, config.diagonal)
+            "synchronised", lambda: SynchronisedRidge(ridge(p, config.lam, config.diagonal))
         )
         self._ridge = LocalRidge(self._synchronised)
         self._arm_batches = context.sharing.get("offers", ArmBatches)
@@ -99,7 +100,7 @@ class FnUcb(SynchronousAgent):
         self.alpha = 0.0
         self._turn = self._last_turn = self._version = 0
         self._model: NeuralModel | None = None
-        self._data = Observations(self.network.inputs)
+        self._data = GrowingObservations(self.network.inputs)
         self._newest: tuple[FloatArray, float] | None = None
         self._offered = GrowingRows(self.network.inputs)
 
@@ -108,20 +109,21 @@ class FnUcb(SynchronousAgent):
         """Weight of UCB b in choosing."""
         return {"both": self.alpha, "a_only": 0.0, "b_only": 1.0}[self.config.use]
 
-    def prefetch(self, arms: Arms) -> None:
+    def prefetch(self, arms: ArmSet) -> None:
         """Have the arms of the next turn looked at together with those of other agents."""
-        self._arm_batches.prefetch(arms.features)
+        self._arm_batches.prefetch(arms)
 
-    def choose(self, arms: Arms) -> int:
+    def choose(self, arms: ArmSet) -> int:
         """Lines 4 to 7: the arm with the largest (1 - alpha) UCB a + alpha UCB b."""
-        stack, mine = self._arm_batches.find(arms.features)
-        X = stack.ask("inputs", None, lambda: enter(self.config, stack.X))
-        G = stack.ask("features", self.theta_0, lambda: self.network.features(self.theta_0, X))
+        stack, mine = self._arm_batches.find(arms)
+        X = stack.ask("inputs", lambda: enter(self.config, stack.X))
+        G = stack.ask("features", lambda: self.network.features(self.theta_0, X))
         self._offer(X[mine])
         if self._ridge.has_news or not self.config.aggregate_networks:
             arm = int(np.argmax(self._scores(X[mine], G[mine])))
         else:  # what it knows is the last synchronisation, and that is common knowledge
-            arm = stack.ask("choices", self._model, lambda: np.argmax(self._scores(X, G), axis=-1).tolist())[mine]
+            key = ("choices", self._version)
+            arm = stack.ask(key, lambda: np.argmax(self._scores(X, G), axis=-1).tolist())[mine]
         self._x, self._g = X[mine, arm], G[mine, arm]
         return arm
 
@@ -138,10 +140,10 @@ class FnUcb(SynchronousAgent):
 
     def _ucb_a(self, G: FloatArray) -> FloatArray:
         """Line 5: linear UCB on the features, with the news of all agents up to the last synchronisation."""
-        mean, squares = self._ridge.moments(G)
+        mean, variance = self._ridge.predict(G)
         if self.config.diagonal if self.config.rescale is None else self.config.rescale:
             mean = rescaled(mean)
-        bound: FloatArray = mean + self.config.nu * np.sqrt(self.config.lam * squares)
+        bound: FloatArray = mean + self.config.nu * np.sqrt(self.config.lam * variance)
         return bound
 
     def _ucb_b(self, X: FloatArray, G: FloatArray) -> FloatArray:
@@ -152,12 +154,12 @@ class FnUcb(SynchronousAgent):
         bound: FloatArray = self.network.values(theta, X) + self.config.nu2 * np.sqrt(self.config.lam) * width
         return bound
 
-    def observe(self, arm: int, reward: float) -> Outbox:
+    def observe(self, arms: ArmSet, arm: int, reward: float) -> Outbox:
         """Lines 9 to 12: add the pull; ask for a synchronisation when (t - t_last) * gain exceeds D."""
         self._turn += 1
         self.unshared += 1
-        self._ridge.append(self._g, reward)
-        self.local.add(self._g[None])
+        self._ridge.update(Observations(self._g[None], np.array([reward])))
+        self.local.add_squares(self._g[None])
         self._newest = (self._x, reward)
         if self.config.training_points == "all":
             self._data.append(*self._newest)
@@ -209,7 +211,7 @@ class FnUcb(SynchronousAgent):
         if not self._offered.size:
             return 0.0
         G = self.network.features(self.theta_0, self._offered.leading(self._offered.size))
-        sigmas = np.sqrt(self.local.squares(G))
+        sigmas = np.sqrt(self.local.variance(G))
         return float(sigmas.min() / sigmas.max()) if sigmas.max() > 0 else 0.0
 
     def _announce(self) -> None:

@@ -12,6 +12,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from coband.simulator.arms import ArmSet
     from coband.simulator.core.algorithm import Algorithm, Needs
     from coband.simulator.core.config import Config
     from coband.simulator.core.message import Message, payload, size_of
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
         NEIGHBOURS,
         SERVER,
         Agent,
-        Arms,
         BatchAgent,
         Client,
         Later,
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     )
 
 _HOMES = {
+    "coband.simulator.arms": ("ArmSet",),
     "coband.simulator.core.algorithm": ("Algorithm", "Needs"),
     "coband.simulator.core.config": ("Config",),
     "coband.simulator.core.message": ("Message", "payload", "size_of"),
@@ -43,7 +44,6 @@ _HOMES = {
         "NEIGHBOURS",
         "SERVER",
         "Agent",
-        "Arms",
         "BatchAgent",
         "Client",
         "Later",
@@ -65,7 +65,7 @@ __all__ = [
     "SERVER",
     "Agent",
     "Algorithm",
-    "Arms",
+    "ArmSet",
     "BatchAgent",
     "Client",
     "Config",

@@ -10,6 +10,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from coband.simulator.arms import ArmSet
 from coband.simulator.core.algorithm import Algorithm
 from coband.simulator.core.audit.progress import Progress
 from coband.simulator.core.audit.trace import Trace
@@ -54,7 +55,7 @@ class Assembly:
     def nodes(self, algorithm: Algorithm, config: BaseModel) -> tuple[list[Client], Server | None]:
         """The agents and the server, if the algorithm has one."""
         sharing, count, world = Sharing(self._plan.share), self._plan.agents.count, self._world
-        domain = world.arms(0, 1) if world.fixed_arms else None
+        domain = ArmSet.fixed(world.arms(0, 1)) if world.fixed_arms else None
         count_turns = cache(lambda: self._plan.schedule.turns_per_agent(count, self._streams))
         knowledge = world.knowledge() if isinstance(world, BatchWorld) else None
         contexts = getattr(world, "contexts", None)

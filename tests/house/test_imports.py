@@ -13,7 +13,7 @@ OURS = ("simulator", "agents", "server")
 
 # What each part may import of ours; a name covers everything below it. A part is a folder with all folders below it.
 PREFIX = "coband."
-EVERYWHERE = ("simulator.arrays",)
+EVERYWHERE = ("simulator.arms", "simulator.arrays")
 NODE_SIDE = (
     "simulator.core.node",
     "simulator.core.message",
