@@ -17,13 +17,14 @@ from coband.simulator.core.clock.clock import Clock
 from coband.simulator.core.clock.schedule import Phases, Renewal
 from coband.simulator.core.hosts.agent_host import AgentHost
 from coband.simulator.core.hosts.host import ClientHost, Host, Inspect, Send
-from coband.simulator.core.hosts.phases import BatchWorld, PhaseHost, PhaseTiming
+from coband.simulator.core.hosts.phases import PhaseHost, PhaseTiming
 from coband.simulator.core.hosts.speed import SlowPeriod, SlowPeriodDraws
 from coband.simulator.core.network.graphs import Graph
 from coband.simulator.core.node import SERVER, BatchAgent, Client, NodeContext, Server, Sharing
-from coband.simulator.core.plan import Plan, World
+from coband.simulator.core.plan import Plan
 from coband.simulator.core.randomness.distributions import BaseDistribution, Draws, is_zero
 from coband.simulator.core.randomness.streams import Streams
+from coband.simulator.core.world import BatchWorld, World
 
 
 @dataclass(frozen=True)

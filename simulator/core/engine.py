@@ -24,16 +24,15 @@ from coband.simulator.core.audit.progress import Progress, RunResult
 from coband.simulator.core.audit.trace import Trace
 from coband.simulator.core.clock.clock import Clock
 from coband.simulator.core.clock.schedule import OneAtATime, Rounds
-from coband.simulator.core.clock.turns import Turns
 from coband.simulator.core.hosts.availability import Always, Switch
 from coband.simulator.core.hosts.host import ClientHost
-from coband.simulator.core.hosts.phases import BatchWorld
+from coband.simulator.core.hosts.turns import Turns
 from coband.simulator.core.message import Message
 from coband.simulator.core.network.graphs import Graph
 from coband.simulator.core.network.local import Direct, HopByHop, Local, LocalContext
 from coband.simulator.core.network.network import Network
 from coband.simulator.core.network.reliable import ReliableTransport
-from coband.simulator.core.network.transport import Packet, Transport
+from coband.simulator.core.network.transport import Transport
 from coband.simulator.core.node import (
     SERVER,
     Address,
@@ -45,9 +44,11 @@ from coband.simulator.core.node import (
     Recipient,
     UnsupportedScenario,
 )
-from coband.simulator.core.plan import Plan, World
+from coband.simulator.core.packet import Packet
+from coband.simulator.core.plan import Plan
 from coband.simulator.core.randomness.distributions import is_zero
 from coband.simulator.core.randomness.streams import Streams
+from coband.simulator.core.world import BatchWorld, World
 
 __all__ = ["Engine", "Plan", "Progress", "RunResult", "World"]
 

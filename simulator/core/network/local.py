@@ -25,8 +25,9 @@ from coband.simulator.core.audit.trace import Trace
 from coband.simulator.core.clock.clock import DELIVERY, TIMER, Clock
 from coband.simulator.core.message import Message
 from coband.simulator.core.network.graphs import Graph
-from coband.simulator.core.network.transport import Flood, Packet, Transport
+from coband.simulator.core.network.transport import Transport
 from coband.simulator.core.node import Address
+from coband.simulator.core.packet import Flood, Packet
 
 SEEN = "seen"
 """Reason of a duplicate that its receiver ignores."""

@@ -7,7 +7,6 @@ pair. Where something can be, see ``core.network.reliable``.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence, Set
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 from coband.simulator.core.audit import trace as tr
@@ -18,6 +17,7 @@ from coband.simulator.core.clock.clock import DELIVERY, Clock
 from coband.simulator.core.message import Message
 from coband.simulator.core.network.network import Network
 from coband.simulator.core.node import SERVER, Address, Multicast, Recipient
+from coband.simulator.core.packet import Flood, Packet
 
 Describe = Callable[[Message], str | None]
 
@@ -30,66 +30,6 @@ class PacketHandler(Protocol):
 
     def give_up(self, packet: Packet, cause: int) -> None:
         """A packet will never reach its receiver; ``cause``: seq of the event."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Flood:
-    """Where a packet stands on its way through a graph (``core.network.local``).
-
-    Attributes:
-        id: number of the LOCAL message.
-        origin: the agent that it is from.
-        hops: its time to live, in links.
-        hop: links passed when the packet arrives.
-    """
-
-    id: int
-    origin: Address
-    hops: int
-    hop: int
-
-
-@dataclass(slots=True, eq=False)
-class Packet:
-    """One message on its way to one receiver.
-
-    Attributes:
-        id: number of the send; the copies of a multicast share it.
-        number: position in the sequence of messages of this (source, destination), from 1.
-        send: seq of the send event.
-        attempts: copies put on the link so far.
-        acknowledged: the sender knows that the receiver has it.
-        flood: of a message that is passed on from neighbour to neighbour.
-        expired: the transport has given it up, and tells the sender.
-    """
-
-    message: Message
-    id: int
-    source: Address
-    destination: Address
-    number: int
-    send: int
-    kind: int
-    scalars: int
-    attempts: int = 0
-    acknowledged: bool = False
-    flood: Flood | None = None
-    expired: bool = False
-
-    @property
-    def origin(self) -> Address:
-        """The node that said it."""
-        return self.source if self.flood is None else self.flood.origin
-
-    @property
-    def hop(self) -> int:
-        """Links passed by a message that is passed on, 0 otherwise."""
-        return 0 if self.flood is None else self.flood.hop
-
-    @property
-    def pair(self) -> tuple[Address, Address]:
-        """(source, destination)."""
-        return self.source, self.destination
 
 
 class Transport:

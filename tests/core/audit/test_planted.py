@@ -12,7 +12,8 @@ from coband.simulator.conformance.runs import run as run_algorithm
 from coband.simulator.core.audit.invariants import InvariantViolation
 from coband.simulator.core.hosts.host import Host
 from coband.simulator.core.network.reliable import ReliableTransport
-from coband.simulator.core.network.transport import Packet, Transport
+from coband.simulator.core.network.transport import Transport
+from coband.simulator.core.packet import Packet
 from tests.core import toys
 from tests.core.hosts.test_faults import CHURN, EVERYTHING, outage
 from tests.core.network.test_network_runs import plan

@@ -14,7 +14,8 @@ import pytest
 from coband.simulator.core.audit import trace as tr
 from coband.simulator.core.audit.invariants import InvariantViolation, check_pulls
 from coband.simulator.core.hosts.agent_host import AgentHost
-from coband.simulator.core.network.transport import Packet, Transport
+from coband.simulator.core.network.transport import Transport
+from coband.simulator.core.packet import Packet
 from tests.core.toys import run
 
 PLAN: dict[str, Any] = {

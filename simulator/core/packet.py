@@ -1,0 +1,68 @@
+"""What is on the way: one copy of a message between two nodes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from coband.simulator.core.message import Message
+from coband.simulator.core.node import Address
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Flood:
+    """Where a packet stands on its way through a graph (``core.network.local``).
+
+    Attributes:
+        id: number of the LOCAL message.
+        origin: the agent that it is from.
+        hops: its time to live, in links.
+        hop: links passed when the packet arrives.
+    """
+
+    id: int
+    origin: Address
+    hops: int
+    hop: int
+
+
+@dataclass(slots=True, eq=False)
+class Packet:
+    """One message on its way to one receiver.
+
+    Attributes:
+        id: number of the send; the copies of a multicast share it.
+        number: position in the sequence of messages of this (source, destination), from 1.
+        send: seq of the send event.
+        attempts: copies put on the link so far.
+        acknowledged: the sender knows that the receiver has it.
+        flood: of a message that is passed on from neighbour to neighbour.
+        expired: the transport has given it up, and tells the sender.
+    """
+
+    message: Message
+    id: int
+    source: Address
+    destination: Address
+    number: int
+    send: int
+    kind: int
+    scalars: int
+    attempts: int = 0
+    acknowledged: bool = False
+    flood: Flood | None = None
+    expired: bool = False
+
+    @property
+    def origin(self) -> Address:
+        """The node that said it."""
+        return self.source if self.flood is None else self.flood.origin
+
+    @property
+    def hop(self) -> int:
+        """Links passed by a message that is passed on, 0 otherwise."""
+        return 0 if self.flood is None else self.flood.hop
+
+    @property
+    def pair(self) -> tuple[Address, Address]:
+        """(source, destination)."""
+        return self.source, self.destination
