@@ -252,8 +252,8 @@ class Engine:
 
     def _described(self, row: tr.Row) -> str:
         words = {SERVER: "server", tr.EVERYONE: "several agents"}
-        names = [words.get(node, f"agent {node}") for node in row[3:5]]
-        return f"  <- event {row[0]} at time {row[1]:g}: {tr.EVENTS[row[2]]} at {names[0]}"
+        names = [words.get(node, f"agent {node}") for node in (row.node, row.peer)]
+        return f"  <- event {row.seq} at time {row.time:g}: {tr.EVENTS[row.event]} at {names[0]}"
 
     @property
     def _nodes(self) -> list[Node]:
