@@ -10,19 +10,21 @@ from coband.simulator.core.node import Address
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Flood:
-    """Where a packet stands on its way through a graph (``core.network.local``).
+    """Where a LOCAL message stands on its way through a graph (``core.network.local``).
 
     Attributes:
         id: number of the LOCAL message.
         origin: the agent that it is from.
         hops: its time to live, in links.
         hop: links passed when the packet arrives.
+        unicast: it goes to one neighbour only, and its origin is told when it is given up.
     """
 
     id: int
     origin: Address
     hops: int
     hop: int
+    unicast: bool = False
 
 
 @dataclass(slots=True, eq=False)
@@ -35,7 +37,7 @@ class Packet:
         send: seq of the send event.
         attempts: copies put on the link so far.
         acknowledged: the sender knows that the receiver has it.
-        flood: of a message that is passed on from neighbour to neighbour.
+        flood: of a LOCAL message; None in a star.
         expired: the transport has given it up, and tells the sender.
     """
 
@@ -54,15 +56,20 @@ class Packet:
 
     @property
     def origin(self) -> Address:
-        """The node that said it."""
+        """The node whose message it is; its source may only pass it on."""
         return self.source if self.flood is None else self.flood.origin
 
     @property
     def hop(self) -> int:
-        """Links passed by a message that is passed on, 0 otherwise."""
+        """Links passed by a LOCAL message, 0 for others."""
         return 0 if self.flood is None else self.flood.hop
 
     @property
     def pair(self) -> tuple[Address, Address]:
         """(source, destination)."""
         return self.source, self.destination
+
+    @property
+    def own(self) -> bool:
+        """Whether it is its source's own message to its destination, and no copy of a flood."""
+        return self.flood is None or self.flood.unicast

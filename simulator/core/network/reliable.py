@@ -82,7 +82,7 @@ class ReliableTransport(Transport):
             self._audit.gave_up(packet)
             receiving.skipped.add(packet.number)
             packet.expired = True
-            self._office.give_up(packet, seq)
+            self._handler.give_up(packet, seq)
             self._release(receiving, packet.destination)
 
     def came_up(self, node: Address) -> None:
@@ -118,7 +118,7 @@ class ReliableTransport(Transport):
             receiving.expected += 1
             if packet is not None:
                 self._audit.delivered(packet, self._clock.now)
-                self._office.deliver(packet)
+                self._handler.deliver(packet)
 
     def _acknowledge(self, packet: Packet) -> None:
         self._ledger.acknowledgement()

@@ -35,7 +35,7 @@ def test_a_transport_that_delivers_twice(monkeypatch: pytest.MonkeyPatch) -> Non
         release(self, receiving, node)
         if packet is not None:
             self._audit.delivered(packet, self._clock.now)
-            self._office.deliver(packet)
+            self._handler.deliver(packet)
 
     monkeypatch.setattr(ReliableTransport, "_release", twice)
     text = violation(plan(network=LOSSY))
@@ -47,7 +47,7 @@ def test_a_transport_that_delivers_twice_behind_the_audit(monkeypatch: pytest.Mo
 
     def twice(self: Transport, event: Any) -> None:
         arrive(self, event)
-        self._office.deliver(event.value)
+        self._handler.deliver(event.value)
 
     monkeypatch.setattr(Transport, "_arrive", twice)
     assert "1 pulls were taken in that nobody had sent" in violation(plan(network={"latency": 0.5}, checks="full"))
@@ -121,7 +121,7 @@ def test_a_repetition_from_a_node_that_is_down(monkeypatch: pytest.MonkeyPatch) 
 def test_a_message_that_is_handed_to_a_node_that_is_down(monkeypatch: pytest.MonkeyPatch) -> None:
     def arrive(self: Transport, event: Any) -> None:
         self._audit.delivered(event.value, self._clock.now)
-        self._office.deliver(event.value)
+        self._handler.deliver(event.value)
 
     monkeypatch.setattr(Transport, "_arrive", arrive)
     network = {"latency": 0.5, "transport": "datagram", **outage("server", start=1.2, end=4.0)}
