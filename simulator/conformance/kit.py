@@ -209,14 +209,14 @@ def check_ledger(result: Run) -> None:
     totals = result.result.totals
     sends = result.events(tr.SEND)
     counted = {
-        "scalars": sum(row[8] * row[12] for row in sends),
-        "messages": sum(row[12] for row in sends),
-        "scalars_broadcast_once": sum(row[8] for row in sends if row[12]),
+        "scalars": sum(row.scalars * row.value for row in sends),
+        "messages": sum(row.value for row in sends),
+        "scalars_broadcast_once": sum(row.scalars for row in sends if row.value),
     }
     for name, count in counted.items():
         demand(totals[name] == count, f"the ledger counts {totals[name]} {name}, the trace {count}")
-    delivered = Counter(row[5] for row in result.events(tr.DELIVER))
-    sent = Counter({row[5]: int(row[12]) for row in sends if row[12]})
+    delivered = Counter(row.message for row in result.events(tr.DELIVER))
+    sent = Counter({row.message: int(row.value) for row in sends if row.value})
     demand(delivered == sent, "a message was not delivered exactly once to each of its receivers")
 
 

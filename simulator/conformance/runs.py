@@ -11,7 +11,7 @@ from pydantic import TypeAdapter
 
 from coband.simulator.core.algorithm import Algorithm
 from coband.simulator.core.audit import trace as tr
-from coband.simulator.core.audit.trace import Row
+from coband.simulator.core.audit.trace import Row, keep
 from coband.simulator.core.engine import Engine, Plan, RunResult
 from coband.simulator.core.randomness.streams import Streams
 from coband.simulator.experiments.registry.registry import Registry
@@ -61,8 +61,8 @@ class Run:
         turns: dict[int, int] = defaultdict(int)
         pulls = []
         for choose, reward in zip(self.events(tr.CHOOSE), self.events(tr.REWARD), strict=True):
-            turns[choose[3]] += 1
-            pulls.append((choose[3], turns[choose[3]], int(choose[12]), reward[12]))
+            turns[choose.node] += 1
+            pulls.append((choose.node, turns[choose.node], int(choose.value), reward.value))
         return pulls
 
     @property
@@ -71,25 +71,25 @@ class Run:
         agents = len(self.engine.agents)
         listed = []
         for row in self.events(tr.SEND):
-            if row[4] == tr.EVERYONE:
-                skipped = () if row[11] is None or row[12] == agents else self._senders(row)
+            if row.peer == tr.EVERYONE:
+                skipped = () if row.value == agents else self._senders(row)
                 receivers: list[int | str] = [agent for agent in range(agents) if agent not in skipped]
             else:
-                receivers = [_slow_period(row[4])]
-            listed += [(self.names[row[7]], _slow_period(row[3]), receiver, row[8]) for receiver in receivers]
+                receivers = [_in_words(row.peer)]
+            listed += [(self.names[row.kind], _in_words(row.node), receiver, row.scalars) for receiver in receivers]
         return listed
 
     def _senders(self, row: Row) -> tuple[int, ...]:
         """The agent left out of a multicast: the one whose message caused it."""
-        cause = self.rows[row[6]]
-        return (cause[4] if cause[2] == tr.DELIVER else cause[3],)
+        cause = self.rows[row.cause]
+        return (cause.peer if cause.event == tr.DELIVER else cause.node,)
 
     def events(self, event: int) -> list[Row]:
         """All rows of one kind of event."""
-        return [row for row in self.rows if row[2] == event]
+        return [row for row in self.rows if row.event == event]
 
 
-def _slow_period(node: int) -> int | str:
+def _in_words(node: int) -> int | str:
     return "server" if node == -1 else node
 
 
@@ -137,7 +137,7 @@ def run(
         entry.config.model_validate(config),
         world(problem or problem_of(name), seed, agents),
         Streams(seed),
-        sink=lambda batch, names: rows.extend(batch),
+        sink=keep(rows),
     )
     result = engine.run()
     return Run(result, rows, list(engine.trace._names), engine)

@@ -15,7 +15,8 @@ import pydantic
 from pydantic import Field
 
 from coband.simulator.arrays import FloatArray
-from coband.simulator.problems.world import Spec, Streams, read_only
+from coband.simulator.core.config import Config
+from coband.simulator.problems.world import Streams, read_only
 
 Shape = Literal["ball", "sphere", "box"]
 
@@ -65,7 +66,7 @@ class ArmSource(Protocol):
         """`number` points of the set that arms come from, (number, d)."""
 
 
-class _Region(Spec, abc.ABC):
+class _Region(Config, abc.ABC):
     """Fresh arms at each turn, independent and uniform in a region: the spec is its own source."""
 
     dimension: int = Field(ge=1)
@@ -159,7 +160,7 @@ class NormalisedCubeArms(_Region):
         return cube * _to_radius(cube, 1.0)
 
 
-class PoolArms(Spec):
+class PoolArms(Config):
     """Arms from a fixed pool of points, drawn once per replication or given.
 
     Each turn offers `count` of them, drawn without replacement, or all of them, in the pool's order, when `count` is

@@ -14,8 +14,8 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from coband.simulator.arrays import FloatArray
+from coband.simulator.core.config import Config
 from coband.simulator.problems.arms import ArmSource
-from coband.simulator.problems.world import Spec
 
 BRANIN_MAXIMUM = 1.0473938910927865
 """Largest value of `branin` on [0, 1]^2, at three points; by search, see tests/problems/test_benchmarks.py."""
@@ -68,7 +68,7 @@ class BenchmarkFunction:
         return {"maximum_over_region": self.maximum}
 
 
-class BenchmarkReward(Spec):
+class BenchmarkReward(Config):
     """A test function: nothing is drawn."""
 
     dimension: ClassVar[int]

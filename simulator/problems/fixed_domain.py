@@ -17,17 +17,18 @@ from scipy.special import ndtri
 from scipy.stats import qmc
 
 from coband.simulator.arrays import FloatArray
+from coband.simulator.core.config import Config
 from coband.simulator.problems.arms import Pool, uniform_ball, uniform_sphere
 from coband.simulator.problems.benchmarks import BenchmarkReward, BraninReward, HartmannReward
 from coband.simulator.problems.rewards import CosineReward, CubicReward, NoiseSpec, as_noise
 from coband.simulator.problems.rkhs import RkhsReward
-from coband.simulator.problems.world import FixedArmsWorld, Problem, ProblemEntry, Spec, Streams, World, read_only
+from coband.simulator.problems.world import FixedArmsWorld, Problem, ProblemEntry, Streams, World, read_only
 
 _OPEN = 2.0**-40
 """Distance from 0 and 1 that keeps normal quantiles finite."""
 
 
-class _RegionPoints(Spec, abc.ABC):
+class _RegionPoints(Config, abc.ABC):
     """A region and how many points stand for it."""
 
     dimension: int = Field(ge=1)

@@ -19,6 +19,7 @@ import numpy.typing as npt
 from pydantic import Field
 
 from coband.simulator.arrays import FloatArray
+from coband.simulator.core.config import Config
 from coband.simulator.maths.graphs.covers import centres, classes_of, greedy_colouring, half_diameter, power_graph
 from coband.simulator.maths.kernels.library import KernelSpec
 from coband.simulator.maths.kernels.multitask import Augmented, augmented
@@ -32,7 +33,6 @@ from coband.simulator.problems.world import (
     Noise,
     Problem,
     ProblemEntry,
-    Spec,
     Streams,
     World,
     read_only,
@@ -42,7 +42,7 @@ Distances = npt.NDArray[np.int64]
 Kernel = Annotated[KernelSpec, Field(discriminator="kind")]
 
 
-class SameContext(Spec):
+class SameContext(Config):
     """z_v = 1 for all agents: one task."""
 
     kind: Literal["same"]
@@ -52,7 +52,7 @@ class SameContext(Spec):
         return np.ones((agents, 1))
 
 
-class RandomContext(Spec):
+class RandomContext(Config):
     """Independent and uniform contexts."""
 
     kind: Literal["ball", "sphere"]
@@ -66,7 +66,7 @@ class RandomContext(Spec):
         return draw(rng, (agents,), self.dimension)
 
 
-class ClusterContext(Spec):
+class ClusterContext(Config):
     """One of several tasks, by the agent's place in the graph: contexts are unit vectors."""
 
     kind: Literal["clusters"]

@@ -18,6 +18,7 @@ import pydantic
 from pydantic import Field
 
 from coband.simulator.arrays import FloatArray
+from coband.simulator.core.config import Config
 from coband.simulator.maths.kernels.library import KernelSpec
 from coband.simulator.problems.rewards import GaussianNoise, NoiseSpec, as_noise
 from coband.simulator.problems.world import (
@@ -26,7 +27,6 @@ from coband.simulator.problems.world import (
     Noise,
     Problem,
     ProblemEntry,
-    Spec,
     Streams,
     World,
     check_arm,
@@ -38,7 +38,7 @@ ATTEMPTS = 1000
 CHUNK = 1 << 16  # pulls drawn at once, so that a batch of a million takes little memory
 
 
-class TableFeatures(Spec):
+class TableFeatures(Config):
     """Explicit features: all 0/1 vectors with ``ones`` ones in a block of ``size`` coordinates; F(x) = theta . phi.
 
     theta_i = 0.1 + i * gap, i = 0 .. d - 1, so that the smallest gap is `problem.gap` (paper 003, appendix A).
@@ -92,7 +92,7 @@ class TableFeatures(Spec):
         return (0,) * first + (1,) * (agents - first)
 
 
-class KernelFeatures(Spec):
+class KernelFeatures(Config):
     """Points z_v and x in boxes, and a function of the RKHS of a kernel on (z, x); ours, after paper 003, section 3.
 
     F = sum_j a_j k(x~_j, .) over all pairs, a_j standard normal, drawn anew until the smallest gap is at least

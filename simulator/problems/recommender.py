@@ -32,13 +32,13 @@ from scipy.sparse import csr_matrix
 from scipy.sparse.linalg import svds
 
 from coband.simulator.arrays import FloatArray
+from coband.simulator.core.config import Config
 from coband.simulator.problems.datasets import DataError, fingerprint, locate
 from coband.simulator.problems.ratings import RATINGS, Ratings, read
 from coband.simulator.problems.world import (
     Blocks,
     Problem,
     ProblemEntry,
-    Spec,
     Streams,
     World,
     check_arm,
@@ -50,7 +50,7 @@ Scale = Literal["unit_ball", "normalise", "none"]
 IntArray = npt.NDArray[np.int64]
 
 
-class RatingData(Spec):
+class RatingData(Config):
     """Whose ratings, and where their file is."""
 
     name: Literal["movielens", "yelp"]

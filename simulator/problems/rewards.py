@@ -14,9 +14,10 @@ import numpy as np
 from pydantic import Discriminator, Field, Tag
 
 from coband.simulator.arrays import FloatArray
+from coband.simulator.core.config import Config
 from coband.simulator.problems.arms import ArmSource, uniform_ball, uniform_sphere
 from coband.simulator.problems.rkhs import RkhsReward
-from coband.simulator.problems.world import Noise, Spec
+from coband.simulator.problems.world import Noise
 
 
 class RewardFunction(Protocol):
@@ -70,7 +71,7 @@ def square(u: FloatArray) -> FloatArray:
     return 10.0 * u * u
 
 
-class _RidgeReward(Spec):
+class _RidgeReward(Config):
     """A function of x . theta, with theta drawn once per replication."""
 
     theta: Literal["ball", "sphere"] = "ball"
@@ -122,7 +123,7 @@ RewardSpec = Annotated[CosineReward | SquareReward | CubicReward | RkhsReward, F
 """Any `problem.reward` section."""
 
 
-class _AdditiveNoise(Spec):
+class _AdditiveNoise(Config):
     """Noise added to the mean."""
 
     def reward(self, mean: float, draw: float) -> float:

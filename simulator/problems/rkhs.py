@@ -11,9 +11,9 @@ import numpy as np
 from pydantic import Field
 
 from coband.simulator.arrays import FloatArray
+from coband.simulator.core.config import Config
 from coband.simulator.maths.kernels.bound import BoundKernel
 from coband.simulator.maths.kernels.library import Kernel, KernelSpec
-from coband.simulator.problems.world import Spec
 
 if TYPE_CHECKING:
     from coband.simulator.problems.arms import ArmSource
@@ -47,7 +47,7 @@ class RkhsFunction:
         return {"centres": self.centres.tolist(), "weights": self.weights.tolist()}
 
 
-class RkhsReward(Spec):
+class RkhsReward(Config):
     """f = sum_j a_j k(c_j, .), scaled to a given norm; a_j standard normal, c_j from the arms' domain (ours)."""
 
     kind: Literal["rkhs"]

@@ -111,7 +111,7 @@ def test_equivalence_cases_communicate(name: str) -> None:
 def test_gradient_rounds_are_those_of_the_pseudo_code(case: int) -> None:
     """Every synchronisation has exactly the oracle's gradient rounds; online steps and estimates agree."""
     _, config, simulated, oracle = solved("fed_glb_ucb", case)
-    kinds = [simulated.names[row[7]] for row in simulated.events(tr.SEND)]
+    kinds = [simulated.names[row.kind] for row in simulated.events(tr.SEND)]
     by_synchronisation: list[int] = []
     for kind in kinds:
         if kind == "sync_start":
@@ -205,9 +205,9 @@ def test_triggers_fire_exactly_when_a_dense_determinant_says_so(name: str) -> No
         if due:
             fired.append(turn)
             last, new = V, 0
-    turns = {row[0]: None for row in simulated.events(tr.TURN)}
-    order = sorted(row[0] for row in simulated.events(tr.TURN))
-    found = [int(np.searchsorted(order, row[0], side="right")) for row in simulated.events(tr.TRIGGER)]
+    turns = {row.seq: None for row in simulated.events(tr.TURN)}
+    order = sorted(row.seq for row in simulated.events(tr.TURN))
+    found = [int(np.searchsorted(order, row.seq, side="right")) for row in simulated.events(tr.TRIGGER)]
     assert len(turns) == 60
     assert len(fired) > 2
     assert found == fired
@@ -225,7 +225,7 @@ def test_an_agent_goes_on_while_its_upload_is_under_way_unless_it_blocks(blockin
     pending: set[int] = set()
     meanwhile = 0
     for row in simulated.rows:
-        event, node = row[2], row[3]
+        event, node = row.event, row.node
         if event == tr.TRIGGER:
             pending.add(node)
         elif event == tr.MODEL:

@@ -214,7 +214,7 @@ def test_a_straggler_holds_the_synchronisation_up() -> None:
     simulated = run(
         "fn_ucb", {"width": 4, "steps": 1}, agents=3, schedule={"kind": "rounds", "turns": 4}, network=network
     )
-    acting = [row[1] for row in simulated.events(tr.CHOOSE) if row[3] == 0]
+    acting = [row.time for row in simulated.events(tr.CHOOSE) if row.node == 0]
     assert acting == pytest.approx([1.0, 5.2, 5.2, 5.2])
     assert simulated.result.stalled == 0
 

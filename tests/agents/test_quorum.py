@@ -35,10 +35,12 @@ def uploads_after_the_end(result: Run) -> int:
     """Uploads with pulls that reached the server when their synchronisation was over."""
     finished = late = 0
     for row in result.rows:
-        if row[2] == tr.APPLY and row[3] == -1:
-            finished = row[11]
-        elif row[2] == tr.DELIVER and row[3] == -1 and result.names[row[7]] in ("points", "statistics", "upload"):
-            late += row[10] <= finished
+        if row.event == tr.APPLY and row.node == -1:
+            finished = row.version
+        elif (
+            row.event == tr.DELIVER and row.node == -1 and result.names[row.kind] in ("points", "statistics", "upload")
+        ):
+            late += row.round <= finished
     return late
 
 
@@ -57,7 +59,7 @@ def test_nobody_waits_for_stragglers_and_what_is_late_counts_once(name: str) -> 
     assert uploads_after_the_end(late) > 0
     assert uploads_after_the_end(all_) == 0
     fast = [
-        max(row[1] for row in result.events(tr.CHOOSE) if row[3] == agent)
+        max(row.time for row in result.events(tr.CHOOSE) if row.node == agent)
         for result in (late, all_)
         for agent in range(4)
     ]
@@ -153,8 +155,8 @@ def test_exchanges_go_on_after_answers_were_given_up(case: str) -> None:
             "partitions": [{"start": 5.0, "end": 20.0, "groups": [[0]], "one_way": True}],
         },
     )
-    lost = [row[1] for row in result.events(tr.EXPIRE)]
-    models = [row[1] for row in result.events(tr.MODEL) if row[3] == 0]
+    lost = [row.time for row in result.events(tr.EXPIRE)]
+    models = [row.time for row in result.events(tr.MODEL) if row.node == 0]
     assert lost
     assert max(models) > 40
 

@@ -11,7 +11,7 @@ from pydantic import TypeAdapter
 
 from coband.simulator.arrays import FloatArray
 from coband.simulator.core.algorithm import Algorithm
-from coband.simulator.core.audit.trace import Row
+from coband.simulator.core.audit.trace import Row, keep
 from coband.simulator.core.config import Config
 from coband.simulator.core.engine import Engine, Plan, RunResult
 from coband.simulator.core.message import Message, payload
@@ -121,6 +121,6 @@ def run(plan: dict[str, Any], seed: int = 0, **config: Any) -> tuple[RunResult, 
         ToyConfig(**config),
         ToyWorld(),
         Streams(seed),
-        sink=lambda batch, names: rows.extend(batch),
+        sink=keep(rows),
     )
     return engine.run(), rows, engine

@@ -9,10 +9,8 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Set
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from coband.simulator.core.network.transport import Flood, Packet
+from coband.simulator.core.packet import Flood, Packet
 
 
 class InvariantViolation(Exception):

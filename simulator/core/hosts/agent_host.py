@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from coband.simulator.arms import ArmSet
 from coband.simulator.core.audit import trace as tr
+from coband.simulator.core.audit.progress import Progress
 from coband.simulator.core.audit.trace import Trace
 from coband.simulator.core.clock.clock import TURN, Clock
 from coband.simulator.core.hosts.host import ClientHost, Inspect, Send
 from coband.simulator.core.message import Message
-from coband.simulator.core.network.transport import Packet
 from coband.simulator.core.node import Address, Agent
+from coband.simulator.core.packet import Packet
 from coband.simulator.core.randomness.distributions import Draws
-
-if TYPE_CHECKING:
-    from coband.simulator.core.audit.progress import Progress
-    from coband.simulator.core.plan import World
+from coband.simulator.core.world import World
 
 
 class AgentHost(ClientHost):

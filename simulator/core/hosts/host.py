@@ -18,8 +18,8 @@ from coband.simulator.core.audit.invariants import InvariantViolation
 from coband.simulator.core.audit.trace import Trace
 from coband.simulator.core.clock.clock import DELIVERY, TIMER, Clock
 from coband.simulator.core.message import Message
-from coband.simulator.core.network.transport import Packet
 from coband.simulator.core.node import Address, Client, Later, Node, Outbox
+from coband.simulator.core.packet import Packet
 from coband.simulator.core.randomness.distributions import Draws
 
 Send = Callable[[Address, Any, Any, int], None]

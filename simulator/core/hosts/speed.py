@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -12,8 +11,7 @@ from coband.simulator.core.clock.clock import Clock
 from coband.simulator.core.config import Config
 from coband.simulator.core.hosts.availability import Always, Availability, Recorded
 from coband.simulator.core.randomness.distributions import ZERO, Distribution, Draws
-
-Streams = Callable[[str, int, str], np.random.Generator]
+from coband.simulator.core.randomness.streams import Streams
 
 
 class Episodes(Config):

@@ -7,8 +7,9 @@ from typing import Any
 
 from coband.simulator.core.audit import trace as tr
 from coband.simulator.core.clock.clock import DELIVERY, TIMER
-from coband.simulator.core.network.transport import Packet, Transport
+from coband.simulator.core.network.transport import Transport
 from coband.simulator.core.node import Address
+from coband.simulator.core.packet import Packet
 
 
 @dataclass(slots=True)
@@ -81,7 +82,7 @@ class ReliableTransport(Transport):
             self._audit.gave_up(packet)
             receiving.skipped.add(packet.number)
             packet.expired = True
-            self._office.give_up(packet, seq)
+            self._handler.give_up(packet, seq)
             self._release(receiving, packet.destination)
 
     def came_up(self, node: Address) -> None:
@@ -117,7 +118,7 @@ class ReliableTransport(Transport):
             receiving.expected += 1
             if packet is not None:
                 self._audit.delivered(packet, self._clock.now)
-                self._office.deliver(packet)
+                self._handler.deliver(packet)
 
     def _acknowledge(self, packet: Packet) -> None:
         self._ledger.acknowledgement()

@@ -7,7 +7,6 @@ Generators are those of networkx; what they draw comes from the stream (network,
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -19,8 +18,8 @@ from pydantic import BeforeValidator, Field
 from coband.simulator.core.config import Config
 from coband.simulator.core.network.edge_lists import read_edges, sample_nodes
 from coband.simulator.core.network.graphs import Graph, GraphError
+from coband.simulator.core.randomness.streams import Streams
 
-Streams = Callable[[str, int, str], np.random.Generator]
 ATTEMPTS = 1000
 """Draws of a random graph before one that is not connected is an error."""
 

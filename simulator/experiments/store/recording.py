@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from coband.simulator.core.audit.trace import COLUMNS, Row
+from coband.simulator.core.audit.trace import COLUMNS, PlainRow
 from coband.simulator.experiments.runs.results import Record, own_numbers, plain
 from coband.simulator.experiments.store import schema
 
@@ -43,7 +43,7 @@ class Recording:
         places = ", ".join("?" * len(COLUMNS))
         self._insert = f"INSERT INTO events VALUES ({int(job.id)}, {places})"
 
-    def sink(self, rows: Sequence[Row], names: Sequence[str]) -> None:
+    def sink(self, rows: Sequence[PlainRow], names: Sequence[str]) -> None:
         """Append a batch of the trace and commit it."""
         connection = self._connection
         connection.execute("BEGIN")

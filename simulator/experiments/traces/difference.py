@@ -14,22 +14,22 @@ from collections import defaultdict, deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from operator import itemgetter
+from operator import attrgetter
 from typing import Any
 
 from coband.simulator.core.audit import trace as tr
+from coband.simulator.core.audit.trace import Row
 from coband.simulator.experiments.store.store import Event
-from coband.simulator.experiments.traces.reading import Raw, TraceReader
+from coband.simulator.experiments.traces.reading import TraceReader
 
-SEQ, TIME, EVENT, NODE, PEER, CAUSE, KIND, REASON = (
-    tr.COLUMNS.index(name) for name in ("seq", "time", "event", "node", "peer", "cause", "kind", "reason")
-)
+COPIED = slice(tr.COLUMNS.index("kind") + 1, tr.COLUMNS.index("reason"))
+"""The columns that mean the same in any trace: from scalars to value."""
 ON_THE_WAY = ("drop", "duplicate", "expire", "retransmit")
 """What happens to a copy on its link is no step of the node that it is booked at."""
 COMPARED = ("time", "event", "node", "peer", "kind", "scalars", "hop", "round", "version", "value", "reason")
 """The columns of an event that tell what happens, whatever it is numbered."""
 UNANSWERED = -2
-Pair = tuple[Raw | None, Raw | None]
+Pair = tuple[Row | None, Row | None]
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ def compare(first: TraceReader, second: TraceReader) -> Comparison:
         here, there = (next(side, None) for side in sides)
         if here is None and there is None:
             return Comparison(matching.common)
-        if here is None or there is None or here[0][TIME] != there[0][TIME]:
+        if here is None or there is None or here[0].time != there[0].time:
             pair = _apart(first, second, here, there)
         else:
             parted = matching.match(here, there)
@@ -87,24 +87,24 @@ def compare(first: TraceReader, second: TraceReader) -> Comparison:
         )
 
 
-def _moments(reader: TraceReader) -> Iterator[list[Raw]]:
+def _moments(reader: TraceReader) -> Iterator[list[Row]]:
     """The events of a trace, by simulated time."""
-    return (list(rows) for _, rows in groupby(reader.raw(), key=itemgetter(TIME)))
+    return (list(rows) for _, rows in groupby(reader.raw(), key=attrgetter("time")))
 
 
-def _apart(first: TraceReader, second: TraceReader, here: list[Raw] | None, there: list[Raw] | None) -> Pair:
+def _apart(first: TraceReader, second: TraceReader, here: list[Row] | None, there: list[Row] | None) -> Pair:
     """One trace has a moment that the other lacks: nothing but common events comes before its first event."""
-    if there is None or (here is not None and here[0][TIME] < there[0][TIME]):
+    if there is None or (here is not None and here[0].time < there[0].time):
         assert here is not None
-        return here[0], _next_at(second, here[0][NODE], there)
-    return _next_at(first, there[0][NODE], here), there[0]
+        return here[0], _next_at(second, here[0].node, there)
+    return _next_at(first, there[0].node, here), there[0]
 
 
-def _next_at(reader: TraceReader, node: int, moment: list[Raw] | None) -> Raw | None:
+def _next_at(reader: TraceReader, node: int, moment: list[Row] | None) -> Row | None:
     """The next event at a node from a moment on."""
     if moment is None:
         return None
-    return next(reader.raw("AND seq >= ? AND node = ?", (moment[0][SEQ], node)), None)
+    return next(reader.raw("AND seq >= ? AND node = ?", (moment[0].seq, node)), None)
 
 
 class _Matching:
@@ -119,19 +119,19 @@ class _Matching:
         self._first, self._second = first, second
         self._answers = array("q")  # by number of the first trace's event
 
-    def match(self, here: Sequence[Raw], there: Sequence[Raw]) -> Pair | None:
+    def match(self, here: Sequence[Row], there: Sequence[Row]) -> Pair | None:
         """Match the events of one moment; None when all have an answer, else those that part first."""
-        waiting: dict[Any, deque[Raw]] = defaultdict(deque)
+        waiting: dict[Any, deque[Row]] = defaultdict(deque)
         for row in there:
-            waiting[self._track(self._second, row, row[CAUSE])].append(row)
+            waiting[self._track(self._second, row, row.cause)].append(row)
         parted: set[Any] = set()
         found: Pair | None = None
         for row in here:
-            cause = self._answers[row[CAUSE]] if row[CAUSE] != tr.NONE else tr.NONE
+            cause = self._answers[row.cause] if row.cause != tr.NONE else tr.NONE
             track = self._track(self._first, row, cause)
             queue = waiting[track]
             if track not in parted and queue and self._answer_to_each_other(row, cause, queue[0]):
-                self._answers.append(queue.popleft()[SEQ])
+                self._answers.append(queue.popleft().seq)
                 self.common += 1
                 continue
             self._answers.append(UNANSWERED)
@@ -140,24 +140,24 @@ class _Matching:
             parted.add(track)
         if found is None:
             rest = [queue[0] for queue in waiting.values() if queue]
-            return (None, min(rest, key=itemgetter(SEQ))) if rest else None
+            return (None, min(rest, key=attrgetter("seq"))) if rest else None
         return found
 
     @staticmethod
-    def _track(reader: TraceReader, row: Raw, cause: int) -> Any:
+    def _track(reader: TraceReader, row: Row, cause: int) -> Any:
         """What an event is the next step of: its node, its link, or, where many agents share it, its cause."""
-        if row[NODE] == tr.EVERYONE:
+        if row.node == tr.EVERYONE:
             return "after", cause
-        if reader.events.get(row[EVENT]) in ON_THE_WAY:
-            return "link", row[NODE], row[PEER]
-        return "node", row[NODE]
+        if reader.events.get(row.event) in ON_THE_WAY:
+            return "link", row.node, row.peer
+        return "node", row.node
 
-    def _answer_to_each_other(self, here: Raw, cause: int, there: Raw) -> bool:
-        if cause != there[CAUSE] or here[PEER] != there[PEER] or here[KIND + 1 : REASON] != there[KIND + 1 : REASON]:
+    def _answer_to_each_other(self, here: Row, cause: int, there: Row) -> bool:
+        if cause != there.cause or here.peer != there.peer or here[COPIED] != there[COPIED]:
             return False
         first, second = self._first, self._second
         return (
-            first.events.get(here[EVENT]) == second.events.get(there[EVENT])
-            and first.names.get(here[KIND]) == second.names.get(there[KIND])
-            and first.names.get(here[REASON]) == second.names.get(there[REASON])
+            first.events.get(here.event) == second.events.get(there.event)
+            and first.names.get(here.kind) == second.names.get(there.kind)
+            and first.names.get(here.reason) == second.names.get(there.reason)
         )

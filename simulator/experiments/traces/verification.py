@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, cast
+from itertools import starmap
+from typing import Any
 
 from coband.simulator.core.audit import trace as tr
 from coband.simulator.core.network.local import SEEN
@@ -13,7 +14,6 @@ from coband.simulator.experiments.store.store import StoredJob, StoredRun
 
 SEND, DELIVER, DROP, EXPIRE = (tr.CODES[name] for name in ("send", "deliver", "drop", "expire"))
 DUPLICATE = tr.CODES["duplicate"]
-VALUE, REASON = tr.NUMERIC.index("value"), tr.NUMERIC.index("reason")
 SERVER = -1
 
 
@@ -45,8 +45,7 @@ def _verdict(job: StoredJob) -> Verdict:
         return Verdict(job, 0, "the job never started", ())
     names = [text for (text,) in job.part.execute("SELECT text FROM names WHERE job = ? ORDER BY code", (job.id,))]
     walk = Walk(names)
-    # fingerprint_of reads its rows once, one after the other, so a trace of any length passes through
-    fingerprint = tr.fingerprint_of(cast(Sequence[Any], walk.through(_rows(job))), names)
+    fingerprint = tr.fingerprint_of(walk.through(_rows(job)), names)
     if job.record is None:
         remark = f"partial trace of a job that is {job.status}: no fingerprint and no ledger to compare with"
         return Verdict(job, walk.events, remark, tuple(walk.differences.values()))
@@ -55,11 +54,11 @@ def _verdict(job: StoredJob) -> Verdict:
     return Verdict(job, walk.events, "", tuple(found))
 
 
-def _rows(job: StoredJob) -> Iterator[tuple[Any, ...]]:
+def _rows(job: StoredJob) -> Iterator[tr.Row]:
     columns = ", ".join(tr.NUMERIC)
-    for row in job.part.execute(f"SELECT {columns} FROM events WHERE job = ? ORDER BY seq", (job.id,)):
+    for row in starmap(tr.Row, job.part.execute(f"SELECT {columns} FROM events WHERE job = ? ORDER BY seq", (job.id,))):
         # SQLite keeps NaN as NULL, and only this column can be NaN
-        yield row if row[VALUE] is not None else (*row[:VALUE], math.nan, *row[VALUE + 1 :])
+        yield row if row.value is not None else row._replace(value=math.nan)
 
 
 def _against_record(record: dict[str, Any], walk: Walk, fingerprint: str) -> Iterator[str]:
@@ -124,7 +123,7 @@ class Walk:
         self.sent: dict[tuple[str, str], list[int]] = {}
         self._messages: dict[int, Sent] = {}
 
-    def through(self, rows: Iterator[tuple[Any, ...]]) -> Iterator[tuple[Any, ...]]:
+    def through(self, rows: Iterator[tr.Row]) -> Iterator[tr.Row]:
         """The same rows, each checked on its way."""
         expected, clock = 0, -math.inf
         for row in rows:
@@ -136,11 +135,11 @@ class Walk:
             if cause >= seq:
                 self._note("cause", f"event {seq} has cause {cause}, which is not earlier")
             if event == SEND:
-                self._send(seq, node, peer, message, kind, scalars, int(row[VALUE]))
+                self._send(seq, node, peer, message, kind, scalars, int(row.value))
             elif event == DELIVER:
-                self._deliver(seq, node, peer, message, cause, int(row[VALUE]) if node == tr.EVERYONE else 1)
-            elif event == DUPLICATE and self._is_seen(row[REASON]) and message in self._messages:
-                self._messages[message].arrive(int(row[VALUE]) if node == tr.EVERYONE else 1)
+                self._deliver(seq, node, peer, message, cause, int(row.value) if node == tr.EVERYONE else 1)
+            elif event == DUPLICATE and self._is_seen(row.reason) and message in self._messages:
+                self._messages[message].arrive(int(row.value) if node == tr.EVERYONE else 1)
             elif event in (DROP, EXPIRE) and message in self._messages:
                 self._messages[message].lost.add(peer)
             expected, clock = seq + 1, time
