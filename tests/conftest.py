@@ -39,7 +39,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Cheap tests first; with several processes, the tests of a module go to one, which then makes its fixtures once."""
+    """Cheap tests first; of several processes, one gets all tests of a module, and makes its fixtures once."""
     places = {item: item.path.relative_to(TESTS) for item in items if item.path.is_relative_to(TESTS)}
     ranks = {folder: rank for rank, folder in enumerate(CHEAP_TO_DEAR)}
     items.sort(key=lambda item: ranks[places[item].parts[0]] if item in places else len(ranks))
