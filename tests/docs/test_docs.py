@@ -1,6 +1,6 @@
 """The documentation does what it says: its commands are run, its Python is executed, its scenarios are used.
 
-Each command of ``coband`` is run once as a program of its own, where the pages first use it, and in this process otherwise:
+Each command of ``coband`` is run once as a program of its own, where the pages first use it, and otherwise here:
 starting the program takes longer than most examples.
 """
 
