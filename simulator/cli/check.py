@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from coband.simulator.cli import progress, tables
-from coband.simulator.cli.options import BadInput, Request, shared
+from coband.simulator.cli.options import SHIPPED, BadInput, Request, shared
 
 if TYPE_CHECKING:
     from coband.simulator.experiments.runs.expectations import Comparison
     from coband.simulator.experiments.runs.runner import Report
 
 
-@click.command()
+@click.command(epilog=SHIPPED)
 @shared
 @click.option(
     "--out",

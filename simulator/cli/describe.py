@@ -18,7 +18,10 @@ Item = dict[str, Any]
 @click.argument("name")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def describe(name: str, as_json: bool) -> None:
-    """Print summary, reference, parameters, messages and needs of NAME: an algorithm, a problem or a dataset."""
+    """Print summary, reference, parameters, messages and needs of NAME: an algorithm, a problem or a dataset.
+
+    Of a scenario that comes with coband: what its file says at the top, and where the file is.
+    """
     from coband.simulator.experiments.registry.catalogue import describe as look_up
     from coband.simulator.experiments.registry.registry import Registry
 
@@ -32,10 +35,11 @@ def describe(name: str, as_json: bool) -> None:
 
 def _lines(item: Item) -> Iterator[str]:
     yield f"{item['name']} ({item['kind']})"
-    yield f"  {item['summary']}"
-    yield f"  {item['reference']}"
-    for key in ("url", "licence"):
-        if key in item:
+    yield from (f"  {line}" for line in item.get("header", [item["summary"]]))
+    if "reference" in item:
+        yield f"  {item['reference']}"
+    for key in ("url", "licence", "data", "file"):
+        if item.get(key) is not None:
             yield f"  {key}: {item[key]}"
     if item.get("parameters"):
         yield from ("", "Parameters:")

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from coband.simulator.cli.options import BadInput, Request
+from coband.simulator.cli.options import SHIPPED, BadInput, Request
 
 if TYPE_CHECKING:
     from coband.simulator.experiments.hunt.hunt import Catch
 
 
-@click.command()
+@click.command(epilog=SHIPPED)
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option("--seeds", default="0:10", metavar="A:B", show_default=True, help="Seeds of the faults.")
 @click.option("--only", multiple=True, metavar="LABEL", help="Run this label alone; repeatable.")

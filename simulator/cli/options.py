@@ -15,6 +15,9 @@ from coband.simulator.cli.plugins import warn_of_plugins
 if TYPE_CHECKING:
     from coband.simulator.experiments.runs.runner import Listener, Report
 
+SHIPPED = "A scenario that comes with coband is given by its name; `coband list scenarios` shows them."
+"""What the help of commands that take a scenario ends with."""
+
 OPTIONS = (
     click.argument("file", type=click.Path(path_type=Path)),
     click.option(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from coband.simulator.cli import progress, tables
-from coband.simulator.cli.options import Request, shared
+from coband.simulator.cli.options import SHIPPED, Request, shared
 
 if TYPE_CHECKING:
     from coband.simulator.experiments.runs.runner import Report
@@ -33,7 +33,7 @@ ON_A_GRAPH = {
 OF_PURE_EXPLORATION = {"samples_per_agent": "samples per agent", "error": "error"}
 
 
-@click.command()
+@click.command(epilog=SHIPPED)
 @shared
 @click.option(
     "--out",

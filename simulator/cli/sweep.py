@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from coband.simulator.cli import sweep_view, tables
-from coband.simulator.cli.options import BadInput, Request
+from coband.simulator.cli.options import SHIPPED, BadInput, Request
 
 if TYPE_CHECKING:
     from coband.simulator.experiments.sweep.driver import Report
@@ -22,7 +22,7 @@ MOST_ROWS = 60
 COLUMNS = {"regret": "regret", "scalars": "scalars", "rounds": "rounds", "simulated_time": "simulated time"}
 
 
-@click.command()
+@click.command(epilog=SHIPPED)
 @click.argument("file", type=click.Path(path_type=Path), required=False)
 @click.option(
     "--set",

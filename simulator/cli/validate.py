@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING
 
 import click
 
+from coband.simulator.cli.options import SHIPPED
 from coband.simulator.cli.plugins import warn_of_plugins
 
 if TYPE_CHECKING:
     from coband.simulator.experiments.sweep.study import Study
 
 
-@click.command()
+@click.command(epilog=SHIPPED)
 @click.argument("files", type=click.Path(path_type=Path), nargs=-1, required=True, metavar="FILE...")
 @click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="Change a value; repeatable.")
 @click.pass_context

@@ -50,8 +50,35 @@ def test_list_one_kind() -> None:
 
 def test_list_as_json() -> None:
     everything = json.loads(CliRunner().invoke(list_, ["--json"]).output)
-    assert list(everything) == ["algorithms", "problems", "datasets"]
+    assert list(everything) == ["algorithms", "problems", "datasets", "scenarios"]
     assert everything["algorithms"][1] == {"name": "local_ucb", "summary": "Is silent.", "reference": "ours"}
+
+
+def test_list_scenarios() -> None:
+    lines = CliRunner().invoke(list_, ["scenarios"]).output.splitlines()
+    assert lines[0].split() == ["scenarios", "data"]
+    (line,) = [line for line in lines if line.startswith("fn_ucb/magic_quick")]
+    assert line.split(maxsplit=2)[1:] == [
+        "magic",
+        "Paper 002, section 5.2, figure 2b: MAGIC Gamma Telescope, 2 arms in R^20; m = 20, full matrices; N = 2.",
+    ]
+    found = json.loads(CliRunner().invoke(list_, ["scenarios", "--json"]).output)["scenarios"]
+    assert [item for item in found if item["name"] == "quickstart"] == [
+        {
+            "name": "quickstart",
+            "summary": "Five algorithms on one small world: who learns fastest, and what does it send?",
+            "data": None,
+        }
+    ]
+
+
+def test_describe_a_scenario() -> None:
+    lines = CliRunner().invoke(describe, ["fn_ucb/magic_quick"]).output.splitlines()
+    assert lines[0] == "fn_ucb/magic_quick (scenario)"
+    assert lines[1].startswith("  Paper 002, section 5.2")
+    assert lines[-3].startswith("  Quick variant: ")
+    assert lines[-2] == "  data: magic"
+    assert lines[-1].endswith("scenarios/fn_ucb/magic_quick.yaml")
 
 
 def test_describe_an_algorithm() -> None:

@@ -13,10 +13,20 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from coband.simulator.core.algorithm import Algorithm, Needs
-from coband.simulator.core.config import Config
-from coband.simulator.core.message import Message, payload
-from coband.simulator.core.node import SERVER, Address, Agent, Arms, NodeContext, Outbox, Server
+from coband import (
+    SERVER,
+    Address,
+    Agent,
+    Algorithm,
+    Arms,
+    Config,
+    Message,
+    Needs,
+    NodeContext,
+    Outbox,
+    Server,
+    payload,
+)
 
 FloatArray = NDArray[np.float64]
 

@@ -17,6 +17,7 @@ from typing import Any
 from coband.simulator.experiments.runs import runner
 from coband.simulator.experiments.runs.results import Failure, Record
 from coband.simulator.experiments.scenario.scenario import Scenario, load
+from coband.simulator.experiments.scenario.shipped import is_shipped
 from coband.simulator.experiments.store import directory
 from coband.simulator.experiments.sweep.study import Study, Variant, load_study
 
@@ -152,12 +153,16 @@ class LockFile:
         self.counts: dict[str, Counts] = _read(path) if path.exists() else {}
 
     def name(self, scenario: Path) -> str:
-        """How the file calls a scenario."""
+        """How the file calls a scenario; one that comes with coband goes by its own name."""
+        if is_shipped(scenario):
+            return scenario.as_posix()
         return Path(os.path.relpath(scenario.absolute(), self._base)).as_posix()
 
     def scenario(self, name: str) -> Path:
         """Where a scenario of that name is, from the working directory if it lies below."""
         found = Path(os.path.normpath(self._base / name))
+        if not found.exists() and is_shipped(Path(name)):
+            return Path(name)
         return found.relative_to(Path.cwd()) if found.is_relative_to(Path.cwd()) else found
 
     def locked(self, scenarios: Sequence[Path]) -> list[str]:

@@ -11,13 +11,13 @@ from pydantic import BaseModel
 from coband.simulator.core.algorithm import Algorithm
 from coband.simulator.experiments.registry.registry import RESERVED, Registry
 from coband.simulator.experiments.scenario.input_problems import did_you_mean, quoted
+from coband.simulator.experiments.scenario.shipped import ShippedScenario, paths, shipped_scenario, shipped_scenarios
 from coband.simulator.experiments.scenario.wording import TAG_KEYS, Wording
 from coband.simulator.problems.datasets import DATASETS, DataError, Source
 from coband.simulator.problems.ratings import RATINGS
 from coband.simulator.problems.world import ProblemEntry
 
 SOURCES: Mapping[str, Source] = {**DATASETS, **RATINGS}
-KINDS = ("algorithms", "problems", "datasets")
 Item = dict[str, Any]
 
 
@@ -26,7 +26,17 @@ class UnknownNameError(DataError):
 
 
 def catalogue(registry: Registry) -> dict[str, list[Item]]:
-    """Name, one-line summary and reference of everything, by kind."""
+    """Name and one-line summary of everything, by kind, with its reference; for scenarios, the data that they need."""
+    return {
+        **_installed(registry),
+        "scenarios": [
+            {"name": scenario.name, "summary": scenario.summary, "data": scenario.data}
+            for scenario in shipped_scenarios()
+        ],
+    }
+
+
+def _installed(registry: Registry) -> dict[str, list[Item]]:
     return {
         "algorithms": [_line(entry.name, entry.summary, entry.reference) for entry in registry.algorithms.values()],
         "problems": [_line(entry.name, entry.summary, entry.reference) for entry in registry.problems.values()],
@@ -63,12 +73,14 @@ def describe(name: str, registry: Registry) -> list[Item]:
                 "licence": source.licence,
             }
         )
+    if name in paths():
+        found.append(_scenario(shipped_scenario(name)))
     if found:
         return found
     if name in registry.broken:
         raise UnknownNameError(f"{quoted(name)} is installed but could not be loaded: {registry.broken[name]}")
-    known = [item["name"] for items in catalogue(registry).values() for item in items]
-    near = did_you_mean(name, known)
+    known = [item["name"] for items in _installed(registry).values() for item in items]
+    near = did_you_mean(name, [*known, *paths()])
     raise UnknownNameError(f"nothing is called {quoted(name)}{near or ';'} known: {', '.join(known)}")
 
 
@@ -81,6 +93,17 @@ def _algorithm(algorithm: Algorithm, registry: Registry) -> Item:
         "messages": [dict(zip(("kind", "direction", "scalars"), row, strict=True)) for row in algorithm.messages],
         "counts": list(algorithm.counts),
         "parameters": list(_parameters(algorithm.config, registry)),
+    }
+
+
+def _scenario(scenario: ShippedScenario) -> Item:
+    return {
+        "kind": "scenario",
+        "name": scenario.name,
+        "summary": scenario.summary,
+        "header": list(scenario.header),
+        "data": scenario.data,
+        "file": str(scenario.path),
     }
 
 

@@ -24,7 +24,7 @@ from coband.simulator.experiments.registry.registry import RESERVED, Registry
 from coband.simulator.experiments.scenario.cross_checks import cross_check
 from coband.simulator.experiments.scenario.document import OF_SWEEPS, Expectation, document_model, json_schema
 from coband.simulator.experiments.scenario.explain import Explainer, given
-from coband.simulator.experiments.scenario.files import anchored, read_text
+from coband.simulator.experiments.scenario.files import anchored, read_scenario
 from coband.simulator.experiments.scenario.input_problems import InputProblem, ScenarioError
 from coband.simulator.experiments.scenario.nodes import Mapping, Node, child, plain
 from coband.simulator.experiments.scenario.overrides import override
@@ -109,15 +109,15 @@ def load(path: str | Path, overrides: Sequence[str] = (), *, registry: Registry 
     """Read a scenario file.
 
     Args:
-        path: the file.
+        path: the file, or the name of a scenario that comes with coband.
         overrides: ``key.path=value``, as given to ``--set``.
         registry: what the scenario can name; None for what is installed.
 
     Raises:
         ScenarioError: with everything that is wrong.
     """
-    path = Path(path)
-    return loads(read_text(path), str(path), overrides, base=path.absolute().parent, registry=registry)
+    text, base = read_scenario(Path(path))
+    return loads(text, str(path), overrides, base=base, registry=registry)
 
 
 def loads(

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from coband.simulator.experiments.registry.registry import Registry
 from coband.simulator.experiments.scenario.document import Tuning, Until
-from coband.simulator.experiments.scenario.files import anchored, read_text
+from coband.simulator.experiments.scenario.files import anchored, read_scenario
 from coband.simulator.experiments.scenario.input_problems import InputProblem, did_you_mean, quoted
 from coband.simulator.experiments.scenario.nodes import Mapping, Scalar, descend
 from coband.simulator.experiments.scenario.overrides import steps_of
@@ -115,15 +115,14 @@ def load_study(path: str | Path, overrides: Sequence[str] = (), *, registry: Reg
     """Read a scenario file as a sweep; without a grid it has one point.
 
     Args:
-        path: the file.
+        path: the file, or the name of a scenario that comes with coband.
         overrides: ``key.path=value``, as given to ``--set``; one of a key of the grid fixes that key.
         registry: what the scenario can name; None for what is installed.
 
     Raises:
         ScenarioError: with everything that is wrong at any point.
     """
-    path = Path(path)
-    text, base = read_text(path), path.absolute().parent
+    text, base = read_scenario(Path(path))
     registry = registry or Registry.installed()
     root, problems = read_document(text, str(path), overrides, registry)
     rest, grid, more = split(root, overrides)
