@@ -11,7 +11,7 @@ from pydantic import Field
 from coband.agents.n_kernel_ucb import NKernelUCB
 from coband.agents.parameters import AnyKernel, KernelBandit
 from coband.simulator.arrays import FloatArray
-from coband.simulator.core.algorithm import Algorithm, Needs
+from coband.simulator.core.algorithm import SILENT, Algorithm, Needs
 from coband.simulator.core.config import Config
 from coband.simulator.maths.kernels.library import Gaussian
 
@@ -88,7 +88,7 @@ ALGORITHM = Algorithm(
     summary="Kernel UCB with a constant alpha, every agent alone.",
     reference="Valko et al. 2013; baseline of paper 004, section 5",
     needs=ALONE,
-    counts=("0 scalars",),
+    counts=SILENT,
     cites=("valko2013finite",),
 )
 
@@ -100,7 +100,7 @@ IGP = Algorithm(
     summary="IGP-UCB, every agent alone: kernel UCB whose confidence follows the information gained.",
     reference="Chowdhury and Gopalan 2017; baseline of paper 004, section 5",
     needs=ALONE,
-    counts=("0 scalars",),
+    counts=SILENT,
     cites=("chowdhury2017kernelized",),
 )
 
@@ -112,6 +112,6 @@ THOMPSON = Algorithm(
     summary="Kernel Thompson sampling, every agent alone.",
     reference="Chowdhury and Gopalan 2017; baseline of paper 002",
     needs=ALONE,
-    counts=("0 scalars",),
+    counts=SILENT,
     cites=("chowdhury2017kernelized",),
 )

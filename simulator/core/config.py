@@ -6,6 +6,11 @@ from pydantic import BaseModel, ConfigDict
 
 
 class Config(BaseModel):
-    """A part of a scenario: immutable, and strict about unknown keys."""
+    """A part of a scenario: immutable, and strict about unknown keys.
 
-    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True, allow_inf_nan=False)
+    How it is validated is settled at its first use, when all plugins are loaded.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid", frozen=True, use_attribute_docstrings=True, allow_inf_nan=False, defer_build=True
+    )

@@ -17,6 +17,8 @@ import numpy as np
 import numpy.typing as npt
 import pydantic
 
+from coband.simulator.metrics import Metric
+
 FloatArray = npt.NDArray[np.float64]
 
 Streams = Callable[[str, int, str], np.random.Generator]
@@ -38,7 +40,12 @@ class Spec(pydantic.BaseModel):
     """Base of all parts of a `problem:` section: immutable, and strict about unknown keys and non-finite numbers."""
 
     model_config = pydantic.ConfigDict(
-        frozen=True, extra="forbid", use_attribute_docstrings=True, allow_inf_nan=False, populate_by_name=True
+        frozen=True,
+        extra="forbid",
+        use_attribute_docstrings=True,
+        allow_inf_nan=False,
+        populate_by_name=True,
+        defer_build=True,  # until all plugins are loaded
     )
 
 
@@ -119,6 +126,10 @@ class ProblemEntry:
     reference: str
     cites: tuple[str, ...] = ()
     """What ``coband cite`` prints: keys of ``references.bib``, or whole BibTeX entries."""
+    metrics: tuple[Metric, ...] = ()
+    """The numbers that its worlds score agents with (``score``, ``score_of``)."""
+    aim: str = "regret"
+    """The metric that algorithms are compared on first; another one than regret takes its place."""
 
 
 class Noise(Protocol):
