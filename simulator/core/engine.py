@@ -48,6 +48,7 @@ from coband.simulator.core.node import (
 from coband.simulator.core.plan import Plan, World
 from coband.simulator.core.randomness.distributions import is_zero
 from coband.simulator.core.randomness.streams import Streams
+from coband.simulator.metrics import by_name
 
 __all__ = ["Engine", "Plan", "Progress", "RunResult", "World"]
 
@@ -272,9 +273,7 @@ class Engine:
         progress = self.progress
         totals = self.ledger.totals()
         totals.update(dropped=self.audit.dropped_copies, expired=self.audit.given_up)
-        for node in self._nodes:
-            for key, value in node.report().items():
-                totals[key] = totals.get(key, 0) + value
+        totals.update(self._reported())
         if isinstance(self.world, BatchWorld):
             totals.update(self.world.score([agent.answer for agent in self.agents if isinstance(agent, BatchAgent)]))
         last_pull = max(progress.times, default=0.0)
@@ -301,6 +300,20 @@ class Engine:
             agents=self.agents,
             server=self.server,
         )
+
+    def _reported(self) -> dict[str, int | float]:
+        """What the nodes report, each number put together as its metric says; added up where nobody declares it."""
+        declared = by_name(self._algorithm.metrics)
+        alone = [name for name, metric in declared.items() if metric.aggregate is not None]
+        values: dict[str, list[int | float]] = {}
+        for node in self._nodes:
+            for key, value in node.report().items():
+                values.setdefault(key, []).append(value)
+        for agent in self.agents if alone else ():
+            for key, own in agent.report_own().items():
+                if key in alone and isinstance(own, (int, float)):
+                    values.setdefault(key, []).append(own)
+        return {key: declared[key].combined(found) if key in declared else sum(found) for key, found in values.items()}
 
     def _judge(self, index: int) -> AgentMetrics:
         agent = self.agents[index]

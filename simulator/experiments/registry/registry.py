@@ -47,13 +47,17 @@ class Registry:
         entries = (*self.algorithms.values(), *self.problems.values())
         return by_name(CORE, *(entry.metrics for entry in entries))
 
-    def metrics_of(self, algorithm: str, problem: str) -> Mapping[str, Metric]:
-        """The metrics that results of an algorithm on a problem can have, by name.
+    def metrics_of(self, problem: str, algorithms: Iterable[str]) -> Mapping[str, Metric]:
+        """The metrics that results of algorithms on a problem can have, by name: coband's own, and what they declare.
 
         What is not installed here declares nothing.
         """
-        entries = (self.algorithms.get(algorithm), self.problems.get(problem))
+        entries = (self.problems.get(problem), *(self.algorithms.get(name) for name in algorithms))
         return by_name(CORE, *(entry.metrics for entry in entries if entry is not None))
+
+    def aim_of(self, problem: str) -> str:
+        """The metric that algorithms on a problem are compared on first."""
+        return self.problems[problem].aim if problem in self.problems else "regret"
 
     @staticmethod
     def installed() -> Registry:
