@@ -8,7 +8,7 @@ import numpy as np
 
 from coband.simulator.arms import ArmSet
 from coband.simulator.arrays import FloatArray
-from coband.simulator.core.algorithm import Algorithm, Needs
+from coband.simulator.core.algorithm import SILENT, Algorithm, Needs
 from coband.simulator.core.config import Config
 from coband.simulator.core.message import Message
 from coband.simulator.core.node import Address, Agent, Outbox
@@ -51,6 +51,6 @@ def single(name: str, agent: type[Alone], config: type[Config], summary: str, re
         summary=summary,
         reference=reference,
         needs=Needs(topologies=("star", "graph"), reliable=False),
-        counts=("0 scalars",),
+        counts=SILENT,
         cites=cites,
     )

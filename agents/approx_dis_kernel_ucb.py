@@ -13,21 +13,26 @@ import numpy as np
 from pydantic import Field
 
 from coband.agents.domains import domain_of
-from coband.agents.messages import GlobalStatistics, LocalStatistics, Sample, SharedDictionary, SyncStart
+from coband.agents.messages import GlobalStatistics, LocalStatistics, Sample, SharedDictionary, SyncRequest, SyncStart
+from coband.agents.metrics import SKIPPED_POINTS
 from coband.agents.parameters import KernelBandit, Synchronous
 from coband.agents.synchronisation import SynchronousAgent
 from coband.simulator.arms import ArmSet
-from coband.simulator.core.algorithm import Algorithm
+from coband.simulator.core.algorithm import Algorithm, ClosedForm, MessageSize
 from coband.simulator.core.message import Message
 from coband.simulator.core.node import SERVER, Address, NodeContext, Outbox
 from coband.simulator.maths.linalg.caches import VersionCache
 from coband.simulator.maths.posteriors.choose import local_nystrom
 from coband.simulator.maths.posteriors.dictionary import Dictionary
 from coband.simulator.maths.posteriors.domain import distinct
-from coband.simulator.maths.posteriors.finite_domain_nystrom import DomainEmbedding, DomainNystromModel
+from coband.simulator.maths.posteriors.finite_domain_nystrom import (
+    DomainEmbedding,
+    DomainNystromModel,
+)
 from coband.simulator.maths.posteriors.nystrom import NystromModel
 from coband.simulator.maths.posteriors.observations import GrowingObservations, Observations
 from coband.simulator.maths.posteriors.statistics import Statistics
+from coband.simulator.metrics import DICTIONARY_SIZE
 
 
 class ApproxDisConfig(KernelBandit, Synchronous):
@@ -130,13 +135,17 @@ ALGORITHM = Algorithm(
     summary="Synchronous kernel bandit: all agents rebuild a common dictionary and sum embedded statistics.",
     reference="Li et al. 2022, Approx-DisKernelUCB; baseline of papers 000 and 001",
     messages=(
-        ("sync_request", "up", "0"),
-        ("sync_start", "down", "0 to all"),
-        ("sample", "up", "d * (points sampled) from each agent"),
-        ("dictionary", "down", "d*m to all, m points in the union"),
-        ("statistics", "up", "m^2 + m from each agent"),
-        ("model", "down", "m^2 + m to all"),
+        MessageSize(SyncRequest, "up", "0"),
+        MessageSize(SyncStart, "down", "0", "to all"),
+        MessageSize(Sample, "up", "d*n", "from each agent"),
+        MessageSize(SharedDictionary, "down", "d*m", "to all"),
+        MessageSize(LocalStatistics, "up", "m^2 + m", "from each agent"),
+        MessageSize(GlobalStatistics, "down", "m^2 + m", "to all"),
     ),
-    counts=("each synchronisation: up d*m + N(m^2 + m), down N(d*m + m^2 + m)",),
+    counts=(
+        ClosedForm("uplink_scalars", "d*m + N*(m^2 + m)", "wait == 'all'", each="round"),
+        ClosedForm("downlink_scalars", "N*(d*m + m^2 + m)", "wait == 'all'", each="round"),
+    ),
+    metrics=(DICTIONARY_SIZE, SKIPPED_POINTS),
     cites=("li2022communication",),
 )

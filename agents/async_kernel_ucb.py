@@ -18,10 +18,11 @@ import numpy as np
 from pydantic import Field
 
 from coband.agents.messages import NewModel, Request, ServerModel, Upload
+from coband.agents.metrics import SKIPPED_POINTS
 from coband.agents.parameters import KernelBandit
 from coband.simulator.arms import ArmSet
 from coband.simulator.arrays import FloatArray
-from coband.simulator.core.algorithm import Algorithm
+from coband.simulator.core.algorithm import Algorithm, ClosedForm, MessageSize
 from coband.simulator.core.config import Config
 from coband.simulator.core.message import Message
 from coband.simulator.core.node import SERVER, Address, Agent, NodeContext, Outbox
@@ -30,6 +31,7 @@ from coband.simulator.maths.posteriors.dictionary import Dictionary
 from coband.simulator.maths.posteriors.nystrom import NystromModel
 from coband.simulator.maths.posteriors.observations import GrowingObservations, Observations
 from coband.simulator.maths.posteriors.statistics import Statistics
+from coband.simulator.metrics import DICTIONARY_SIZE
 
 
 class ExchangeConfig(Config):
@@ -193,16 +195,17 @@ ALGORITHM = Algorithm(
     summary="Asynchronous kernel bandit: an agent that has learnt enough exchanges statistics with the server.",
     reference="paper 000 (Learning Kernelized Contextual Bandits, asynchronous), Algorithm 1",
     messages=(
-        ("request", "up", "0"),
-        ("dictionary", "down", "m(d+1) + m^2 + m, m = |S_(k-1)|"),
-        ("upload", "up", "|dS|(d+1) + m'^2 + m', m' = |S_k|"),
-        ("model", "down", "m'^2 + m'"),
+        MessageSize(Request, "up", "0"),
+        MessageSize(ServerModel, "down", "m*(d + 1) + m^2 + m", when="transfer == 'full'"),
+        MessageSize(ServerModel, "down", "n*(d + 1) + m^2 + m", when="transfer == 'delta'"),
+        MessageSize(Upload, "up", "n*(d + 1) + k^2 + k"),
+        MessageSize(NewModel, "down", "j*(d + 1) + k^2 + k", when="transfer == 'full'"),
+        MessageSize(NewModel, "down", "j*(d + 1)", when="transfer == 'delta'"),
     ),
     counts=(
-        "each exchange: up |dS|(d+1) + m'^2 + m', down m(d+1) + m^2 + m + m'^2 + m'",
-        "transfer: delta - dictionary: only the points that the agent lacks, and m^2 + m only when the model has "
-        "changed since the agent's last exchange; model: 0",
-        "exchanges: interleaved - model: d+1 more for each dictionary point that came in between",
+        ClosedForm("uplink_scalars", "n*(d + 1) + k^2 + k", "transfer == 'full'", each="round"),
+        ClosedForm("downlink_scalars", "m*(d + 1) + m^2 + m + k^2 + k", "transfer == 'full'", each="round"),
     ),
+    metrics=(DICTIONARY_SIZE, SKIPPED_POINTS),
     cites=("li2023asynchronous",),
 )

@@ -18,10 +18,11 @@ from coband.agents.cooperation import Cooperative, WithTasks
 from coband.agents.knowledge import Knowledge, check_memory
 from coband.agents.messages import Pull
 from coband.simulator.arms import ArmSet
-from coband.simulator.core.algorithm import Algorithm, Needs
+from coband.simulator.core.algorithm import Algorithm, ClosedForm, MessageSize, Needs
 from coband.simulator.core.message import Message
 from coband.simulator.core.node import Address, Agent, Neighbours, NodeContext, Outbox
 from coband.simulator.maths.graphs.covers import clique_cover, half_diameter, power_graph
+from coband.simulator.metrics import Metric
 
 Groups = tuple[tuple[int, ...], ...]
 
@@ -121,11 +122,10 @@ class CoopKernelUCB(EagerKernelUCB):
         return {**super().report(), "cliques": len(set(self.context.sharing.get("groups", self._groups)))}
 
 
-MESSAGES = (("pull", "peer", "d + 3, and d_z for known contexts, and 1 for the arm's place with arm_similarity < 1"),)
-COUNTS = (
-    "deliveries: the sum over agents of |N_hops(v)| - 1 per trial",
-    "transmissions: the sum over agents v of deg(v) + sum of deg(u) - 1 over u at distance 1 .. hops - 1, per trial",
-)
+MESSAGES = (MessageSize(Pull, "peer", "d + 3 + d_z + (1 if arm_similarity < 1 else 0)"),)
+COUNTS = (ClosedForm("deliveries", "reach"), ClosedForm("transmissions", "copies"))
+HOPS = Metric("hops", "links", "gamma: how many links far a message goes", locked=True)
+CLIQUES = Metric("cliques", "cliques", "cliques of the cover of G_gamma", locked=True)
 NEEDS = Needs(topologies=("graph",), reliable=False)
 
 ALGORITHM = Algorithm(
@@ -138,6 +138,7 @@ ALGORITHM = Algorithm(
     needs=NEEDS,
     messages=MESSAGES,
     counts=COUNTS,
+    metrics=(HOPS, CLIQUES),
     cites=("dubey2020kernel",),
 )
 
@@ -151,6 +152,7 @@ EAGER = Algorithm(
     needs=NEEDS,
     messages=MESSAGES,
     counts=COUNTS,
+    metrics=(HOPS,),
     cites=("dubey2020kernel",),
 )
 
@@ -162,7 +164,8 @@ NAIVE = Algorithm(
     summary="Kernel UCB on a graph: agents take what reaches them as if it were about their own task.",
     reference="paper 004, section 5 (Naive Cooperation)",
     needs=NEEDS,
-    messages=(("pull", "peer", "d + 3, and 1 for the arm's place with arm_similarity < 1"),),
+    messages=(MessageSize(Pull, "peer", "d + 3 + (1 if arm_similarity < 1 else 0)"),),
     counts=COUNTS,
+    metrics=(HOPS,),
     cites=("dubey2020kernel",),
 )

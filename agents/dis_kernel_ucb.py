@@ -11,11 +11,11 @@ import numpy as np
 from pydantic import Field
 
 from coband.agents.domains import domain_of
-from coband.agents.messages import MissingPoints, NewPoints, SyncStart
+from coband.agents.messages import MissingPoints, NewPoints, SyncRequest, SyncStart
 from coband.agents.parameters import KernelBandit, Synchronous
 from coband.agents.synchronisation import SynchronousAgent
 from coband.simulator.arms import ArmSet
-from coband.simulator.core.algorithm import Algorithm
+from coband.simulator.core.algorithm import Algorithm, ClosedForm, MessageSize
 from coband.simulator.core.message import Message
 from coband.simulator.core.node import SERVER, Address, NodeContext, Outbox
 from coband.simulator.maths.posteriors.choose import shared_log
@@ -94,11 +94,14 @@ ALGORITHM = Algorithm(
     summary="Exact kernel bandit; all agents exchange their new raw points when one of them has learnt enough.",
     reference="Li et al. 2022, DisKernelUCB; baseline of paper 001",
     messages=(
-        ("sync_request", "up", "0"),
-        ("sync_start", "down", "0 to all"),
-        ("points", "up", "n_new(d+1) from each agent"),
-        ("missing_points", "down", "(sum of all n_new - own n_new)(d+1) to each agent"),
+        MessageSize(SyncRequest, "up", "0"),
+        MessageSize(SyncStart, "down", "0", "to all"),
+        MessageSize(NewPoints, "up", "n*(d + 1)", "from each agent"),
+        MessageSize(MissingPoints, "down", "n*(d + 1)", "to each agent"),
     ),
-    counts=("P points synchronised in all: up P(d+1), down P(N-1)(d+1)",),
+    counts=(
+        ClosedForm("uplink_scalars", "applied*(d + 1)"),
+        ClosedForm("downlink_scalars", "applied*(N - 1)*(d + 1)", "wait == 'all'"),
+    ),
     cites=("li2022communication",),
 )

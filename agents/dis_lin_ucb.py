@@ -7,11 +7,11 @@ import numpy as np
 from pydantic import Field
 
 from coband.agents.lin_ucb import LinUcbConfig
-from coband.agents.messages import LinearModel, LinearUpload, SyncStart
+from coband.agents.messages import LinearModel, LinearUpload, SyncRequest, SyncStart
 from coband.agents.parameters import Synchronous
 from coband.agents.synchronisation import SynchronousAgent
 from coband.simulator.arms import ArmSet
-from coband.simulator.core.algorithm import Algorithm
+from coband.simulator.core.algorithm import Algorithm, ClosedForm, MessageSize
 from coband.simulator.core.message import Message
 from coband.simulator.core.node import SERVER, Address, NodeContext, Outbox
 from coband.simulator.maths.linalg.gram import Gram
@@ -78,11 +78,14 @@ ALGORITHM = Algorithm(
     summary="Linear bandit; all agents sum their statistics when one of them has learnt enough.",
     reference="Wang et al. 2020, DisLinUCB; baseline of paper 000",
     messages=(
-        ("sync_request", "up", "0"),
-        ("sync_start", "down", "0 to all"),
-        ("upload", "up", "d^2 + d from each agent"),
-        ("model", "down", "d^2 + d to all"),
+        MessageSize(SyncRequest, "up", "0"),
+        MessageSize(SyncStart, "down", "0", "to all"),
+        MessageSize(LinearUpload, "up", "d^2 + d", "from each agent"),
+        MessageSize(LinearModel, "down", "d^2 + d", "to all"),
     ),
-    counts=("C synchronisations: up C N(d^2 + d), down C N(d^2 + d)",),
+    counts=(
+        ClosedForm("uplink_scalars", "rounds*N*(d^2 + d)", "wait == 'all'"),
+        ClosedForm("downlink_scalars", "rounds*N*(d^2 + d)"),
+    ),
     cites=("wang2020distributed",),
 )

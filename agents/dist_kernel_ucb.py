@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from coband.agents.coop_kernel_ucb import COUNTS, MESSAGES, EagerKernelUCB, Groups
+from coband.agents.coop_kernel_ucb import COUNTS, HOPS, MESSAGES, EagerKernelUCB, Groups
 from coband.agents.cooperation import WithTasks
 from coband.agents.messages import Pull
 from coband.simulator.arms import ArmSet
@@ -19,6 +19,7 @@ from coband.simulator.core.algorithm import Algorithm, Needs
 from coband.simulator.core.message import Message
 from coband.simulator.core.node import Address, NodeContext, Outbox
 from coband.simulator.maths.graphs.covers import Centres, centres, power_graph
+from coband.simulator.metrics import Metric
 
 
 class DistKernelUCB(EagerKernelUCB):
@@ -95,5 +96,10 @@ ALGORITHM = Algorithm(
     needs=Needs(topologies=("graph",), reliable=False, fixed_arms=True),
     messages=MESSAGES,
     counts=COUNTS,
+    metrics=(
+        HOPS,
+        Metric("central_agents", "agents", "agents that learn; the others repeat what they pulled"),
+        Metric("independent_set_exact", "0 or 1", "whether the independent set is a heaviest one for certain"),
+    ),
     cites=("dubey2020kernel",),
 )

@@ -25,11 +25,11 @@ from annotated_types import Len
 from pydantic import Field, model_validator
 
 from coband.agents.lin_ucb import LinUcbConfig
-from coband.agents.messages import Gradient, Iterate, PointsUpload, RegressionModel, SyncStart
+from coband.agents.messages import Gradient, Iterate, PointsUpload, RegressionModel, SyncRequest, SyncStart
 from coband.agents.synchronisation import SynchronousAgent
 from coband.simulator.arms import ArmSet
 from coband.simulator.arrays import FloatArray
-from coband.simulator.core.algorithm import Algorithm
+from coband.simulator.core.algorithm import Algorithm, ClosedForm, MessageSize
 from coband.simulator.core.message import Message
 from coband.simulator.core.node import SERVER, Address, NodeContext, Outbox
 from coband.simulator.maths.linalg.gram import Gram
@@ -37,6 +37,7 @@ from coband.simulator.maths.logistic import Smoothness, flattest, loss_gradient,
 from coband.simulator.maths.posteriors.choose import ridge
 from coband.simulator.maths.posteriors.observations import GrowingObservations, Observations
 from coband.simulator.maths.posteriors.synchronised_ridge import LocalRidge, SynchronisedRidge
+from coband.simulator.metrics import Metric
 
 
 class FedGlbConfig(LinUcbConfig):
@@ -146,16 +147,20 @@ ALGORITHM = Algorithm(
     summary="Generalised linear bandit (logistic): online Newton steps alone, accelerated gradient descent together.",
     reference="Li and Wang 2022, FedGLB-UCB; baseline of paper 000",
     messages=(
-        ("sync_request", "up", "0"),
-        ("sync_start", "down", "0 to all"),
-        ("upload", "up", "d^2 + 1 from each agent"),
-        ("iterate", "down", "d to all, in each gradient round"),
-        ("gradient", "up", "d from each agent, in each gradient round"),
-        ("model", "down", "d^2 + d + 1 to all"),
+        MessageSize(SyncRequest, "up", "0"),
+        MessageSize(SyncStart, "down", "0", "to all"),
+        MessageSize(PointsUpload, "up", "d^2 + 1", "from each agent"),
+        MessageSize(Iterate, "down", "d", "to all, in each gradient round"),
+        MessageSize(Gradient, "up", "d", "from each agent, in each gradient round"),
+        MessageSize(RegressionModel, "down", "d^2 + d + 1", "to all"),
     ),
     counts=(
-        "C synchronisations with J gradient rounds in all: up N(C(d^2 + 1) + J d), down N(C(d^2 + d + 1) + J d)",
-        "J is reported as gradient_rounds",
+        ClosedForm("uplink_scalars", "N*(rounds*(d^2 + 1) + gradient_rounds*d)", "wait == 'all'"),
+        ClosedForm("downlink_scalars", "N*(rounds*(d^2 + d + 1) + gradient_rounds*d)", "wait == 'all'"),
+    ),
+    metrics=(
+        Metric("gradient_rounds", "rounds", "rounds of gradient descent over all synchronisations", locked=True),
+        Metric("unconverged", "synchronisations", "synchronisations that ended before the gradient was small enough"),
     ),
     cites=("li2022generalized",),
 )

@@ -14,7 +14,7 @@ from pydantic import Field
 from coband.agents.lin_ucb import LinUcbConfig
 from coband.agents.messages import LinearModel, LinearUpload
 from coband.simulator.arms import ArmSet
-from coband.simulator.core.algorithm import Algorithm
+from coband.simulator.core.algorithm import Algorithm, ClosedForm, MessageSize
 from coband.simulator.core.message import Message
 from coband.simulator.core.node import SERVER, Address, Agent, NodeContext, Outbox
 from coband.simulator.maths.linalg.gram import Gram
@@ -92,7 +92,10 @@ ALGORITHM = Algorithm(
     config=FedLinConfig,
     summary="Asynchronous linear bandit: an agent whose determinant has grown by a factor exchanges statistics.",
     reference="He et al. 2022, FedLinUCB; baseline of paper 000",
-    messages=(("upload", "up", "d^2 + d"), ("model", "down", "d^2 + d")),
-    counts=("C exchanges: up C(d^2 + d), down C(d^2 + d)",),
+    messages=(MessageSize(LinearUpload, "up", "d^2 + d"), MessageSize(LinearModel, "down", "d^2 + d")),
+    counts=(
+        ClosedForm("uplink_scalars", "rounds*(d^2 + d)"),
+        ClosedForm("downlink_scalars", "rounds*(d^2 + d)"),
+    ),
     cites=("he2022simple",),
 )

@@ -20,12 +20,12 @@ from typing import Literal
 import numpy as np
 from pydantic import Field
 
-from coband.agents.messages import NeuralModel, NeuralUpload, SyncStart
+from coband.agents.messages import NeuralModel, NeuralUpload, SyncRequest, SyncStart
 from coband.agents.parameters import NeuralBandit, Synchronous, enter
 from coband.agents.synchronisation import SynchronousAgent
 from coband.simulator.arms import ArmSet
 from coband.simulator.arrays import FloatArray
-from coband.simulator.core.algorithm import Algorithm
+from coband.simulator.core.algorithm import Algorithm, ClosedForm, MessageSize
 from coband.simulator.core.message import Message
 from coband.simulator.core.node import SERVER, Address, NodeContext, Outbox
 from coband.simulator.maths.linalg.arm_batches import ArmBatches
@@ -267,22 +267,28 @@ ALGORITHM = Algorithm(
     summary="Federated neural bandit: linear UCB on tangent features of all agents, and an averaged network.",
     reference="paper 002, algorithms 1 and 2 (FN-UCB, FN-UCB (Less Comm.))",
     messages=(
-        ("sync_request", "up", "0"),
-        ("sync_start", "down", "0 to all"),
-        ("upload", "up", "2p^2 + 2p + 1 from each agent; diagonal: 4p + 1"),
-        (
-            "model",
-            "down",
-            "less_comm: 2p^2 + 2p + 1 to all (diagonal: 4p + 1); otherwise p^2 + 2p + 1 + N p^2 (3p + 1 + N p)",
-        ),
+        MessageSize(SyncRequest, "up", "0"),
+        MessageSize(SyncStart, "down", "0", "to all"),
+        MessageSize(NeuralUpload, "up", "2*p^2 + 2*p + 1", "from each agent", "not diagonal"),
+        MessageSize(NeuralUpload, "up", "4*p + 1", "from each agent", "diagonal"),
+        MessageSize(NeuralModel, "down", "2*p^2 + 2*p + 1", "to all", "less_comm and not diagonal"),
+        MessageSize(NeuralModel, "down", "4*p + 1", "to all", "less_comm and diagonal"),
+        MessageSize(NeuralModel, "down", "p^2 + 2*p + 1 + N*p^2", "to all", "not less_comm and not diagonal"),
+        MessageSize(NeuralModel, "down", "3*p + 1 + N*p", "to all", "not less_comm and diagonal"),
     ),
     counts=(
-        "C synchronisations of N agents; p weights: m d' + (L - 2) m^2 + m for d' inputs (init: paper), and "
-        "(L - 1) m + 1 more with init: normal; d' = 2d with duplicate_input, else d",
-        "up: C N (2p^2 + 2p + 1); diagonal: C N (4p + 1)",
-        "down, less_comm: C N (2p^2 + 2p + 1); diagonal: C N (4p + 1)",
-        "down, less_comm: false: C N (p^2 + 2p + 1 + N p^2); diagonal: C N (3p + 1 + N p)",
-        "threshold: 0: C = turns per agent (rounds)",
+        ClosedForm("uplink_scalars", "rounds*N*(2*p^2 + 2*p + 1)", "not diagonal"),
+        ClosedForm("uplink_scalars", "rounds*N*(4*p + 1)", "diagonal"),
+        ClosedForm("downlink_scalars", "rounds*N*(2*p^2 + 2*p + 1)", "less_comm and not diagonal"),
+        ClosedForm("downlink_scalars", "rounds*N*(4*p + 1)", "less_comm and diagonal"),
+        ClosedForm("downlink_scalars", "rounds*N*((N + 1)*p^2 + 2*p + 1)", "not less_comm and not diagonal"),
+        ClosedForm("downlink_scalars", "rounds*N*((N + 3)*p + 1)", "not less_comm and diagonal"),
+        ClosedForm("rounds", "T / N", "threshold == 0 and schedule == 'rounds'"),
     ),
+    where={
+        "inputs": "2*d if duplicate_input or (duplicate_input == None and init == 'paper') else d",
+        "biases": "(layers - 1)*width + 1 if init == 'normal' else 0",
+        "p": "width*inputs + (layers - 2)*width^2 + width + biases",
+    },
     cites=("dai2023federated",),
 )

@@ -18,7 +18,7 @@ from coband.agents.n_kernel_ucb import NKernelUCB
 from coband.agents.parameters import AnyKernel
 from coband.simulator.arms import ArmSet
 from coband.simulator.arrays import FloatArray
-from coband.simulator.core.algorithm import Algorithm, Needs
+from coband.simulator.core.algorithm import SILENT, Algorithm, Needs
 from coband.simulator.core.config import Config
 from coband.simulator.maths.kernels.library import Gaussian
 
@@ -62,6 +62,6 @@ ALGORITHM = Algorithm(
     summary="Every agent alone with a Gaussian process over the whole domain; no communication.",
     reference="Srinivas et al. 2010; Chowdhury and Gopalan 2017; N-KernelUCB of paper 001, section 5",
     needs=Needs(reliable=False),
-    counts=("0 scalars",),
+    counts=SILENT,
     cites=("srinivas2010gaussian", "chowdhury2017kernelized"),
 )

@@ -12,7 +12,7 @@ from coband.agents.n_kernel_ucb import NKernelUCB
 from coband.agents.parameters import AnyKernel, KernelBandit
 from coband.simulator.arms import ArmSet
 from coband.simulator.arrays import FloatArray
-from coband.simulator.core.algorithm import Algorithm, Needs
+from coband.simulator.core.algorithm import SILENT, Algorithm, Needs
 from coband.simulator.core.config import Config
 from coband.simulator.maths.kernels.library import Gaussian
 
@@ -89,7 +89,7 @@ ALGORITHM = Algorithm(
     summary="Kernel UCB with a constant alpha, every agent alone.",
     reference="Valko et al. 2013; baseline of paper 004, section 5",
     needs=ALONE,
-    counts=("0 scalars",),
+    counts=SILENT,
     cites=("valko2013finite",),
 )
 
@@ -101,7 +101,7 @@ IGP = Algorithm(
     summary="IGP-UCB, every agent alone: kernel UCB whose confidence follows the information gained.",
     reference="Chowdhury and Gopalan 2017; baseline of paper 004, section 5",
     needs=ALONE,
-    counts=("0 scalars",),
+    counts=SILENT,
     cites=("chowdhury2017kernelized",),
 )
 
@@ -113,6 +113,6 @@ THOMPSON = Algorithm(
     summary="Kernel Thompson sampling, every agent alone.",
     reference="Chowdhury and Gopalan 2017; baseline of paper 002",
     needs=ALONE,
-    counts=("0 scalars",),
+    counts=SILENT,
     cites=("chowdhury2017kernelized",),
 )

@@ -36,6 +36,16 @@ class ServerModel(Message):
     b: FloatArray | None = payload()
     start: int = 0
 
+    @property
+    def n(self) -> int:
+        """Points that it carries."""
+        return len(self.points)
+
+    @property
+    def m(self) -> int:
+        """Size of the statistics that it carries, 0 for none."""
+        return 0 if self.b is None else len(self.b)
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Upload(Message):
@@ -49,6 +59,16 @@ class Upload(Message):
     rewards: FloatArray = payload()
     A: FloatArray = payload()
     b: FloatArray = payload()
+
+    @property
+    def n(self) -> int:
+        """New points."""
+        return len(self.points)
+
+    @property
+    def k(self) -> int:
+        """Points of the enlarged dictionary."""
+        return len(self.b)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -64,6 +84,16 @@ class NewModel(Message):
     rewards: FloatArray = payload()
     A: FloatArray | None = payload()
     b: FloatArray | None = payload()
+
+    @property
+    def j(self) -> int:
+        """Points that came in between; none with serial exchanges."""
+        return len(self.points)
+
+    @property
+    def k(self) -> int:
+        """Size of the statistics that it carries, 0 for none."""
+        return 0 if self.b is None else len(self.b)
 
 
 # --- synchronisation of all agents (Li et al. 2022)
@@ -98,6 +128,11 @@ class Sample(Message):
     kind: ClassVar[str] = "sample"
     points: FloatArray = payload()
 
+    @property
+    def n(self) -> int:
+        """Points that the agent sampled."""
+        return len(self.points)
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class SharedDictionary(Message):
@@ -105,6 +140,11 @@ class SharedDictionary(Message):
 
     kind: ClassVar[str] = "dictionary"
     points: FloatArray = payload()
+
+    @property
+    def m(self) -> int:
+        """Points of the union."""
+        return len(self.points)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -115,6 +155,11 @@ class LocalStatistics(Message):
     A: FloatArray = payload()
     b: FloatArray = payload()
 
+    @property
+    def m(self) -> int:
+        """Points of the dictionary."""
+        return len(self.b)
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class GlobalStatistics(Message):
@@ -124,6 +169,11 @@ class GlobalStatistics(Message):
     A: FloatArray = payload()
     b: FloatArray = payload()
 
+    @property
+    def m(self) -> int:
+        """Points of the dictionary."""
+        return len(self.b)
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class NewPoints(Message):
@@ -132,6 +182,11 @@ class NewPoints(Message):
     kind: ClassVar[str] = "points"
     points: FloatArray = payload()
     rewards: FloatArray = payload()
+
+    @property
+    def n(self) -> int:
+        """Points since the last synchronisation."""
+        return len(self.rewards)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -143,6 +198,11 @@ class MissingPoints(Message):
     rewards: FloatArray = payload()
     before: int = 0
     own: int = 0
+
+    @property
+    def n(self) -> int:
+        """Points that the receiver lacks."""
+        return len(self.rewards)
 
 
 # --- linear and generalised linear models; matrices d x d
@@ -232,6 +292,11 @@ class InducingSet(Message):
     kind: ClassVar[str] = "inducing_set"
     points: FloatArray = payload()
 
+    @property
+    def m(self) -> int:
+        """Points of the inducing set."""
+        return len(self.points)
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Projection(Message):
@@ -239,6 +304,11 @@ class Projection(Message):
 
     kind: ClassVar[str] = "projection"
     v: FloatArray = payload()
+
+    @property
+    def m(self) -> int:
+        """Points of the inducing set."""
+        return len(self.v)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -252,6 +322,11 @@ class EpochModel(Message):
     vbar: FloatArray = payload()
     sigma_max: float = payload()
     gram: FloatArray | None = payload()
+
+    @property
+    def m(self) -> int:
+        """Points of the inducing set."""
+        return len(self.vbar)
 
 
 # --- collaborative pure exploration (paper 003)
@@ -293,6 +368,11 @@ class Pull(Message):
     reward: float = payload()
     context: FloatArray | None = payload()
     place: int | None = payload()
+
+    @property
+    def d_z(self) -> int:
+        """Coordinates of the network context that it carries, 0 for none."""
+        return 0 if self.context is None else len(self.context)
 
 
 # --- federated neural bandit (paper 002); p network parameters, matrices p x p or their diagonals (p,)

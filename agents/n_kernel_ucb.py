@@ -9,7 +9,7 @@ from coband.agents.domains import domain_of
 from coband.agents.parameters import KernelBandit
 from coband.simulator.arms import ArmSet
 from coband.simulator.arrays import FloatArray
-from coband.simulator.core.algorithm import Algorithm, Needs
+from coband.simulator.core.algorithm import SILENT, Algorithm, Needs
 from coband.simulator.core.node import NodeContext
 from coband.simulator.maths.posteriors.choose import exact
 from coband.simulator.maths.posteriors.observations import Observations
@@ -42,6 +42,6 @@ ALGORITHM = Algorithm(
     summary="Every agent alone with an exact kernel posterior; no communication.",
     reference="paper 000, section 5 (NKernelUCB); Valko et al. 2013",
     needs=Needs(topologies=("star", "graph"), reliable=False),
-    counts=("0 scalars",),
+    counts=SILENT,
     cites=("li2023asynchronous", "valko2013finite"),
 )

@@ -13,7 +13,7 @@ from coband.agents.domains import domain_of
 from coband.agents.messages import Point
 from coband.agents.parameters import KernelBandit
 from coband.simulator.arms import ArmSet
-from coband.simulator.core.algorithm import Algorithm, Needs
+from coband.simulator.core.algorithm import Algorithm, ClosedForm, MessageSize, Needs
 from coband.simulator.core.message import Message
 from coband.simulator.core.node import SERVER, Address, Agent, NodeContext, Outbox
 from coband.simulator.maths.posteriors.choose import shared_log
@@ -70,7 +70,10 @@ ALGORITHM = Algorithm(
     summary="Every point is sent to everybody at once; all agents act on one exact kernel model.",
     reference="paper 000, section 5 (OneKernelUCB); Valko et al. 2013",
     needs=Needs(ordered=True),
-    messages=(("point", "up", "d + 1"), ("point", "down", "d + 1 to each of the other N - 1 agents")),
-    counts=("T pulls in all: up T(d+1), down T(N-1)(d+1)",),
+    messages=(
+        MessageSize(Point, "up", "d + 1"),
+        MessageSize(Point, "down", "d + 1", "to each of the other agents"),
+    ),
+    counts=(ClosedForm("uplink_scalars", "T*(d + 1)"), ClosedForm("downlink_scalars", "T*(N - 1)*(d + 1)")),
     cites=("li2023asynchronous", "valko2013finite"),
 )

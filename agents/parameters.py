@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import math
-from typing import Annotated, Literal
+from typing import Literal
 
 import numpy as np
 from pydantic import Field
 
 from coband.simulator.arrays import FloatArray
 from coband.simulator.core.config import Config
-from coband.simulator.maths.kernels.library import Gaussian, KernelSpec
+from coband.simulator.maths.kernels.library import Gaussian
+from coband.simulator.maths.kernels.registry import AnyKernel
 from coband.simulator.maths.neural.network import Init, Network
 from coband.simulator.maths.neural.training import Descent, Precision
-
-AnyKernel = Annotated[KernelSpec, Field(discriminator="kind")]
 
 
 class KernelBandit(Config):

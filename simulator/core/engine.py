@@ -24,6 +24,7 @@ from coband.simulator.core.randomness.streams import Streams
 from coband.simulator.core.result import Ended, RunResult
 from coband.simulator.core.router import Router
 from coband.simulator.core.world import World
+from coband.simulator.metrics import by_name
 
 __all__ = ["Engine", "Plan", "RunResult", "World"]
 
@@ -70,6 +71,7 @@ class Engine:
         self.clock, self.trace = self._run.clock, self._run.trace
         self.ledger, self.audit = self._run.ledger, self._run.audit
         self.progress = assembly.progress(self.ledger, on_pull)
+        self._declared = by_name(algorithm.metrics)
         self._router = Router(self.clock, algorithm)
         transport = assembly.transport(self._run, self._router)
         local = assembly.local(self._run, transport, self._router)
@@ -127,6 +129,7 @@ class Engine:
             self.server,
             self._router.last_delivery,
             stalled=sum(host.due for host in clients if not host.node.done),
+            declared=self._declared,
         )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,6 +17,7 @@ from coband.simulator.core.network.graphs import Graph
 from coband.simulator.core.node import BatchAgent, Client, Server
 from coband.simulator.core.run_context import RunContext
 from coband.simulator.core.world import BatchWorld, World
+from coband.simulator.metrics import Metric
 
 
 @dataclass
@@ -60,6 +61,7 @@ class Ended:
     Attributes:
         last_delivery: when a message last reached a node.
         stalled: turns that were never taken.
+        declared: the metrics that the algorithm declares, by name.
     """
 
     run: RunContext
@@ -70,6 +72,7 @@ class Ended:
     server: Server | None
     last_delivery: float
     stalled: int
+    declared: Mapping[str, Metric]
 
     def result(self) -> RunResult:
         """The run summed up."""
@@ -104,12 +107,24 @@ class Ended:
         """The ledger's counts, what was lost, the nodes' own numbers, and how right the answers are."""
         audit, world = self.run.audit, self.world
         totals = self.run.ledger.totals() | {"dropped": audit.dropped_copies, "expired": audit.given_up}
-        for node in self._nodes:
-            for key, value in node.report().items():
-                totals[key] = totals.get(key, 0) + value
+        totals |= self._reported()
         if isinstance(world, BatchWorld):
             totals.update(world.score([agent.answer for agent in self.agents if isinstance(agent, BatchAgent)]))
         return totals
+
+    def _reported(self) -> dict[str, int | float]:
+        """The numbers that nodes report, each combined as its metric says; the sum where nobody declares it."""
+        declared = self.declared
+        per_agent = [name for name, metric in declared.items() if metric.aggregate is not None]
+        values: dict[str, list[int | float]] = {}
+        for node in self._nodes:
+            for key, value in node.report().items():
+                values.setdefault(key, []).append(value)
+        for agent in self.agents if per_agent else ():
+            for key, own in agent.report_own().items():
+                if key in per_agent and isinstance(own, (int, float)):
+                    values.setdefault(key, []).append(own)
+        return {key: declared[key].combined(found) if key in declared else sum(found) for key, found in values.items()}
 
     def _by_agent(self) -> list[AgentMetrics]:
         progress = self.progress

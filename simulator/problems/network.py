@@ -21,8 +21,8 @@ from pydantic import Field
 from coband.simulator.arrays import FloatArray
 from coband.simulator.core.config import Config
 from coband.simulator.maths.graphs.covers import centres, classes_of, greedy_colouring, half_diameter, power_graph
-from coband.simulator.maths.kernels.library import KernelSpec
 from coband.simulator.maths.kernels.multitask import Augmented, augmented
+from coband.simulator.maths.kernels.registry import AnyKernel
 from coband.simulator.problems.arms import ArmSource, ArmSpec, uniform_ball, uniform_sphere
 from coband.simulator.problems.contextual import ContextualWorld
 from coband.simulator.problems.datasets import DataError
@@ -39,7 +39,6 @@ from coband.simulator.problems.world import (
 )
 
 Distances = npt.NDArray[np.int64]
-Kernel = Annotated[KernelSpec, Field(discriminator="kind")]
 
 
 class SameContext(Config):
@@ -176,9 +175,9 @@ class NetworkProblem(Problem):
     """Where the arm set of a turn comes from."""
     contexts: ContextSpec = SameContext(kind="same")
     """The agents' network contexts z_v."""
-    kernel: Kernel
+    kernel: AnyKernel
     """K_x, of arms."""
-    network_kernel: Kernel | None = None
+    network_kernel: AnyKernel | None = None
     """K_z, of contexts; null: K_z = 1."""
     composition: Literal["product", "sum"] = "product"
     """How K_z and K_x make K."""

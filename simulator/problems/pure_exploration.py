@@ -19,7 +19,8 @@ from pydantic import Field
 
 from coband.simulator.arrays import FloatArray
 from coband.simulator.core.config import Config
-from coband.simulator.maths.kernels.library import KernelSpec
+from coband.simulator.maths.kernels.registry import AnyKernel
+from coband.simulator.metrics import Metric
 from coband.simulator.problems.rewards import GaussianNoise, NoiseSpec, as_noise
 from coband.simulator.problems.world import (
     Blocks,
@@ -101,7 +102,7 @@ class KernelFeatures(Config):
 
     kind: Literal["kernel"]
     """Drawn task and arm features and a drawn function of the kernel's RKHS."""
-    kernel: Annotated[KernelSpec, Field(discriminator="kind")]
+    kernel: AnyKernel
     """k((z, x), (z', x')); tasks are the first coordinates: a product whose factors have `columns`."""
     task_dimension: int = Field(default=1, ge=1)
     """Coordinates of z."""
@@ -261,4 +262,19 @@ PROBLEM = ProblemEntry(
     summary="each agent looks for the best of its own arms; tasks are the same, similar or different",
     reference="paper 003 (Collaborative Pure Exploration in Kernel Bandit), sections 3 and 6, appendix A",
     cites=("du2023collaborative",),
+    metrics=(
+        Metric("correct", "0 or 1", "1 when all agents are right; of an agent, whether it is", proportion=True),
+        Metric(
+            "error",
+            "0 or 1",
+            "1 when some agent is wrong",
+            better="lower",
+            proportion=True,
+            title="errors",
+            verb="errs least often",
+        ),
+        Metric("correct_agents", "agents", "agents that are right"),
+        Metric("gap", "units of the reward", "the smallest difference between an agent's best arm and another of it"),
+    ),
+    aim="error",
 )

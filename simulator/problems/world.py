@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from coband.simulator.core.config import Config
 from coband.simulator.core.world import World as World
+from coband.simulator.metrics import Metric
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -79,6 +80,10 @@ class ProblemEntry:
     reference: str
     cites: tuple[str, ...] = ()
     """What ``coband cite`` prints: keys of ``references.bib``, or whole BibTeX entries."""
+    metrics: tuple[Metric, ...] = ()
+    """The numbers that its worlds score agents with (``score``, ``score_of``)."""
+    aim: str = "regret"
+    """The metric that algorithms are compared on first; another one than regret takes its place."""
 
 
 class Noise(Protocol):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -20,23 +20,6 @@ from coband.simulator.experiments.scenario.scenario import Scenario, load
 from coband.simulator.experiments.scenario.shipped import is_shipped
 from coband.simulator.experiments.store import directory
 from coband.simulator.experiments.sweep.study import Study, Variant, load_study
-
-NAMES = (
-    "turns",
-    "rounds",
-    "messages",
-    "uplink_scalars",
-    "downlink_scalars",
-    "peer_scalars",
-    "scalars_broadcast_once",
-    "dictionary_size",
-    "deliveries",
-    "transmissions",
-    "hops",
-    "cliques",
-    "gradient_rounds",
-)
-"""What is counted, where a result has it."""
 
 Counts = dict[str, dict[str, Any]]
 """By label, by name of the count."""
@@ -107,7 +90,8 @@ def _run(scenario: Scenario, file: Path, workers: int, listener: runner.Listener
         raise KeyboardInterrupt
     if report.failures:
         raise CountsError(f"{file}: {_broken(report.failures[0])}")
-    return {entry["label"]: counts_of(entry["replications"][0]) for entry in report.object["results"]}
+    names = [name for name, metric in scenario.metrics.items() if metric.locked]
+    return {entry["label"]: counts_of(entry["replications"][0], names) for entry in report.object["results"]}
 
 
 def _broken(failure: Failure) -> str:
@@ -115,9 +99,9 @@ def _broken(failure: Failure) -> str:
     return f"{failure.label} broke off ({last}), so there is nothing to count; to see why: {failure.replay}"
 
 
-def counts_of(record: Record) -> dict[str, Any]:
-    """The counts of one finished job."""
-    return {name: record[name] for name in NAMES if record.get(name) is not None}
+def counts_of(record: Record, names: Iterable[str]) -> dict[str, Any]:
+    """The counts of one finished job: those of the metrics ``names`` that it has."""
+    return {name: record[name] for name in names if record.get(name) is not None}
 
 
 def changes(locked: Counts, found: Counts) -> list[Change]:

@@ -45,19 +45,27 @@ class Difference:
 
     @property
     def verdict(self) -> str:
-        """In words: who is lower, when both intervals say so."""
+        """In words: who is lower, or higher where that is better, when both intervals say so."""
         if self.student is None or self.bootstrap is None:
             return "one replication: no statement about chance"
-        signs = {_sign(self.student), _sign(self.bootstrap)}
-        if signs == {-1}:
-            return f"{self.first} lower"
-        if signs == {1}:
-            return f"{self.second} lower"
+        if self.better is not None:
+            return f"{self.better} {self.measure.better}"
         return "equal" if self.student == self.bootstrap == (0.0, 0.0) else "undecided"
 
-    def settled(self, lower: str) -> bool:
-        """Whether ``lower``, one of the two, is lower even after allowing for the number of comparisons."""
-        return self.strict is not None and _sign(self.strict) == (-1 if lower == self.first else 1)
+    @property
+    def better(self) -> str | None:
+        """The one of the two that is better by both intervals; None when they do not say."""
+        signs = {self._sign(interval) for interval in (self.student, self.bootstrap)}
+        return self.first if signs == {-1} else self.second if signs == {1} else None
+
+    def settled(self, winner: str) -> bool:
+        """Whether ``winner``, one of the two, is better even after allowing for the number of comparisons."""
+        return self._sign(self.strict) == (-1 if winner == self.first else 1)
+
+    def _sign(self, interval: Interval | None) -> int:
+        """-1 when the interval says that the first is better, 1 when it says so of the second, else 0."""
+        sign = 0 if interval is None else _sign(interval)
+        return -sign if self.measure.better == "higher" else sign
 
 
 def _sign(interval: Interval) -> int:
@@ -70,8 +78,8 @@ class Ranking:
     """Who wins on one measure.
 
     Attributes:
-        order: (label, mean) from the lowest mean on.
-        leaders: the labels with the lowest mean; several when they share it exactly.
+        order: (label, mean) from the best mean on.
+        leaders: the labels with the best mean; several when they share it exactly.
         level: the others whose difference from a leader is not settled.
         sentence: the verdict in words.
     """
@@ -148,7 +156,7 @@ def _difference(comparison: Comparison, measure: Measure, one: Contender, other:
 
 
 def ranking(comparison: Comparison, measure: Measure, found: Sequence[Difference]) -> Ranking:
-    """Who has the lowest mean, and from whom it cannot be told apart.
+    """Who has the best mean, and from whom it cannot be told apart.
 
     The leader is chosen by looking at the data, so its differences are judged at a level at which all pairs hold
     together with 95 % (Bonferroni).
@@ -156,9 +164,9 @@ def ranking(comparison: Comparison, measure: Measure, found: Sequence[Difference
     estimates = [
         (one.label, statistics.estimate(list(one.values(measure.key).values()))) for one in comparison.contenders
     ]
-    order = tuple(sorted(estimates, key=lambda item: item[1].mean))
-    lowest = order[0][1].mean
-    leaders = [label for label, estimate in order if estimate.mean - lowest <= ROUNDING * abs(lowest)]
+    order = tuple(sorted(estimates, key=lambda item: item[1].mean, reverse=measure.better == "higher"))
+    best = order[0][1].mean
+    leaders = [label for label, estimate in order if abs(estimate.mean - best) <= ROUNDING * abs(best)]
     others = [label for label, _ in order if label not in leaders]
     unsettled = tuple(label for label in others if not all(_settled(found, leader, label) for leader in leaders))
     single = any(estimate.count < 2 for _, estimate in order)
@@ -176,18 +184,18 @@ def _sentence(
     if not others:
         return "All are equal." if len(leaders) > 1 else f"{leaders[0]} is alone."
     if len(leaders) > 1:
-        lowest = f"{_list(leaders)} share the lowest mean"
+        best = f"{_list(leaders)} share the {measure.end} mean"
     elif not unsettled and not single:
         return f"{leaders[0]} {measure.verb}."
     else:
-        lowest = f"{leaders[0]} has the lowest mean"
+        best = f"{leaders[0]} has the {measure.end} mean"
     if single:
-        return f"{lowest}, in one replication: that says nothing about chance."
+        return f"{best}, in one replication: that says nothing about chance."
     if not unsettled:
-        return f"{lowest}."
+        return f"{best}."
     if len(unsettled) == len(others):
-        return f"Undecided: {lowest}, but no difference from it is certain."
-    return f"{lowest}, but {'is' if len(leaders) == 1 else 'are'} not told apart from {_few(unsettled)}."
+        return f"Undecided: {best}, but no difference from it is certain."
+    return f"{best}, but {'is' if len(leaders) == 1 else 'are'} not told apart from {_few(unsettled)}."
 
 
 def _few(labels: Sequence[str]) -> str:

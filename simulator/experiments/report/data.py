@@ -9,14 +9,17 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from coband.simulator.experiments.registry.registry import Registry
 from coband.simulator.experiments.runs.results import Record
 from coband.simulator.experiments.scenario import yaml_nodes
 from coband.simulator.experiments.scenario.nodes import plain
 from coband.simulator.experiments.store.store import Series, StoredJob, StoredRun
 from coband.simulator.experiments.store.variants import StoredVariant, variants
+from coband.simulator.metrics import Metric, by_name
 
 WORLD = ("seed", "agents.count", "problem", "network.topology")
 """What arms and noise depend on; the topology matters to worlds on a graph alone."""
+REGRET = "regret"
 SETTING = ("agents", "schedule", "network", "server")
 """What else two runs should share for their numbers to mean the same."""
 
@@ -104,10 +107,19 @@ class Comparison:
         names = [str(run.manifest.get("scenario") or run.path.name) for run in self.runs]
         return " and ".join(dict.fromkeys(names))
 
-    @property
-    def pure_exploration(self) -> bool:
-        """Whether agents look for the best arm, so that what they pull on the way does not count."""
-        return all("samples_per_agent" in record for one in self.contenders for record in one.records.values())
+    @cached_property
+    def metrics(self) -> Mapping[str, Metric]:
+        """The metrics of all runs by name: what problems and algorithms declare, then coband's own."""
+        return by_name(*(tuple(run.metrics.values()) for run in self.runs))
+
+    @cached_property
+    def aim(self) -> str:
+        """The metric that counts most: what the problem aims at, or regret where runs aim at different ones."""
+        kinds = [(scenario.get("problem") or {}).get("kind") for scenario in self.scenarios]
+        aims = {Registry.installed().aim_of(str(kind)) for kind in kinds}
+        aim = aims.pop() if len(aims) == 1 else REGRET
+        reported = all(aim in record for one in self.contenders for record in one.records.values())
+        return aim if aim in self.metrics and reported else REGRET
 
     def remarks(self) -> tuple[str, ...]:
         """What a reader should know before comparing numbers."""

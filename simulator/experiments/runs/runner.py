@@ -144,7 +144,9 @@ class Driver:
         chosen = {job.label: job.algorithm for job in self._jobs}
         self._labels = {entry.label: chosen[entry.label] for entry in scenario.algorithms if entry.label in chosen}
         self._records: dict[str, list[Record]] = {label: [] for label in self._labels}
-        self._entries = {label: results.summarise(label, name, ()) for label, name in self._labels.items()}
+        self._entries = {
+            label: results.summarise(label, name, (), scenario.metrics) for label, name in self._labels.items()
+        }
         self._failures: list[Failure] = []
         self._ended = 0
         self._turns = scenario.schedule.total_turns(scenario.agents.count)
@@ -156,7 +158,8 @@ class Driver:
             ScenarioError, DataError: the input is bad; the run ends with status "failed".
         """
         scenario, directory = self._scenario, self._directory
-        facts = manifest(scenario.name, scenario.seed, self._command, len(self._jobs), self._workers)
+        metrics = scenario.metrics.values()
+        facts = manifest(scenario.name, scenario.seed, self._command, len(self._jobs), self._workers, metrics)
         directory.begin(scenario.to_yaml(), facts, self._jobs)
         directory.write_results(self._object())
         if self._listener is not None:
@@ -230,13 +233,16 @@ class Driver:
         if outcome.record is not None:
             records = self._records[job.label]
             records.append(outcome.record)
-            self._entries[job.label] = results.summarise(job.label, job.algorithm, records)
+            self._entries[job.label] = self._summary(job.label, records)
         else:
             self._note_failure(job, outcome)
         self._directory.write_results(self._object())
         self._ended += 1
         if self._listener is not None:
             self._listener.progressed(self._ended)
+
+    def _summary(self, label: str, records: Sequence[Record]) -> dict[str, Any]:
+        return results.summarise(label, self._labels[label], records, self._scenario.metrics)
 
     def _note_failure(self, job: Job, outcome: Outcome) -> None:
         arguments = ["--seed", str(job.seed), "--replication", str(job.replication), "--only", job.label]

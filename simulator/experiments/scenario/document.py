@@ -17,37 +17,6 @@ from coband.simulator.core.hosts.speed import AgentsConfig, ServerConfig
 from coband.simulator.core.network.network import NetworkConfig
 from coband.simulator.experiments.registry.registry import Registry
 
-CountKey = Literal[
-    "turns",
-    "regret",
-    "reward",
-    "messages",
-    "uplink_scalars",
-    "downlink_scalars",
-    "peer_scalars",
-    "scalars",
-    "scalars_broadcast_once",
-    "rounds",
-    "simulated_time",
-    "dictionary_size",
-    "wire_scalars",
-    "bits",
-    "uplink_scalars_per_agent",
-    "wire_messages",
-    "wire_bits",
-    "deliveries",
-    "transmissions",
-    "correct",
-    "error",
-    "correct_agents",
-    "samples_per_agent",
-    "dropped",
-    "expired",
-    "stalled",
-]
-COUNT_KEYS: tuple[str, ...] = CountKey.__args__  # type: ignore[attr-defined]
-"""The numbers of a result that ``expect`` can speak about."""
-
 
 class Expectation(Config):
     """What ``coband check`` compares with the results: ``equals``, or ``at_least``, ``at_most`` or both; or
@@ -55,7 +24,7 @@ class Expectation(Config):
 
     label: Annotated[str, Field(min_length=1)]
     """The entry of ``algorithms`` that it speaks about."""
-    count: CountKey
+    count: str
     """The number that it speaks about."""
     equals: int | float | tuple[int | float, ...] | None = None
     """The exact value, or a list with the value of each replication."""
@@ -86,7 +55,7 @@ class Tuning(Config):
 
     replications: Annotated[int, Field(ge=1, le=1_000_000)] = 5
     """Replications on which candidates are compared; their seeds are not those of the reported ones."""
-    on: CountKey = "regret"
+    on: str = "regret"
     """The number whose mean decides."""
     best: Literal["lowest", "highest"] = "lowest"
     """Which mean wins."""
@@ -101,7 +70,7 @@ class Until(Config):
     """Half the width of the 95 % confidence interval of the mean that is narrow enough."""
     relative: Annotated[float, Field(gt=0, lt=1)] | None = None
     """The same as a share of the mean."""
-    on: CountKey = "regret"
+    on: str = "regret"
     """The number whose mean is wanted."""
     max_replications: Annotated[int, Field(ge=2, le=1_000_000)] = 100
     """Where it ends in any case; ``replications`` is where it begins."""
@@ -145,7 +114,6 @@ class _Document(Config):
 
 _COMPARED = "What is compared; all entries share world and seeds."
 _LEVELS: Mapping[str, Any] = {
-    "expect": (tuple[Expectation, ...], Field(default=(), description="Counts that ``coband check`` verifies.")),
     "trace": (
         Literal["off", "protocol", "full"],
         Field(default="protocol", description="protocol: every event; full: and what messages hold; off: none."),
@@ -175,6 +143,7 @@ _OF_SWEEPS: Mapping[str, Any] = {
     "tuning": (Tuning | None, Field(default=None, description="For coband sweep: choose the best parameters.")),
     "until": (Until | None, Field(default=None, description="For coband sweep: replications until a mean is known.")),
 }
+_EXPECTED = "Counts that ``coband check`` verifies."
 OF_SWEEPS: tuple[str, ...] = tuple(_OF_SWEEPS)
 """The sections of a scenario file that a single run does not use."""
 
@@ -187,6 +156,21 @@ def _entry_model(algorithm: Algorithm) -> type[BaseModel]:
         __doc__=f"{algorithm.summary}\n\n{algorithm.reference}",
         **fields,
     )
+
+
+def _of_metrics(registry: Registry) -> dict[str, Any]:
+    """The sections that speak about numbers of a result, each of which somebody has declared."""
+    names: Any = Literal[tuple(name for name, metric in registry.metrics.items() if metric.aggregate is not None)]
+
+    def speaking(model: type[Config], key: str) -> Any:
+        info = model.model_fields[key]
+        return create_model(model.__name__, __base__=model, __doc__=model.__doc__, **{key: (names, info)})
+
+    expectations = GenericAlias(tuple, (speaking(Expectation, "count"), ...))
+    sections: dict[str, Any] = {"expect": (expectations, Field(default=(), description=_EXPECTED))}
+    for key, model in (("tuning", Tuning), ("until", Until)):
+        sections[key] = (speaking(model, "on") | None, _OF_SWEEPS[key][1])
+    return sections
 
 
 def _one_of(models: list[Any], tag: str) -> Any:
@@ -204,6 +188,7 @@ def document_model(registry: Registry) -> type[BaseModel]:
         "algorithms": (GenericAlias(tuple, (entry, ...)), Field(min_length=1, description=_COMPARED)),
         **_LEVELS,
         **_OF_SWEEPS,
+        **_of_metrics(registry),
     }
     return create_model("Scenario", __base__=_Document, __doc__=_Document.__doc__, **fields)
 

@@ -32,6 +32,7 @@ from coband.simulator.experiments.scenario.wording import Wording
 from coband.simulator.experiments.scenario.yaml_nodes import read
 from coband.simulator.experiments.scenario.yaml_text import to_yaml
 from coband.simulator.experiments.sweep.grid import Grid, split
+from coband.simulator.metrics import Metric
 from coband.simulator.problems.datasets import DataError
 from coband.simulator.problems.world import InstanceError, Problem
 
@@ -92,6 +93,12 @@ class Scenario:
         ]
         document["expect"] = [_dumped(expectation) for expectation in self.expect]
         return document
+
+    @cached_property
+    def metrics(self) -> AbstractMapping[str, Metric]:
+        """The metrics that results can have, by name."""
+        names = [entry.algorithm.name for entry in self.algorithms]
+        return Registry.installed().metrics_of(self.problem.kind, names)
 
     def to_yaml(self) -> str:
         """`resolved` as a scenario file."""
@@ -204,7 +211,7 @@ class Validation:
             ScenarioError: with everything that is wrong.
         """
         valid = self._valid_sections()
-        self._problems += cross_check(self._root, valid, self._registry.algorithms)
+        self._problems += cross_check(self._root, valid, self._registry)
         if self._problems:
             raise ScenarioError(self._problems)
         self.of_sweeps = {key: valid.pop(key) for key in OF_SWEEPS}

@@ -26,6 +26,7 @@ from coband.simulator.experiments.sweep.status import Progress, Status, StatusFi
 from coband.simulator.experiments.sweep.study import Study
 from coband.simulator.experiments.sweep.work import Work, pickled
 from coband.simulator.experiments.sweep.workers import WorkerPool, WorkerPoolError
+from coband.simulator.metrics import by_name
 
 DONE = "done"
 
@@ -133,7 +134,8 @@ class Driver:
 
     def _begin(self) -> None:
         study, seed = self._study, self._study.variants[0].scenario.seed
-        facts = manifest(study.name, seed, self._commands.given, 0, self._crew.size())
+        metrics = by_name(*(tuple(variant.scenario.metrics.values()) for variant in study.variants)).values()
+        facts = manifest(study.name, seed, self._commands.given, 0, self._crew.size(), metrics)
         self._manifest = {**facts, "points": study.points, "variants": len(study.variants), "code": code_version()}
         with writing():
             replace_text(self._directory / SCENARIO, study.text)

@@ -41,7 +41,7 @@ def _entry(variant: Variant, phase: str, agenda: Planner) -> dict[str, Any] | No
     records = agenda.records(variant.number, phase)
     if not records:
         return None
-    found = results.summarise(title(variant, phase), variant.algorithm, records)
+    found = results.summarise(title(variant, phase), variant.algorithm, records, variant.scenario.metrics)
     return {**found, "entry": variant.entry, "phase": phase, "parameters": parameters(variant)}
 
 

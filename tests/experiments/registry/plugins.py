@@ -2,17 +2,29 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from dataclasses import dataclass
+from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from coband.simulator.core.algorithm import Algorithm, Needs
+from coband.simulator.arrays import FloatArray
+from coband.simulator.core.algorithm import Algorithm, ClosedForm, MessageSize, Needs
 from coband.simulator.core.config import Config
-from coband.simulator.core.message import Message
+from coband.simulator.core.message import Message, payload
 from coband.simulator.core.node import Address, Agent, Arms, Outbox
 from coband.simulator.experiments.registry.registry import Registry
-from coband.simulator.maths.kernels.library import Gaussian, KernelSpec
+from coband.simulator.maths.kernels.library import Gaussian
+from coband.simulator.maths.kernels.registry import AnyKernel
+from coband.simulator.metrics import Metric
 from coband.simulator.problems import classification, contextual
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Vector(Message):
+    """Up: some numbers."""
+
+    kind: ClassVar[str] = "upload"
+    numbers: FloatArray = payload()
 
 
 class Silent(Agent):
@@ -29,7 +41,7 @@ class Silent(Agent):
 class AsyncConfig(Config):
     """Parameters."""
 
-    kernel: Annotated[KernelSpec, Field(discriminator="kind")] = Gaussian(gamma=1.0)
+    kernel: AnyKernel = Gaussian(gamma=1.0)
     """The kernel."""
     alpha: float = Field(default=1.0, ge=0)
     """Exploration."""
@@ -52,8 +64,10 @@ ASYNC = Algorithm(
     config=AsyncConfig,
     summary="Talks.",
     reference="paper 000, Algorithm 1",
-    messages=(("upload", "up", "m + 1"),),
-    counts=("each exchange: m + 1",),
+    messages=(MessageSize(Vector, "up", "m + 1", "at each exchange"),),
+    counts=(ClosedForm("uplink_scalars", "rounds*(m + 1)", "not blocking"),),
+    where={"m": "2*d"},
+    metrics=(Metric("naps", "naps", "how often an agent dozed off", better="lower", locked=True),),
 )
 LOCAL = Algorithm(
     name="local_ucb",
