@@ -22,7 +22,7 @@ from coband.simulator.arrays import FloatArray
 from coband.simulator.core.config import Config
 from coband.simulator.entry_points import ByKind, Loaded, PluginError, is_subclass, kind_of, load
 from coband.simulator.problems.arms import ArmSource, uniform_ball, uniform_sphere
-from coband.simulator.problems.world import Config, Noise
+from coband.simulator.problems.world import Noise
 
 
 class RewardFunction(Protocol):
