@@ -6,20 +6,21 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from coband.simulator.arms import ArmSet
 from coband.simulator.core.algorithm import Algorithm, Needs
 from coband.simulator.core.config import Config
 from coband.simulator.core.message import Message
-from coband.simulator.core.node import Address, Agent, Arms, Outbox
+from coband.simulator.core.node import Address, Agent, Outbox
 from coband.simulator.experiments.registry.registry import Registry
 from coband.simulator.maths.kernels.library import Gaussian, KernelSpec
 from coband.simulator.problems import classification, contextual
 
 
 class Silent(Agent):
-    def choose(self, arms: Arms) -> int:
+    def choose(self, arms: ArmSet) -> int:
         return 0
 
-    def observe(self, arm: int, reward: float) -> Outbox:
+    def observe(self, arms: ArmSet, arm: int, reward: float) -> Outbox:
         return []
 
     def receive(self, message: Message, source: Address) -> Outbox:
