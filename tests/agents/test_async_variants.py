@@ -13,8 +13,10 @@ from coband.simulator.conformance import kit
 from coband.simulator.conformance.runs import Run, run
 from coband.simulator.core.audit import trace as tr
 from coband.simulator.maths.kernels.library import Gaussian
+from coband.simulator.maths.posteriors.dictionary import Dictionary
 from coband.simulator.maths.posteriors.exact import ExactPosterior
-from coband.simulator.maths.posteriors.nystrom import Dictionary, NystromPosterior
+from coband.simulator.maths.posteriors.nystrom import NystromModel
+from coband.simulator.maths.posteriors.observations import Observations
 from tests.core.hosts.test_faults import CHURN, EVERYTHING
 
 KERNEL = {"kind": "gaussian", "gamma": 0.8}
@@ -63,10 +65,10 @@ def test_delta_sends_only_what_the_agent_lacks(seed: int) -> None:
     assert delta.result.totals["scalars"] < full.result.totals["scalars"]
 
 
-def server_posterior(result: Run) -> NystromPosterior:
+def server_posterior(result: Run) -> NystromModel:
     server: Any = result.engine.server
     dictionary = Dictionary(Gaussian(gamma=0.8)).appended(server._points)
-    return NystromPosterior.fit(dictionary, server.statistics, 1.0)
+    return NystromModel.fit(dictionary, server.statistics, 1.0)
 
 
 def exact_posterior(result: Run) -> ExactPosterior:
@@ -77,7 +79,7 @@ def exact_posterior(result: Run) -> ExactPosterior:
     for index, held in taken.items():
         pulls = [pull for pull in result.pulls if pull[0] == index]
         for agent, turn, arm, reward in pulls[: len(pulls) - held]:
-            posterior.append(world.points_of(agent, turn)[arm][None], np.array([reward]))
+            posterior.update(Observations(world.points_of(agent, turn)[arm][None], np.array([reward])))
     return posterior
 
 
@@ -118,14 +120,14 @@ def test_overlapping_exchanges_lose_and_double_nothing(
     if exchanges == "interleaved" and transfer == "delta":
         assert overlaps
     X = np.random.default_rng(0).uniform(-0.6, 0.6, (20, 3))
-    mean, variance = server_posterior(result).moments(X)
-    expected_mean, expected_variance = exact_posterior(result).moments(X)
+    mean, variance = server_posterior(result).predict(X)
+    expected_mean, expected_variance = exact_posterior(result).predict(X)
     assert mean == pytest.approx(expected_mean, abs=1e-6)
     assert np.sqrt(variance) == pytest.approx(np.sqrt(expected_variance), abs=1e-5)
     # Every agent's newest model is one that the server has had: the newest agent's equals the server's.
     newest: Any = max(result.engine.agents, key=lambda agent: agent._version)  # type: ignore[attr-defined]
     assert newest._version == result.result.rounds
-    assert newest.model.moments(X)[0] == pytest.approx(mean, abs=1e-7)
+    assert newest.model.predict(X)[0] == pytest.approx(mean, abs=1e-7)
 
 
 @pytest.mark.parametrize("transfer", ["full", "delta"])

@@ -14,6 +14,7 @@ import pytest
 
 from coband.agents.duets import DuetsConfig
 from coband.server.duets import DuetsServer
+from coband.simulator.arms import ArmSet
 from coband.simulator.conformance.runs import Run, run, world
 from coband.simulator.core.audit import trace as tr
 from coband.simulator.core.randomness.streams import Streams
@@ -243,7 +244,7 @@ def test_every_node_trims_alike_bit_for_bit(elimination: str, share: bool) -> No
 
 def test_trimming_keeps_what_is_within_the_margin() -> None:
     X = np.linspace(0.0, 1.0, 11)[:, None]
-    domain, active = Domain(Gaussian(length_scale=0.3), X), np.array([1, 3, 4, 8])
+    domain, active = Domain(Gaussian(length_scale=0.3), ArmSet.fixed(X)), np.array([1, 3, 4, 8])
     induced = Induced(domain, active, X[[3, 8]])
     vbar = np.array([0.7, -0.4])
     mean = induced.Z @ vbar

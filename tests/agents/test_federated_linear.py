@@ -10,6 +10,7 @@ import pytest
 from pydantic import ValidationError
 
 from coband.server.sums import GrowthCheck
+from coband.simulator.arms import ArmSet
 from coband.simulator.conformance.runs import PROBLEM, Run, algorithm, run, world
 from coband.simulator.core.audit import trace as tr
 from coband.simulator.core.randomness.streams import Streams
@@ -94,9 +95,9 @@ def test_a_run_without_delays_is_the_pseudo_code(name: str, case: int) -> None:
     for index, agent in enumerate(simulated.engine.agents):
         node: Any = agent
         if name == "fed_lin_ucb":
-            mean, squares = X @ node.downloaded.theta, node.downloaded.ridge.squares(X)
+            mean, squares = node.downloaded.ridge.predict(X)
         else:
-            mean, squares = node.ridge.moments(X)
+            mean, squares = node.ridge.predict(X)
         expected_mean, expected_deviation = oracle.posterior_of(index, X)
         assert mean == pytest.approx(expected_mean, abs=1e-8)
         assert np.sqrt(squares) == pytest.approx(expected_deviation, abs=1e-8)
@@ -263,7 +264,7 @@ def test_tighter_smoothness_needs_fewer_gradient_rounds() -> None:
 
 def test_reward_range_rescales_linearly() -> None:
     """Rewards a y + c with the range a [0, 1] + c are the same bandit."""
-    from coband.simulator.core.node import SERVER, Arms, NodeContext, Sharing
+    from coband.simulator.core.node import SERVER, NodeContext, Sharing
 
     entry = algorithm("fed_glb_ucb")
     X = np.random.default_rng(0).uniform(-0.5, 0.5, (30, 5, 3))
@@ -272,8 +273,9 @@ def test_reward_range_rescales_linearly() -> None:
         config = entry.config.model_validate({"reward_range": [low, high], "threshold": 1e9})
         agent: Any = entry.agent(NodeContext(0, 1, 3, config, Sharing(True), np.random.default_rng))
         for features in X:
-            arm = agent.choose(Arms(features))
-            assert agent.observe(arm, low + (high - low) * float(features[arm, 0] > 0)) == []
+            arms = ArmSet(features)
+            arm = agent.choose(arms)
+            assert agent.observe(arms, arm, low + (high - low) * float(features[arm, 0] > 0)) == []
         thetas.append(agent.theta)
     assert SERVER == -1
     assert np.linalg.norm(thetas[0]) > 0.1

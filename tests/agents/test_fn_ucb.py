@@ -236,7 +236,7 @@ def test_shared_work_changes_no_bit(threshold: float, init: str, precision: str)
         assert np.array_equal(mine.theta_own, own.theta_own)
         assert np.array_equal(mine.theta_sync, own.theta_sync)
         assert np.array_equal(mine.local.inverse(), own.local.inverse())
-        assert np.array_equal(mine._synchronised.theta, own._synchronised.theta)
+        assert np.array_equal(mine._synchronised.ridge.theta, own._synchronised.ridge.theta)
 
 
 def test_shared_storage_is_one_set_of_weights_even_without_shared_work() -> None:

@@ -10,11 +10,12 @@ import pytest
 
 from coband.agents.one_kernel_ucb import ALGORITHM, OneKernelUCB
 from coband.server.one_kernel_ucb import OneKernelUCBServer
+from coband.simulator.arms import ArmSet
 from coband.simulator.conformance import Case, NonConformance, cases, kit, runs
 from coband.simulator.core.algorithm import Algorithm
 from coband.simulator.core.audit.invariants import InvariantViolation
 from coband.simulator.core.message import Message
-from coband.simulator.core.node import Address, Arms, Outbox
+from coband.simulator.core.node import Address, Outbox
 from coband.simulator.experiments.registry.registry import Registry
 
 CALLS = count()
@@ -32,28 +33,28 @@ class ForgetfulServer(OneKernelUCBServer):
 class RestlessAgent(OneKernelUCB):
     """Chooses by something that is not of this run."""
 
-    def choose(self, arms: Arms) -> int:
+    def choose(self, arms: ArmSet) -> int:
         arm = super().choose(arms)
-        return arm if next(CALLS) % 7 else (arm + 1) % len(arms.features)
+        return arm if next(CALLS) % 7 else (arm + 1) % len(arms)
 
 
 class StuckAgent(OneKernelUCB):
     """Waits for an answer that never comes."""
 
-    def observe(self, arm: int, reward: float) -> Outbox:
+    def observe(self, arms: ArmSet, arm: int, reward: float) -> Outbox:
         self.waiting = True
-        return super().observe(arm, reward)
+        return super().observe(arms, arm, reward)
 
 
 class GossipingAgent(OneKernelUCB):
     """Learns from an object that should only save work."""
 
-    def choose(self, arms: Arms) -> int:
+    def choose(self, arms: ArmSet) -> int:
         heard = self.context.sharing.get("gossip", dict[int, int])
         heard[0] = heard.get(0, 0) + 1
-        return heard[0] % len(arms.features)
+        return heard[0] % len(arms)
 
-    def observe(self, arm: int, reward: float) -> Outbox:
+    def observe(self, arms: ArmSet, arm: int, reward: float) -> Outbox:
         self.unshared += 1
         return []
 

@@ -9,13 +9,14 @@ from typing import Any, ClassVar
 import numpy as np
 from pydantic import TypeAdapter
 
+from coband.simulator.arms import ArmSet
 from coband.simulator.arrays import FloatArray
 from coband.simulator.core.algorithm import Algorithm
 from coband.simulator.core.audit.trace import Row, keep
 from coband.simulator.core.config import Config
 from coband.simulator.core.engine import Engine, Plan, RunResult
 from coband.simulator.core.message import Message, payload
-from coband.simulator.core.node import ALL_AGENTS, SERVER, Address, Agent, Arms, NodeContext, Outbox, Server
+from coband.simulator.core.node import ALL_AGENTS, SERVER, Address, Agent, NodeContext, Outbox, Server
 from coband.simulator.core.randomness.streams import Streams
 
 
@@ -62,10 +63,10 @@ class ToyAgent(Agent):
         self.given_up: list[tuple[int, float]] = []
         self._pulls = 0
 
-    def choose(self, arms: Arms) -> int:
+    def choose(self, arms: ArmSet) -> int:
         return 1
 
-    def observe(self, arm: int, reward: float) -> Outbox:
+    def observe(self, arms: ArmSet, arm: int, reward: float) -> Outbox:
         self._pulls += 1
         self.unshared += 1
         if self._pulls % self.context.config.every:

@@ -15,6 +15,8 @@ from coband.server.sums import GrowthCheck, SquaresCheck
 from coband.simulator.conformance.runs import run
 from coband.simulator.experiments.registry.registry import Registry
 from coband.simulator.maths.linalg.gram import Gram
+from coband.simulator.maths.posteriors.observations import Observations
+from coband.simulator.maths.posteriors.ridge import RidgeRegression
 from coband.simulator.maths.posteriors.statistics import Statistics
 from coband.simulator.maths.posteriors.synchronised_ridge import LocalRidge, SynchronisedRidge
 
@@ -105,11 +107,10 @@ def test_log_det_and_versions_do_not_fall() -> None:
 
 
 def test_news_are_given_out_once_and_outlast_a_model_that_does_not_know_them() -> None:
-    shared = SynchronisedRidge(2, 1.0)
-    local, x, y = LocalRidge(shared), np.array([1.0, 0.0]), np.array([0.0, 2.0])
-    local.append(x, 1.0)
+    local = LocalRidge(SynchronisedRidge(RidgeRegression(2, 1.0)))
+    local.update(Observations(np.array([[1.0, 0.0]]), np.array([1.0])))
     W, b = local.news()
-    local.append(y, 3.0)
+    local.update(Observations(np.array([[0.0, 2.0]]), np.array([3.0])))
     assert (np.asarray(W).tolist(), b.tolist()) == ([[1.0, 0.0], [0.0, 0.0]], [1.0, 0.0])
     local.clear()
     assert local.size == 1
@@ -119,6 +120,6 @@ def test_news_are_given_out_once_and_outlast_a_model_that_does_not_know_them() -
     local.clear()
     assert isinstance(W, Gram)
     local.restore(W, b)
-    mean, squares = local.moments(np.eye(2))
+    mean, squares = local.predict(np.eye(2))
     assert mean.tolist() == pytest.approx([0.0, 6.0 / 5.0])
     assert squares.tolist() == pytest.approx([1.0, 1.0 / 5.0])

@@ -18,7 +18,7 @@ from coband import (
     Address,
     Agent,
     Algorithm,
-    Arms,
+    ArmSet,
     Config,
     Message,
     Needs,
@@ -57,14 +57,14 @@ class FedUcb1(Agent):
         self.new = np.zeros_like(self.known)  # own pulls that it does not have
         self.on_the_way: FloatArray | None = None  # own pulls that it is being told
 
-    def choose(self, arms: Arms) -> int:
+    def choose(self, arms: ArmSet) -> int:
         """The arm with the largest mean + sqrt(2 ln t / n); an arm that nobody has pulled comes first."""
         counts, sums = self.known + self.new + (0 if self.on_the_way is None else self.on_the_way)
         if not counts.all():
             return int(np.argmin(counts))
         return int(np.argmax(sums / counts + np.sqrt(2 * np.log(counts.sum()) / counts)))
 
-    def observe(self, arm: int, reward: float) -> Outbox:
+    def observe(self, arms: ArmSet, arm: int, reward: float) -> Outbox:
         """Count the pull; send what is new when it is time and nothing is on the way."""
         self.new[:, arm] += (1, reward)
         self.unshared += 1

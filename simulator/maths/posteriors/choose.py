@@ -261,4 +261,5 @@ def _taskwise(setting: Multitask, sharing: Sharing) -> TaskwisePosterior:
     assert isinstance(setting.kernel, Linear)
     features, agents, lam = ArmFeatures(setting.kernel, setting.dimension).count, setting.agents, setting.lam
     common = sharing.get("tasks", lambda: TasksInCommon(agents, features, lam)) if sharing.on else None
-    return TaskwisePosterior(setting.kernel, setting.network, setting.dimension, lam, agents, setting.own, common)
+    network, dimension, task = setting.network, setting.dimension, setting.task
+    return TaskwisePosterior(setting.kernel, network, dimension, lam, agents, setting.own, task, common)

@@ -24,11 +24,12 @@ class TaskwisePosterior(MultitaskPosterior):
 
     Args:
         kernel: K_x.
-        network: K_z as a function of tasks, which observations have then; None where ``follow`` gives it as a table.
+        network: K_z as a function of tasks; None where ``follow`` gives it as a table of numbered tasks.
         dimension: d.
         lam: ridge parameter.
         tasks: number of tasks.
         own: the number of its own.
+        task: its own as ``network`` sees it, (s,).
         common: shared with others, or None.
     """
 
@@ -40,16 +41,17 @@ class TaskwisePosterior(MultitaskPosterior):
         lam: float,
         tasks: int,
         own: int,
+        task: FloatArray,
         common: TasksInCommon | None,
     ) -> None:
         self._features, self._lam, self._own, self._common = ArmFeatures(kernel, dimension), lam, own, common
-        self._network = network
-        self._contexts = np.empty((0, 0))
-        self._heard = np.zeros(tasks, dtype=np.bool_)
         self._triangles = Triangles(tasks, self._features.count)
         self._late: list[tuple[IndexArray, FloatArray, FloatArray]] = []
         self._counts = np.zeros(tasks, dtype=np.intp)  # -1 once trials are missing or out of order
-        self._table = np.eye(tasks)
+        self._network, self._contexts = network, np.zeros((tasks, len(task)))
+        self._contexts[own] = task
+        self._heard = np.arange(tasks) == own
+        self._table = np.eye(tasks) if network is None else network(self._contexts, self._contexts)
 
     def follow(self, table: FloatArray) -> bool:
         """K_z (tasks, tasks) from now on; entries of tasks of which nothing is known do not matter."""
@@ -97,8 +99,6 @@ class TaskwisePosterior(MultitaskPosterior):
     def _meet(self, numbers: IndexArray, tasks: FloatArray | None, network: Kernel) -> None:
         """Take in K_z of agents that are heard for the first time."""
         assert tasks is not None, "observations say of which tasks they are"
-        if not self._contexts.size:
-            self._contexts = np.zeros((len(self._heard), tasks.shape[1]))
         self._heard[numbers] = True
         self._contexts[numbers] = tasks
         self.follow(network(self._contexts, self._contexts))
@@ -128,7 +128,8 @@ class TaskwisePosterior(MultitaskPosterior):
 
     def _weights(self) -> Weights:
         known = self._known()
-        if self._gather(known, self._table[np.ix_(known, known)]):
+        # The shared part knows K_z of those tasks alone that somebody knows something of.
+        if self._gather(known, self._table[np.ix_(known, known)]) and self._counts[self._own]:
             assert self._common is not None
             found = self._common.weights(self._own, known)
             if found is not None:

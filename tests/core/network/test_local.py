@@ -12,13 +12,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import TypeAdapter
 
+from coband.simulator.arms import ArmSet
 from coband.simulator.core.algorithm import Algorithm, Needs
 from coband.simulator.core.audit import trace as tr
 from coband.simulator.core.audit.trace import Row, keep
 from coband.simulator.core.config import Config
 from coband.simulator.core.engine import Engine, Plan, RunResult
 from coband.simulator.core.message import Message, payload
-from coband.simulator.core.node import Address, Agent, Arms, Neighbours, NodeContext, Outbox
+from coband.simulator.core.node import Address, Agent, Neighbours, NodeContext, Outbox
 from coband.simulator.core.randomness.streams import Streams
 from tests.core.toys import ToyWorld
 from tests.oracles.local import Flooding, ball, distances
@@ -44,10 +45,10 @@ class Talker(Agent):
         self.heard: list[tuple[int, int, int]] = []  # (own turns taken, trial, agent)
         self.turns = 0
 
-    def choose(self, arms: Arms) -> int:
+    def choose(self, arms: ArmSet) -> int:
         return 1
 
-    def observe(self, arm: int, reward: float) -> Outbox:
+    def observe(self, arms: ArmSet, arm: int, reward: float) -> Outbox:
         self.turns += 1
         self.unshared += 1
         said = Said(trial=self.turns, agent=self.context.index, reward=reward)

@@ -11,7 +11,8 @@ from coband.simulator.arrays import FloatArray
 from coband.simulator.core.algorithm import Algorithm, ClosedForm, MessageSize, Needs
 from coband.simulator.core.config import Config
 from coband.simulator.core.message import Message, payload
-from coband.simulator.core.node import Address, Agent, Arms, Outbox
+from coband.simulator.core.node import Address, Agent, Outbox
+from coband.simulator.arms import ArmSet
 from coband.simulator.experiments.registry.registry import Registry
 from coband.simulator.maths.kernels.library import Gaussian
 from coband.simulator.maths.kernels.registry import AnyKernel
@@ -28,10 +29,10 @@ class Vector(Message):
 
 
 class Silent(Agent):
-    def choose(self, arms: Arms) -> int:
+    def choose(self, arms: ArmSet) -> int:
         return 0
 
-    def observe(self, arm: int, reward: float) -> Outbox:
+    def observe(self, arms: ArmSet, arm: int, reward: float) -> Outbox:
         return []
 
     def receive(self, message: Message, source: Address) -> Outbox:

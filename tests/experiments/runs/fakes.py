@@ -12,12 +12,13 @@ from typing import Any, ClassVar
 import numpy as np
 from pydantic import BaseModel
 
+from coband.simulator.arms import ArmSet
 from coband.simulator.core.algorithm import Algorithm
 from coband.simulator.core.clock.schedule import Rounds
 from coband.simulator.core.hosts.speed import AgentsConfig, ServerConfig
 from coband.simulator.core.message import Message, payload
 from coband.simulator.core.network.network import NetworkConfig
-from coband.simulator.core.node import ALL_AGENTS, SERVER, Agent, Arms, NodeContext, Outbox, Server
+from coband.simulator.core.node import ALL_AGENTS, SERVER, Agent, NodeContext, Outbox, Server
 
 
 class Config(BaseModel):
@@ -46,11 +47,11 @@ class FakeAgent(Agent):
         self._rewards: list[float] = []
         self._turn = 0
 
-    def choose(self, arms: Arms) -> int:
+    def choose(self, arms: ArmSet) -> int:
         self._turn += 1
-        return self._turn % len(arms.features)
+        return self._turn % len(arms)
 
-    def observe(self, arm: int, reward: float) -> Outbox:
+    def observe(self, arms: ArmSet, arm: int, reward: float) -> Outbox:
         self._rewards.append(reward)
         self.unshared += 1
         if self.unshared < self.context.config.every:
