@@ -68,9 +68,8 @@ class Local(ABC):
 
     def _no_neighbour(self, origin: Address, recipient: Recipient) -> str:
         near = ", ".join(map(str, self._graph.adjacency[origin]))
-        whom = (
-            "the server" if recipient == SERVER else f"agent {recipient}" if isinstance(recipient, int) else recipient
-        )
+        whom = f"agent {recipient}" if isinstance(recipient, int) else "all agents at once"
+        whom = "the server" if recipient == SERVER else whom
         have = f"its neighbours are {near}" if near else "it has no neighbours"
         return f"agent {origin} cannot write to {whom}: {have}. In a graph agents write to NEIGHBOURS or to one of them"
 
