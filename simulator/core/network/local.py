@@ -115,7 +115,7 @@ class Local(ABC):
         return True
 
     def came_up(self, node: Address) -> None:
-        """A node is up again: it passes on what it should have passed on while it was down."""
+        """A node is up again: it passes on what became due while it was down."""
         for packet in self._put_off.pop(node, ()):
             self._forward(packet)
 
