@@ -267,7 +267,10 @@ class RegressionModel(Message):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Point(Message):
-    """Up, and down to the others: one point with its reward, at ``position`` in the server's log (-1 on the way up)."""
+    """Up, and down to the others, or to a neighbour in a graph: one point with its reward.
+
+    ``position``: in the server's log, on the way down; else -1.
+    """
 
     kind: ClassVar[str] = "point"
     point: FloatArray = payload()

@@ -58,11 +58,7 @@ class Engine:
         on_pull: Callable[[int], None] | None = None,
         graph: Graph | None = None,
     ) -> None:
-        if algorithm.needs.fixed_arms and not world.fixed_arms:
-            raise UnsupportedScenario(
-                f"{algorithm.name} needs one arm set for all turns of all agents; this problem offers fresh arms each "
-                "turn; give problem.arms kind: pool"
-            )
+        _check_arms(algorithm, world)
         spec = plan.network.graph
         self.world = world
         self.graph = graph if graph is not None or spec is None else spec.build(plan.agents.count, streams)
@@ -80,11 +76,8 @@ class Engine:
         self._inspection: Inspection | None = None
         if isinstance(self.audit, FullAudit):
             self._inspection = Inspection(self.audit, self.progress, self.agents, self.server)
-        self._hosts = assembly.hosts(
-            self.agents,
-            self.server,
-            HostContext(self._run, self.progress, self._router.send, self._inspection, self._turns.think),
-        )
+        around = HostContext(self._run, self.progress, self._router.send, self._inspection, self._turns.think)
+        self._hosts = assembly.hosts(self.agents, self.server, around)
         self._router.connect(self._hosts, transport, local)
         if plan.intermittent:
             Churn(plan, self._run, self._hosts, self.server is not None, transport, local).start(streams)
@@ -137,3 +130,12 @@ def _in_words(row: tr.Row) -> str:
     """One link of a causal chain."""
     node = {SERVER: "server", tr.EVERYONE: "several agents"}.get(row.node, f"agent {row.node}")
     return f"  <- event {row.seq} at time {row.time:g}: {tr.EVENTS[row.event]} at {node}"
+
+
+def _check_arms(algorithm: Algorithm, world: World) -> None:
+    """Refuse a world of changing arms for an algorithm that needs fixed ones."""
+    if algorithm.needs.fixed_arms and not world.fixed_arms:
+        raise UnsupportedScenario(
+            f"{algorithm.name} needs one arm set for all turns of all agents; this problem offers fresh arms each "
+            "turn; give problem.arms kind: pool"
+        )

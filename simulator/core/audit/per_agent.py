@@ -10,7 +10,7 @@ from coband.simulator.core.audit.ledger import Ledger
 from coband.simulator.core.node import Client
 
 AgentMetrics = dict[str, int | float | None]
-"""One agent's numbers: ``agent``, its turns, regret, rounds and scalars, what it reports, how right it is."""
+"""One agent's numbers: ``agent``, its turns, regret, rounds and scalars, what it reports, and its score."""
 
 
 def per_agent_metrics(
@@ -24,7 +24,8 @@ def per_agent_metrics(
     Args:
         agents: at the end of the run.
         pulls: of each pull or batch, which agent's it was, how many pulls, and their regret.
-        ledger: scalars; those of LOCAL messages belong to nobody alone, so that there ``peer_scalars`` is None.
+        ledger: scalars; those of LOCAL messages are not counted by agent, since agents pass
+            them on for each other, so that there ``peer_scalars`` is None.
         score_of: what the problem says of an agent's result.
     """
     whose, counts, regrets = pulls

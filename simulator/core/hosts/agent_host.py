@@ -77,7 +77,7 @@ class AgentHost(ClientHost):
             self._clock.at(now + self._compute(), TURN, self.address, self._end_turn, seq)
 
     def _end_turn(self, event: Any) -> None:
-        if self._rests(TURN, self._end_turn, event):
+        if self._is_suspended(TURN, self._end_turn, event):
             return
         self._busy = False
         self._turn(event.value)

@@ -89,7 +89,7 @@ class PhaseHost(ClientHost):
 
     def _end(self, event: Any) -> None:
         """The batch has been pulled: observe, send."""
-        if self._rests(TURN, self._end, event):
+        if self._is_suspended(TURN, self._end, event):
             return
         seq, counts = event.value
         self._busy = False

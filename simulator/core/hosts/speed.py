@@ -119,7 +119,7 @@ class SlowPeriod:
         return float(mean * self._rng.standard_exponential())
 
     def factor(self) -> float:
-        """What compute times that begin now are multiplied by."""
+        """The factor on compute times that begin now."""
         while self._until <= self._clock.now:
             self._slow = not self._slow
             self._until += self._lasts()
@@ -127,7 +127,7 @@ class SlowPeriod:
 
 
 class SlowPeriodDraws(Draws):
-    """Times that are longer during a spell of slowness."""
+    """Times that are longer during a slow period."""
 
     __slots__ = ("_slow_period",)
 

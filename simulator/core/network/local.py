@@ -68,9 +68,8 @@ class Local(ABC):
 
     def _no_neighbour(self, origin: Address, recipient: Recipient) -> str:
         near = ", ".join(map(str, self._graph.adjacency[origin]))
-        whom = (
-            "the server" if recipient == SERVER else f"agent {recipient}" if isinstance(recipient, int) else recipient
-        )
+        whom = f"agent {recipient}" if isinstance(recipient, int) else "all agents at once"
+        whom = "the server" if recipient == SERVER else whom
         have = f"its neighbours are {near}" if near else "it has no neighbours"
         return f"agent {origin} cannot write to {whom}: {have}. In a graph agents write to NEIGHBOURS or to one of them"
 
@@ -116,7 +115,7 @@ class Local(ABC):
         return True
 
     def came_up(self, node: Address) -> None:
-        """A node is up again: it passes on what it should have passed on while it was down."""
+        """A node is up again: it passes on what became due while it was down."""
         for packet in self._put_off.pop(node, ()):
             self._forward(packet)
 

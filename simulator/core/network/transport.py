@@ -22,7 +22,7 @@ Describe = Callable[[Message], str | None]
 
 
 class PacketHandler(Protocol):
-    """Where packets end."""
+    """Takes what the transport delivers or gives up."""
 
     def deliver(self, packet: Packet) -> None:
         """A packet has reached its receiver."""
@@ -144,7 +144,7 @@ class Transport:
         return left
 
     def _arrive_at(self, packet: Packet, arrival: float) -> None:
-        """A copy has passed its link at ``arrival``; the server's capacity may be ahead of it."""
+        """A copy leaves its link at ``arrival``; at the server it may have to wait for the shared capacity."""
         arrival = self._in_turn(packet, arrival)
         if packet.destination == SERVER and self._network.ingress is not None:
             self._clock.at(arrival, DELIVERY, SERVER, self._enter_server, packet)
@@ -186,12 +186,12 @@ class Transport:
 
     @property
     def idle_timers(self) -> int:
-        """Timers ahead that will do nothing."""
+        """Number of scheduled timers that will do nothing."""
         return 0
 
     @property
     def postponed(self) -> bool:
-        """Whether something waits for a node to be up."""
+        """Whether a copy waits for a node to be up."""
         return False
 
     def _event(self, event: int, packet: Packet, reason: int = tr.NONE) -> int:

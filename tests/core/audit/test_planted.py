@@ -102,7 +102,7 @@ def test_a_server_that_adds_statistics_twice(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_work_that_ends_at_a_node_that_is_down(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Host, "_rests", lambda *parts: False)
+    monkeypatch.setattr(Host, "_is_suspended", lambda *parts: False)
     text = violation(plan(agent={"compute": 2.0}, network=outage(0, start=2.0, end=5.0)))
     assert text.startswith("node 0 acted while it was down")
 

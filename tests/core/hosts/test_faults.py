@@ -141,7 +141,7 @@ def test_a_node_that_is_down_takes_its_turns_later() -> None:
     assert (times(rows, tr.DOWN), times(rows, tr.UP)) == ([2.0], [3.5])
 
 
-def test_work_rests_while_its_node_is_down() -> None:
+def test_work_is_suspended_while_its_node_is_down() -> None:
     network = {"outages": [{"start": 2.0, "end": 3.0, "nodes": [0]}, {"start": 5.0, "end": 9.0, "nodes": [0]}]}
     _, rows, _ = run(plan(agent={"compute": 5.0}, network=network))
     assert times(rows, tr.TURN) == [1.0]
