@@ -5,11 +5,11 @@ from __future__ import annotations
 import platform
 import sys
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from importlib import metadata
 from typing import Any
 
 from coband.simulator.experiments.runs import blas
+from coband.simulator.experiments.runs.status import now
 
 PACKAGES = ("coband", "numpy", "scipy", "simpy", "networkx", "pydantic", "joblib")
 
@@ -42,8 +42,3 @@ def version(package: str) -> str | None:
         return metadata.version(package)
     except metadata.PackageNotFoundError:
         return None
-
-
-def now() -> str:
-    """The time, in UTC, as ISO 8601."""
-    return datetime.now(UTC).isoformat(timespec="seconds")

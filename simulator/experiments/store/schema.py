@@ -9,7 +9,8 @@ from coband.simulator.core.audit import trace as tr
 
 VERSION = 1
 PAGE_SIZE = 16384  # fewer, larger pages: bulk copies take half the time that they take with SQLite's default
-COPIED = ("events", "names", "ledger", "ledger_by_agent", "ledger_by_round", "series", "agents")
+OF_TRACES = ("events", "names")
+OF_RESULTS = ("ledger", "ledger_by_agent", "ledger_by_round", "series", "agents")
 
 NUMBERS = (
     "turns",
