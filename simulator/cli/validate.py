@@ -11,7 +11,7 @@ from coband.simulator.cli.options import SHIPPED
 from coband.simulator.cli.plugins import warn_of_plugins
 
 if TYPE_CHECKING:
-    from coband.simulator.experiments.sweep.study import Study
+    from coband.simulator.experiments.sweep.study import Sweep
 
 
 @click.command(epilog=SHIPPED)
@@ -39,7 +39,7 @@ def validate(ctx: click.Context, files: tuple[Path, ...], settings: tuple[str, .
     ctx.exit(2 if wrong else 0)
 
 
-def _size(study: Study) -> str:
+def _size(study: Sweep) -> str:
     """How much there is to run; a grid has fewer variants than algorithms x points where an axis is of some alone."""
     sizes = [_count(len(study.entries), "algorithm"), _count(study.replications, "replication")]
     if study.points > 1:

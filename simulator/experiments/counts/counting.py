@@ -14,12 +14,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from coband.simulator.experiments.runs import runner
+from coband.simulator.experiments.runs.driver import Commands, Listener, drive
 from coband.simulator.experiments.runs.results import Failure, Record
+from coband.simulator.experiments.runs.study import Variant, study_of
 from coband.simulator.experiments.scenario.scenario import Scenario, load
 from coband.simulator.experiments.scenario.shipped import is_shipped
 from coband.simulator.experiments.store import directory
-from coband.simulator.experiments.sweep.study import Study, Variant, load_study
+from coband.simulator.experiments.sweep.study import Sweep, load_study
 
 Counts = dict[str, dict[str, Any]]
 """By label, by name of the count."""
@@ -43,9 +44,7 @@ class Change:
     found: Any
 
 
-def count(
-    file: Path, settings: Sequence[str] = (), workers: int = 1, listener: runner.Listener | None = None
-) -> Counts:
+def count(file: Path, settings: Sequence[str] = (), workers: int = 1, listener: Listener | None = None) -> Counts:
     """Run a scenario's first replication without a trace and count; of a grid, the first and the last variant of each
     algorithm.
 
@@ -66,26 +65,19 @@ def count(
     return {label: counts for label, runs in found for counts in runs.values()}
 
 
-def ends(study: Study) -> list[Variant]:
+def ends(study: Sweep) -> list[Variant]:
     """The first and the last variant of each algorithm of a grid."""
     by_entry = [[variant for variant in study.variants if variant.entry == entry] for entry in study.entries]
     return [variant for variants in by_entry for variant in (variants[0], *variants[1:][-1:])]
 
 
-def _run(scenario: Scenario, file: Path, workers: int, listener: runner.Listener | None) -> Counts:
+def _run(scenario: Scenario, file: Path, workers: int, listener: Listener | None) -> Counts:
     """The counts of a scenario's labels."""
-    scenario = replace(scenario, trace="off")
+    study = study_of(replace(scenario, trace="off"), replications=(0,))
+    commands = Commands(replay=["coband", "run", str(file)], given=["coband", "counts"])
     with tempfile.TemporaryDirectory(prefix="coband-counts-") as scratch:
-        report = runner.Driver(
-            scenario,
-            runner.ResolvedText.of(scenario),
-            runner.jobs_of(scenario, replications=(0,)),
-            directory.create(scenario.name, Path(scratch) / "run"),
-            workers=workers,
-            replay=["coband", "run", str(file)],
-            command=["coband", "counts"],
-            listener=listener,
-        ).run()
+        place = directory.create(scenario.name, Path(scratch) / "run")
+        report = drive(study, place, workers=workers, commands=commands, listener=listener)
     if report.interrupted:
         raise KeyboardInterrupt
     if report.failures:

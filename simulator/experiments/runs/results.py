@@ -143,3 +143,8 @@ def dump(value: Any, *, indented: bool = True) -> str:
         ValueError: a number is not finite.
     """
     return json.dumps(value, allow_nan=False, indent=2 if indented else None, ensure_ascii=False) + "\n"
+
+
+def numbers(key: str, records: Iterable[Record]) -> list[float]:
+    """The values of a key, of those records that have one."""
+    return [float(value) for item in records if isinstance(value := item.get(key), (int, float))]

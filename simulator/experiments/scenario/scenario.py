@@ -22,7 +22,14 @@ from coband.simulator.core.network.network import NetworkConfig
 from coband.simulator.core.node import UnsupportedScenario
 from coband.simulator.experiments.registry.registry import RESERVED, Registry
 from coband.simulator.experiments.scenario.cross_checks import cross_check
-from coband.simulator.experiments.scenario.document import OF_SWEEPS, Expectation, document_model, json_schema
+from coband.simulator.experiments.scenario.document import (
+    OF_SWEEPS,
+    Expectation,
+    Tuning,
+    Until,
+    document_model,
+    json_schema,
+)
 from coband.simulator.experiments.scenario.explain import Explainer, given
 from coband.simulator.experiments.scenario.files import anchored, read_scenario
 from coband.simulator.experiments.scenario.input_problems import InputProblem, ScenarioError
@@ -40,10 +47,12 @@ __all__ = [
     "BAD_INPUT",
     "Entry",
     "InputProblem",
+    "Point",
     "Scenario",
     "ScenarioError",
     "Validation",
     "load",
+    "load_point",
     "loads",
     "read_document",
 ]
@@ -112,6 +121,27 @@ def _dumped(part: BaseModel) -> dict[str, Any]:
     return part.model_dump(mode="json", by_alias=True)
 
 
+@dataclass(frozen=True)
+class Point:
+    """A scenario with the sections of its file that are not part of it.
+
+    Attributes:
+        until: how many replications there are.
+        tuning: how a sweep chooses the best of its points.
+        root: the document.
+    """
+
+    scenario: Scenario
+    until: Until | None
+    tuning: Tuning | None
+    root: Node
+
+    def refusal(self, key: str, message: str) -> ScenarioError:
+        """The error that one of its sections cannot be used."""
+        found = child(self.root, key)
+        return ScenarioError([(self.root.mark if found is None else found[0]).problem((key,), message)])
+
+
 def load(path: str | Path, overrides: Sequence[str] = (), *, registry: Registry | None = None) -> Scenario:
     """Read a scenario file.
 
@@ -123,8 +153,17 @@ def load(path: str | Path, overrides: Sequence[str] = (), *, registry: Registry 
     Raises:
         ScenarioError: with everything that is wrong.
     """
+    return load_point(path, overrides, registry=registry).scenario
+
+
+def load_point(path: str | Path, overrides: Sequence[str] = (), *, registry: Registry | None = None) -> Point:
+    """`load`, with what the file says beside.
+
+    Raises:
+        ScenarioError: with everything that is wrong.
+    """
     text, base = read_scenario(Path(path))
-    return loads(text, str(path), overrides, base=base, registry=registry)
+    return _point(text, str(path), overrides, base, registry)
 
 
 def loads(
@@ -140,13 +179,18 @@ def loads(
     Raises:
         ScenarioError: with everything that is wrong.
     """
-    base = Path.cwd() if base is None else base
+    return _point(text, file, overrides, Path.cwd() if base is None else base, registry).scenario
+
+
+def _point(text: str, file: str, overrides: Sequence[str], base: Path, registry: Registry | None) -> Point:
     registry = registry or Registry.installed()
     root, problems = read_document(text, file, overrides, registry)
     _, grid, _ = split(root, overrides)
     if grid.axes:
         raise ScenarioError([*problems, _is_a_sweep(grid, file)])
-    return Validation(anchored(root, base), registry, problems).scenario(base)
+    validation = Validation(anchored(root, base), registry, problems)
+    scenario = validation.scenario(base)
+    return Point(scenario, validation.of_sweeps["until"], validation.of_sweeps["tuning"], root)
 
 
 def read_document(

@@ -6,12 +6,12 @@ import platform
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
-from datetime import UTC, datetime
 from importlib import metadata
 from typing import Any
 
 from coband.simulator.core.metrics import CORE
 from coband.simulator.experiments.runs import blas
+from coband.simulator.experiments.runs.status import now
 from coband.simulator.metrics import Metric
 
 PACKAGES = ("coband", "numpy", "scipy", "simpy", "networkx", "pydantic", "joblib")
@@ -57,8 +57,3 @@ def version(package: str) -> str | None:
         return metadata.version(package)
     except metadata.PackageNotFoundError:
         return None
-
-
-def now() -> str:
-    """The time, in UTC, as ISO 8601."""
-    return datetime.now(UTC).isoformat(timespec="seconds")

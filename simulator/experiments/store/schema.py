@@ -10,7 +10,8 @@ from coband.simulator.core.metrics import ALWAYS
 
 VERSION = 1
 PAGE_SIZE = 16384  # fewer, larger pages: bulk copies take half the time that they take with SQLite's default
-COPIED = ("events", "names", "ledger", "ledger_by_agent", "ledger_by_round", "series", "agents")
+OF_TRACES = ("events", "names")
+OF_RESULTS = ("ledger", "ledger_by_agent", "ledger_by_round", "series", "agents")
 
 NUMBERS = (
     *(metric.name for metric in ALWAYS if metric.name not in ("deliveries", "transmissions")),

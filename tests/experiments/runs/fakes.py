@@ -83,7 +83,7 @@ ALGORITHM = Algorithm("fake", FakeAgent, "tests.experiments.runs.fakes:FakeServe
 
 
 class FakeWorld:
-    """Four arms; does ``mischief`` at the 20th turn of agent 0."""
+    """Four arms; does ``mischief`` at the 20th turn of agent 0, or is "endless": it takes hours."""
 
     dimension = 2
     fixed_arms = True
@@ -98,8 +98,8 @@ class FakeWorld:
     def pull(self, agent: int, turn: int, arm: int) -> tuple[float, float]:
         if (agent, turn) == (0, 20):
             self._misbehave()
-        if self._mischief == "slow":
-            time.sleep(0.004)
+        if self._mischief == "endless":
+            time.sleep(0.004 if turn < 4000 else 10.0)
         means = self._arms.sum(axis=1)
         return float(means[arm]), float(means.max() - means[arm])
 
@@ -150,7 +150,7 @@ class FakeExpect:
 
 @dataclass(frozen=True)
 class FakeScenario:
-    """Stands in for a validated scenario; it is its own source."""
+    """Stands in for a validated scenario."""
 
     name: str = "fake"
     seed: int = 3
@@ -185,9 +185,6 @@ class FakeScenario:
 
     def to_yaml(self) -> str:
         return f"name: {self.name}\n"
-
-    def load(self) -> Any:
-        return self
 
     def overridden(self, overrides: tuple[str, ...]) -> FakeScenario:
         changes: dict[str, Any] = {}
