@@ -1,6 +1,7 @@
-"""Everything that can be said, and what each of it costs: the payload fields.
+"""All messages of the algorithms. The size of a message is the number of scalars in its payload fields.
 
-Shapes: m points in the dictionary, d dimensions, n points of one agent.
+"Up" is from an agent to the server, "down" from the server to one or all agents. Shapes: m points in the dictionary,
+d dimensions, n points of one agent.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from coband.simulator.maths.linalg.gram import Gram
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Request(Message):
-    """Up: the trigger has fired (a signal). ``version``: of the agent's model."""
+    """Up: the agent's trigger has fired; no payload. ``version``: of the agent's model."""
 
     kind: ClassVar[str] = "request"
 
@@ -26,7 +27,8 @@ class Request(Message):
 class ServerModel(Message):
     """Down, line 8: the server's dictionary with rewards and its embedded statistics.
 
-    With ``transfer: delta`` only the points from ``start`` on, and no statistics when the agent has them.
+    With ``transfer: delta`` it contains only the points from index ``start`` on, and no statistics if the agent has
+    the current ones.
     """
 
     kind: ClassVar[str] = "dictionary"
@@ -49,9 +51,9 @@ class ServerModel(Message):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Upload(Message):
-    """Up, line 11: new dictionary points with rewards, statistics of the new data over the enlarged dictionary.
+    """Up, line 11: new dictionary points with rewards, and statistics of the new data over the enlarged dictionary.
 
-    ``version`` is that of the dictionary which the points extend.
+    ``version``: of the dictionary that the points extend.
     """
 
     kind: ClassVar[str] = "upload"
@@ -73,10 +75,11 @@ class Upload(Message):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class NewModel(Message):
-    """Down, line 13: the server's statistics with the upload taken in.
+    """Down, line 13: the server's statistics, including the agent's upload.
 
-    ``points``, ``rewards``: dictionary points that came in between with interleaved exchanges; they stand before the
-    agent's own. With ``transfer: delta`` no statistics when the agent can add them up itself.
+    ``points``, ``rewards``: with interleaved exchanges, the dictionary points that other agents added during the
+    exchange; they come before the agent's own points. With ``transfer: delta`` there are no statistics if the agent
+    can compute them itself.
     """
 
     kind: ClassVar[str] = "model"
@@ -101,21 +104,21 @@ class NewModel(Message):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class SyncRequest(Message):
-    """Up: the trigger has fired. ``version``: of the agent's model."""
+    """Up: the agent's trigger has fired; no payload. ``version``: of the agent's model."""
 
     kind: ClassVar[str] = "sync_request"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class SyncStart(Message):
-    """Down: everybody is to take part in a synchronisation."""
+    """Down: a synchronisation starts, and all agents take part; no payload."""
 
     kind: ClassVar[str] = "sync_start"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Overdue(Message):
-    """The server's own timer: the time to wait for everyone is over, in a phase of a synchronisation."""
+    """The server to itself: the timeout of a phase of a synchronisation has passed (see ``wait: {quorum, timeout}``)."""
 
     kind: ClassVar[str] = "overdue"
     phase: int = 1
@@ -123,7 +126,7 @@ class Overdue(Message):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Sample(Message):
-    """Up: the agent's sample for the dictionary, d scalars a point."""
+    """Up: the agent's sample for the dictionary, d scalars per point."""
 
     kind: ClassVar[str] = "sample"
     points: FloatArray = payload()
@@ -149,7 +152,7 @@ class SharedDictionary(Message):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class LocalStatistics(Message):
-    """Up: embedded statistics of all local data."""
+    """Up: embedded statistics of all data of the agent."""
 
     kind: ClassVar[str] = "statistics"
     A: FloatArray = payload()
@@ -191,7 +194,10 @@ class NewPoints(Message):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class MissingPoints(Message):
-    """Down: the points that the receiver lacks; ``own`` of its own, the oldest, stand after the first ``before``."""
+    """Down: new points of all other agents.
+
+    In the common order of points, the receiver's ``own`` oldest unshared points follow the first ``before`` of these.
+    """
 
     kind: ClassVar[str] = "missing_points"
     points: FloatArray = payload()
@@ -228,7 +234,7 @@ class LinearModel(Message):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class PointsUpload(Message):
-    """Up: W = sum x x^T of the agent's new pulls, and how many they are."""
+    """Up: W = sum x x^T of the agent's new pulls, and their number."""
 
     kind: ClassVar[str] = "upload"
     W: Gram = payload()
@@ -237,7 +243,7 @@ class PointsUpload(Message):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Iterate(Message):
-    """Down: theta, at which the gradient of the loss is wanted. ``step``: which one of this synchronisation."""
+    """Down: theta, at which agents compute the gradient of their loss. ``step``: gradient round, from 1."""
 
     kind: ClassVar[str] = "iterate"
     theta: FloatArray = payload()
@@ -246,7 +252,7 @@ class Iterate(Message):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Gradient(Message):
-    """Up: the sum of the gradients of the loss over all data of the agent."""
+    """Up: the gradient of the agent's loss, summed over all its data."""
 
     kind: ClassVar[str] = "gradient"
     gradient: FloatArray = payload()
@@ -254,7 +260,7 @@ class Gradient(Message):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class RegressionModel(Message):
-    """Down: the sum of x x^T over all agents, the estimate theta from all their data, and how many those are."""
+    """Down: the sum of x x^T over all agents, the estimate theta from all their data, and the number of their pulls."""
 
     kind: ClassVar[str] = "model"
     W: Gram = payload()
@@ -283,7 +289,7 @@ class Point(Message):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class EpochEnd(Message):
-    """Up: the agent has pulled all points of its epoch (a signal). ``round``: the epoch."""
+    """Up: the agent has pulled all points of its epoch; no payload. ``round``: the epoch."""
 
     kind: ClassVar[str] = "epoch_end"
 
@@ -318,7 +324,7 @@ class Projection(Message):
 class EpochModel(Message):
     """Down, Algorithm 2, line 11: weights vbar and the largest deviation sigma_max.
 
-    ``gram``: with ``elimination: ucb`` Z^T Z of all pulls too, without which an agent knows no deviations.
+    ``gram``: with ``elimination: ucb`` also Z^T Z of all pulls, from which agents compute deviations.
     """
 
     kind: ClassVar[str] = "epoch_model"
@@ -337,7 +343,7 @@ class EpochModel(Message):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ArmMeans(Message):
-    """To all others, or up: how often the agent pulled each of its n arms in this round and their mean rewards."""
+    """To all other agents, or up: how often the agent pulled each of its n arms in this round, and mean rewards."""
 
     kind: ClassVar[str] = "arm_means"
     counts: IntArray = payload()
@@ -358,10 +364,10 @@ class AllArmMeans(Message):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Pull(Message):
-    """To all within some hops: <t, v, x, y> of one pull, d + 3 scalars.
+    """To all agents within some hops: <t, v, x, y> of one pull, d + 3 scalars.
 
-    With it z_v where agents are told apart by known contexts, and the arm's place in its arm set where arms in
-    different places have different models.
+    ``context``: z_v, if the algorithm uses known contexts of the agents. ``place``: the arm's index in its arm set, if
+    arms of different index have different models.
     """
 
     kind: ClassVar[str] = "pull"

@@ -1,1 +1,1 @@
-"""What runs on the server: one file per protocol, same stem as its agent."""
+"""Servers of the algorithms: one module per protocol, with the same name as the module of its agent."""

@@ -1,7 +1,8 @@
-"""The server of Approx-DisKernelUCB (Li et al. 2022): two phases, each with every agent.
+"""The server of Approx-DisKernelUCB (Li et al. 2022): a synchronisation has a dictionary and a statistics phase.
 
-Statistics hold all of an agent's data, so newer ones stand for older ones. With a quorum (ours) those of an agent that
-does not answer in time are its last ones, re-expressed over the new dictionary (paper 000, equation 5).
+An agent's statistics summarise all its data, so newer statistics replace older ones. With a quorum (ours), the server
+uses the last statistics of an agent that does not answer in time, re-expressed over the new dictionary (paper 000,
+equation 5).
 """
 
 from __future__ import annotations
@@ -11,8 +12,8 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from coband.agents.messages import GlobalStatistics, LocalStatistics, Sample, SharedDictionary
-from coband.server.sums import SquaresCheck, different
-from coband.server.synchronisation import Gathering, SynchronousServer
+from coband.server.sums import SquaresCheck, sum_mismatch
+from coband.server.synchronisation import MessageBuffer, SynchronousServer
 from coband.simulator.core.message import Message
 from coband.simulator.core.node import ALL_AGENTS, Address, NodeContext, Outbox
 from coband.simulator.maths.posteriors.dictionary import Dictionary
@@ -21,11 +22,14 @@ from coband.simulator.maths.posteriors.statistics import Statistics
 
 
 class ApproxDisKernelUCBServer(SynchronousServer):
-    """Unites the samples, then sums the statistics, each as it comes, so that N matrices are kept only for a quorum."""
+    """Unites the agents' samples, then sums their statistics.
+
+    Statistics are added as they arrive; only with a quorum does the server store the matrices of all agents.
+    """
 
     def __init__(self, context: NodeContext) -> None:
         super().__init__(context)
-        self._samples: Gathering[Sample] = Gathering(context.agents)
+        self._samples: MessageBuffer[Sample] = MessageBuffer(context.agents)
         self.points = np.empty((0, context.dimension))
         self.statistics = Statistics.zero(0)
         self._check = SquaresCheck("statistics A")
@@ -33,13 +37,13 @@ class ApproxDisKernelUCBServer(SynchronousServer):
         self._last: dict[Address, tuple[int, Statistics]] = {}
 
     def collect(self, message: Message, source: Address) -> Outbox:
-        """A sample or an agent's statistics; a late sample is none, since the next one is of the same data."""
+        """Handle a sample or an agent's statistics; a late sample is ignored: the agent's next one covers its data."""
         late = self.is_late(message)
         if isinstance(message, Sample):
             if late or self.phase != 1:
                 return []
             self._samples.add(source, message)
-            return self.go_on() if self.answered(source) else []
+            return self.end_phase() if self.record_answer(source) else []
         assert isinstance(message, LocalStatistics)
         self.applied += message.pulls
         statistics = Statistics(message.A, message.b)
@@ -48,53 +52,53 @@ class ApproxDisKernelUCBServer(SynchronousServer):
         if late:
             return []
         self.statistics = self.statistics + statistics
-        return self.go_on() if self.answered(source) else []
+        return self.end_phase() if self.record_answer(source) else []
 
-    def go_on(self) -> Outbox:
-        """End the dictionary phase, or the statistics phase."""
+    def end_phase(self) -> Outbox:
+        """End the dictionary phase or the statistics phase."""
         return self._unite() if self.phase == 1 else self._sum_up()
 
     def _unite(self) -> Outbox:
-        """Dictionary phase: the union of all samples, agent by agent."""
+        """Dictionary phase: broadcast the union of all samples, in the order of the agents."""
         self.points = np.concatenate([sample.points for sample in self._samples.take()])
         if self.context.config.repeats == "drop":
             self.points, _ = distinct(self.points)
         self.statistics = Statistics.zero(len(self.points))
         shared = SharedDictionary(points=self.points, version=self.version, round=self.version + 1)
-        return [(ALL_AGENTS, shared), *self.begin(2)]
+        return [(ALL_AGENTS, shared), *self.begin_phase(2)]
 
     def _sum_up(self) -> Outbox:
-        """Statistics phase: the sum, with the last statistics of those who are late."""
+        """Statistics phase: broadcast the sum, with the last statistics of the agents that are late."""
         if not self.waits_for_all:
-            self._add_old()
-        self.finish()
+            self._add_previous_statistics()
+        self.finish_synchronisation()
         total = self.statistics
         return [(ALL_AGENTS, GlobalStatistics(A=total.A, b=total.b, version=self.version, round=self.version))]
 
-    def _add_old(self) -> None:
+    def _add_previous_statistics(self) -> None:
         new = Dictionary(self.context.config.kernel).appended(self.points)
         self._dictionaries[self.version + 1] = new
         for agent, (round, statistics) in sorted(self._last.items()):
             if not self.has_answered(agent):
                 self.statistics = self.statistics + statistics.reexpressed(self._dictionaries[round], new)
-        heard = len(self._last) == self.context.agents
-        oldest = min(round for round, _ in self._last.values()) if heard else 0
-        self._dictionaries = {round: kept for round, kept in self._dictionaries.items() if round >= oldest}
+        all_known = len(self._last) == self.context.agents
+        oldest = min(round for round, _ in self._last.values()) if all_known else 0
+        self._dictionaries = {round: stored for round, stored in self._dictionaries.items() if round >= oldest}
 
     def discrepancies(self, uploads: Sequence[tuple[Address, Message]]) -> Iterator[str]:
-        """After a synchronisation with everyone: the sum of what each agent has sent for it."""
+        """After a synchronisation of all agents, A is the sum of the statistics that they sent for it."""
         if self.synchronising or not self.waits_for_all or not self.version:
             return
         last = [message for _, message in uploads if isinstance(message, LocalStatistics)]
         last = [message for message in last if message.round == self.version]
         A = sum((message.A for message in last), start=np.zeros_like(self.statistics.A))
-        yield from different(f"A of version {self.version}", self.statistics.A, A, len(last))
+        yield from sum_mismatch(f"A of version {self.version}", self.statistics.A, A, len(last))
 
     def broken_invariants(self) -> Iterator[str]:
-        """A symmetric and positive semidefinite; log det may fall, since each version has a dictionary of its own."""
+        """A is symmetric and positive semidefinite; log det may fall, since each version has its own dictionary."""
         return iter(()) if self.synchronising else self._check.violations(self.statistics.A, self.version)
 
     def report(self) -> dict[str, float | int]:
-        """Size of the last dictionary and number of its points that add nothing to its span."""
+        """Size of the last dictionary, and how many of its points lie in the span of the others."""
         dictionary = Dictionary(self.context.config.kernel).appended(self.points)
         return {"dictionary_size": len(self.points), "skipped_points": dictionary.skipped}

@@ -2,10 +2,10 @@
 
 With nested dictionaries and the Cholesky root, equation 5 is zero padding, so that
 
-    A(D_k; S_k) = pad(A(D_(k-1); S_(k-1))) + A(dD_k; S_k),    b alike.
+    A(D_k; S_k) = pad(A(D_(k-1); S_(k-1))) + A(dD_k; S_k),    and likewise for b.
 
-``exchanges: interleaved`` (ours): uploads computed against an older dictionary are re-expressed in the newest one, in
-which the points that came in between stand before those of the upload.
+``exchanges: interleaved`` (ours): an upload computed with an older dictionary is re-expressed over the newest one. In
+the newest dictionary, points that other agents added meanwhile come before the points of the upload.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from coband.agents.messages import NewModel, Request, ServerModel, Upload
-from coband.server.sums import GrowthCheck, different
+from coband.server.sums import GrowthCheck, sum_mismatch
 from coband.simulator.arrays import FloatArray
 from coband.simulator.core.message import Message
 from coband.simulator.core.node import Address, NodeContext, Outbox, Server
@@ -25,10 +25,10 @@ from coband.simulator.maths.posteriors.statistics import Statistics
 
 
 class AsyncKernelUCBServer(Server):
-    """Answers requests, takes in uploads.
+    """Answers requests with its model and adds uploads to it.
 
     Attributes:
-        version: k, the number of uploads taken in.
+        version: k, the number of uploads added.
     """
 
     def __init__(self, context: NodeContext) -> None:
@@ -40,31 +40,31 @@ class AsyncKernelUCBServer(Server):
         self._rewards: FloatArray = np.empty(0)
         self._sizes = [0]  # of the dictionary, by version
         self._queue: deque[tuple[Address, Request]] = deque()
-        self._engaged: Address | None = None
+        self._exchange_with: Address | None = None
         self._requests: dict[Address, Request] = {}  # the last one of each agent
-        self._started = 0
+        self._exchanges = 0
         self._growth = GrowthCheck(self.config.lam, "statistics A")
 
     def receive(self, message: Message, source: Address) -> Outbox:
-        """Messages 1 and 3 of an exchange."""
+        """Handle message 1 (request) or message 3 (upload) of an exchange."""
         if isinstance(message, Request):
-            # An agent that asks again while the server is engaged with it has given up its exchange.
-            if self.config.server.exchanges == "serial" and self._engaged not in (None, source):
+            # An agent that sends a second request during its exchange has given that exchange up.
+            if self.config.server.exchanges == "serial" and self._exchange_with not in (None, source):
                 self._queue.append((source, message))
                 return []
             return [self._answer(source, message)]
         assert isinstance(message, Upload)
-        outbox: Outbox = [self._take_in(source, message)]
+        outbox: Outbox = [self._add_upload(source, message)]
         if self._queue:
             outbox.append(self._answer(*self._queue.popleft()))
         return outbox
 
     def undelivered(self, message: Message, recipient: Address) -> Outbox:
-        """An agent that has not got the model will not upload: on to the next one, and back to this one later."""
+        """An agent without the model will not upload: serve the next request, and answer this agent again later."""
         if not isinstance(message, ServerModel):
             return self.again(message, recipient)
-        if self._engaged == recipient:
-            self._engaged = None
+        if self._exchange_with == recipient:
+            self._exchange_with = None
         request = self._requests[recipient]
         if self.has_chance(request, recipient):
             self._queue.append((recipient, request))
@@ -72,8 +72,8 @@ class AsyncKernelUCBServer(Server):
 
     def _answer(self, agent: Address, request: Request) -> tuple[Address, ServerModel]:
         """Line 8: send the dictionary and the statistics."""
-        self._engaged, self._requests[agent] = agent, request
-        self._started += 1
+        self._exchange_with, self._requests[agent] = agent, request
+        self._exchanges += 1
         delta = self.config.transfer == "delta"
         start = self._sizes[request.version] if delta else 0
         unchanged = delta and request.version == self.version
@@ -85,26 +85,26 @@ class AsyncKernelUCBServer(Server):
             b=b,
             start=start,
             version=self.version,
-            round=self._started,
+            round=self._exchanges,
         )
 
-    def _take_in(self, agent: Address, upload: Upload) -> tuple[Address, NewModel]:
+    def _add_upload(self, agent: Address, upload: Upload) -> tuple[Address, NewModel]:
         """Lines 12-13: S_k = S_(k-1) and dS_k, equation 5, send the new statistics."""
         known = self._sizes[upload.version]
         between = slice(known, len(self._points))
         missing, missing_rewards = self._points[between], self._rewards[between]
         intervened = upload.version != self.version
-        news = Statistics(upload.A, upload.b)
+        new_statistics = Statistics(upload.A, upload.b)
         if len(missing):
-            news = self._reexpressed(news, known, upload.points)
+            new_statistics = self._reexpressed(new_statistics, known, upload.points)
         self._points = np.concatenate([self._points, upload.points])
         self._rewards = np.concatenate([self._rewards, upload.rewards])
-        self.statistics = self.statistics.padded(len(self._points)) + news.padded(len(self._points))
+        self.statistics = self.statistics.padded(len(self._points)) + new_statistics.padded(len(self._points))
         self.version += 1
         self.rounds = self.version
         self.applied += upload.pulls
         self._sizes.append(len(self._points))
-        self._engaged = None
+        self._exchange_with = None
         self.note("apply", version=self.version, round=upload.round, value=upload.pulls)
         spare = self.config.transfer == "delta" and not intervened
         A, b = (None, None) if spare else (self.statistics.A, self.statistics.b)
@@ -112,43 +112,43 @@ class AsyncKernelUCBServer(Server):
             points=missing, rewards=missing_rewards, A=A, b=b, version=self.version, round=upload.round
         )
 
-    def _reexpressed(self, news: Statistics, known: int, added: FloatArray) -> Statistics:
+    def _reexpressed(self, new_statistics: Statistics, known: int, added: FloatArray) -> Statistics:
         """Statistics over (old dictionary, added) in the coordinates of (newest dictionary, added)."""
         empty = Dictionary(self.config.kernel)
         common = empty.appended(self._points[:known])
         old = common.appended(added)
         new = common.appended(self._points[known:]).appended(added)
-        return news.reexpressed(old, new)
+        return new_statistics.reexpressed(old, new)
 
     def discrepancies(self, uploads: Sequence[tuple[Address, Message]]) -> Iterator[str]:
-        """The dictionary is that of the uploads, the statistics are their sum, over the newest dictionary."""
+        """The dictionary consists of the uploads' points; the statistics are their sum over the newest dictionary."""
         taken = [upload for _, upload in uploads if isinstance(upload, Upload)]
         points = np.concatenate([np.empty((0, self.context.dimension)), *(upload.points for upload in taken)])
         if not np.array_equal(points, self._points):
             yield f"the dictionary's {len(self._points)} points are not those of the {len(taken)} uploads in order"
         A, b = self._resummed(taken)
-        yield from different("the server's A", self.statistics.A, A, len(taken))
-        yield from different("the server's b", self.statistics.b, b, len(taken))
+        yield from sum_mismatch("the server's A", self.statistics.A, A, len(taken))
+        yield from sum_mismatch("the server's b", self.statistics.b, b, len(taken))
 
     def _resummed(self, uploads: Sequence[Upload]) -> tuple[FloatArray, FloatArray]:
-        """Equation 5 at once: each upload from the dictionary that it was made with to the newest one."""
+        """Re-express each upload directly from its own dictionary over the newest one (equation 5), and add them."""
         final, before = Dictionary(self.config.kernel).appended(self._points), [0]
         total = Statistics.zero(len(self._points))
         for upload in uploads:
-            known, news = before[upload.version], Statistics(upload.A, upload.b)
+            known, new_statistics = before[upload.version], Statistics(upload.A, upload.b)
             if upload.version == len(before) - 1:
-                total = total + news.padded(len(self._points))
+                total = total + new_statistics.padded(len(self._points))
             else:
                 own = Dictionary(self.config.kernel).appended(self._points[:known]).appended(upload.points)
-                total = total + news.reexpressed(own, final)
+                total = total + new_statistics.reexpressed(own, final)
             before.append(before[-1] + len(upload.points))
         return total.A, total.b
 
     def report(self) -> dict[str, float | int]:
-        """Size of the dictionary and number of its points that add nothing to its span."""
+        """Size of the dictionary, and how many of its points lie in the span of the others."""
         dictionary = Dictionary(self.config.kernel).appended(self._points)
         return {"dictionary_size": len(self._points), "skipped_points": dictionary.skipped}
 
     def broken_invariants(self) -> Iterator[str]:
-        """A symmetric and positive semidefinite; log det(A + lambda I) - m log(lambda) never falls."""
+        """A is symmetric and positive semidefinite; log det(A + lambda I) - m log(lambda) never falls."""
         return self._growth.violations(self.statistics.A, self.version)

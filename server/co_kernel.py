@@ -1,6 +1,6 @@
-"""The server of CoKernelFC and CoKernelFB with ``via: server``: passes everybody's means on to everybody (paper 003).
+"""The server of CoKernelFC and CoKernelFB with ``via: server``: broadcasts the arm means of all agents (paper 003).
 
-It computes nothing. With ``via: peers`` it hears nothing.
+It computes nothing. With ``via: peers`` agents send their means to each other, and the server receives no messages.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from coband.simulator.core.node import ALL_AGENTS, Address, NodeContext, Outbox,
 
 
 class CoKernelServer(Server):
-    """Collects the means of a round; nobody starts the next one before, so there is one round at a time."""
+    """Collects the arm means of a round; agents wait for the broadcast, so only one round is open at a time."""
 
     def __init__(self, context: NodeContext) -> None:
         super().__init__(context)
         self._means: dict[Address, ArmMeans] = {}
 
     def receive(self, message: Message, source: Address) -> Outbox:
-        """Keep an agent's means; when all are here, send them out."""
+        """Store an agent's means, and broadcast all means when the last agent has sent its own."""
         assert isinstance(message, ArmMeans)
         self._means[source] = message
         self.applied += message.pulls
@@ -33,5 +33,5 @@ class CoKernelServer(Server):
         return [(ALL_AGENTS, AllArmMeans(counts=counts, means=means, round=message.round))]
 
     def undelivered(self, message: Message, recipient: Address) -> Outbox:
-        """Nobody starts a round before everybody has the means of the last one."""
+        """Send the means again: no agent starts a round before it has the means of the previous one."""
         return self.again(message, recipient)

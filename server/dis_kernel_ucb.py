@@ -1,4 +1,4 @@
-"""The server of DisKernelUCB (Li et al. 2022): sends every agent the new points that it lacks."""
+"""The server of DisKernelUCB (Li et al. 2022): sends each agent the new points of all other agents."""
 
 from __future__ import annotations
 
@@ -13,34 +13,34 @@ from coband.simulator.core.node import Address, NodeContext, Outbox
 
 
 class DisKernelUCBServer(SynchronousServer):
-    """Waits for everyone's new points, then distributes them.
+    """Waits for the new points of all agents, then distributes them.
 
     Attributes:
-        distributed: points distributed so far.
+        distributed: number of points distributed so far.
     """
 
     def __init__(self, context: NodeContext) -> None:
         super().__init__(context)
-        self._news: list[list[NewPoints]] = [[] for _ in range(context.agents)]
+        self._points: list[list[NewPoints]] = [[] for _ in range(context.agents)]
         self.distributed = 0
 
     def collect(self, message: Message, source: Address) -> Outbox:
-        """Keep an agent's points; those that come late go into the next synchronisation."""
+        """Store an agent's points; points that arrive late join the next synchronisation."""
         assert isinstance(message, NewPoints)
         self.applied += message.pulls
-        self._news[source].append(message)
+        self._points[source].append(message)
         if self.is_late(message):
             return []
-        return self.go_on() if self.answered(source) else []
+        return self.end_phase() if self.record_answer(source) else []
 
-    def go_on(self) -> Outbox:
-        """Line up the points of all agents by agent; an agent lacks all but its own."""
-        points = np.concatenate([item.points for items in self._news for item in items])
-        rewards = np.concatenate([item.rewards for items in self._news for item in items])
-        ends = np.cumsum([sum(len(item.rewards) for item in items) for items in self._news]).tolist()
-        self._news = [[] for _ in self._news]
+    def end_phase(self) -> Outbox:
+        """Concatenate the points in the order of the agents, and send each agent all points but its own."""
+        points = np.concatenate([item.points for items in self._points for item in items])
+        rewards = np.concatenate([item.rewards for items in self._points for item in items])
+        ends = np.cumsum([sum(len(item.rewards) for item in items) for items in self._points]).tolist()
+        self._points = [[] for _ in self._points]
         self.distributed += len(rewards)
-        self.finish()
+        self.finish_synchronisation()
         outbox: Outbox = []
         for agent, (start, end) in enumerate(zip([0, *ends], ends, strict=False)):
             missing = MissingPoints(
@@ -55,14 +55,14 @@ class DisKernelUCBServer(SynchronousServer):
         return outbox
 
     def undelivered(self, message: Message, recipient: Address) -> Outbox:
-        """Points that an agent lacks it cannot do without, even when there is a newer model."""
+        """Send missing points again even if there is a newer version: later messages do not repeat them."""
         if isinstance(message, MissingPoints):
             return self.again(message, recipient)
         return super().undelivered(message, recipient)
 
     def discrepancies(self, uploads: Sequence[tuple[Address, Message]]) -> Iterator[str]:
-        """Every point that came was distributed, or waits for the next synchronisation."""
-        waiting = sum(len(item.rewards) for items in self._news for item in items)
-        came = sum(message.pulls for _, message in uploads)
-        if came != self.distributed + waiting:
-            yield f"{came} points came, {self.distributed} were distributed and {waiting} wait"
+        """Every uploaded point was distributed or waits for the next synchronisation."""
+        waiting = sum(len(item.rewards) for items in self._points for item in items)
+        uploaded = sum(message.pulls for _, message in uploads)
+        if uploaded != self.distributed + waiting:
+            yield f"{uploaded} points were uploaded, {self.distributed} were distributed and {waiting} wait"

@@ -6,38 +6,38 @@ from collections.abc import Iterator, Sequence
 
 from coband.agents.messages import LinearModel, LinearUpload
 from coband.server.sums import LinearSums
-from coband.server.synchronisation import Gathering, SynchronousServer
+from coband.server.synchronisation import MessageBuffer, SynchronousServer
 from coband.simulator.core.message import Message
 from coband.simulator.core.node import ALL_AGENTS, Address, NodeContext, Outbox
 
 
 class DisLinUCBServer(SynchronousServer):
-    """Waits for everyone's news, or for a quorum's, then sends the sums to all."""
+    """Waits for the uploads of all agents or of a quorum, then broadcasts the sums."""
 
     def __init__(self, context: NodeContext) -> None:
         super().__init__(context)
-        self._uploads: Gathering[LinearUpload] = Gathering(context.agents)
+        self._uploads: MessageBuffer[LinearUpload] = MessageBuffer(context.agents)
         self.sums = LinearSums(context.dimension, context.config.lam)
 
     def collect(self, message: Message, source: Address) -> Outbox:
-        """Keep an agent's news; those that come late go into the next synchronisation."""
+        """Store an agent's upload; an upload that arrives late joins the next synchronisation."""
         assert isinstance(message, LinearUpload)
-        return self.gather(self._uploads, source, message)
+        return self.buffer_upload(self._uploads, source, message)
 
-    def go_on(self) -> Outbox:
-        """Add up in the order of the agents, whatever the order of arrival."""
+    def end_phase(self) -> Outbox:
+        """Add the uploads in the order of the agents, so that the sums do not depend on the order of arrival."""
         for upload in [*self._uploads.take_late(), *self._uploads.take()]:
             self.sums.add(upload.W, upload.b)
-        self.finish()
+        self.finish_synchronisation()
         model = LinearModel(W=self.sums.gram, b=self.sums.b, version=self.version, round=self.version)
         return [(ALL_AGENTS, model)]
 
     def discrepancies(self, uploads: Sequence[tuple[Address, Message]]) -> Iterator[str]:
-        """W and b are the sums over all uploads but those that wait for the next synchronisation."""
-        waiting = self._uploads.kept
+        """W and b are the sums over all uploads except those that wait for the next synchronisation."""
+        waiting = self._uploads.stored
         taken = [upload for _, upload in uploads if isinstance(upload, LinearUpload) and upload not in waiting]
         return self.sums.discrepancies(taken)
 
     def broken_invariants(self) -> Iterator[str]:
-        """The sums are those of real vectors, and only grow."""
+        """W is a sum of squares of real vectors and only grows."""
         return self.sums.broken_invariants(self.version)

@@ -1,4 +1,4 @@
-"""The server of DUETS (paper 001, Algorithm 2): it replays the agents' coins, so that no query point need be sent."""
+"""The server of DUETS (paper 001, Algorithm 2): it replays the agents' random draws, so agents send no query points."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from coband.agents.messages import EpochEnd, EpochModel, InducingSet, Projection
-from coband.server.sums import SquaresCheck, different
-from coband.server.synchronisation import Gathering
+from coband.server.sums import SquaresCheck, sum_mismatch
+from coband.server.synchronisation import MessageBuffer
 from coband.simulator.arrays import FloatArray, IndexArray
 from coband.simulator.core.message import Message
 from coband.simulator.core.node import ALL_AGENTS, Address, NodeContext, Outbox, Recipient, Server
@@ -19,11 +19,11 @@ from coband.simulator.maths.posteriors.domain import Domain, exact_variance
 
 
 class DuetsServer(Server):
-    """Finds the inducing set of an epoch, adds up projections, trims as the agents do.
+    """Samples the inducing set of an epoch, adds up projected rewards, and trims the active set as the agents do.
 
     Attributes:
-        active: numbers of the points that are still in the running, ascending.
-        sizes: of the inducing sets so far.
+        active: indices of the points that are not eliminated, ascending.
+        sizes: sizes of the inducing sets so far.
     """
 
     def __init__(self, context: NodeContext) -> None:
@@ -37,7 +37,7 @@ class DuetsServer(Server):
         self._lengths = epoch_lengths(horizon, config.T1)
         self._beta = config.width(len(points), context.agents, horizon)
         self._coins = [context.open_coin(agent) for agent in range(context.agents)]
-        self._projections: Gathering[Projection] = Gathering(context.agents)
+        self._projections: MessageBuffer[Projection] = MessageBuffer(context.agents)
         self.active: IndexArray = np.arange(len(points))
         self.sizes: list[int] = []
         self._skipped = 0
@@ -45,7 +45,7 @@ class DuetsServer(Server):
         self._check, self._before = SquaresCheck("Z^T Z"), len(points)
 
     def receive(self, message: Message, source: Address) -> Outbox:
-        """The end of an agent's epoch, or its projected rewards."""
+        """Handle the end of an agent's epoch, or its projected rewards."""
         if isinstance(message, EpochEnd):
             announced = len(self.sizes)
             return [self._announce()] if message.round == announced + 1 else []
@@ -54,7 +54,7 @@ class DuetsServer(Server):
         return [self._conclude()] if self._projections.add(source, message) else []
 
     def _announce(self) -> tuple[Recipient, Message]:
-        """Lines 4-8: replay the coins, find sigma_max, sample and broadcast the inducing set."""
+        """Lines 4-8: replay the agents' draws, compute sigma_max, sample and broadcast the inducing set."""
         length = self._lengths[self.rounds]
         self._arms = np.concatenate([drawn(self.active, coin, length) for coin in self._coins])
         entries = self._domain.number(self._arms)
@@ -75,14 +75,14 @@ class DuetsServer(Server):
         return ALL_AGENTS, InducingSet(points=points, round=self.rounds + 1, version=self.rounds)
 
     def _sampled(self, entries: IndexArray) -> IndexArray:
-        """Line 7: each point with probability p_j, by the server's own coin; those taken, once each, in order."""
+        """Line 7: take each point with probability p_j by the server's own random stream; drop duplicates."""
         n, p0 = len(entries), self.config.p0
         p = p0 * (self._sigma_max**2 if self.config.inducing == "variance" else math.log(n) / n)
         taken = entries[self.context.rng.random(n) < min(1.0, p)]
         return np.array(list(dict.fromkeys(taken.tolist())), dtype=np.intp)
 
     def _conclude(self) -> tuple[Recipient, Message]:
-        """Lines 9-15: vbar = (lam I + Z^T Z)^(-1) sum v, broadcast it, trim the active set."""
+        """Lines 9-15: compute vbar = (lam I + Z^T Z)^(-1) sum v, broadcast it, and trim the active set."""
         v: FloatArray = np.sum([message.v for message in self._projections.take()], axis=0)
         gram, lam = self._induced.gram(self._arms), self.config.lam
         vbar = ridge_solve(gram, lam, v)
@@ -99,25 +99,25 @@ class DuetsServer(Server):
         )
 
     def undelivered(self, message: Message, recipient: Address) -> Outbox:
-        """The agents of an epoch wait for each other."""
+        """Send the message again: the agents of an epoch wait for each other."""
         return self.again(message, recipient)
 
     def broken_invariants(self) -> Iterator[str]:
-        """Z^T Z symmetric and positive semidefinite; no epoch ends with no point or more than before."""
+        """Z^T Z is symmetric and positive semidefinite; the active set never becomes empty and never grows."""
         yield from self._check.violations(self._gram, self.rounds)
         if not 0 < len(self.active) <= self._before:
             yield f"{len(self.active)} points of {self._before} are left in version {self.rounds}"
         self._before = len(self.active)
 
     def discrepancies(self, uploads: Sequence[tuple[Address, Message]]) -> Iterator[str]:
-        """(lam I + Z^T Z) vbar is the sum of the projections of the last epoch that ended."""
+        """(lam I + Z^T Z) vbar is the sum of the projections of the last finished epoch."""
         last = [message for _, message in uploads if isinstance(message, Projection) and message.round == self.rounds]
         v = sum((message.v for message in last), start=np.zeros_like(self._vbar))
         kept = self.config.lam * self._vbar + self._gram @ self._vbar
-        yield from different("(lam I + Z^T Z) vbar", kept, v, len(last))
+        yield from sum_mismatch("(lam I + Z^T Z) vbar", kept, v, len(last))
 
     def report(self) -> dict[str, float | int]:
-        """Epochs, points left, sum of the sizes of the inducing sets, how many of them add nothing to the span."""
+        """Number of epochs, active points, inducing points in total, and inducing points in the span of the others."""
         return {
             "epochs": len(self._lengths),
             "active_points": len(self.active),

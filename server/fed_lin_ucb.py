@@ -1,4 +1,4 @@
-"""The server of FedLinUCB (He et al. 2022): adds an upload and answers with the sums."""
+"""The server of FedLinUCB (He et al. 2022): adds each upload and answers with the sums."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from coband.simulator.core.node import Address, NodeContext, Outbox, Server
 
 
 class FedLinUCBServer(Server):
-    """Every upload is one communication round."""
+    """Sums the statistics of all agents; every upload is one communication round."""
 
     def __init__(self, context: NodeContext) -> None:
         super().__init__(context)
         self.sums = LinearSums(context.dimension, context.config.lam)
 
     def receive(self, message: Message, source: Address) -> Outbox:
-        """Take in an upload, whichever model it was made with: sums do not depend on their order."""
+        """Add an upload and answer with the sums; an upload made with an older model is added in the same way."""
         assert isinstance(message, LinearUpload)
         self.sums.add(message.W, message.b)
         self.rounds += 1
@@ -27,7 +27,7 @@ class FedLinUCBServer(Server):
         return [(source, LinearModel(W=self.sums.gram, b=self.sums.b, version=self.rounds, round=self.rounds))]
 
     def undelivered(self, message: Message, recipient: Address) -> Outbox:
-        """The agent waits for the answer, and would not upload again before it."""
+        """Send the answer again: the agent waits for it and does not upload before it arrives."""
         return self.again(message, recipient)
 
     def discrepancies(self, uploads: Sequence[tuple[Address, Message]]) -> Iterator[str]:
@@ -35,5 +35,5 @@ class FedLinUCBServer(Server):
         return self.sums.discrepancies([upload for _, upload in uploads if isinstance(upload, LinearUpload)])
 
     def broken_invariants(self) -> Iterator[str]:
-        """The sums are those of real vectors, and only grow."""
+        """W is a sum of squares of real vectors and only grows."""
         return self.sums.broken_invariants(self.rounds)

@@ -1,4 +1,4 @@
-"""The server of FN-UCB (paper 002, algorithm 2): sums statistics, averages networks."""
+"""The server of FN-UCB (paper 002, algorithm 2): sums statistics and averages networks."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from coband.agents.messages import NeuralModel, NeuralUpload
-from coband.server.sums import GrowthCheck, different
-from coband.server.synchronisation import Gathering, SynchronousServer
+from coband.server.sums import GrowthCheck, sum_mismatch
+from coband.server.synchronisation import MessageBuffer, SynchronousServer
 from coband.simulator.arrays import FloatArray
 from coband.simulator.core.message import Message
 from coband.simulator.core.node import ALL_AGENTS, Address, NodeContext, Outbox
@@ -16,12 +16,12 @@ from coband.simulator.maths.linalg.gram import Gram, GrowingGram, MeanInverse
 
 
 class FnUcbServer(SynchronousServer):
-    """Waits for everyone's upload, then broadcasts; comments give the lines of algorithm 2."""
+    """Waits for the uploads of all agents or of a quorum, then broadcasts; line numbers refer to algorithm 2."""
 
     def __init__(self, context: NodeContext) -> None:
         super().__init__(context)
         self.config = context.config
-        self._uploads: Gathering[NeuralUpload] = Gathering(context.agents)
+        self._uploads: MessageBuffer[NeuralUpload] = MessageBuffer(context.agents)
         p = self.config.network(context.dimension).size
         self._gram = GrowingGram(p)
         self._diagonal = np.zeros(p)
@@ -35,16 +35,16 @@ class FnUcbServer(SynchronousServer):
         return self._diagonal if self.config.diagonal else self._gram.matrix
 
     def collect(self, message: Message, source: Address) -> Outbox:
-        """Lines 3 to 6."""
+        """Lines 3 to 6: store an agent's upload, and synchronise when all have arrived."""
         assert isinstance(message, NeuralUpload)
-        return self.gather(self._uploads, source, message)
+        return self.buffer_upload(self._uploads, source, message)
 
-    def go_on(self) -> Outbox:
-        """Lines 5 and 6; of an upload that came late only W_new and B_new are of use."""
+    def end_phase(self) -> Outbox:
+        """Lines 5 and 6: broadcast the new model; a late upload contributes only its W_new and B_new."""
         self._add_up(self._uploads.take_late())
         uploads = self._uploads.take()
         self._add_up(uploads)
-        self.finish()
+        self.finish_synchronisation()
         theta = sum((upload.theta for upload in uploads[1:]), start=uploads[0].theta) / len(uploads)
         model = NeuralModel(
             W=self.statistics,
@@ -58,7 +58,7 @@ class FnUcbServer(SynchronousServer):
         return [(ALL_AGENTS, model)]
 
     def _add_up(self, uploads: list[NeuralUpload]) -> None:
-        """Line 5."""
+        """Line 5: add W_new and B_new."""
         for upload in uploads:
             if isinstance(upload.W, Gram):
                 self._gram.add(upload.W.rows)
@@ -67,13 +67,13 @@ class FnUcbServer(SynchronousServer):
         self.B = sum((upload.B for upload in uploads), start=self.B)
 
     def discrepancies(self, uploads: Sequence[tuple[Address, Message]]) -> Iterator[str]:
-        """W_sync and B_sync are the sums of what was uploaded, but for what waits for the next synchronisation."""
-        unfinished = self._uploads.kept
+        """W_sync and B_sync are the sums over all uploads except those that wait for the next synchronisation."""
+        unfinished = self._uploads.stored
         taken = [upload for _, upload in uploads if isinstance(upload, NeuralUpload) and upload not in unfinished]
         B = sum((upload.B for upload in taken), start=np.zeros_like(self.B))
         W = sum((_dense(upload.W) for upload in taken), start=np.zeros_like(_dense(self.statistics)))
-        for name, is_, should in (("W_sync", _dense(self.statistics), W), ("B_sync", self.B, B)):
-            yield from different(name, is_, should, len(taken))
+        for name, actual, expected in (("W_sync", _dense(self.statistics), W), ("B_sync", self.B, B)):
+            yield from sum_mismatch(name, actual, expected, len(taken))
 
     def _inverses(self, uploads: list[NeuralUpload]) -> tuple[Gram | FloatArray, ...]:
         """The inverses of all V_local, or their average (section 3.4)."""
@@ -86,7 +86,7 @@ class FnUcbServer(SynchronousServer):
         return (np.mean([inverse for inverse in inverses if isinstance(inverse, np.ndarray)], axis=0),)
 
     def broken_invariants(self) -> Iterator[str]:
-        """W_sync symmetric and positive semidefinite; log det(I + W_sync / lam) never falls."""
+        """W_sync is symmetric and positive semidefinite; log det(I + W_sync / lam) never falls."""
         return self._growth.violations(self.statistics, self.version)
 
 

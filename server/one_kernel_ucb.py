@@ -1,4 +1,4 @@
-"""The server of OneKernelUCB: passes every point on to all other agents (baseline of paper 000, section 5)."""
+"""The server of OneKernelUCB: forwards every point to all other agents (baseline of paper 000, section 5)."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from coband.simulator.core.node import Address, Multicast, Outbox, Server
 
 
 class OneKernelUCBServer(Server):
-    """Numbers the points in the order in which they arrive; a point passed on is one communication round."""
+    """Numbers the points in their order of arrival; every forwarded point is one communication round."""
 
     def receive(self, message: Message, source: Address) -> Outbox:
-        """Pass a point on."""
+        """Forward a point to all agents but its sender."""
         assert isinstance(message, Point)
         position = self.rounds
         self.rounds += 1

@@ -1,4 +1,4 @@
-"""What servers keep of all uploads taken in, such as W = sum x x^T and b = sum y x, and what must hold of it."""
+"""Sums over all uploads that servers keep, such as W = sum x x^T and b = sum y x, and checks of their invariants."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ TOLERANCE = 1e-8
 
 
 class SquaresCheck:
-    """The invariants of a sum of squares W: symmetric and positive semidefinite, once per version.
+    """Checks that a sum of squares W is symmetric and positive semidefinite, once per version.
 
     Args:
-        name: what W is called in sentences.
+        name: name of W in messages.
     """
 
     def __init__(self, name: str = "sum of squares") -> None:
@@ -25,26 +25,26 @@ class SquaresCheck:
         self._version = 0
 
     def violations(self, W: Gram | FloatArray, version: int) -> Iterator[str]:
-        """One sentence for each that W (p, p), or the diagonal (p,) that stands for it, breaks."""
+        """Yield one sentence for each violated invariant; W is a matrix (p, p) or the diagonal (p,) of one."""
         if version != self._version:
             self._version = version
-            yield from self._broken(W if isinstance(W, np.ndarray) else W.dense(), version)
+            yield from self._violated(W if isinstance(W, np.ndarray) else W.dense(), version)
 
-    def _broken(self, W: FloatArray, version: int) -> Iterator[str]:
+    def _violated(self, W: FloatArray, version: int) -> Iterator[str]:
         what = f"the server's {self._name} of version {version}"
         if W.ndim == 2 and not np.allclose(W, W.T, atol=TOLERANCE * (1 + np.abs(W).max(initial=0.0))):
             yield f"{what} is not symmetric"
         values = np.asarray(np.linalg.eigvalsh(W) if W.ndim == 2 else W, dtype=np.float64)
         if values.size and values.min() < -TOLERANCE * (1 + values.max()):
             yield f"{what} has the eigenvalue {values.min():.3g} < 0"
-        yield from self._further(values, version)
+        yield from self._further_violations(values, version)
 
-    def _further(self, eigenvalues: FloatArray, version: int) -> Iterator[str]:
+    def _further_violations(self, eigenvalues: FloatArray, version: int) -> Iterator[str]:
         return iter(())
 
 
 class GrowthCheck(SquaresCheck):
-    """Of a sum that only grows moreover: log det(I + W/lam) and versions never fall.
+    """Checks in addition that the sum only grows: log det(I + W/lam) and the version never fall.
 
     Args:
         lam: ridge parameter.
@@ -55,7 +55,7 @@ class GrowthCheck(SquaresCheck):
         self._lam = lam
         self._last = (0, 0.0)
 
-    def _further(self, eigenvalues: FloatArray, version: int) -> Iterator[str]:
+    def _further_violations(self, eigenvalues: FloatArray, version: int) -> Iterator[str]:
         last, gain = self._last
         now = float(np.log1p(np.maximum(eigenvalues, 0.0) / self._lam).sum())
         if now < gain - TOLERANCE * (1 + gain) or version < last:
@@ -63,15 +63,22 @@ class GrowthCheck(SquaresCheck):
         self._last = (version, now)
 
 
-def different(name: str, kept: FloatArray, total: FloatArray, uploads: int) -> Iterator[str]:
-    """A sentence where what a server keeps is not the total of so many uploads, but for rounding."""
+def sum_mismatch(name: str, kept: FloatArray, total: FloatArray, uploads: int) -> Iterator[str]:
+    """Yield a sentence if a server's sum differs from the total of its uploads by more than rounding errors.
+
+    Args:
+        name: name of the sum in the message.
+        kept: the server's sum.
+        total: the total of the uploads.
+        uploads: number of uploads.
+    """
     size = TOLERANCE * (1 + np.abs(total).max(initial=0.0))
     if kept.shape != total.shape or not np.allclose(kept, total, rtol=TOLERANCE, atol=size):
         yield f"{name} is not the sum of the {uploads} uploads that were taken in"
 
 
 class LinearSums:
-    """W and b of all uploads taken in.
+    """W and b, summed over all uploads.
 
     Args:
         dimension: d.
@@ -85,22 +92,22 @@ class LinearSums:
 
     @property
     def gram(self) -> Gram:
-        """W."""
+        """W = sum x x^T."""
         return self._gram.matrix
 
     def add(self, W: Gram, b: FloatArray | None = None) -> None:
-        """Take in an upload."""
+        """Add an upload."""
         self._gram.add(W.rows)
         if b is not None:
             self.b = self.b + b
 
     def broken_invariants(self, version: int) -> Iterator[str]:
-        """What :class:`GrowthCheck` finds."""
+        """Yield the violations that :class:`GrowthCheck` finds."""
         return self._check.violations(self.gram, version)
 
     def discrepancies(self, uploads: Sequence[LinearUpload | PointsUpload]) -> Iterator[str]:
-        """Where W or b is not the sum over these uploads."""
+        """Yield a sentence for each of W and b that is not the sum over these uploads."""
         W = sum((upload.W.dense() for upload in uploads), start=np.zeros(self.gram.shape))
         b = sum((upload.b for upload in uploads if isinstance(upload, LinearUpload)), start=np.zeros_like(self.b))
-        yield from different("W", self.gram.dense(), W, len(uploads))
-        yield from different("b", self.b, b, len(uploads))
+        yield from sum_mismatch("W", self.gram.dense(), W, len(uploads))
+        yield from sum_mismatch("b", self.b, b, len(uploads))

@@ -1,7 +1,7 @@
-"""Arm sets: what `problem.arms` says, and the sources that draw the arm sets of an agent's turns.
+"""Arm sets: the models of `problem.arms`, and the sources that draw the arm sets of an agent's turns.
 
-Each turn takes a fixed number of draws of one kind from the agent's stream. Generators fill arrays in order, so a
-block of turns holds the same values as its turns drawn one by one.
+Each turn takes a fixed number of draws of one kind from the agent's random stream. Generators fill arrays in order, so
+drawing several turns at once gives the same values as drawing them one by one.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ Shape = Literal["ball", "sphere", "box"]
 def uniform_ball(rng: np.random.Generator, shape: tuple[int, ...], dimension: int, radius: float = 1.0) -> FloatArray:
     """Points uniform in the l2 ball of R^d, shape (*shape, d).
 
-    The first d coordinates of a uniform point on the unit sphere of R^(d+2) are uniform in the unit ball of R^d. That
-    takes normals alone; the usual way, a direction times U^(1/d), needs a second kind of draw, whose place in the
-    stream would depend on how many turns are drawn at once.
+    The first d coordinates of a uniform point on the unit sphere of R^(d+2) are uniform in the unit ball of R^d. This
+    method needs normal draws only. The usual method, a direction times U^(1/d), also needs uniform draws, and their
+    position in the stream would depend on how many turns are drawn at once.
     """
     normals = rng.standard_normal((*shape, dimension + 2))
     return normals[..., :dimension] * _to_radius(normals, radius)
@@ -39,13 +39,16 @@ def uniform_sphere(rng: np.random.Generator, shape: tuple[int, ...], dimension: 
 
 
 def _to_radius(vectors: FloatArray, radius: float) -> FloatArray:
-    """Factors (..., 1) that bring vectors to a length; vecdot keeps them independent of the number of vectors."""
+    """Factors (..., 1) that scale each vector to the given length.
+
+    `vecdot` makes each factor independent, to the last bit, of how many vectors are scaled with it.
+    """
     factors: FloatArray = radius / np.sqrt(np.vecdot(vectors, vectors))
     return factors[..., None]
 
 
 class ArmSource(Protocol):
-    """Where the arm sets of one world come from."""
+    """Draws the arm sets of one world."""
 
     @property
     def dimension(self) -> int:
@@ -57,17 +60,20 @@ class ArmSource(Protocol):
 
     @property
     def fixed(self) -> FloatArray | None:
-        """The arm set (n, d) if it is the same at every turn, else None."""
+        """The arm set (n, d) if every turn has the same one, else None."""
 
     def draw(self, rng: np.random.Generator, turns: int) -> FloatArray:
         """The arm sets of an agent's next turns, (turns, n, d); `rng` is the agent's arm stream."""
 
     def domain(self, rng: np.random.Generator, number: int) -> FloatArray:
-        """`number` points of the set that arms come from, (number, d)."""
+        """Draw `number` points from the set that contains all arms, (number, d)."""
 
 
 class _Region(Config, abc.ABC):
-    """Fresh arms at each turn, independent and uniform in a region: the spec is its own source."""
+    """Fresh arms at each turn, independent and uniform in a region.
+
+    The specification has no state that is drawn per replication, so it is its own `ArmSource`.
+    """
 
     dimension: int = Field(ge=1)
     """Features per arm, d."""
@@ -76,7 +82,7 @@ class _Region(Config, abc.ABC):
 
     @property
     def fixed(self) -> None:
-        """No fixed arm set."""
+        """None: the arm set changes at every turn."""
         return None
 
     @abc.abstractmethod
@@ -92,7 +98,7 @@ class _Region(Config, abc.ABC):
         return self.points(rng, (number,))
 
     def build(self, streams: Streams) -> ArmSource:
-        """Nothing is drawn in advance."""
+        """Return this object: nothing is drawn in advance."""
         return self
 
 
@@ -161,10 +167,10 @@ class NormalisedCubeArms(_Region):
 
 
 class PoolArms(Config):
-    """Arms from a fixed pool of points, drawn once per replication or given.
+    """Arms from a fixed pool of points; the pool is drawn once per replication or given in the scenario.
 
-    Each turn offers `count` of them, drawn without replacement, or all of them, in the pool's order, when `count` is
-    null.
+    Each turn offers `count` points of the pool, drawn without replacement. With `count: null` each turn offers the
+    whole pool, in its order.
     """
 
     kind: Literal["pool"]
@@ -199,7 +205,7 @@ class PoolArms(Config):
         if self.points is not None:
             points = np.array(self.points, dtype=np.float64)
         else:
-            assert self.dimension is not None  # _check saw to both
+            assert self.dimension is not None  # ensured by _check
             assert self.size is not None
             points = _draw_pool(self.shape, streams("world", 0, "pool"), self.size, self.dimension)
         return Pool(read_only(points), self.count)
@@ -215,7 +221,7 @@ def _draw_pool(shape: Shape, rng: np.random.Generator, size: int, dimension: int
 
 @dataclass(frozen=True)
 class Pool:
-    """A fixed set of points, (size, d), of which each turn offers `subset`, or all when None."""
+    """A fixed set of points, (size, d); each turn offers `subset` of them, or all of them when it is None."""
 
     points: FloatArray
     subset: int | None
@@ -232,7 +238,7 @@ class Pool:
 
     @property
     def fixed(self) -> FloatArray | None:
-        """The whole pool if all of it is offered."""
+        """The whole pool if every turn offers all of it, else None."""
         return self.points if self.subset is None else None
 
     def draw(self, rng: np.random.Generator, turns: int) -> FloatArray:
@@ -241,13 +247,13 @@ class Pool:
         return self.points[[_shuffle_start(len(self.points), row) for row in uniforms]]
 
     def domain(self, rng: np.random.Generator, number: int) -> FloatArray:
-        """Points of the pool, (number, d), without repetition as far as it reaches."""
+        """Draw points of the pool, (number, d); a point repeats only if `number` exceeds the size of the pool."""
         return self.points[rng.choice(len(self.points), number, replace=number > len(self.points))]
 
 
 def _shuffle_start(size: int, uniforms: list[float]) -> list[int]:
-    """The first places of a Fisher-Yates shuffle of 0 .. size - 1, one uniform each."""
-    moved: dict[int, int] = {}  # what stands at the places touched so far; the others hold their own number
+    """The first entries of a Fisher-Yates shuffle of 0 .. size - 1; each entry uses one uniform variable."""
+    moved: dict[int, int] = {}  # entries that a swap has changed; every other index still holds its own number
     chosen = []
     for i, uniform in enumerate(uniforms):
         j = i + int(uniform * (size - i))

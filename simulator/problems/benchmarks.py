@@ -54,7 +54,7 @@ def hartmann(x: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True)
 class BenchmarkFunction:
-    """A test function with its largest value over the whole region."""
+    """A test function together with its largest value over the region."""
 
     function: Callable[[FloatArray], FloatArray]
     maximum: float
@@ -64,25 +64,25 @@ class BenchmarkFunction:
         return self.function(arms)
 
     def describe(self) -> dict[str, Any]:
-        """Largest value over the region, of which a domain of points may miss a little."""
+        """The largest value over the region; the largest value over a finite set of points may be a little lower."""
         return {"maximum_over_region": self.maximum}
 
 
 class BenchmarkReward(Reward):
-    """A test function: nothing is drawn."""
+    """A reward that is a fixed test function; it draws no random numbers."""
 
-    drawn: ClassVar[BenchmarkFunction]
+    benchmark: ClassVar[BenchmarkFunction]
 
     def draw(self, rng: np.random.Generator, source: ArmSource) -> BenchmarkFunction:
-        """The function."""
-        return self.drawn
+        """Return the test function."""
+        return self.benchmark
 
 
 class BraninReward(BenchmarkReward):
     """Branin on [0, 1]^2."""
 
     unit_cube = 2
-    drawn = BenchmarkFunction(branin, BRANIN_MAXIMUM)
+    benchmark = BenchmarkFunction(branin, BRANIN_MAXIMUM)
     kind: Literal["branin"]
     """Branin-Hoo on [0, 1]^2, normalised and maximised (Picheny et al. 2013); largest value 1.0474."""
 
@@ -91,6 +91,6 @@ class HartmannReward(BenchmarkReward):
     """Hartmann-4D on [0, 1]^4."""
 
     unit_cube = 4
-    drawn = BenchmarkFunction(hartmann, HARTMANN_MAXIMUM)
+    benchmark = BenchmarkFunction(hartmann, HARTMANN_MAXIMUM)
     kind: Literal["hartmann"]
     """Hartmann-4D on [0, 1]^4, normalised and maximised (Picheny et al. 2013); largest value 3.1345."""

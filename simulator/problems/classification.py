@@ -1,10 +1,10 @@
 """Classification data as a bandit with one arm per cluster: the UCI experiments of paper 000, section 5.
 
 paper 000 ("Learning Kernelized Contextual Bandits in a Distributed and Asynchronous Environment") follows Filippi et
-al. 2010: k-means with 20 clusters; the arms are the centroids, the mean reward of an arm is the share of one class in
-its cluster. Ours, as the paper leaves it open: features standardised (magic) or 0/1 (mushroom); the classes that count
-as 1 (magic g, mushroom e); centroids divided by the largest norm; a pull returns the class of a random member; the
-partition is drawn anew for each replication.
+al. 2010: k-means with 20 clusters; the arms are the centroids, and the mean reward of an arm is the share of one class
+in its cluster. The paper does not specify the following, so these choices are ours: features are standardised (magic)
+or 0/1 (mushroom); class g (magic) or e (mushroom) counts as 1; centroids are divided by the largest norm; a pull
+returns the class of a random member; the clusters are drawn anew for each replication.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from scipy.cluster.vq import ClusterError, kmeans2
 
 from coband.simulator.arrays import FloatArray
 from coband.simulator.core.config import Config
-from coband.simulator.problems.datasets import DATASETS, DataError, Table, find, fingerprint, load, locate
+from coband.simulator.problems.datasets import DATASETS, DataError, LabelledRows, file_version, find, load, locate
 from coband.simulator.problems.rewards import GaussianNoise
 from coband.simulator.problems.world import (
     FixedArmsWorld,
@@ -35,16 +35,16 @@ from coband.simulator.problems.world import (
 )
 
 ATTEMPTS = 20
-"""Starts of k-means before empty clusters are an error."""
+"""Number of k-means starts after which an empty cluster is an error."""
 
 ROUNDS = 50
-"""Rounds of `ROUND_STEPS` Lloyd steps; k-means ends when a round changes nothing, or after the last."""
+"""Rounds of `ROUND_STEPS` Lloyd steps; k-means ends when a round changes no label, or after the last round."""
 
 ROUND_STEPS = 10
 
 
 class DataSpec(Config):
-    """Which dataset, and where its file is."""
+    """The name of a dataset and the location of its file."""
 
     name: Literal["magic", "mushroom"]
     """magic: MAGIC Gamma Telescope; mushroom: Mushroom; both from the UCI Machine Learning Repository."""
@@ -53,10 +53,10 @@ class DataSpec(Config):
 
 
 class ClusterLabels:
-    """The class of a random member of the cluster: 1 with probability mean, else 0."""
+    """Bernoulli rewards: the class of a random member of the cluster, 1 with probability `mean`, else 0."""
 
     def draws(self, rng: np.random.Generator, turns: int) -> list[float]:
-        """One uniform variable per turn, whatever the arm."""
+        """One uniform variable per turn, the same for every arm."""
         values: list[float] = rng.random(turns).tolist()
         return values
 
@@ -66,10 +66,13 @@ class ClusterLabels:
 
 
 @dataclass(frozen=True)
-class Partition:
-    """A dataset cut into clusters, all arrays read-only.
+class Clustering:
+    """A partition of a dataset into k clusters; all arrays are read-only.
 
-    centroids (k, d), means of the members' scaled features; positives (k,), members of the positive class; sizes (k,).
+    Attributes:
+        centroids: means of the members' scaled features, shape (k, d).
+        positives: members of the positive class, shape (k,).
+        sizes: members, shape (k,).
     """
 
     centroids: FloatArray
@@ -83,12 +86,12 @@ class Partition:
 
 
 def k_means(points: FloatArray, clusters: int, rng: np.random.Generator) -> tuple[FloatArray, npt.NDArray[np.intp]]:
-    """Lloyd's k-means from k-means++ starts, begun again while a cluster is empty.
+    """Lloyd's k-means from k-means++ starts, restarted when a cluster is empty.
 
     Args:
         points: (rows, d).
         clusters: number of clusters, k.
-        rng: source of the starts.
+        rng: generator of the starting centroids.
 
     Returns:
         Centroids (k, d), each the mean of its members, and the cluster of each row, (rows,).
@@ -113,30 +116,35 @@ def k_means(points: FloatArray, clusters: int, rng: np.random.Generator) -> tupl
     raise DataError(f"clusters(={clusters}) is too many: k-means left a cluster empty in {ATTEMPTS} starts.")
 
 
-def partition(table: Table, clusters: int, positive: str, standardise: bool, rng: np.random.Generator) -> Partition:
-    """Cut a dataset into clusters and count the positive class in each; columns that do not vary are only centred."""
-    points = table.features
+def cluster_classes(
+    data: LabelledRows, clusters: int, positive: str, standardise: bool, rng: np.random.Generator
+) -> Clustering:
+    """Cluster a dataset and count the members of the positive class in each cluster.
+
+    Standardising centres constant columns and does not scale them.
+    """
+    points = data.features
     if standardise:
         deviation = points.std(axis=0)
         points = (points - points.mean(axis=0)) / np.where(deviation > 0.0, deviation, 1.0)
     centroids, labels = k_means(points, clusters, rng)
     sizes = np.bincount(labels, minlength=clusters).astype(np.int64)
-    positives = np.bincount(labels[table.labels == positive], minlength=clusters).astype(np.int64)
+    positives = np.bincount(labels[data.labels == positive], minlength=clusters).astype(np.int64)
     for counts in (sizes, positives):
         counts.flags.writeable = False
-    return Partition(read_only(centroids), positives, sizes)
+    return Clustering(read_only(centroids), positives, sizes)
 
 
 @lru_cache(maxsize=64)
-def _cached_partition(
+def _cached_clustering(
     name: str, file: Path, changed: int, size: int, clusters: int, positive: str, standardise: bool, seed: int
-) -> Partition:
-    """`partition`, once per process for all algorithms that run on the same replication."""
-    return partition(load(name, file), clusters, positive, standardise, np.random.default_rng(seed))
+) -> Clustering:
+    """`cluster_classes`, computed once per process for all algorithms that run on the same replication."""
+    return cluster_classes(load(name, file), clusters, positive, standardise, np.random.default_rng(seed))
 
 
 class ClustersProblem(Problem):
-    """One arm per k-means cluster of a classification dataset, all of them offered at every turn."""
+    """One arm per k-means cluster of a classification dataset; every turn offers all arms."""
 
     kind: Literal["clusters"]
     """Classification data, one arm per cluster."""
@@ -169,16 +177,16 @@ class ClustersProblem(Problem):
         """Cluster the data, with starts from the stream (world, 0, clusters).
 
         Raises:
-            DataError: the file is missing or malformed, or cannot be cut into that many clusters.
+            DataError: the file is missing or malformed, or cannot be divided into that many clusters.
         """
         dataset = find(self.data.name)
         file = locate(dataset, self.data.path, base)
         positive = dataset.positive if self.positive is None else self.positive
         standardise = dataset.numeric if self.scale is None else self.scale == "standardise"
         seed = int(streams("world", 0, "clusters").integers(2**63))
-        cut = _cached_partition(dataset.name, *fingerprint(file), self.clusters, positive, standardise, seed)
-        truth = {"positive": positive, "sizes": cut.sizes.tolist(), "shares": cut.shares.tolist()}
-        return FixedArmsWorld(self._arms(cut.centroids), cut.shares, self._noise(), streams, truth)
+        clustering = _cached_clustering(dataset.name, *file_version(file), self.clusters, positive, standardise, seed)
+        truth = {"positive": positive, "sizes": clustering.sizes.tolist(), "shares": clustering.shares.tolist()}
+        return FixedArmsWorld(self._arms(clustering.centroids), clustering.shares, self._noise(), streams, truth)
 
     def _arms(self, centroids: FloatArray) -> FloatArray:
         if not self.unit_ball:

@@ -26,7 +26,7 @@ from coband.simulator.problems.world import (
 )
 
 _Turn = tuple[FloatArray, FloatArray, float, float]
-"""What a turn offers: arms (n, d), their means (n,), the largest mean, the draw of the noise."""
+"""The draws of one turn: arms (n, d), their means (n,), the largest mean, the draw of the noise."""
 
 
 class ContextualWorld:
@@ -43,9 +43,15 @@ class ContextualWorld:
         agents: int,
         realised: bool = False,
     ) -> None:
-        """Args: source of arm sets; f; noise; the replication's streams; how many agents share the memory of blocks;
+        """Create the world; nothing is drawn before an agent's first turn.
 
-        whether regret is realised.
+        Args:
+            source: draws the arm sets.
+            reward: the mean reward f.
+            noise: noise of the rewards.
+            streams: the replication's random streams.
+            agents: number of agents; their blocks of draws share one memory budget.
+            realised: whether `pull` returns the realised regret.
         """
         self.realised = realised
         self.dimension = source.dimension
@@ -83,11 +89,11 @@ class ContextualWorld:
         return blocks.at(turn)
 
     def reward_of(self, agent: int) -> RewardFunction:
-        """f, as this agent's arms pay."""
+        """The mean reward f of this agent's arms."""
         return self._reward
 
-    def placed(self, agent: int, arms: FloatArray) -> FloatArray:
-        """Drawn arms (turns, n, d), where this agent's lie."""
+    def shift_arms(self, agent: int, arms: FloatArray) -> FloatArray:
+        """Move drawn arms (turns, n, d) to this agent's region; here they stay where they are."""
         return arms
 
     def _open(self, agent: int) -> Blocks[_Turn]:
@@ -97,19 +103,19 @@ class ContextualWorld:
     def _draw(
         self, agent: int, arm_stream: np.random.Generator, noise_stream: np.random.Generator, turns: int
     ) -> list[_Turn]:
-        arms = read_only(self.placed(agent, self._source.draw(arm_stream, turns)))
+        arms = read_only(self.shift_arms(agent, self._source.draw(arm_stream, turns)))
         means = read_only(self.reward_of(agent)(arms))
         best = means.max(axis=1).tolist()
         return list(zip(arms, means, best, self._noise.draws(noise_stream, turns), strict=True))
 
 
 class ContextualProblem(Problem):
-    """Arms from a region or a pool, and a mean reward drawn once per replication."""
+    """Arms from a region or a pool, with a mean reward that is drawn once per replication."""
 
     kind: Literal["contextual"]
     """Contextual bandit with synthetic arms and rewards."""
     arms: ArmSpec
-    """Where the arm set of a turn comes from."""
+    """How the arm set of a turn is drawn."""
     reward: AnyReward
     """The mean reward f."""
     noise: NoiseSpec = Field(default=0.1)

@@ -1,6 +1,6 @@
-"""Public datasets in their original files: what they are called, where they come from, and how to read them.
+"""Public datasets in their original files: names, origins, licences, and readers.
 
-Nothing is downloaded here; `coband data fetch` does that.
+This module does not download anything; `coband data fetch` does.
 """
 
 from __future__ import annotations
@@ -23,10 +23,16 @@ UCI = "https://archive.ics.uci.edu/ml/machine-learning-databases"
 
 
 class DataError(ValueError):
-    """A dataset that is unknown, missing or malformed; the text starts with file and line where there are any."""
+    """A dataset is unknown, missing or malformed; the text starts with the file and the line if they are known."""
 
     def __init__(self, message: str, path: Path | None = None, line: int | None = None) -> None:
-        """Args: message, what is wrong and what is expected; path, the file; line, counted from 1."""
+        """Create the error.
+
+        Args:
+            message: what is wrong and what is expected.
+            path: the file.
+            line: line number, counted from 1.
+        """
         where = "" if path is None else f"{path}: " if line is None else f"{path}:{line}: "
         super().__init__(where + message)
         self.path = path
@@ -34,55 +40,55 @@ class DataError(ValueError):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Source:
-    """Public data: what they are called, where they come from, what they hold."""
+class PublicDataset:
+    """A public dataset: its name, its origin and its contents."""
 
     name: str
     title: str
     file: str
-    """What the (first) file is called."""
+    """Name of the (first) file."""
     url: str
     rows: int
     licence: str
     citation: str
     packed: bool = False
-    """The files are published in a form that has to be unpacked by hand."""
+    """Whether the files are published in an archive that the user has to unpack."""
     cites: tuple[str, ...] = ()
     """What ``coband cite`` prints; see `ProblemEntry`."""
 
     @property
     def columns(self) -> str:
-        """What a row holds, briefly."""
+        """The contents of a row, in a few words."""
         raise NotImplementedError
 
 
 @dataclass(frozen=True, kw_only=True)
-class Dataset(Source):
-    """A dataset in a file without header, or in several that stand together: feature columns and a class column."""
+class ClassificationDataset(PublicDataset):
+    """A dataset of feature columns and a class column, in one or several files without header."""
 
     sha256: str
     size: int
     """Bytes."""
     features: int
-    """Feature columns of the file."""
+    """Number of feature columns."""
     numeric: bool
-    """Features are numbers; otherwise they are categories, one letter each, "?" among them."""
+    """Whether features are numbers; otherwise they are categories of one character each, such as "?"."""
     class_first: bool
     classes: tuple[str, ...]
     positive: str
-    """The class that counts as reward 1 unless a scenario says otherwise."""
+    """The class that gives reward 1, unless a scenario names another one."""
     separator: str | None = ","
-    """Between columns; None: blanks."""
+    """Separator of columns; None: blanks."""
     further: tuple[tuple[str, str], ...] = ()
-    """(name, SHA-256) of files in the same directory that continue the first one."""
+    """(name, SHA-256) of the files in the same directory that continue the first file."""
 
     @property
     def columns(self) -> str:
-        """Number of feature columns."""
+        """The number of features, in words."""
         return f"{self.features} features"
 
 
-_MAGIC = Dataset(
+_MAGIC = ClassificationDataset(
     name="magic",
     title="MAGIC Gamma Telescope",
     file="magic04.data",
@@ -100,7 +106,7 @@ _MAGIC = Dataset(
     cites=("bock2004magic",),
 )
 
-_MUSHROOM = Dataset(
+_MUSHROOM = ClassificationDataset(
     name="mushroom",
     title="Mushroom",
     file="agaricus-lepiota.data",
@@ -118,7 +124,7 @@ _MUSHROOM = Dataset(
     cites=("mushroom1981",),
 )
 
-_SHUTTLE = Dataset(
+_SHUTTLE = ClassificationDataset(
     name="shuttle",
     title="Statlog (Shuttle)",
     file="shuttle.trn",
@@ -139,23 +145,25 @@ _SHUTTLE = Dataset(
     packed=True,
 )
 
-DATASETS: Mapping[str, Dataset] = MappingProxyType({dataset.name: dataset for dataset in (_MAGIC, _MUSHROOM, _SHUTTLE)})
-"""All known datasets by name."""
+DATASETS: Mapping[str, ClassificationDataset] = MappingProxyType(
+    {dataset.name: dataset for dataset in (_MAGIC, _MUSHROOM, _SHUTTLE)}
+)
+"""All known classification datasets by name."""
 
 
 @dataclass(frozen=True)
-class Table:
-    """A dataset in memory: features (rows, d), read-only, and the class of each row, (rows,)."""
+class LabelledRows:
+    """A classification dataset in memory, read-only: features (rows, d) and the class of each row, (rows,)."""
 
     features: FloatArray
     labels: npt.NDArray[np.str_]
 
 
-def find(name: str) -> Dataset:
+def find(name: str) -> ClassificationDataset:
     """The dataset of that name.
 
     Raises:
-        DataError: unknown; the text lists the nearest known names.
+        DataError: no dataset has this name; the text lists the nearest known names.
     """
     if name in DATASETS:
         return DATASETS[name]
@@ -164,27 +172,27 @@ def find(name: str) -> Dataset:
 
 
 def data_directory() -> Path:
-    """Where downloaded files are kept: $COBAND_DATA, else $XDG_CACHE_HOME/coband/data, else ~/.cache/coband/data."""
+    """The directory of downloads: $COBAND_DATA, else $XDG_CACHE_HOME/coband/data, else ~/.cache/coband/data."""
     chosen = os.environ.get("COBAND_DATA")
     if chosen:
         return Path(chosen).expanduser()
     cache = Path(os.environ.get("XDG_CACHE_HOME", ""))
-    if not cache.is_absolute():  # the XDG rules ignore relative paths
+    if not cache.is_absolute():  # the XDG specification says to ignore relative paths
         cache = Path.home() / ".cache"
     return cache / "coband" / "data"
 
 
-def locate(dataset: Source, path: Path | None = None, base: Path | None = None) -> Path:
-    """The file of a dataset.
+def locate(dataset: PublicDataset, path: Path | None = None, base: Path | None = None) -> Path:
+    """Find the file of a dataset.
 
     Args:
-        dataset: what to look for.
-        path: the file, or a directory that holds it, itself or in a folder named after the dataset; None:
-            `data_directory()`.
-        base: directory that a relative `path` starts from; None: the working directory.
+        dataset: the dataset.
+        path: the file, a directory that contains it, or a directory with a folder named after the dataset that
+            contains it; None: `data_directory()`.
+        base: the directory to which a relative `path` refers; None: the working directory.
 
     Raises:
-        DataError: there is no such file; the text says where it was looked for and what to do.
+        DataError: there is no such file; the text lists the places searched and says what to do.
     """
     place = data_directory() if path is None else (base or Path()) / path.expanduser()
     tried = [place / dataset.file, place / dataset.name / dataset.file] if path is None or place.is_dir() else [place]
@@ -201,25 +209,25 @@ def locate(dataset: Source, path: Path | None = None, base: Path | None = None) 
     )
 
 
-def load(name: str, path: Path | None = None, base: Path | None = None) -> Table:
-    """Read a dataset; the result is kept until the file changes. Arguments as for `find` and `locate`.
+def load(name: str, path: Path | None = None, base: Path | None = None) -> LabelledRows:
+    """Read a dataset and cache it until the file changes; the arguments are those of `find` and `locate`.
 
-    Numbers are returned as they stand. Categories become 0/1 columns, one per category that occurs, in alphabetical
-    order within each column of the file; "?" (mushroom's stalk-root) is a category like any other.
+    Numbers are returned unchanged. Each column of categories becomes 0/1 columns, one per category that occurs, in
+    alphabetical order; "?" (mushroom's stalk-root) is a category like any other.
 
     Raises:
-        DataError: unknown, missing or malformed.
+        DataError: the dataset is unknown, missing or malformed.
     """
     dataset = find(name)
     file = locate(dataset, path, base)
-    return _load(dataset.name, tuple(fingerprint(part) for part in parts(dataset, file)))
+    return _load(dataset.name, tuple(file_version(part) for part in files_of(dataset, file)))
 
 
-def stream(source: Source, file: Path) -> Iterator[str]:
-    """The lines of a file, one at a time, so that it may be larger than memory.
+def read_lines(source: PublicDataset, file: Path) -> Iterator[str]:
+    """Yield the lines of a file one at a time, so that the file may be larger than memory.
 
     Raises:
-        DataError: it cannot be read.
+        DataError: the file cannot be read.
     """
     try:
         with file.open(encoding="utf-8", errors="replace") as lines:
@@ -228,8 +236,8 @@ def stream(source: Source, file: Path) -> Iterator[str]:
         raise DataError(f"dataset {source.name!r} cannot be read: {error.strerror}.", file) from error
 
 
-def parts(dataset: Dataset, file: Path) -> list[Path]:
-    """All files of a dataset whose first one is `file`.
+def files_of(dataset: ClassificationDataset, file: Path) -> list[Path]:
+    """All files of a dataset; `file` is the first one.
 
     Raises:
         DataError: one of them is missing.
@@ -241,14 +249,14 @@ def parts(dataset: Dataset, file: Path) -> list[Path]:
     return found
 
 
-def fingerprint(file: Path) -> tuple[Path, int, int]:
-    """What a cached result depends on: the resolved path, the time of change in ns, the size in bytes."""
+def file_version(file: Path) -> tuple[Path, int, int]:
+    """The cache key of a file: its resolved path, its modification time in ns and its size in bytes."""
     status = file.stat()
     return file.resolve(), status.st_mtime_ns, status.st_size
 
 
 @lru_cache(maxsize=4)
-def _load(name: str, files: tuple[tuple[Path, int, int], ...]) -> Table:
+def _load(name: str, files: tuple[tuple[Path, int, int], ...]) -> LabelledRows:
     dataset = DATASETS[name]
     blocks, labels = [], []
     for file, _, _ in files:
@@ -258,11 +266,11 @@ def _load(name: str, files: tuple[tuple[Path, int, int], ...]) -> Table:
     features = np.vstack(blocks)
     label_array = np.array(labels)
     label_array.flags.writeable = False
-    return Table(read_only(features), label_array)
+    return LabelledRows(read_only(features), label_array)
 
 
-def _read(dataset: Dataset, file: Path) -> tuple[list[list[str]], list[str]]:
-    """Feature fields and class of each line, checked for their number and for known classes."""
+def _read(dataset: ClassificationDataset, file: Path) -> tuple[list[list[str]], list[str]]:
+    """Read the feature fields and the class of each line; check the number of fields and the class."""
     try:
         text = file.read_text(encoding="ascii", errors="replace")
     except OSError as error:
@@ -288,13 +296,13 @@ def _read(dataset: Dataset, file: Path) -> tuple[list[list[str]], list[str]]:
 
 
 def _numbers(rows: list[list[str]], file: Path) -> FloatArray:
-    """The fields as finite numbers, (rows, features)."""
+    """Convert the fields to finite numbers, (rows, features)."""
     try:
         values = np.array(rows, dtype=np.float64)
         if np.isfinite(values).all():
             return values
     except ValueError:
-        pass  # the loop below says where
+        pass  # the loop below finds the field
     for number, fields in enumerate(rows, start=1):
         for column, field in enumerate(fields, start=1):
             if not _is_finite(field):

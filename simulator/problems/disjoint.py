@@ -1,8 +1,8 @@
 """Classification data as a bandit with one arm per class: the "disjoint" conversion of paper 002, section 5.2.
 
-paper 002 ("Federated Neural Bandits"): a row x of the data gives K arms x^1 = [x; 0; ...; 0] to x^K = [0; ...; 0; x];
-the arm of the right class pays 1, the others 0. Each agent goes through the rows in an order of its own, drawn anew
-after every pass.
+paper 002 ("Federated Neural Bandits"): a row x of the data gives K arms x^1 = [x; 0; ...; 0] to x^K = [0; ...; 0; x].
+The arm of the row's class has reward 1, the other arms have reward 0. Each agent visits the rows in its own random
+order and draws a new order after each pass.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Scale = Literal["normalise_standardise", "standardise", "normalise", "none"]
 
 
 class LabelledData(Config):
-    """Which dataset, and where its file is."""
+    """The name of a dataset and the location of its file."""
 
     name: Literal["shuttle", "magic", "mushroom"]
     """shuttle: Statlog (Shuttle), 7 classes; magic: MAGIC Gamma Telescope, 2; mushroom: Mushroom, 2; all from UCI."""
@@ -32,9 +32,9 @@ class LabelledData(Config):
 
 
 def scaled(features: FloatArray, scale: Scale) -> FloatArray:
-    """Rows divided by their l2 norm, then columns to mean 0 and deviation 1, as far as `scale` says.
+    """Normalise rows to l2 norm 1, standardise columns to mean 0 and deviation 1, do both in this order, or neither.
 
-    Rows of zeros stay; columns that do not vary are only centred.
+    Rows of zeros stay as they are; constant columns are centred and not scaled.
     """
     if scale in ("normalise_standardise", "normalise"):
         norms = np.linalg.norm(features, axis=1, keepdims=True)
@@ -46,19 +46,26 @@ def scaled(features: FloatArray, scale: Scale) -> FloatArray:
 
 
 class DisjointWorld:
-    """Rows of a table, K arms each; rewards without noise."""
+    """A world in which each turn offers K arms made from one row of a dataset; rewards have no noise."""
 
     fixed_arms = False
 
     def __init__(self, rows: FloatArray, labels: npt.NDArray[np.intp], classes: int, streams: Streams) -> None:
-        """Args: rows (n, d); labels (n,), the number of each row's class; the replication's streams."""
+        """Create the world.
+
+        Args:
+            rows: features, (n, d).
+            labels: class number of each row, (n,).
+            classes: number of classes, K.
+            streams: the replication's random streams.
+        """
         self._rows, self._labels, self._classes, self._streams = rows, labels, classes, streams
         self.dimension = classes * int(rows.shape[1])
         self._offered: dict[int, tuple[int, FloatArray]] = {}
         self._orders: dict[int, tuple[np.random.Generator, int, npt.NDArray[np.intp]]] = {}
 
     def arms(self, agent: int, turn: int) -> FloatArray:
-        """The row of the turn in each of K blocks, (K, K d); the same array when asked again."""
+        """The row of the turn in each of K blocks, (K, K d); a repeated call for a turn returns the same array."""
         made, offered = self._offered.get(agent, (0, self._rows))
         if made == turn:
             return offered
@@ -82,7 +89,7 @@ class DisjointWorld:
         return float(right), float(not right)
 
     def describe(self) -> dict[str, Any]:
-        """Rows in all and by class."""
+        """Number of rows, in total and by class."""
         counts = np.bincount(self._labels, minlength=self._classes)
         return {"rows": len(self._rows), "by_class": counts.tolist()}
 
@@ -100,7 +107,7 @@ class DisjointWorld:
 
 
 class DisjointProblem(Problem):
-    """One arm per class; the features of a row stand in the block of the arm's class."""
+    """One arm per class; an arm has the features of the row in the block of its class and zeros elsewhere."""
 
     kind: Literal["classification"]
     """Classification data, one arm per class (paper 002, section 5.2)."""
@@ -109,10 +116,10 @@ class DisjointProblem(Problem):
     scale: Scale = "normalise_standardise"
     """Rows to l2 norm 1, then columns to mean 0 and deviation 1; or one of the two, or none."""
     rows: int | None = Field(default=None, ge=1)
-    """Use only so many rows, drawn once per replication; null: all."""
+    """Number of rows to use, drawn once per replication; null: all rows."""
 
     def build(self, streams: Streams, agents: int, base: Path | None = None) -> World:
-        """Scale the data; agents draw their orders from the streams (world, agent, rows).
+        """Scale the data. Each agent draws its order of the rows from the stream (world, agent, rows).
 
         Raises:
             DataError: a file is missing or malformed.
@@ -123,7 +130,7 @@ class DisjointProblem(Problem):
         if self.rows is not None and self.rows < len(features):
             chosen = streams("world", 0, "subset").permutation(len(features))[: self.rows]
             features, labels = features[chosen], labels[chosen]
-        numbers = np.searchsorted(np.array(classes), labels).astype(np.intp)  # classes stand in alphabetical order
+        numbers = np.searchsorted(np.array(classes), labels).astype(np.intp)  # classes are in alphabetical order
         return DisjointWorld(read_only(scaled(features, self.scale)), numbers, len(classes), streams)
 
 

@@ -1,7 +1,7 @@
-"""A bandit over a fixed domain: a region discretised once per replication, all points offered at every turn.
+"""A bandit over a fixed domain: a region is discretised once per replication, and every turn offers all its points.
 
 Paper 001 ("Order-Optimal Regret in Distributed Kernel Bandits using Uniform Sampling with Shared Randomness"), section
-5. Regret refers to the largest mean over the points.
+5. Regret is measured against the largest mean over the points.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ _OPEN = 2.0**-40
 
 
 class _RegionPoints(Config, abc.ABC):
-    """A region and how many points stand for it."""
+    """A region and the number of points that discretise it."""
 
     dimension: int = Field(ge=1)
     """Coordinates per point, d."""
     points: int = Field(default=2000, ge=1)
-    """Number of points (the papers print none; 2,000 is ours)."""
+    """Number of points (the papers give none; 2,000 is our choice)."""
     method: Literal["sobol", "uniform"] = "sobol"
     """sobol: a scrambled Sobol sequence, which leaves no gaps; uniform: independent points."""
 
@@ -46,7 +46,7 @@ class _RegionPoints(Config, abc.ABC):
 
     @property
     def uniforms(self) -> int:
-        """Numbers in (0, 1) that make one point."""
+        """How many numbers in (0, 1) are mapped to one point."""
         return self.dimension
 
     @abc.abstractmethod
@@ -55,7 +55,7 @@ class _RegionPoints(Config, abc.ABC):
 
     @abc.abstractmethod
     def mapped(self, cube: FloatArray) -> FloatArray:
-        """The points (n, d) that uniforms (n, `uniforms`) stand for; it keeps proportions of volume."""
+        """Map uniforms (n, `uniforms`) to points (n, d) of the region; the map preserves proportions of volume."""
 
 
 class BoxPoints(_RegionPoints):
@@ -79,7 +79,7 @@ class BoxPoints(_RegionPoints):
         return self.mapped(rng.random((self.points, self.dimension)))
 
     def mapped(self, cube: FloatArray) -> FloatArray:
-        """The cube, scaled."""
+        """Scale the unit cube to [low, high]^d."""
         return self.low + (self.high - self.low) * cube
 
 
@@ -93,7 +93,7 @@ class BallPoints(_RegionPoints):
 
     @property
     def uniforms(self) -> int:
-        """One for the radius, d for the direction."""
+        """d + 1: one for the radius, d for the direction."""
         return self.dimension + 1
 
     def independent(self, rng: np.random.Generator) -> FloatArray:
@@ -134,12 +134,12 @@ DomainSpec = Annotated[BoxPoints | BallPoints | SpherePoints, Field(discriminato
 
 
 class FixedDomainProblem(Problem):
-    """A domain drawn once per replication, all of it offered at every turn."""
+    """A finite domain that is drawn once per replication; every turn offers all its points."""
 
     kind: Literal["fixed_domain"]
     """Bandit over a fixed, discretised domain."""
     domain: DomainSpec
-    """The region and the points that stand for it, the same for every algorithm of a replication."""
+    """The region and its discretisation, the same for every algorithm of a replication."""
     reward: AnyReward
     """The mean reward f."""
     noise: NoiseSpec = Field(default=0.2)

@@ -1,12 +1,14 @@
-"""Agents with different tasks, as alike as their network contexts (paper 004, "Kernel Methods for Cooperative
-Multi-Agent Contextual Bandits", sections 3 and 5): f_v(x) = F(z_v, x) with F from the RKHS of K.
+"""Agents with different tasks; the more alike their network contexts, the more alike their tasks.
 
-    K((z, x), (z', x')) = K_z(z, z') K_x(x, x')     or with + in place of the product
+Paper 004 ("Kernel Methods for Cooperative Multi-Agent Contextual Bandits"), sections 3 and 5: f_v(x) = F(z_v, x) with
+F from the RKHS of K.
 
-The paper does not say how F is drawn. Here F = sum_j a_j K((z_j, x_j), .), a_j standard normal, z_j the context of a
-random agent, x_j from the arms' domain, scaled to a given norm. Nor does it say how arms would tell tasks apart, which
-estimating K_z from them asks for; with ``shift`` the arms of agent v lie around a centre that is a linear function of
-z_v.
+    K((z, x), (z', x')) = K_z(z, z') K_x(x, x')     or K_z + K_x
+
+The paper does not say how F is drawn. Here F = sum_j a_j K((z_j, x_j), .), scaled to a given norm, where a_j is
+standard normal, z_j is the context of a random agent, and x_j is a point of the arms' domain. An algorithm that
+estimates K_z from arms needs arms whose distribution depends on the task; the paper does not say how it does. With
+``shift`` the arms of agent v lie around a centre that is a linear function of z_v.
 """
 
 from __future__ import annotations
@@ -42,7 +44,7 @@ Distances = npt.NDArray[np.int64]
 
 
 class SameContext(Config):
-    """z_v = 1 for all agents: one task."""
+    """z_v = 1 for all agents: they have the same task."""
 
     kind: Literal["same"]
 
@@ -66,15 +68,15 @@ class RandomContext(Config):
 
 
 class ClusterContext(Config):
-    """One of several tasks, by the agent's place in the graph: contexts are unit vectors."""
+    """One of several tasks, chosen by the agent's position in the graph; contexts are unit vectors."""
 
     kind: Literal["clusters"]
     hops: Annotated[int, Field(ge=1)] | Literal["half_diameter"] = "half_diameter"
-    """gamma of the power graph G_gamma."""
+    """gamma of the power graph G_gamma, which joins all agents at most gamma links apart."""
     around: Literal["centres", "colours"] = "centres"
-    """centres: every agent has the task of an agent at most gamma links away, out of an independent set of G_gamma, so
-    that neighbours tend to have the same; colours: tasks are the independent sets of a colouring of G_gamma, so that
-    agents within gamma links never have the same."""
+    """centres: every agent has the task of a centre at most gamma links away (the centres are an independent set of
+    G_gamma), so neighbours tend to have the same task; colours: tasks are the colours of a colouring of G_gamma, so
+    agents within gamma links never have the same task."""
 
     def draw(self, rng: np.random.Generator, agents: int, distances: Distances | None) -> FloatArray:
         """Contexts (agents, number of clusters)."""
@@ -110,7 +112,7 @@ class TaskFunction:
 
 
 class NetworkWorld(ContextualWorld):
-    """Fresh arms at each turn; every agent has its own reward function, and its arms their own centre."""
+    """Fresh arms at each turn; every agent has its own reward function and its own centre of arms."""
 
     def __init__(
         self,
@@ -126,11 +128,11 @@ class NetworkWorld(ContextualWorld):
         self._rewards, self._centres = rewards, centres
 
     def reward_of(self, agent: int) -> RewardFunction:
-        """f_v."""
+        """f_v, the agent's own mean reward."""
         return self._rewards[agent]
 
-    def placed(self, agent: int, arms: FloatArray) -> FloatArray:
-        """The arms around the agent's centre."""
+    def shift_arms(self, agent: int, arms: FloatArray) -> FloatArray:
+        """Move the arms by the agent's centre."""
         shifted: FloatArray = arms + self._centres[agent]
         return shifted
 
@@ -167,38 +169,38 @@ class FixedNetworkWorld:
 
 
 class NetworkProblem(Problem):
-    """Every agent has a task of its own: f_v(x) = F(z_v, x), with F from the RKHS of K."""
+    """Every agent has its own task: f_v(x) = F(z_v, x), with F from the RKHS of K."""
 
     kind: Literal["network"]
     """Agents with network contexts and different tasks."""
     arms: ArmSpec
-    """Where the arm set of a turn comes from."""
+    """How the arm set of a turn is drawn."""
     contexts: ContextSpec = SameContext(kind="same")
     """The agents' network contexts z_v."""
     kernel: AnyKernel
-    """K_x, of arms."""
+    """K_x, the kernel of arms."""
     network_kernel: AnyKernel | None = None
-    """K_z, of contexts; null: K_z = 1."""
+    """K_z, the kernel of contexts; null: K_z = 1."""
     composition: Literal["product", "sum"] = "product"
-    """How K_z and K_x make K."""
+    """product: K = K_z K_x; sum: K = K_z + K_x."""
     norm: float = Field(default=1.0, gt=0)
     """||F||_K."""
     centres: int = Field(default=100, ge=1)
     """Number of centres (z_j, x_j) of F."""
     shift: float = Field(default=0.0, ge=0)
-    """Distance of the centre of an agent's arms from the origin, for a context of length 1."""
+    """Distance from the origin to the centre of an agent's arms, for a context of length 1."""
     noise: NoiseSpec = Field(default=0.1)
     """Noise of a reward; a number is the standard deviation of Gaussian noise."""
 
     def build(self, streams: Streams, agents: int, base: Path | None = None) -> World:
-        """Draw the world of agents that sit on no graph."""
+        """Draw the world of agents without a graph."""
         return self._world(None, streams, agents)
 
     def build_on(self, distances: Distances, streams: Streams, agents: int, base: Path | None = None) -> World:
         """Draw contexts, F and centres from the streams (world, 0, contexts | reward | shift).
 
         Raises:
-            DataError: F vanishes.
+            DataError: F is zero on the arms' domain, so it cannot be scaled to `norm`.
         """
         return self._world(distances, streams, agents)
 

@@ -1,6 +1,6 @@
-"""Pure exploration with tasks: every agent looks for the best of its own arms (paper 003, sections 3 and 6).
+"""Pure exploration with related tasks: every agent looks for the best of its own arms (paper 003, sections 3 and 6).
 
-Everybody knows all task-arm pairs x~ = (z_v, x); F(x~) is hidden. Paper 003 is "Collaborative Pure Exploration in
+All agents know all task-arm pairs x~ = (z_v, x); F(x~) is hidden. Paper 003 is "Collaborative Pure Exploration in
 Kernel Bandit".
 """
 
@@ -36,11 +36,11 @@ from coband.simulator.problems.world import (
 
 IntArray = npt.NDArray[np.int64]
 ATTEMPTS = 1000
-CHUNK = 1 << 16  # pulls drawn at once, so that a batch of a million takes little memory
+CHUNK = 1 << 16  # pulls drawn at once; it bounds the memory of a batch of a million pulls
 
 
 class TableFeatures(Config):
-    """Explicit features: all 0/1 vectors with ``ones`` ones in a block of ``size`` coordinates; F(x) = theta . phi.
+    """Explicit features: all 0/1 vectors with ``ones`` ones in a block of ``size`` coordinates; F(x) = theta . x.
 
     theta_i = 0.1 + i * gap, i = 0 .. d - 1, so that the smallest gap is `problem.gap` (paper 003, appendix A).
     """
@@ -48,22 +48,22 @@ class TableFeatures(Config):
     kind: Literal["table"]
     """All 0/1 vectors with `ones` ones in the agent's block of coordinates."""
     tasks: Literal["same", "similar", "different"] | tuple[Annotated[int, Field(ge=0)], ...] = "same"
-    """Block of each agent: same (all the first), similar (two fifths the first, the others the second), different (own
-    blocks), or a list with one block number per agent, from 0."""
+    """Block of each agent. same: all agents have the first block; similar: two fifths of the agents have the first
+    block, the others the second; different: each agent has its own; or a list of one block number per agent, from 0."""
     size: int = Field(default=4, ge=2)
     """Coordinates of a block."""
     ones: int = Field(default=2, ge=1)
     """Ones in a vector."""
 
     def draw(self, rng: np.random.Generator, agents: int, gap: float) -> tuple[FloatArray, FloatArray]:
-        """The pairs (agents, n, d) and their means (agents, n); nothing is random.
+        """The pairs (agents, n, d) and their means (agents, n); they use no random numbers.
 
         Raises:
-            InstanceError: not one block per agent.
+            InstanceError: the list of blocks does not have one entry per agent.
         """
         blocks = self._blocks(agents)
         if len(blocks) != agents:
-            raise InstanceError(f"problem.features.tasks {self.misfit(agents)}")
+            raise InstanceError(f"problem.features.tasks {self.count_error(agents)}")
         chosen = list(combinations(range(self.size), self.ones))
         pairs = np.zeros((agents, len(chosen), self.size * (max(blocks) + 1)))
         for agent, block in enumerate(blocks):
@@ -72,8 +72,8 @@ class TableFeatures(Config):
         theta = 0.1 + gap * np.arange(pairs.shape[2])
         return pairs, pairs @ theta
 
-    def misfit(self, agents: int) -> str | None:
-        """What is wrong with `tasks` for a number of agents."""
+    def count_error(self, agents: int) -> str | None:
+        """An error message if `tasks` does not have one entry per agent, else None."""
         if isinstance(self.tasks, str) or len(self.tasks) == agents:
             return None
         return f"has {len(self.tasks)} entries: must have one per agent (agents.count is {agents})"
@@ -94,10 +94,11 @@ class TableFeatures(Config):
 
 
 class KernelFeatures(Config):
-    """Points z_v and x in boxes, and a function of the RKHS of a kernel on (z, x); ours, after paper 003, section 3.
+    """Random points z_v and x in boxes, and a function of the RKHS of a kernel on (z, x); ours, after paper 003,
+    section 3.
 
-    F = sum_j a_j k(x~_j, .) over all pairs, a_j standard normal, drawn anew until the smallest gap is at least
-    `separation` of F's range, then scaled so that the smallest gap is `problem.gap`.
+    F = sum_j a_j k(x~_j, .) over all pairs, with standard normal a_j. F is redrawn until its smallest gap is at least
+    `separation` times its range, and then scaled so that the smallest gap is `problem.gap`.
     """
 
     kind: Literal["kernel"]
@@ -105,21 +106,21 @@ class KernelFeatures(Config):
     kernel: AnyKernel
     """k((z, x), (z', x')); tasks are the first coordinates: a product whose factors have `columns`."""
     task_dimension: int = Field(default=1, ge=1)
-    """Coordinates of z."""
+    """Number of coordinates of z."""
     arm_dimension: int = Field(default=2, ge=1)
-    """Coordinates of x."""
+    """Number of coordinates of x."""
     count: int = Field(default=6, ge=2)
-    """Arms of each agent, n; all agents have the same."""
+    """Arms of each agent, n; all agents have the same arms."""
     spread: float = Field(default=1.0, ge=0)
     """Task features are drawn from [0, spread]^dimension; 0: all tasks are the same."""
     separation: float = Field(default=0.05, gt=0, lt=1)
-    """Smallest gap as a share of F's range, at least."""
+    """Lower bound on the smallest gap, as a share of F's range."""
 
     def draw(self, rng: np.random.Generator, agents: int, gap: float) -> tuple[FloatArray, FloatArray]:
         """The pairs (agents, n, d) and their means (agents, n).
 
         Raises:
-            InstanceError: no function with gaps that large was found.
+            InstanceError: no drawn function has large enough gaps.
         """
         tasks = self.spread * rng.random((agents, 1, self.task_dimension))
         arms = rng.random((1, self.count, self.arm_dimension))
@@ -146,12 +147,20 @@ def smallest_gap(means: FloatArray) -> float:
 
 
 class PureExplorationWorld:
-    """Arms that stay, different for each agent."""
+    """A world in which each agent has its own arm set, the same at every turn."""
 
     fixed_arms = False
 
     def __init__(self, pairs: FloatArray, means: FloatArray, noise: Noise, sampling: str, streams: Streams) -> None:
-        """Args: pairs (V, n, d); means (V, n); noise of one pull; sampling, see `PureExplorationProblem`."""
+        """Create the world.
+
+        Args:
+            pairs: task-arm pairs of each agent, (V, n, d).
+            means: their means, (V, n).
+            noise: noise of one pull.
+            sampling: see `PureExplorationProblem`.
+            streams: the replication's random streams.
+        """
         self.dimension = int(pairs.shape[2])
         self._pairs, self._means = read_only(pairs), read_only(means)
         self._gaps = self._means.max(axis=1, keepdims=True) - self._means
@@ -186,7 +195,7 @@ class PureExplorationWorld:
     def pull_batch(self, agent: int, phase: int, counts: IntArray) -> tuple[FloatArray, float]:
         """Mean reward of each arm, 0 where its count is 0, and the pseudo-regret of all pulls.
 
-        With Gaussian noise the mean of c rewards is N(f, sd^2 / c): one draw per arm and phase, whatever the counts.
+        With Gaussian noise the mean of c rewards is N(f, sd^2 / c). It takes one draw per arm and phase for any c.
         """
         noise = self._exact(agent, phase, counts) if self._deviation is None else self._drawn(agent, phase, counts)
         means = np.where(counts > 0, self._means[agent] + noise, 0.0)
@@ -201,7 +210,7 @@ class PureExplorationWorld:
         return self._deviation * standard / np.sqrt(np.maximum(counts, 1))
 
     def _exact(self, agent: int, phase: int, counts: IntArray) -> FloatArray:
-        """Pull by pull, from a stream of the phase."""
+        """Mean noise of each arm, drawn pull by pull from the stream of the phase."""
         rng = self._streams("world", agent, f"pulls of phase {phase}")
         sums = [
             math.fsum(sum(self._noise.draws(rng, min(CHUNK, count - start))) for start in range(0, count, CHUNK))
@@ -210,7 +219,7 @@ class PureExplorationWorld:
         return np.array(sums) / np.maximum(counts, 1)
 
     def score(self, answers: Sequence[int | None]) -> dict[str, float]:
-        """`correct`: 1 when all agents are right; `error`: 1 - correct; `correct_agents`; `gap`: Delta_min."""
+        """`correct`: 1 if all answers are right, else 0; `error`: 1 - correct; `correct_agents`; `gap`: Delta_min."""
         if not answers:
             return {}
         right = sum(answer == best for answer, best in zip(answers, self._means.argmax(axis=1).tolist(), strict=True))
@@ -218,7 +227,7 @@ class PureExplorationWorld:
         return {"correct": correct, "error": 1 - correct, "correct_agents": right, "gap": smallest_gap(self._means)}
 
     def score_of(self, agent: int, answer: int | None) -> dict[str, float]:
-        """`correct`: whether this agent is right."""
+        """`correct`: whether this agent's answer is right."""
         return {"correct": answer == int(self._means[agent].argmax())}
 
     def describe(self) -> dict[str, Any]:
@@ -227,22 +236,22 @@ class PureExplorationWorld:
 
 
 class PureExplorationProblem(Problem):
-    """Every agent looks for the best of its own arms; tasks are related."""
+    """Every agent looks for the best of its own arms; the tasks of the agents are related."""
 
     kind: Literal["pure_exploration"]
     """Find the best arm of every agent's task."""
     features: Annotated[TableFeatures | KernelFeatures, Field(discriminator="kind")] = TableFeatures(kind="table")
-    """Where the task-arm pairs and their means come from."""
+    """How the task-arm pairs and their means are made."""
     gap: float = Field(default=0.5, gt=0)
     """The smallest gap between the best and the second best arm of any task, Delta_min."""
     noise: NoiseSpec = 1.0
     """Noise of one pull; a number is the standard deviation of Gaussian noise (paper 003: 1)."""
     sampling: Literal["statistics", "pulls"] = "statistics"
-    """statistics: the mean of a batch in one draw, with Gaussian noise; pulls: every pull by itself."""
+    """statistics: with Gaussian noise, draw the mean of a batch at once; pulls: draw every pull."""
 
     def validate_for(self, agents: int) -> Iterator[tuple[tuple[str, ...], str]]:
-        """A list of tasks must have one per agent."""
-        wrong = self.features.misfit(agents) if isinstance(self.features, TableFeatures) else None
+        """Report a list of tasks that does not have one entry per agent."""
+        wrong = self.features.count_error(agents) if isinstance(self.features, TableFeatures) else None
         if wrong is not None:
             yield ("features", "tasks"), wrong
 

@@ -1,7 +1,7 @@
 """Ratings of items by users in the files in which MovieLens and Yelp publish them, read line by line.
 
-Only (user, item, rating) is kept of a line, as three small numbers, and each name of a user or an item once: a file of
-many gigabytes of review text takes some hundred megabytes of memory.
+Each line is reduced to three small numbers (user, item, rating), and each user or item name is stored once, so a file
+of many gigabytes of review text needs a few hundred megabytes of memory.
 """
 
 from __future__ import annotations
@@ -17,27 +17,27 @@ from types import MappingProxyType
 import numpy as np
 import numpy.typing as npt
 
-from coband.simulator.problems.datasets import DataError, Source, stream
+from coband.simulator.problems.datasets import DataError, PublicDataset, read_lines
 
 HIGHEST = 5.0
-"""No rating is higher."""
+"""The highest possible rating."""
 
 Triple = tuple[str, str, float]
 
 
 @dataclass(frozen=True, kw_only=True)
-class RatingSource(Source):
-    """A file with one rating per line."""
+class RatingDataset(PublicDataset):
+    """A public dataset of ratings: a file with one rating per line."""
 
     @property
     def columns(self) -> str:
-        """What is read of a line."""
+        """The fields that are read from a line."""
         return "user, item, rating"
 
 
-RATINGS: Mapping[str, RatingSource] = MappingProxyType(
+RATINGS: Mapping[str, RatingDataset] = MappingProxyType(
     {
-        "movielens": RatingSource(
+        "movielens": RatingDataset(
             name="movielens",
             title="MovieLens (25M; 100K, latest-small and others alike)",
             file="ratings.csv",
@@ -49,7 +49,7 @@ RATINGS: Mapping[str, RatingSource] = MappingProxyType(
             packed=True,
             cites=("harper2015movielens",),
         ),
-        "yelp": RatingSource(
+        "yelp": RatingDataset(
             name="yelp",
             title="Yelp Open Dataset (reviews)",
             file="yelp_academic_dataset_review.json",
@@ -62,14 +62,18 @@ RATINGS: Mapping[str, RatingSource] = MappingProxyType(
         ),
     }
 )
-"""All known sources of ratings by name."""
+"""All known rating datasets by name."""
 
 
 @dataclass(frozen=True)
 class Ratings:
-    """All ratings of a file in its order; users and items numbered by first appearance.
+    """All ratings of a file, in the order of the file; users and items are numbered by first appearance.
 
-    users, items (n,): numbers; values (n,): ratings; user_names: by number.
+    Attributes:
+        users: user number of each rating, shape (n,).
+        items: item number of each rating, shape (n,).
+        values: the ratings, shape (n,).
+        user_names: name of each user, by number.
     """
 
     users: npt.NDArray[np.int32]
@@ -78,11 +82,11 @@ class Ratings:
     user_names: tuple[str, ...]
 
 
-def read(source: RatingSource, file: Path) -> Ratings:
+def read(source: RatingDataset, file: Path) -> Ratings:
     """Read MovieLens' `ratings.csv` (with its header) or `u.data` (tabs), or Yelp's reviews (JSON lines).
 
     Raises:
-        DataError: the file cannot be read, is empty, or has a malformed line, which is named.
+        DataError: the file cannot be read, is empty, or has a malformed line; the message gives the line number.
     """
     users: dict[str, int] = {}
     items: dict[str, int] = {}
@@ -101,10 +105,10 @@ def read(source: RatingSource, file: Path) -> Ratings:
     )
 
 
-def _triples(source: RatingSource, file: Path) -> Iterator[Triple]:
-    """The ratings line by line; blank lines do not count."""
+def _triples(source: RatingDataset, file: Path) -> Iterator[Triple]:
+    """Yield the ratings line by line, skipping blank lines."""
     numbered: Iterator[tuple[int, str]] = (
-        (number, line) for number, line in enumerate(stream(source, file), start=1) if not line.isspace()
+        (number, line) for number, line in enumerate(read_lines(source, file), start=1) if not line.isspace()
     )
     first = next(numbered, None)
     if first is None:
@@ -159,6 +163,6 @@ def _review(line: str) -> Triple:
 
 
 def _shown(line: str) -> str:
-    """The line, not too long, in quotes."""
+    """The line in quotes, cut after 60 characters."""
     line = line.strip()
     return repr(line if len(line) <= 60 else line[:60] + "...")

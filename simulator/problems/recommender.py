@@ -3,19 +3,19 @@
 paper 000 ("Learning Kernelized Contextual Bandits in a Distributed and Asynchronous Environment") takes the 2,000 users
 and the 10,000 items with the most ratings, and 10 features of each from the singular value decomposition of their
 rating matrix (0 where there is no rating). An arm is (features of the user, features of an item); ratings above 2 are
-positive. A turn offers one positive item and nineteen others; the positive one pays 1, the others 0.
+positive. A turn offers one positive item with reward 1 and nineteen other items with reward 0.
 
-Ours, as the paper leaves it open:
+The paper does not specify the following, so these choices are ours:
 
-* the arms of a turn are all of one user, the one who acts;
-* each agent is one user: the users that can act are shuffled in each replication, and agent a is number a of them, or
-a mod U when there are more agents than such users (U), each with draws of its own. Users that are no agent still shape
-the features. With ``users_per_agent: all`` all of them act: agent a has the numbers a, a + N, a + 2N, ... of N agents,
-one of which is drawn for each turn;
-* the nineteen others are drawn from all items that the user has not rated above 2 (``negatives: unliked``), as few
-users have nineteen low ratings; or from low ratings alone, and then only users that have so many can act (``rated``);
-* the rows of the factors U sqrt(s) and V sqrt(s) are brought to norm 1/sqrt(2), so that arms lie on the unit sphere
-(``scale: normalise``); or all divided by the largest norm, which leaves most items next to 0 (``unit_ball``).
+* all arms of a turn belong to one user, the acting one;
+* each agent is one user. The U users who can act are shuffled in each replication, and agent a is user number a mod U
+of them; agents that share a user have their own draws. Users who are no agent still influence the features. With
+``users_per_agent: all`` and N agents, agent a has the users number a, a + N, a + 2N, ..., and each turn draws one;
+* the nineteen other items are drawn from all items that the user has not rated above 2 (``negatives: unliked``), since
+few users have nineteen low ratings. With ``negatives: rated`` they are drawn from the user's low ratings, and only
+users with enough low ratings can act;
+* the rows of the factors U sqrt(s) and V sqrt(s) are scaled to norm 1/sqrt(2), so arms lie on the unit sphere
+(``scale: normalise``); or all rows are divided by the largest norm, which leaves most items close to 0 (``unit_ball``).
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from scipy.sparse.linalg import svds
 
 from coband.simulator.arrays import FloatArray
 from coband.simulator.core.config import Config
-from coband.simulator.problems.datasets import DataError, fingerprint, locate
+from coband.simulator.problems.datasets import DataError, file_version, locate
 from coband.simulator.problems.ratings import RATINGS, Ratings, read
 from coband.simulator.problems.world import (
     Blocks,
@@ -51,7 +51,7 @@ IntArray = npt.NDArray[np.int64]
 
 
 class RatingData(Config):
-    """Whose ratings, and where their file is."""
+    """The name of a rating dataset and the location of its file."""
 
     name: Literal["movielens", "yelp"]
     """movielens: `ratings.csv` or `u.data`; yelp: the reviews, `yelp_academic_dataset_review.json`."""
@@ -61,9 +61,11 @@ class RatingData(Config):
 
 @dataclass(frozen=True, eq=False)
 class RatingMatrix:
-    """The users and items with the most ratings.
+    """The ratings of the users and items with the most ratings.
 
-    matrix (users, items): ratings, 0 where there is none; user_names: as in the file.
+    Attributes:
+        matrix: ratings, 0 where there is none, (users, items).
+        user_names: names of the users in the file.
     """
 
     matrix: csr_matrix
@@ -71,9 +73,9 @@ class RatingMatrix:
 
 
 def most_rated(ratings: Ratings, users: int, items: int) -> RatingMatrix:
-    """The part of the ratings that is by the most active users and of the most rated items.
+    """Keep the ratings by the most active users of the most rated items.
 
-    Equally many ratings: who comes first in the file. A user's last rating of an item counts.
+    Ties go to the user or item that comes first in the file. A user's last rating of an item counts.
     """
     chosen_users, user_places = _top(ratings.users, users)
     chosen_items, item_places = _top(ratings.items, items)
@@ -89,7 +91,7 @@ def most_rated(ratings: Ratings, users: int, items: int) -> RatingMatrix:
 
 
 def _top(numbers: npt.NDArray[np.int32], most: int) -> tuple[IntArray, npt.NDArray[np.int32]]:
-    """The most frequent numbers, and by number its place among them or -1."""
+    """The `most` most frequent numbers, and for each number its rank among them, or -1."""
     counts = np.bincount(numbers)
     chosen = np.argsort(-counts, kind="stable")[:most].astype(np.int64)
     places = np.full(len(counts), -1, dtype=np.int32)
@@ -101,7 +103,7 @@ def factors(matrix: csr_matrix, rank: int, scale: Scale) -> tuple[FloatArray, Fl
     """Features of users and items, (users, rank) and (items, rank), from the truncated singular value decomposition.
 
     Raises:
-        DataError: not fewer features than users and items.
+        DataError: there are not more users and items than features.
     """
     users, items = matrix.shape
     if rank >= min(users, items):
@@ -127,8 +129,8 @@ def _scaled(rows: FloatArray, scale: Scale) -> FloatArray:
 
 
 @dataclass(frozen=True, eq=False)
-class Catalogue:
-    """What a world is made of: features, and by user the items that are positive and those that are not."""
+class RecommenderData:
+    """The data of a world: features of users and items, ratings, and the threshold of positive ratings."""
 
     users: FloatArray
     items: FloatArray
@@ -141,14 +143,14 @@ class Catalogue:
         return np.sort(row.indices[row.data > self.above]).astype(np.int64)
 
     def others(self, user: int, rated: bool) -> IntArray:
-        """Items that it did not; all, or only those that it rated."""
+        """Items that the user did not rate above the threshold: all of them, or only those with a rating."""
         row = self.ratings.matrix[[user]]
         if rated:
             return np.sort(row.indices[row.data <= self.above]).astype(np.int64)
         return np.setdiff1d(np.arange(len(self.items)), self.liked(user))
 
     def eligible(self, count: int, rated: bool) -> IntArray:
-        """Users with a positive item and ``count`` - 1 others."""
+        """Users with at least one positive item and ``count`` - 1 other items."""
         matrix = self.ratings.matrix
         totals = np.diff(matrix.indptr)
         positive = csr_matrix((matrix.data > self.above, matrix.indices, matrix.indptr), shape=matrix.shape)
@@ -168,25 +170,35 @@ def _cached_factors(ratings: RatingMatrix, rank: int, scale: Scale) -> tuple[Flo
 
 
 _Turn = tuple[FloatArray, int]
-"""What a turn offers: arms (n, d), and which of them pays 1."""
+"""The draws of one turn: arms (n, d), and the index of the arm with reward 1."""
 
 
 class RecommenderWorld:
-    """Turn by turn one user, an item that it likes and others; rewards without noise."""
+    """A world in which each turn offers one item that the user likes among others; rewards have no noise."""
 
     fixed_arms = False
 
-    def __init__(self, catalogue: Catalogue, acting: list[IntArray], count: int, rated: bool, streams: Streams) -> None:
-        """Args: features and ratings; the users of each agent; arms a turn; others among rated items only; streams."""
-        self.dimension = int(catalogue.users.shape[1] + catalogue.items.shape[1])
-        self._catalogue, self._acting, self._count, self._rated = catalogue, acting, count, rated
+    def __init__(
+        self, data: RecommenderData, acting: list[IntArray], count: int, rated: bool, streams: Streams
+    ) -> None:
+        """Create the world.
+
+        Args:
+            data: features and ratings.
+            acting: the users of each agent.
+            count: arms per turn.
+            rated: whether the other items of a turn are items that the user has rated.
+            streams: the replication's random streams.
+        """
+        self.dimension = int(data.users.shape[1] + data.items.shape[1])
+        self._data, self._acting, self._count, self._rated = data, acting, count, rated
         self._streams = streams
         self._longest = longest_block(len(acting), count * self.dimension)
         self._blocks: dict[int, Blocks[_Turn]] = {}
         self._choices: dict[int, tuple[IntArray, IntArray]] = {}
 
     def arms(self, agent: int, turn: int) -> FloatArray:
-        """(features of the user, features of an item) for each item on offer, (n, d)."""
+        """(features of the user, features of the item) for each item of the turn, (n, d)."""
         return self._at(agent, turn)[0]
 
     def means(self, agent: int, turn: int) -> FloatArray:
@@ -202,13 +214,13 @@ class RecommenderWorld:
         return float(right), float(not right)
 
     def describe(self) -> dict[str, Any]:
-        """Sizes, and the users that act, by agent, with their names in the file."""
-        matrix, names = self._catalogue.ratings.matrix, self._catalogue.ratings.user_names
+        """Numbers of users, items and ratings, and the users of each agent by their names in the file."""
+        matrix, names = self._data.ratings.matrix, self._data.ratings.user_names
         return {
             "users": int(matrix.shape[0]),
             "items": int(matrix.shape[1]),
             "ratings": int(matrix.nnz),
-            "positive": int((matrix.data > self._catalogue.above).sum()),
+            "positive": int((matrix.data > self._data.above).sum()),
             "acting": [[names[user] for user in users.tolist()] for users in self._acting],
         }
 
@@ -230,53 +242,53 @@ class RecommenderWorld:
         place = int(rng.integers(self._count))
         items[0] = items[place]
         items[place] = liked[rng.integers(len(liked))]
-        own = np.broadcast_to(self._catalogue.users[user], (self._count, self._catalogue.users.shape[1]))
-        return read_only(np.hstack([own, self._catalogue.items[items]])), place
+        own = np.broadcast_to(self._data.users[user], (self._count, self._data.users.shape[1]))
+        return read_only(np.hstack([own, self._data.items[items]])), place
 
     def _items_of(self, user: int) -> tuple[IntArray, IntArray]:
         found = self._choices.get(user)
         if found is None:
-            found = self._choices[user] = self._catalogue.liked(user), self._catalogue.others(user, self._rated)
+            found = self._choices[user] = self._data.liked(user), self._data.others(user, self._rated)
         return found
 
 
 class RecommenderProblem(Problem):
-    """Ratings of items by users: each turn one item that the user likes, among others."""
+    """Recommendation from ratings: each turn offers one item that the user likes, among others."""
 
     kind: Literal["recommender"]
     """Recommendation from ratings (paper 000, section 5)."""
     data: RatingData
     """The ratings."""
     users: int = Field(default=2_000, ge=1)
-    """So many users with the most ratings, or all if there are fewer."""
+    """Number of users to keep, those with the most ratings; all users if there are fewer."""
     items: int = Field(default=10_000, ge=1)
-    """So many items with the most ratings, or all if there are fewer."""
+    """Number of items to keep, those with the most ratings; all items if there are fewer."""
     rank: int = Field(default=10, ge=1)
-    """Features of a user and of an item each; arms have twice as many."""
+    """Features of a user, and of an item; arms have twice as many."""
     positive: float = Field(default=2.0, ge=0.0)
-    """Ratings above it are positive."""
+    """Ratings above this value are positive."""
     count: int = Field(default=20, ge=2)
     """Arms of a turn, one of them positive."""
     negatives: Literal["unliked", "rated"] = "unliked"
     """The other arms: unliked, any item that the user has not rated positively; rated, only items that it has rated."""
     users_per_agent: Literal["one", "all"] = "one"
-    """one: every agent is one user, drawn anew in each replication, and users serve for several agents where there are
-    fewer users; all: the users are dealt out, and each turn draws one of the agent's."""
+    """one: every agent is one user, drawn anew in each replication; with fewer users than agents, several agents share
+    a user. all: the users are divided among the agents, and each turn draws one of the agent's users."""
     scale: Scale = "normalise"
     """normalise: user and item features to norm 1/sqrt(2); unit_ball: divided by the largest norms; none: as is."""
 
     def build(self, streams: Streams, agents: int, base: Path | None = None) -> World:
-        """Decompose the ratings; which users act is drawn from the stream (world, 0, users).
+        """Decompose the ratings, and draw the acting users from the stream (world, 0, users).
 
         Raises:
             DataError: the file is missing or malformed, or has too few users or items.
         """
         source = RATINGS[self.data.name]
         file = locate(source, self.data.path, base)
-        ratings = _cached_ratings(source.name, *fingerprint(file), self.users, self.items)
+        ratings = _cached_ratings(source.name, *file_version(file), self.users, self.items)
         rated = self.negatives == "rated"
-        catalogue = Catalogue(*_cached_factors(ratings, self.rank, self.scale), ratings, self.positive)
-        eligible = catalogue.eligible(self.count, rated)
+        data = RecommenderData(*_cached_factors(ratings, self.rank, self.scale), ratings, self.positive)
+        eligible = data.eligible(self.count, rated)
         if not len(eligible):
             kind = "it has rated, none of them" if rated else "it has not rated"
             raise DataError(
@@ -285,7 +297,7 @@ class RecommenderProblem(Problem):
                 file,
             )
         shuffled = eligible[streams("world", 0, "users").permutation(len(eligible))]
-        return RecommenderWorld(catalogue, self._deal(shuffled, agents), self.count, rated, streams)
+        return RecommenderWorld(data, self._deal(shuffled, agents), self.count, rated, streams)
 
     def _deal(self, users: IntArray, agents: int) -> list[IntArray]:
         """The users of each agent."""

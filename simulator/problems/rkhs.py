@@ -1,4 +1,4 @@
-"""Rewards drawn from the RKHS (reproducing kernel Hilbert space) of a kernel, with a known norm; ours."""
+"""Rewards drawn from the RKHS (reproducing kernel Hilbert space) of a kernel, with a known norm (our construction)."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ class RkhsFunction:
 
     def __call__(self, arms: FloatArray) -> FloatArray:
         """f of each arm: (turns, n, d) -> (turns, n)."""
-        # One turn at a time: the last bits of a product of matrices depend on how many rows it has, and the values of a
-        # turn must not depend on the turns drawn with it.
+        # One turn at a time: the last bits of a matrix product depend on its number of rows, but the values of a turn
+        # must not depend on the turns drawn with it.
         return np.stack([np.vecdot(self._bound.evaluate(turn), self.weights) for turn in arms])
 
     @cached_property

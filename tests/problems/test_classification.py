@@ -8,7 +8,7 @@ import pytest
 from scipy.cluster.vq import ClusterError, kmeans2
 
 from coband.simulator.problems import classification
-from coband.simulator.problems.classification import PROBLEM, ClustersProblem, k_means, partition
+from coband.simulator.problems.classification import PROBLEM, ClustersProblem, cluster_classes, k_means
 from coband.simulator.problems.datasets import DataError, load
 from coband.simulator.problems.world import World
 from tests.data_files import data_file
@@ -52,15 +52,15 @@ def test_every_row_belongs_to_its_nearest_centroid() -> None:
 def test_standardised_columns_weigh_the_same(tmp_path: Path) -> None:
     path = write_magic(tmp_path)
     table = load("magic", path)
-    scaled = partition(table, 3, "g", True, np.random.default_rng(0))
+    scaled = cluster_classes(table, 3, "g", True, np.random.default_rng(0))
     assert np.allclose(scaled.sizes @ scaled.centroids, 0.0, atol=1e-9)
-    plain = partition(table, 3, "g", False, np.random.default_rng(0))
+    plain = cluster_classes(table, 3, "g", False, np.random.default_rng(0))
     assert np.allclose(plain.sizes @ plain.centroids, table.features.sum(axis=0))
 
 
 def test_a_constant_column_is_only_centred(tmp_path: Path) -> None:
     table = load("mushroom", write_mushroom(tmp_path))
-    cut = partition(table, 4, "e", True, np.random.default_rng(0))
+    cut = cluster_classes(table, 4, "e", True, np.random.default_rng(0))
     assert np.isfinite(cut.centroids).all()
     assert np.abs(cut.centroids[:, -1]).max() == 0.0
 
@@ -117,7 +117,7 @@ def test_same_seed_same_partition_another_seed_another(tmp_path: Path) -> None:
 def test_algorithms_of_one_replication_share_the_partition(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = write_magic(tmp_path)
     before = world(path, clusters=5)
-    monkeypatch.setattr(classification, "partition", None)  # a second call would fail
+    monkeypatch.setattr(classification, "cluster_classes", None)  # a second call would fail
     assert np.array_equal(world(path, clusters=5, rewards="gaussian").arms(0, 1), before.arms(0, 1))
 
 

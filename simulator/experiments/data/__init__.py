@@ -1,4 +1,4 @@
-"""Public data sets: download with verified checksums.
+"""Public datasets: downloads with verified checksums.
 
-What lives here: fetching. What may come in: access to the network; reading the files is in ``problems``.
+What lives here: code that downloads files. What may come in: network access; readers of the files are in ``problems``.
 """

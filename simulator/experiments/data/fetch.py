@@ -8,7 +8,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from coband.simulator.problems.datasets import DATASETS, DataError, Dataset, Source, data_directory, find, locate
+from coband.simulator.problems.datasets import (
+    DATASETS,
+    ClassificationDataset,
+    DataError,
+    PublicDataset,
+    data_directory,
+    find,
+    locate,
+)
 from coband.simulator.problems.ratings import RATINGS
 
 if TYPE_CHECKING:
@@ -20,33 +28,36 @@ class FetchError(DataError):
 
 
 @dataclass(frozen=True)
-class Status:
-    """A dataset and what is at hand of it.
+class DatasetStatus:
+    """A dataset and the state of its files on this machine.
 
-    `state` is absent; verified: the file has the official checksum; differs: there is a file, but another one; present:
-    there is a file, and no checksum to compare it with.
+    Attributes:
+        dataset: the dataset.
+        state: absent: there is no file; verified: the files have the official checksums; differs: they do not;
+            present: there is a file, and no official checksum exists.
+        path: the (first) file; None when absent.
     """
 
-    dataset: Source
+    dataset: PublicDataset
     state: Literal["absent", "verified", "differs", "present"]
     path: Path | None
 
 
 def fetch(name: str, directory: Path | None = None) -> Path:
-    """Download a dataset unless a verified copy is there.
+    """Download a dataset unless a verified copy exists.
 
     Args:
-        name: one of `DATASETS`, or of `RATINGS`, whose licences leave it to the user to get them.
-        directory: where to put the file; None: `data_directory()`. A file of that name that is not the
-            official one is replaced.
+        name: a name in `DATASETS`, or in `RATINGS`; the licences of the latter do not allow an automatic download.
+        directory: where to save the file; None: `data_directory()`. A file of that name with another checksum is
+            replaced.
 
     Returns:
         The verified file.
 
     Raises:
-        DataError: no such dataset.
-        FetchError: pooch is not installed, the download failed, or its checksum is wrong. Nothing is left behind
-            then, and a file that was there before is kept.
+        DataError: no dataset has this name.
+        FetchError: pooch is not installed, the download failed, or its checksum is wrong. No partial file is left, and
+            an earlier file is kept.
     """
     if name in RATINGS:
         place = data_directory() if directory is None else directory
@@ -54,8 +65,8 @@ def fetch(name: str, directory: Path | None = None) -> Path:
     return fetch_dataset(find(name), directory)
 
 
-def fetch_dataset(dataset: Dataset, directory: Path | None = None) -> Path:
-    """`fetch`, for a dataset that need not be in `DATASETS`."""
+def fetch_dataset(dataset: ClassificationDataset, directory: Path | None = None) -> Path:
+    """Do what `fetch` does, for a dataset that need not be in `DATASETS`."""
     place = data_directory() if directory is None else directory
     target = place / dataset.file
     if target.is_file() and checksum(target) == dataset.sha256:
@@ -64,10 +75,10 @@ def fetch_dataset(dataset: Dataset, directory: Path | None = None) -> Path:
         names = " and ".join([dataset.file, *(name for name, _ in dataset.further)])
         raise by_hand(dataset, names, place)
     pooch = _pooch()
-    pooch.get_logger().setLevel(logging.ERROR)  # its notes on progress would mix with the program's own output
+    pooch.get_logger().setLevel(logging.ERROR)  # progress messages would mix with the program's own output
     try:
         pooch.retrieve(dataset.url, known_hash=f"sha256:{dataset.sha256}", fname=dataset.file, path=place)
-    except (OSError, ValueError) as error:  # requests' errors are OSErrors; pooch raises ValueError on a wrong checksum
+    except (OSError, ValueError) as error:  # requests raises OSError; pooch raises ValueError for a wrong checksum
         raise FetchError(
             f"dataset {dataset.name!r} could not be downloaded from {dataset.url}: {str(error).rstrip('.')}. "
             f"Nothing was kept. Try again, or save the file by hand as {target}."
@@ -75,16 +86,16 @@ def fetch_dataset(dataset: Dataset, directory: Path | None = None) -> Path:
     return target
 
 
-def by_hand(source: Source, names: str, place: Path) -> FetchError:
-    """What to do about data that are published in packed files."""
+def by_hand(source: PublicDataset, names: str, place: Path) -> FetchError:
+    """The error for data that are published in archives; its text says how to get them."""
     return FetchError(
         f"dataset {source.name!r} is published in packed files: get them from {source.url}, unpack them "
         f"(gzip -d reads .Z), and save {names} in {place}."
     )
 
 
-def listing(directory: Path | None = None) -> list[Status]:
-    """What is at hand of each dataset, in `directory` or, if None, in `data_directory()`."""
+def listing(directory: Path | None = None) -> list[DatasetStatus]:
+    """The state of each dataset in `directory`; None: `data_directory()`."""
     place = data_directory() if directory is None else directory
     return [_status(source, place) for source in (*DATASETS.values(), *RATINGS.values())]
 
@@ -95,18 +106,18 @@ def checksum(file: Path) -> str:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
-def _status(dataset: Source, directory: Path) -> Status:
+def _status(dataset: PublicDataset, directory: Path) -> DatasetStatus:
     if not directory.is_dir():
-        return Status(dataset, "absent", None)
+        return DatasetStatus(dataset, "absent", None)
     try:
         path = locate(dataset, directory)
     except DataError:
-        return Status(dataset, "absent", None)
-    if not isinstance(dataset, Dataset):
-        return Status(dataset, "present", path)
+        return DatasetStatus(dataset, "absent", None)
+    if not isinstance(dataset, ClassificationDataset):
+        return DatasetStatus(dataset, "present", path)
     expected = [(path, dataset.sha256), *((path.parent / name, known) for name, known in dataset.further)]
     official = all(file.is_file() and checksum(file) == known for file, known in expected)
-    return Status(dataset, "verified" if official else "differs", path)
+    return DatasetStatus(dataset, "verified" if official else "differs", path)
 
 
 def _pooch() -> ModuleType:

@@ -19,7 +19,7 @@ from coband.simulator.experiments.registry.registry import Registry
 from coband.simulator.experiments.scenario.nodes import plain
 from coband.simulator.experiments.scenario.yaml_nodes import read
 from coband.simulator.experiments.store.store import StoredRun
-from coband.simulator.problems.datasets import DATASETS, Source
+from coband.simulator.problems.datasets import DATASETS, PublicDataset
 from coband.simulator.problems.ratings import RATINGS
 
 GRAPHS: Mapping[str, str] = {
@@ -109,7 +109,7 @@ def _problem(problem: Mapping[str, Any], registry: Registry) -> Iterator[Use]:
     data = problem.get("data")
     name = data.get("name") if isinstance(data, dict) else None
     if isinstance(name, str):
-        source: Source | None = DATASETS.get(name) or RATINGS.get(name)
+        source: PublicDataset | None = DATASETS.get(name) or RATINGS.get(name)
         yield Use(f"dataset {name}", () if source is None else source.cites, source is not None)
 
 

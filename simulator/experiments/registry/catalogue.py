@@ -13,11 +13,11 @@ from coband.simulator.experiments.registry.registry import RESERVED, Registry
 from coband.simulator.experiments.scenario.input_problems import did_you_mean, quoted
 from coband.simulator.experiments.scenario.shipped import ShippedScenario, paths, shipped_scenario, shipped_scenarios
 from coband.simulator.experiments.scenario.wording import TAG_KEYS, Wording
-from coband.simulator.problems.datasets import DATASETS, DataError, Source
+from coband.simulator.problems.datasets import DATASETS, DataError, PublicDataset
 from coband.simulator.problems.ratings import RATINGS
 from coband.simulator.problems.world import ProblemEntry
 
-SOURCES: Mapping[str, Source] = {**DATASETS, **RATINGS}
+SOURCES: Mapping[str, PublicDataset] = {**DATASETS, **RATINGS}
 Item = dict[str, Any]
 
 
@@ -48,7 +48,7 @@ def _line(name: str, summary: str, reference: str) -> Item:
     return {"name": name, "summary": summary, "reference": reference}
 
 
-def _content(source: Source) -> str:
+def _content(source: PublicDataset) -> str:
     return f"{source.title}: {source.rows:,} rows, {source.columns}"
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from coband.simulator.experiments.data.fetch import FetchError, checksum, fetch, fetch_dataset, listing
-from coband.simulator.problems.datasets import DATASETS, DataError, Dataset
+from coband.simulator.problems.datasets import DATASETS, ClassificationDataset, DataError
 from tests.data_files import data_file
 from tests.problems.files import write_magic, write_yelp
 
@@ -27,7 +27,7 @@ class Quiet(http.server.SimpleHTTPRequestHandler):
 
 
 @pytest.fixture
-def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Dataset, list[str]]]:
+def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[ClassificationDataset, list[str]]]:
     """The magic dataset of a server on this machine, and the list of requests to it."""
     for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
         monkeypatch.delenv(name, raising=False)
@@ -44,7 +44,7 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Data
         thread.join()
 
 
-def test_a_download_is_verified_and_not_repeated(site: tuple[Dataset, list[str]], tmp_path: Path) -> None:
+def test_a_download_is_verified_and_not_repeated(site: tuple[ClassificationDataset, list[str]], tmp_path: Path) -> None:
     dataset, asked = site
     place = tmp_path / "new" / "data"
     path = fetch_dataset(dataset, place)
@@ -54,12 +54,12 @@ def test_a_download_is_verified_and_not_repeated(site: tuple[Dataset, list[str]]
     assert len(asked) == 1
 
 
-def test_another_file_of_that_name_is_replaced(site: tuple[Dataset, list[str]], tmp_path: Path) -> None:
+def test_another_file_of_that_name_is_replaced(site: tuple[ClassificationDataset, list[str]], tmp_path: Path) -> None:
     (tmp_path / "magic04.data").write_text("stale")
     assert checksum(fetch_dataset(site[0], tmp_path)) == site[0].sha256
 
 
-def test_a_wrong_checksum_keeps_nothing(site: tuple[Dataset, list[str]], tmp_path: Path) -> None:
+def test_a_wrong_checksum_keeps_nothing(site: tuple[ClassificationDataset, list[str]], tmp_path: Path) -> None:
     place = tmp_path / "data"
     wrong = replace(site[0], sha256="0" * 64)
     with pytest.raises(
@@ -69,7 +69,9 @@ def test_a_wrong_checksum_keeps_nothing(site: tuple[Dataset, list[str]], tmp_pat
     assert list(place.iterdir()) == []
 
 
-def test_a_failed_download_keeps_nothing_but_what_was_there(site: tuple[Dataset, list[str]], tmp_path: Path) -> None:
+def test_a_failed_download_keeps_nothing_but_what_was_there(
+    site: tuple[ClassificationDataset, list[str]], tmp_path: Path
+) -> None:
     place = tmp_path / "data"
     place.mkdir()
     (place / "magic04.data").write_text("mine")
@@ -79,14 +81,14 @@ def test_a_failed_download_keeps_nothing_but_what_was_there(site: tuple[Dataset,
     assert [(path.name, path.read_text()) for path in place.iterdir()] == [("magic04.data", "mine")]
 
 
-def test_no_server(tmp_path: Path, site: tuple[Dataset, list[str]]) -> None:
+def test_no_server(tmp_path: Path, site: tuple[ClassificationDataset, list[str]]) -> None:
     nobody = replace(site[0], url="http://127.0.0.1:9/magic04.data")
     with pytest.raises(FetchError, match=r"^dataset 'magic' could not be downloaded from http://127.0.0.1:9/magic04"):
         fetch_dataset(nobody, tmp_path / "data")
     assert list((tmp_path / "data").iterdir()) == []
 
 
-def test_a_place_that_is_a_file(tmp_path: Path, site: tuple[Dataset, list[str]]) -> None:
+def test_a_place_that_is_a_file(tmp_path: Path, site: tuple[ClassificationDataset, list[str]]) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(FetchError, match="could not be downloaded"):
         fetch_dataset(site[0], tmp_path / "file")
