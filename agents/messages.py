@@ -37,7 +37,7 @@ class ServerModel(Message):
     start: int = 0
 
     @property
-    def n(self) -> int:
+    def s(self) -> int:
         """Points that it carries."""
         return len(self.points)
 

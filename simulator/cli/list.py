@@ -10,14 +10,14 @@ import click
 from coband.simulator.cli import tables
 from coband.simulator.cli.plugins import warn_of_plugins
 
-KINDS = ("algorithms", "problems", "datasets")
+KINDS = ("algorithms", "problems", "kernels", "rewards", "datasets", "metrics")
 
 
 @click.command("list")
 @click.argument("kind", type=click.Choice(KINDS), required=False)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def list_(kind: str | None, as_json: bool) -> None:
-    """List algorithms, problems and datasets, or only one of the three."""
+    """List algorithms, problems, kernels, rewards, datasets and metrics, or only one kind of them."""
     from coband.simulator.experiments.registry.catalogue import catalogue
     from coband.simulator.experiments.registry.registry import Registry
 
