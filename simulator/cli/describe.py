@@ -50,7 +50,7 @@ def _lines(item: Item) -> Iterator[str]:
     if item.get("counts"):
         yield from ("", "Communication:", *(f"  {_count(form)}" for form in item["counts"]))
     if item.get("where"):
-        yield from ("", "where", *(f"  {name}: {meaning}" for name, meaning in item["where"].items()))
+        yield from ("", "where", *(_quantity(*pair) for pair in item["where"].items()))
     if item.get("metrics"):
         rows = [[metric["name"], metric["summary"], _direction(metric)] for metric in item["metrics"]]
         yield from ("", "Metrics:", *_indented(tables.plain(["name", "meaning", "unit"], rows, left=3)))
@@ -67,6 +67,10 @@ def _size(message: Item) -> str:
 def _count(form: Item) -> str:
     words = f"{'each round: ' if form['each'] == 'round' else ''}{form['count']} = {form['formula']}"
     return f"{words}, if {form['when']}" if form["when"] else words
+
+
+def _quantity(name: str, meaning: str) -> str:
+    return f"  {name} {meaning}" if meaning.startswith("= ") else f"  {name}: {meaning}"
 
 
 def _direction(metric: Item) -> str:

@@ -128,7 +128,7 @@ class Algorithm:
     needs: Needs = field(default_factory=Needs)
     messages: tuple[MessageSize, ...] = ()
     counts: tuple[ClosedForm, ...] = ()
-    where: Mapping[str, str] = field(default_factory=dict)
+    where: Mapping[str, str] = field(default_factory=dict, hash=False)
     metrics: tuple[Metric, ...] = ()
     cites: tuple[str, ...] = ()
 

@@ -43,7 +43,6 @@ from coband.simulator.core.node import (
     Neighbours,
     Node,
     Recipient,
-    UnsupportedScenario,
 )
 from coband.simulator.core.plan import Plan, World
 from coband.simulator.core.randomness.distributions import is_zero
@@ -112,11 +111,6 @@ class Engine:
         spec = plan.network.graph
         self.graph = graph if graph is not None or spec is None else spec.build(count, streams)
         self.local = None if self.graph is None else self._make_local(self.graph)
-        if algorithm.needs.fixed_arms and not world.fixed_arms:
-            raise UnsupportedScenario(
-                f"{algorithm.name} needs one arm set for all turns of all agents; this problem offers fresh arms each "
-                "turn; give problem.arms kind: pool"
-            )
         self._simulated_time = 0.0
         # In a round all agents are about to act on what they know, so turns can be prepared together.
         prepares = _prefetches(algorithm.agent) and is_zero(plan.agents.compute)

@@ -94,7 +94,7 @@ def _algorithm(algorithm: Algorithm, registry: Registry) -> Item:
         "needs": asdict(algorithm.needs),
         "messages": [_message(message) for message in algorithm.messages],
         "counts": [asdict(form) for form in algorithm.counts],
-        "where": {name: meaning for name, meaning in _quantities(algorithm)},
+        "where": dict(_quantities(algorithm)),
         "metrics": [_metric(metric) for metric in algorithm.metrics],
         "parameters": list(_parameters(algorithm.config, registry)),
     }
@@ -143,6 +143,7 @@ def _quantities(algorithm: Algorithm) -> Iterator[tuple[str, str]]:
     for message in algorithm.messages:
         for name in names_in(message.size):
             documented = summary_of(getattr(message.message, name, None)).rstrip(".")
+            documented = documented[:1].lower() + documented[1:]
             if hasattr(message.message, name) and documented not in own.setdefault(name, []):
                 own[name].append(documented)
     formulas = [message.size for message in algorithm.messages] + [form.formula for form in algorithm.counts]
