@@ -155,8 +155,8 @@ ALGORITHM = Algorithm(
         MessageSize(RegressionModel, "down", "d^2 + d + 1", "to all"),
     ),
     counts=(
-        ClosedForm("uplink_scalars", "N*(rounds*(d^2 + 1) + gradient_rounds*d)", "wait == 'all'"),
-        ClosedForm("downlink_scalars", "N*(rounds*(d^2 + d + 1) + gradient_rounds*d)", "wait == 'all'"),
+        ClosedForm("uplink_scalars", "N*(rounds*(d^2 + 1) + gradient_rounds*d)"),
+        ClosedForm("downlink_scalars", "N*(rounds*(d^2 + d + 1) + gradient_rounds*d)"),
     ),
     metrics=(
         Metric("gradient_rounds", "rounds", "rounds of gradient descent over all synchronisations", locked=True),

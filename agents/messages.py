@@ -39,7 +39,7 @@ class ServerModel(Message):
     start: int = 0
 
     @property
-    def n(self) -> int:
+    def s(self) -> int:
         """Points that it carries."""
         return len(self.points)
 
@@ -118,7 +118,7 @@ class SyncStart(Message):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Overdue(Message):
-    """The server to itself: the timeout of a phase of a synchronisation has passed (see ``wait: {quorum, timeout}``)."""
+    """The server to itself: the timeout of a phase of a synchronisation has passed (``wait: {quorum, timeout}``)."""
 
     kind: ClassVar[str] = "overdue"
     phase: int = 1

@@ -106,4 +106,4 @@ class ByKind:
 
 def summary_of(found: object) -> str:
     """The first paragraph of a docstring, on one line."""
-    return " ".join((found.__doc__ or "").strip().split("\n\n")[0].split())
+    return " ".join((found.__doc__ or "").strip().split("\n\n")[0].split()).replace("``", "")

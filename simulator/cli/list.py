@@ -10,16 +10,16 @@ import click
 from coband.simulator.cli import tables
 from coband.simulator.cli.plugins import warn_of_plugins
 
-KINDS = ("algorithms", "problems", "datasets", "scenarios")
+KINDS = ("algorithms", "problems", "kernels", "rewards", "datasets", "metrics", "scenarios")
 
 
 @click.command("list")
 @click.argument("kind", type=click.Choice(KINDS), required=False)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def list_(kind: str | None, as_json: bool) -> None:
-    """List algorithms, problems, datasets and the scenarios that come with coband, or only one of the four.
+    """List algorithms, problems, kernels, rewards, datasets, metrics and shipped scenarios, or only one kind of them.
 
-    Every command that takes a scenario FILE takes the name of such a scenario too.
+    Every command that takes a scenario FILE takes the name of a shipped scenario too.
     """
     from coband.simulator.experiments.registry.catalogue import catalogue
     from coband.simulator.experiments.registry.registry import Registry

@@ -21,8 +21,12 @@ if TYPE_CHECKING:
 def validate(ctx: click.Context, files: tuple[Path, ...], settings: tuple[str, ...]) -> None:
     """Read scenario FILEs and print everything that is wrong with them.
 
+    Draws the world of the first replication and makes an agent and the server of each algorithm, which finds what `run`
+    would refuse; of data files over 20 MB it reads the beginning.
+
     Ends with status 2 when a file has a mistake.
     """
+    from coband.simulator.experiments.runs.preflight import preflight
     from coband.simulator.experiments.scenario.scenario import ScenarioError
     from coband.simulator.experiments.sweep.study import load_study
 
@@ -35,7 +39,12 @@ def validate(ctx: click.Context, files: tuple[Path, ...], settings: tuple[str, .
             click.echo(str(error), err=True)
             wrong = True
         else:
-            click.echo(f"{file}: ok ({_size(study)})")
+            found = preflight(file, settings, study)
+            for problem in found.problems:
+                click.echo(str(problem), err=True)
+            wrong = wrong or bool(found.problems)
+            if not found.problems:
+                click.echo(f"{file}: ok ({'; '.join([_size(study), *found.left_out])})")
     ctx.exit(2 if wrong else 0)
 
 

@@ -7,10 +7,10 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from coband.simulator.conformance.demands import demand
-from coband.simulator.conformance.runs import Run, algorithm
+from coband.simulator.conformance.runs import Recorder, Run, algorithm
 from coband.simulator.core.audit import trace as tr
 from coband.simulator.core.audit.trace import Row, keep
-from coband.simulator.core.engine import Engine, Plan
+from coband.simulator.core.engine import Plan
 from coband.simulator.core.network.network import NetworkConfig
 from coband.simulator.core.randomness.streams import Streams
 from coband.simulator.problems.network import NetworkProblem
@@ -51,7 +51,7 @@ def run(
     }
     rows: list[Row] = []
     entry, graph = algorithm(name), graph_of(topology, agents, seed)
-    engine = Engine(
+    engine = Recorder(
         TypeAdapter(Plan).validate_python(full),
         entry,
         entry.config.model_validate(config),

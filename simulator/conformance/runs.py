@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from pydantic import TypeAdapter
+from pydantic import BaseModel, TypeAdapter
 
 from coband.simulator.core.algorithm import Algorithm
 from coband.simulator.core.audit import trace as tr
 from coband.simulator.core.audit.trace import Row, keep
 from coband.simulator.core.engine import Engine, Plan, RunResult
+from coband.simulator.core.message import Message
 from coband.simulator.core.randomness.streams import Streams
 from coband.simulator.experiments.registry.registry import Registry
 
@@ -46,6 +47,24 @@ def algorithm(name: str) -> Algorithm:
     return registry().algorithms[name]
 
 
+class Recorder(Engine):
+    """An engine that keeps every message that is sent, in the order of the trace.
+
+    Attributes:
+        config: the algorithm's parameters.
+        sent: the messages.
+    """
+
+    def __init__(self, plan: Plan, algorithm: Algorithm, config: BaseModel, *parts: Any, **further: Any) -> None:
+        self.config = config
+        self.sent: list[Message] = []
+        super().__init__(plan, algorithm, config, *parts, **further)
+
+    def _describe(self, message: Message) -> str | None:
+        self.sent.append(message)
+        return super()._describe(message)
+
+
 @dataclass
 class Run:
     """One run with its trace."""
@@ -53,7 +72,12 @@ class Run:
     result: RunResult
     rows: list[Row]
     names: list[str]
-    engine: Engine
+    engine: Recorder
+
+    @property
+    def sent(self) -> list[Message]:
+        """Every message, in the order of the trace's sends."""
+        return self.engine.sent
 
     @property
     def pulls(self) -> list[tuple[int, int, int, float]]:
@@ -131,7 +155,7 @@ def run(
         **plan,
     }
     rows: list[Row] = []
-    engine = Engine(
+    engine = Recorder(
         TypeAdapter(Plan).validate_python(full),
         entry,
         entry.config.model_validate(config),

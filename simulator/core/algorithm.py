@@ -85,7 +85,8 @@ class ClosedForm:
     Attributes:
         count: a number of the result; with ``each: round`` one of uplink_scalars, downlink_scalars, peer_scalars.
         formula: what it is; may speak of parameters, names in :attr:`Algorithm.where`, `COMMON_QUANTITIES`, and in a
-            run of `RUN_QUANTITIES` and every number of the result, in a round of the attributes of its messages.
+            run of `RUN_QUANTITIES` and every number of the result, in a round of the attributes on
+            which its messages agree.
         when: condition on the parameters, and on ``schedule``, under which it holds; empty for always.
         each: what it is about.
     """
@@ -127,7 +128,7 @@ class Algorithm:
     needs: Needs = field(default_factory=Needs)
     messages: tuple[MessageSize, ...] = ()
     counts: tuple[ClosedForm, ...] = ()
-    where: Mapping[str, str] = field(default_factory=dict)
+    where: Mapping[str, str] = field(default_factory=dict, hash=False)
     metrics: tuple[Metric, ...] = ()
     cites: tuple[str, ...] = ()
 

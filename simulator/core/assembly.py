@@ -32,7 +32,17 @@ from coband.simulator.core.network.local import Direct, HopByHop, Local
 from coband.simulator.core.network.network import Network
 from coband.simulator.core.network.reliable import ReliableTransport
 from coband.simulator.core.network.transport import Transport
-from coband.simulator.core.node import SERVER, Address, Agent, BatchAgent, Client, NodeContext, Server, Sharing
+from coband.simulator.core.node import (
+    SERVER,
+    Address,
+    Agent,
+    BatchAgent,
+    Client,
+    NodeContext,
+    Server,
+    Sharing,
+    UnsupportedScenario,
+)
 from coband.simulator.core.plan import Plan
 from coband.simulator.core.randomness.distributions import BaseDistribution, Draws, is_zero
 from coband.simulator.core.randomness.streams import Streams
@@ -109,8 +119,24 @@ class Assembly:
         prefetching = prepares and plan.share and isinstance(plan.schedule, Rounds)
         return Turns(plan.schedule, plan.agents.count, clock, self._streams, progress, prefetching)
 
-    def nodes(self, algorithm: Algorithm, config: BaseModel) -> tuple[list[Client], Server | None]:
-        """The agents and the server, if the algorithm has one."""
+    def nodes(
+        self, algorithm: Algorithm, config: BaseModel, made: int | None = None
+    ) -> tuple[list[Client], Server | None]:
+        """The agents and the server, if the algorithm has one.
+
+        Args:
+            algorithm: what they run.
+            config: its parameters.
+            made: how many agents are made, the first ones, to see whether it can be done; None for all.
+
+        Raises:
+            UnsupportedScenario: the algorithm cannot do what is asked of it.
+        """
+        if algorithm.needs.fixed_arms and not self._world.fixed_arms:
+            raise UnsupportedScenario(
+                f"{algorithm.name} needs one arm set for all turns of all agents; this problem offers fresh arms each "
+                "turn; give problem.arms kind: pool"
+            )
         sharing, count, world = Sharing(self._plan.share), self._plan.agents.count, self._world
         domain = ArmSet.fixed(world.arms(0, 1)) if world.fixed_arms else None
         count_turns = cache(lambda: self._plan.schedule.turns_per_agent(count, self._streams))
@@ -133,7 +159,7 @@ class Assembly:
                 knowledge,
             )
 
-        agents: list[Client] = [algorithm.agent(context_of(index)) for index in range(count)]
+        agents: list[Client] = [algorithm.agent(context_of(index)) for index in range(count)[:made]]
         if algorithm.server is None:
             return agents, None
         module, _, name = algorithm.server.partition(":")

@@ -18,7 +18,7 @@ from coband.simulator.core.audit.invariants import InvariantViolation, check_pul
 from coband.simulator.core.churn import Churn
 from coband.simulator.core.hosts.host import ClientHost
 from coband.simulator.core.network.graphs import Graph
-from coband.simulator.core.node import SERVER, Node, UnsupportedScenario
+from coband.simulator.core.node import SERVER, Node
 from coband.simulator.core.plan import Plan
 from coband.simulator.core.randomness.streams import Streams
 from coband.simulator.core.result import Ended, RunResult
@@ -58,7 +58,6 @@ class Engine:
         on_pull: Callable[[int], None] | None = None,
         graph: Graph | None = None,
     ) -> None:
-        _check_arms(algorithm, world)
         spec = plan.network.graph
         self.world = world
         self.graph = graph if graph is not None or spec is None else spec.build(plan.agents.count, streams)
@@ -130,12 +129,3 @@ def _in_words(row: tr.Row) -> str:
     """One link of a causal chain."""
     node = {SERVER: "server", tr.EVERYONE: "several agents"}.get(row.node, f"agent {row.node}")
     return f"  <- event {row.seq} at time {row.time:g}: {tr.EVENTS[row.event]} at {node}"
-
-
-def _check_arms(algorithm: Algorithm, world: World) -> None:
-    """Refuse a world of changing arms for an algorithm that needs fixed ones."""
-    if algorithm.needs.fixed_arms and not world.fixed_arms:
-        raise UnsupportedScenario(
-            f"{algorithm.name} needs one arm set for all turns of all agents; this problem offers fresh arms each "
-            "turn; give problem.arms kind: pool"
-        )

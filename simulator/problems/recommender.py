@@ -46,6 +46,9 @@ from coband.simulator.problems.world import (
     read_only,
 )
 
+FIRST_RATINGS = 1_000
+"""Looked at in a file that is too large for a check."""
+
 Scale = Literal["unit_ball", "normalise", "none"]
 IntArray = npt.NDArray[np.int64]
 
@@ -276,6 +279,14 @@ class RecommenderProblem(Problem):
     a user. all: the users are divided among the agents, and each turn draws one of the agent's users."""
     scale: Scale = "normalise"
     """normalise: user and item features to norm 1/sqrt(2); unit_ball: divided by the largest norms; none: as is."""
+
+    def peek(self, base: Path | None, most: int) -> str | None:
+        """Look at the first ratings of a large file."""
+        source = RATINGS[self.data.name]
+        file = locate(source, self.data.path, base)
+        if file.stat().st_size <= most:
+            return None
+        return f"the first {len(read(source, file, FIRST_RATINGS).values):,} ratings of {file.name}"
 
     def build(self, streams: Streams, agents: int, base: Path | None = None) -> World:
         """Decompose the ratings, and draw the acting users from the stream (world, 0, users).

@@ -48,6 +48,21 @@ class Problem(Config, abc.ABC):
         """(key path, what is wrong) of every part that does not fit the number of agents."""
         return iter(())
 
+    def peek(self, base: Path | None, most: int) -> str | None:
+        """Look at the beginning of data that are too large to be read for a check alone.
+
+        Args:
+            base: as for `build`.
+            most: bytes that may be read in full.
+
+        Returns:
+            What was looked at, in words; None when `build` takes no longer.
+
+        Raises:
+            DataError: a file is missing, or its beginning is malformed.
+        """
+        return None
+
     @abc.abstractmethod
     def build(self, streams: Streams, agents: int, base: Path | None = None) -> World:
         """Draw the world of one replication.

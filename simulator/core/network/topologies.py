@@ -31,6 +31,10 @@ def _graph(found: nx.Graph[Any], description: str) -> Graph:
     return Graph(tuple(map(tuple, rows)), description)
 
 
+FIRST_LINKS = 1_000
+"""Looked at in a file that is too large for a check."""
+
+
 class BaseGraph(Config):
     """What all kinds of graphs have."""
 
@@ -179,6 +183,21 @@ class EdgeList(RandomGraph):
     sample: Literal["breadth_first", "random_walk", "largest_component"] = "breadth_first"
     """breadth_first: the nodes nearest to a random one; random_walk: the first nodes that a random walk meets;
     largest_component: random nodes, one after the other, until they hold a connected part of the size."""
+
+    def peek(self, most: int) -> str | None:
+        """Look at the first links of a file of more than ``most`` bytes; None when it is smaller.
+
+        Raises:
+            GraphError: it cannot be read, or its beginning is malformed.
+        """
+        path = Path(self.file).expanduser()
+        if _changed(path)[1] <= most:
+            return None
+        try:
+            read_edges(path, FIRST_LINKS)
+        except ValueError as error:
+            raise GraphError(str(error)) from None
+        return f"the first {FIRST_LINKS:,} lines of {path.name}"
 
     def draw(self, agents: int, rng: np.random.Generator) -> Graph:
         path = Path(self.file).expanduser()

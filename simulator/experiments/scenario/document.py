@@ -183,12 +183,14 @@ def document_model(registry: Registry) -> type[BaseModel]:
     """The model of a scenario file with the registered problems and algorithms."""
     problem = _one_of([entry.config for entry in registry.problems.values()], "kind")
     entry = _one_of([_entry_model(algorithm) for algorithm in registry.algorithms.values()], "algorithm")
+    speaking = _of_metrics(registry)
     fields: Any = {
         "problem": (problem, Field(description="What the agents face.")),
         "algorithms": (GenericAlias(tuple, (entry, ...)), Field(min_length=1, description=_COMPARED)),
+        "expect": speaking["expect"],
         **_LEVELS,
         **_OF_SWEEPS,
-        **_of_metrics(registry),
+        **speaking,
     }
     return create_model("Scenario", __base__=_Document, __doc__=_Document.__doc__, **fields)
 

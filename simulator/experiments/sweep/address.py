@@ -104,7 +104,7 @@ def _data_set(scenario: Scenario, files: Files) -> str | None:
         return None
     try:
         dataset = datasets.find(name)
-        return sha256(*map(files.digest, datasets.parts(dataset, datasets.locate(dataset, path, scenario.base))))
+        return sha256(*map(files.digest, datasets.files_of(dataset, datasets.locate(dataset, path, scenario.base))))
     except datasets.DataError as error:
         files.missing = files.missing or error
         return None

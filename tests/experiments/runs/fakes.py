@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar
@@ -17,8 +18,10 @@ from coband.simulator.core.algorithm import Algorithm
 from coband.simulator.core.clock.schedule import Rounds
 from coband.simulator.core.hosts.speed import AgentsConfig, ServerConfig
 from coband.simulator.core.message import Message, payload
+from coband.simulator.core.metrics import CORE
 from coband.simulator.core.network.network import NetworkConfig
 from coband.simulator.core.node import ALL_AGENTS, SERVER, Agent, NodeContext, Outbox, Server
+from coband.simulator.metrics import Metric, by_name
 
 
 class Config(BaseModel):
@@ -166,6 +169,10 @@ class FakeScenario:
     checks: str = "cheap"
     share: bool = True
     base: Path = Path()
+
+    @property
+    def metrics(self) -> Mapping[str, Metric]:
+        return by_name(CORE)
 
     @property
     def agents(self) -> AgentsConfig:
