@@ -7,10 +7,8 @@ Ours, after "Epidemic Algorithms for Replicated Database Maintenance" (Demers et
 1. pulls the arm with the largest mu + alpha * sigma (kernel ridge regression on its own pulls and what it was told);
 2. draws min(fanout, deg(v)) neighbours by its own coin, without replacement, and sends this pull (x, y) to each.
 
-A pull is told to a drawn neighbour once, and goes no further. So nobody hears of a pull twice, nothing need be
-remembered or acknowledged, and the communication has an exact closed form: min(fanout, deg(v)) messages of d + 1
-scalars per turn of agent v. The price: a neighbour that was not drawn never learns of this pull. With ``fanout`` of
-at least the largest degree every agent learns all pulls of its neighbours.
+A pull is sent to a drawn neighbour once and is not passed on, so that the communication has an exact closed form:
+min(fanout, deg(v)) messages of d + 1 scalars per turn of agent v. A neighbour that is not drawn never learns of it.
 """
 
 from __future__ import annotations
@@ -21,11 +19,13 @@ from pydantic import Field
 from coband.agents.domains import domain_of
 from coband.agents.messages import Point
 from coband.agents.parameters import KernelBandit
+from coband.simulator.arms import ArmSet
 from coband.simulator.arrays import FloatArray
-from coband.simulator.core.algorithm import Algorithm, Needs
+from coband.simulator.core.algorithm import Algorithm, ClosedForm, MessageSize, Needs
 from coband.simulator.core.message import Message
-from coband.simulator.core.node import Address, Agent, Arms, NodeContext, Outbox
-from coband.simulator.maths.posteriors.choose import own_posterior
+from coband.simulator.core.node import Address, Agent, NodeContext, Outbox
+from coband.simulator.maths.posteriors.choose import exact
+from coband.simulator.maths.posteriors.observations import Observations
 
 
 class PushGossip(KernelBandit):
@@ -43,31 +43,30 @@ class PushGossipKernelUCB(Agent):
         self.config: PushGossip = context.config
         assert context.graph is not None
         self.neighbours = context.graph.adjacency[context.index]
-        self.posterior = own_posterior(self.config.kernel, self.config.lam, domain_of(context))
+        self.posterior = exact(self.config.kernel, self.config.lam, domain_of(context))
         self._new: list[tuple[FloatArray, float]] = []  # learnt at the next turn, all at once
 
-    def choose(self, arms: Arms) -> int:
+    def choose(self, arms: ArmSet) -> int:
         """Step 1."""
         self.learn()
-        mean, variance = self.posterior.moments(arms.features)
-        arm = int(np.argmax(mean + self.config.alpha * np.sqrt(variance)))
-        self._point = arms.features[arm]
-        return arm
+        mean, variance = self.posterior.predict(arms)
+        return int(np.argmax(mean + self.config.alpha * np.sqrt(variance)))
 
     def learn(self) -> None:
-        """Take in what is new."""
+        """Take in all new pulls."""
         if self._new:
             points, rewards = zip(*self._new, strict=True)
-            self.posterior.append(np.array(points), np.array(rewards))
+            self.posterior.update(Observations(np.array(points), np.array(rewards)))
             self._new.clear()
 
-    def observe(self, arm: int, reward: float) -> Outbox:
+    def observe(self, arms: ArmSet, arm: int, reward: float) -> Outbox:
         """Step 2."""
         self.unshared += 1
-        self._new.append((self._point, reward))
+        point = arms.features[arm]
+        self._new.append((point, reward))
         count = min(self.config.fanout, len(self.neighbours))
         drawn = self.context.rng.choice(self.neighbours, count, replace=False)
-        return [(neighbour, Point(point=self._point, reward=reward)) for neighbour in drawn.tolist()]
+        return [(neighbour, Point(point=point, reward=reward)) for neighbour in drawn.tolist()]
 
     def receive(self, message: Message, source: Address) -> Outbox:
         """A neighbour's pull."""
@@ -84,7 +83,11 @@ ALGORITHM = Algorithm(
     summary="Kernel UCB on a graph: agents tell each pull to a few neighbours, drawn by their own coins.",
     reference="push gossip: Demers et al. 1987; with bandits: Szorenyi et al. 2013",
     needs=Needs(topologies=("graph",), reliable=False),
-    messages=(("point", "peer", "d + 1"),),
-    counts=("transmissions: min(fanout, deg(v)) per turn of agent v; as many deliveries where nothing is lost",),
+    messages=(MessageSize(Point, "peer", "d + 1", "to each drawn neighbour"),),
+    counts=(
+        ClosedForm("transmissions", "T", "fanout == 1"),
+        ClosedForm("deliveries", "transmissions"),
+        ClosedForm("peer_scalars", "transmissions * (d + 1)"),
+    ),
     cites=("demers1987epidemic", "szorenyi2013gossip"),
 )

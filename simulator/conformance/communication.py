@@ -13,9 +13,9 @@ from coband.simulator.core.algorithm import ClosedForm, MessageSize, attributes
 from coband.simulator.core.audit import trace as tr
 from coband.simulator.core.audit.ledger import DOWN, PEER, UP
 from coband.simulator.core.formulas import evaluate, names_in
-from coband.simulator.core.hosts.phases import BatchWorld
 from coband.simulator.core.message import Message
 from coband.simulator.core.node import SERVER
+from coband.simulator.core.world import BatchWorld
 from coband.simulator.metrics import by_name
 
 IN_A_ROUND = {"uplink_scalars": UP, "downlink_scalars": DOWN, "peer_scalars": PEER}

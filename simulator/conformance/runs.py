@@ -59,10 +59,12 @@ class Recorder(Engine):
         self.config = config
         self.sent: list[Message] = []
         super().__init__(plan, algorithm, config, *parts, **further)
+        self._in_words = self.transport.describe
+        self.transport.describe = self._keep
 
-    def _describe(self, message: Message) -> str | None:
+    def _keep(self, message: Message) -> str | None:
         self.sent.append(message)
-        return super()._describe(message)
+        return self._in_words(message)
 
 
 @dataclass

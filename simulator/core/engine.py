@@ -68,8 +68,8 @@ class Engine:
         self.progress = assembly.progress(self.ledger, on_pull)
         self._declared = by_name(algorithm.metrics)
         self._router = Router(self.clock, algorithm)
-        transport = assembly.transport(self._run, self._router)
-        local = assembly.local(self._run, transport, self._router)
+        self.transport = assembly.transport(self._run, self._router)
+        local = assembly.local(self._run, self.transport, self._router)
         self._turns = assembly.turns(algorithm, self.clock, self.progress)
         self.agents, self.server = assembly.nodes(algorithm, config)
         self._inspection: Inspection | None = None
@@ -77,9 +77,9 @@ class Engine:
             self._inspection = Inspection(self.audit, self.progress, self.agents, self.server)
         around = HostContext(self._run, self.progress, self._router.send, self._inspection, self._turns.think)
         self._hosts = assembly.hosts(self.agents, self.server, around)
-        self._router.connect(self._hosts, transport, local)
+        self._router.connect(self._hosts, self.transport, local)
         if plan.intermittent:
-            Churn(plan, self._run, self._hosts, self.server is not None, transport, local).start(streams)
+            Churn(plan, self._run, self._hosts, self.server is not None, self.transport, local).start(streams)
 
     def run(self) -> RunResult:
         """Run until every turn is taken and every message has arrived.

@@ -18,11 +18,11 @@ from coband.simulator.core.node import UnsupportedScenario
 from coband.simulator.core.randomness.streams import Streams
 from coband.simulator.experiments.registry.registry import Registry
 from coband.simulator.experiments.runs.job import graph_and_world, plan
-from coband.simulator.experiments.scenario.files import read_text
+from coband.simulator.experiments.runs.study import Study
+from coband.simulator.experiments.scenario.files import read_scenario
 from coband.simulator.experiments.scenario.input_problems import InputProblem, KeyPath
 from coband.simulator.experiments.scenario.nodes import Mapping, descend
 from coband.simulator.experiments.scenario.scenario import Scenario, read_document
-from coband.simulator.experiments.sweep.study import Study
 from coband.simulator.problems.datasets import DataError
 from coband.simulator.problems.world import InstanceError
 
@@ -59,7 +59,7 @@ def preflight(file: Path, settings: tuple[str, ...], study: Study) -> Preflight:
         settings: ``key.path=value``, as given to ``--set``.
         study: what was read from them.
     """
-    root, _ = read_document(read_text(file), str(file), settings, Registry.installed())
+    root, _ = read_document(read_scenario(file)[0], str(file), settings, Registry.installed())
     found = Preflight()
     tried: dict[str, Any] = {}
     for variant in study.variants[:MOST_VARIANTS]:
