@@ -10,7 +10,8 @@ from pydantic import BeforeValidator, Field
 from coband.agents.parameters import AnyKernel
 from coband.simulator.core.config import Config
 from coband.simulator.entry_points import ByKind
-from coband.simulator.maths.kernels.library import Gaussian, KernelSpec
+from coband.simulator.maths.kernels.base import KernelSpec
+from coband.simulator.maths.kernels.library import Gaussian
 from coband.simulator.maths.kernels.registry import kernels
 
 

@@ -110,7 +110,7 @@ def test_models_agree_at_the_end(case: int) -> None:
     for index, agent in enumerate(simulated.engine.agents):
         node: Any = agent
         node.learn()
-        mean, variance = node.posterior.moments(X)
+        mean, variance = node.posterior.predict(X)
         expected_mean, expected_deviation = expected.posterior_of(index, X)
         assert mean == pytest.approx(expected_mean, abs=1e-7)
         assert np.sqrt(variance) == pytest.approx(expected_deviation, abs=1e-7)

@@ -14,7 +14,7 @@ OURS = ("simulator", "agents", "server")
 
 # What each part may import of ours; a name covers everything below it. A part is a folder with all folders below it.
 PREFIX = "coband."
-EVERYWHERE = ("simulator.arms", "simulator.arrays")
+EVERYWHERE = ("simulator.arms", "simulator.arrays", "simulator.entry_points", "simulator.metrics")
 NODE_SIDE = (
     "simulator.core.node",
     "simulator.core.message",
@@ -27,7 +27,12 @@ ALLOWED = {
     # A problem fills in the engine's World and is a part of a scenario, so it may import what says what these are.
     "simulator/problems": ("simulator.problems", "simulator.maths", "simulator.core.world", "simulator.core.config"),
     "simulator/core": ("simulator.core",),
-    "simulator/experiments": ("simulator.experiments", "simulator.core", "simulator.problems"),
+    "simulator/experiments": (
+        "simulator.experiments",
+        "simulator.core",
+        "simulator.problems",
+        "simulator.maths.kernels.registry",  # kernels are listed and described
+    ),
     "simulator/experiments/report": ("simulator.experiments",),
     "simulator/cli": ("simulator.cli", "simulator.experiments"),
     "simulator/conformance": (

@@ -10,16 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from coband.simulator.arrays import FloatArray
-from coband.simulator.maths.kernels.library import (
-    Gaussian,
-    Kernel,
-    KernelSpec,
-    Linear,
-    Matern,
-    Polynomial,
-    Product,
-    Sum,
-)
+from coband.simulator.maths.kernels.base import KernelSpec
+from coband.simulator.maths.kernels.library import Gaussian, Kernel, Linear, Matern, Polynomial, Product, Sum
 from coband.simulator.maths.kernels.registry import AnyKernel, kernels
 
 OURS = ("gaussian", "linear", "matern", "polynomial", "product", "sum")

@@ -10,10 +10,11 @@ from typing import Any
 
 from coband.simulator.experiments.runs.code_version import code_version
 from coband.simulator.experiments.runs.job import Job
-from coband.simulator.experiments.runs.planner import FRESH, Task
+from coband.simulator.experiments.runs.planner import Task
 from coband.simulator.experiments.runs.results import Record
 from coband.simulator.experiments.runs.status import Status
 from coband.simulator.experiments.runs.study import Study
+from coband.simulator.experiments.runs.variant import FRESH
 from coband.simulator.experiments.runs.work import JobResult
 from coband.simulator.experiments.scenario.yaml_text import to_yaml
 from coband.simulator.experiments.store import directory, recording, schema

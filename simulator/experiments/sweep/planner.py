@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import TYPE_CHECKING
 
-from coband.simulator.experiments.runs.planner import Planner, Task
+from coband.simulator.experiments.runs.planner import Planned, Planner, Task
 from coband.simulator.experiments.scenario.document import Tuning
 from coband.simulator.experiments.sweep import tuning
 from coband.simulator.experiments.sweep.tuning import FIRST_REPLICATION, Choice
-
-if TYPE_CHECKING:
-    from coband.simulator.experiments.sweep.study import Sweep
 
 TUNING = "tuning"
 """The phase of replications that choose."""
@@ -29,7 +25,7 @@ class TuningPlanner(Planner):
         choices: what tuning has found so far.
     """
 
-    def __init__(self, study: Sweep, rule: Tuning) -> None:
+    def __init__(self, study: Planned, rule: Tuning) -> None:
         super().__init__(study)
         self.rule = rule
         self.choices: list[Choice] = []

@@ -13,7 +13,8 @@ from coband.simulator.experiments.registry.registry import Registry
 from coband.simulator.experiments.runs.job import Level
 from coband.simulator.experiments.runs.planner import Planner
 from coband.simulator.experiments.runs.results import Failure
-from coband.simulator.experiments.runs.study import Parameter, Study, Variant
+from coband.simulator.experiments.runs.study import Study
+from coband.simulator.experiments.runs.variant import Parameter, Variant
 from coband.simulator.experiments.scenario.document import Tuning
 from coband.simulator.experiments.scenario.files import anchored, read_scenario
 from coband.simulator.experiments.scenario.input_problems import InputProblem, did_you_mean, quoted

@@ -1,4 +1,4 @@
-"""What the base kernels share: how they are bound to points, and accurate distances for the stationary ones."""
+"""What kernels share: how base kernels are bound to points, accurate distances for stationary ones, composites."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from annotated_types import Ge, Gt
 
 from coband.simulator.arrays import FloatArray
-from coband.simulator.maths.kernels.bound import BoundBaseKernel, BoundKernel, select_columns
+from coband.simulator.maths.kernels.bound import BoundBaseKernel, BoundComposite, BoundKernel, select_columns
 
 Positive = Annotated[float, Gt(0)]
 NonNegative = Annotated[float, Ge(0)]
@@ -138,3 +138,35 @@ def check_nonnegative(**values: float) -> None:
     for name, value in values.items():
         if not value >= 0:
             raise ValueError(f"{name}(={value}) must be >= 0.")
+
+
+class CompositeKernel:
+    """What products and sums share: ``_combine`` is the numpy function that joins two kernel matrices in place."""
+
+    __pydantic_config__ = STRICT
+    _combine: ClassVar[np.ufunc]
+
+    def _parts(self) -> tuple[KernelSpec, ...]:
+        raise NotImplementedError
+
+    def on_columns(self, start: int, width: int) -> Self:
+        """This kernel on coordinates ``start`` .. ``start + width - 1`` of longer points."""
+        raise NotImplementedError
+
+    def __call__(self, X: FloatArray, Y: FloatArray) -> FloatArray:
+        """The matrix k(X, Y), shape (n, m); exactly symmetric with exact diagonal when X is Y."""
+        K: FloatArray = self._combine.reduce([part(X, Y) for part in self._parts()])
+        return K
+
+    def diag(self, X: FloatArray) -> FloatArray:
+        """The product or sum of the parts' k(x, x), shape (n,)."""
+        diagonal: FloatArray = self._combine.reduce([part.diag(X) for part in self._parts()])
+        return diagonal
+
+    def against(self, Y: FloatArray) -> BoundKernel:
+        """This kernel with its second argument fixed to Y (m, d)."""
+        return BoundComposite(self._combine, tuple(part.against(Y) for part in self._parts()))
+
+
+KernelSpec = BaseKernel | CompositeKernel
+"""Every kernel that a scenario can name, told apart by ``kind``."""

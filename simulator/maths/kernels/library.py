@@ -8,19 +8,18 @@ configuration: a validating reader finds ranges in the annotations and cross-fie
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Annotated, ClassVar, Literal, Protocol, Self
+from typing import Annotated, Literal, Protocol, Self
 
 import numpy as np
 from annotated_types import Ge
 
 from coband.simulator.arrays import FloatArray
-from coband.simulator.entry_points import ByKind
 from coband.simulator.maths.kernels.base import (
-    STRICT,
     BaseKernel,
     Columns,
+    CompositeKernel,
+    KernelSpec,
     NonNegative,
     Positive,
     StationaryKernel,
@@ -28,7 +27,8 @@ from coband.simulator.maths.kernels.base import (
     check_positive,
     squared_norms,
 )
-from coband.simulator.maths.kernels.bound import BoundComposite, BoundKernel
+from coband.simulator.maths.kernels.bound import BoundKernel
+from coband.simulator.maths.kernels.registry import AnyKernel
 
 _MATERN_ORDERS = (0.5, 1.5, 2.5)
 _FAR = -5e2
@@ -186,41 +186,6 @@ class Polynomial(BaseKernel):
         return np.power(G, self.degree, out=G)
 
 
-class CompositeKernel:
-    """What products and sums share: ``_combine`` is the numpy function that joins two kernel matrices in place."""
-
-    __pydantic_config__ = STRICT
-    _combine: ClassVar[np.ufunc]
-
-    def _parts(self) -> tuple[KernelSpec, ...]:
-        raise NotImplementedError
-
-    def on_columns(self, start: int, width: int) -> Self:
-        """This kernel on coordinates ``start`` .. ``start + width - 1`` of longer points."""
-        raise NotImplementedError
-
-    def __call__(self, X: FloatArray, Y: FloatArray) -> FloatArray:
-        """The matrix k(X, Y), shape (n, m); exactly symmetric with exact diagonal when X is Y."""
-        K: FloatArray = self._combine.reduce([part(X, Y) for part in self._parts()])
-        return K
-
-    def diag(self, X: FloatArray) -> FloatArray:
-        """The product or sum of the parts' k(x, x), shape (n,)."""
-        diagonal: FloatArray = self._combine.reduce([part.diag(X) for part in self._parts()])
-        return diagonal
-
-    def against(self, Y: FloatArray) -> BoundKernel:
-        """This kernel with its second argument fixed to Y (m, d)."""
-        return BoundComposite(self._combine, tuple(part.against(Y) for part in self._parts()))
-
-
-def _installed() -> Mapping[str, type]:
-    """The kernels by kind; asked for late, since the registry imports this module."""
-    from coband.simulator.maths.kernels.registry import kernels
-
-    return kernels()
-
-
 @dataclass(frozen=True)
 class Product(CompositeKernel):
     """k(x, y) = product of the factors' k(x, y).
@@ -230,7 +195,7 @@ class Product(CompositeKernel):
     """
 
     _combine = np.multiply
-    factors: tuple[Annotated[KernelSpec, ByKind(_installed)], ...]
+    factors: tuple[AnyKernel, ...]
     kind: Literal["product"] = field(default="product", kw_only=True)
 
     def __post_init__(self) -> None:
@@ -253,7 +218,7 @@ class Sum(CompositeKernel):
     """
 
     _combine = np.add
-    terms: tuple[Annotated[KernelSpec, ByKind(_installed)], ...]
+    terms: tuple[AnyKernel, ...]
     kind: Literal["sum"] = field(default="sum", kw_only=True)
 
     def __post_init__(self) -> None:
@@ -265,10 +230,6 @@ class Sum(CompositeKernel):
     def on_columns(self, start: int, width: int) -> Self:
         """All terms on those coordinates."""
         return replace(self, terms=tuple(term.on_columns(start, width) for term in self.terms))
-
-
-KernelSpec = BaseKernel | CompositeKernel
-"""Every kernel that a scenario can name, told apart by ``kind``."""
 
 
 def _nonempty(name: str, kernels: tuple[KernelSpec, ...]) -> tuple[KernelSpec, ...]:

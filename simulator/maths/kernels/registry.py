@@ -9,8 +9,7 @@ from importlib.metadata import entry_points
 from typing import Annotated, Literal, get_args, get_origin, get_type_hints
 
 from coband.simulator.entry_points import ByKind, Loaded, PluginError, is_subclass, kind_of, load
-from coband.simulator.maths.kernels.base import BaseKernel
-from coband.simulator.maths.kernels.library import CompositeKernel, KernelSpec
+from coband.simulator.maths.kernels.base import BaseKernel, CompositeKernel, KernelSpec
 
 GROUP = "coband.kernels"
 

@@ -38,7 +38,8 @@ from functools import partial
 from typing import Literal
 
 from coband.simulator.arrays import FloatArray
-from coband.simulator.maths.kernels.library import Kernel, KernelSpec, Linear
+from coband.simulator.maths.kernels.base import KernelSpec
+from coband.simulator.maths.kernels.library import Kernel, Linear
 from coband.simulator.maths.kernels.multitask import Augmented, Composition, Table, augmented
 from coband.simulator.maths.linalg.caches import RecentCache, Sharing, VersionCache, WeakCache
 from coband.simulator.maths.posteriors.augmented import AugmentedObservations, AugmentedPosterior

@@ -80,7 +80,7 @@ def test_a_server_that_counts_twice(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_server_that_adds_statistics_twice(monkeypatch: pytest.MonkeyPatch) -> None:
-    take_in, collect = AsyncKernelUCBServer._take_in, ApproxDisKernelUCBServer.collect
+    take_in, collect = AsyncKernelUCBServer._add_upload, ApproxDisKernelUCBServer.collect
 
     def taken_twice(self: AsyncKernelUCBServer, agent: int, upload: Any) -> Any:
         answer = take_in(self, agent, upload)
@@ -93,7 +93,7 @@ def test_a_server_that_adds_statistics_twice(monkeypatch: pytest.MonkeyPatch) ->
             self.statistics = self.statistics + self.statistics
         return answer
 
-    monkeypatch.setattr(AsyncKernelUCBServer, "_take_in", taken_twice)
+    monkeypatch.setattr(AsyncKernelUCBServer, "_add_upload", taken_twice)
     with pytest.raises(InvariantViolation, match="is not the sum of"):
         run_algorithm("async_kernel_ucb", {"threshold": 2.0})
     monkeypatch.setattr(ApproxDisKernelUCBServer, "collect", collected_twice)

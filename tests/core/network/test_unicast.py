@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import TypeAdapter
 
+from coband.simulator.arms import ArmSet
 from coband.simulator.core.algorithm import Algorithm, Needs
 from coband.simulator.core.audit import trace as tr
 from coband.simulator.core.audit.invariants import InvariantViolation
@@ -19,7 +20,7 @@ from coband.simulator.core.config import Config
 from coband.simulator.core.engine import Engine, Plan, RunResult
 from coband.simulator.core.message import Message, payload
 from coband.simulator.core.network.transport import Transport
-from coband.simulator.core.node import ALL_AGENTS, NEIGHBOURS, SERVER, Address, Agent, Arms, NodeContext, Outbox
+from coband.simulator.core.node import ALL_AGENTS, NEIGHBOURS, SERVER, Address, Agent, NodeContext, Outbox
 from coband.simulator.core.randomness.streams import Streams
 from tests.core.toys import ToyWorld
 
@@ -51,10 +52,10 @@ class Gossip(Agent):
         self.heard: list[tuple[int, int]] = []  # (turn, origin)
         self.given_up: list[tuple[int, int]] = []
 
-    def choose(self, arms: Arms) -> int:
+    def choose(self, arms: ArmSet) -> int:
         return 1
 
-    def observe(self, arm: int, reward: float) -> Outbox:
+    def observe(self, arms: ArmSet, arm: int, reward: float) -> Outbox:
         self.turns += 1
         self.unshared += 1
         config, message = self.context.config, Whisper(turn=self.turns, agent=self.context.index)
@@ -244,7 +245,7 @@ def test_who_is_no_neighbour_cannot_be_written_to(
 
 
 def test_nobody_writes_to_all_agents_of_a_graph(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Gossip, "observe", lambda self, arm, reward: [(ALL_AGENTS, Whisper(turn=1, agent=0))])
+    monkeypatch.setattr(Gossip, "observe", lambda self, arms, arm, reward: [(ALL_AGENTS, Whisper(turn=1, agent=0))])
     with pytest.raises(ValueError, match="agent 0 cannot write to all agents at once: its neighbours"):
         gossip()
 
