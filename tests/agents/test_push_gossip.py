@@ -12,33 +12,19 @@ from coband.simulator.conformance.graphs import POOL, check_conservation, graph_
 from coband.simulator.conformance.runs import Run
 from coband.simulator.core.audit import trace as tr
 from coband.simulator.core.randomness.streams import Streams
+from tests.agents.test_cooperation import KERNELS, TOPOLOGIES
 from tests.oracles import OracleRun
 from tests.oracles import push_gossip_kernel_ucb as oracle
 from tests.oracles.kernels import plain
 
 NAME = "push_gossip_kernel_ucb"
-TOPOLOGIES: list[Any] = [
-    "ring",
-    "line",
-    "grid",
-    "complete",
-    {"kind": "star"},
-    {"kind": "erdos_renyi", "p": 0.4},
-    {"kind": "barabasi_albert", "m": 1},
-    {"kind": "erdos_renyi", "p": 0.2, "connected": False},
-]
-KERNELS: list[dict[str, Any]] = [
-    {"kind": "gaussian", "gamma": 1.1},
-    {"kind": "matern", "nu": 1.5, "length_scale": 0.8},
-    {"kind": "linear", "bias": 0.3},
-]
 MODES = ["direct", "hop_by_hop"]
 
 
 def random_case(case: int) -> tuple[dict[str, Any], dict[str, Any]]:
     """Scenario and parameters; a third of the cases with one fixed arm set."""
     rng = np.random.default_rng((11, case))
-    kernel = KERNELS[int(rng.integers(len(KERNELS)))]
+    kernel = KERNELS[int(rng.integers(3))]
     turns, agents = int(rng.integers(4, 12)), int(rng.integers(1, 9))
     plan = {
         "topology": TOPOLOGIES[case % len(TOPOLOGIES)],
@@ -181,30 +167,9 @@ def test_what_neighbours_tell_is_worth_having() -> None:
     }
     config = {"kernel": {"kind": "gaussian", "gamma": 1.0}, "alpha": 0.5}
 
-    def regret(fanout: int) -> float:
-        return sum(
-            run(
-                NAME,
-                {**config, "fanout": fanout},
-                problem,
-                topology="complete",
-                agents=10,
-                seed=seed,
-                schedule={"kind": "rounds", "turns": 25},
-            ).result.regret
-            for seed in range(3)
-        )
+    def regret(name: str, **more: int) -> float:
+        plan: dict[str, Any] = {"topology": "complete", "agents": 10, "schedule": {"kind": "rounds", "turns": 25}}
+        runs = (run(name, config | more, problem, seed=seed, **plan) for seed in range(3))
+        return sum(simulated.result.regret for simulated in runs)
 
-    alone = sum(
-        run(
-            "n_kernel_ucb",
-            config,
-            problem,
-            topology="complete",
-            agents=10,
-            seed=seed,
-            schedule={"kind": "rounds", "turns": 25},
-        ).result.regret
-        for seed in range(3)
-    )
-    assert regret(9) < regret(1) < alone
+    assert regret(NAME, fanout=9) < regret(NAME, fanout=1) < regret("n_kernel_ucb")

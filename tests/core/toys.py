@@ -115,13 +115,35 @@ TOY = Algorithm(
 
 def run(plan: dict[str, Any], seed: int = 0, **config: Any) -> tuple[RunResult, list[Row], Engine]:
     """One run of the toy: the result, all trace rows, and the engine."""
+    return run_on_toys(TOY, ToyConfig(**config), plan, seed)
+
+
+def run_on_graph(
+    algorithm: Algorithm,
+    config: Config,
+    topology: Any,
+    agents: int,
+    schedule: dict[str, Any],
+    seed: int,
+    agent: dict[str, Any] | None,
+    network: dict[str, Any],
+) -> tuple[RunResult, list[Row], Engine]:
+    """One run of agents on a graph, in the toy's world, with all checks."""
+    plan = {
+        "agents": {"count": agents, **(agent or {})},
+        "schedule": schedule,
+        "network": {"topology": topology, **network},
+        "checks": "full",
+    }
+    return run_on_toys(algorithm, config, plan, seed)
+
+
+def run_on_toys(
+    algorithm: Algorithm, config: Config, plan: dict[str, Any], seed: int
+) -> tuple[RunResult, list[Row], Engine]:
+    """One run in the toy's world: the result, all trace rows, and the engine."""
     rows: list[Row] = []
     engine = Engine(
-        TypeAdapter(Plan).validate_python(plan),
-        TOY,
-        ToyConfig(**config),
-        ToyWorld(),
-        Streams(seed),
-        sink=keep(rows),
+        TypeAdapter(Plan).validate_python(plan), algorithm, config, ToyWorld(), Streams(seed), sink=keep(rows)
     )
     return engine.run(), rows, engine

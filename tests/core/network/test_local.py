@@ -10,18 +10,16 @@ import networkx as nx
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from pydantic import TypeAdapter
 
 from coband.simulator.arms import ArmSet
 from coband.simulator.core.algorithm import Algorithm, Needs
 from coband.simulator.core.audit import trace as tr
-from coband.simulator.core.audit.trace import Row, keep
+from coband.simulator.core.audit.trace import Row
 from coband.simulator.core.config import Config
-from coband.simulator.core.engine import Engine, Plan, RunResult
+from coband.simulator.core.engine import Engine, RunResult
 from coband.simulator.core.message import Message, payload
 from coband.simulator.core.node import Address, Agent, Neighbours, NodeContext, Outbox
-from coband.simulator.core.randomness.streams import Streams
-from tests.core.toys import ToyWorld
+from tests.core.toys import run_on_graph
 from tests.oracles.local import Flooding, ball, distances
 
 
@@ -96,22 +94,16 @@ def talk(
     agent: dict[str, Any] | None = None,
     **network: Any,
 ) -> tuple[RunResult, list[Row], Engine]:
-    plan = {
-        "agents": {"count": agents, **(agent or {})},
-        "schedule": schedule or {"kind": "rounds", "turns": turns},
-        "network": {"topology": topology, **network},
-        "checks": "full",
-    }
-    rows: list[Row] = []
-    engine = Engine(
-        TypeAdapter(Plan).validate_python(plan),
+    return run_on_graph(
         TALK,
         TalkerConfig(hops=hops),
-        ToyWorld(),
-        Streams(seed),
-        sink=keep(rows),
+        topology,
+        agents,
+        schedule or {"kind": "rounds", "turns": turns},
+        seed,
+        agent,
+        network,
     )
-    return engine.run(), rows, engine
 
 
 def heard(engine: Engine) -> list[list[tuple[int, int, int]]]:

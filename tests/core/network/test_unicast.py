@@ -9,20 +9,18 @@ from typing import Any, ClassVar
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from pydantic import TypeAdapter
 
 from coband.simulator.arms import ArmSet
 from coband.simulator.core.algorithm import Algorithm, Needs
 from coband.simulator.core.audit import trace as tr
 from coband.simulator.core.audit.invariants import InvariantViolation
-from coband.simulator.core.audit.trace import Row, keep
+from coband.simulator.core.audit.trace import Row
 from coband.simulator.core.config import Config
-from coband.simulator.core.engine import Engine, Plan, RunResult
+from coband.simulator.core.engine import RunResult
 from coband.simulator.core.message import Message, payload
 from coband.simulator.core.network.transport import Transport
 from coband.simulator.core.node import ALL_AGENTS, NEIGHBOURS, SERVER, Address, Agent, NodeContext, Outbox
-from coband.simulator.core.randomness.streams import Streams
-from tests.core.toys import ToyWorld
+from tests.core.toys import run_on_graph
 
 MODES = ["direct", "hop_by_hop"]
 
@@ -99,22 +97,10 @@ def gossip(
     config: dict[str, Any] | None = None,
     **network: Any,
 ) -> tuple[RunResult, list[Row], Any]:
-    plan = {
-        "agents": {"count": agents, **(agent or {})},
-        "schedule": schedule or {"kind": "rounds", "turns": turns},
-        "network": {"topology": topology, **network},
-        "checks": "full",
-    }
-    rows: list[Row] = []
-    engine = Engine(
-        TypeAdapter(Plan).validate_python(plan),
-        GOSSIP,
-        GossipConfig(**(config or {})),
-        ToyWorld(),
-        Streams(seed),
-        sink=keep(rows),
+    parameters = GossipConfig(**(config or {}))
+    return run_on_graph(
+        GOSSIP, parameters, topology, agents, schedule or {"kind": "rounds", "turns": turns}, seed, agent, network
     )
-    return engine.run(), rows, engine
 
 
 def heard(engine: Any) -> list[list[tuple[int, int]]]:
