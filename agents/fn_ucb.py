@@ -2,6 +2,8 @@
 
 What the text leaves open, and the published code:
 
+* What theta_sync is and where the next training starts (``average``, ``train_from``): the paper averages the weights;
+  algorithm 1 does not say from which weights line 14 starts, and here it is the agent's own last ones.
 * ``init: normal`` (weights and biases N(0, 1), unscaled output, plain gradients) is what the published curves were
   made with; ``init: paper`` is appendix B.
 * In the published code all networks are one storage: theta_0, every agent's network and the aggregate. Agents train it
@@ -15,10 +17,11 @@ What the text leaves open, and the published code:
 
 from __future__ import annotations
 
-from typing import Literal
+import math
+from typing import Any, Literal
 
 import numpy as np
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from coband.agents.messages import NeuralModel, NeuralUpload, SyncStart
 from coband.agents.parameters import NeuralBandit, Synchronous, enter
@@ -60,8 +63,13 @@ class FnUcbConfig(NeuralBandit, Synchronous):
     """theory: the first so many arms that the agent is offered stand for the domain."""
     use: Literal["both", "a_only", "b_only"] = "both"
     """Ablation: both bounds, alpha = 0, or alpha = 1 in choosing."""
-    aggregate_networks: bool = True
-    """False: UCB b uses the agent's own network (ablation)."""
+    average: Literal["none", "weights", "best"] = "weights"
+    """theta_sync of UCB b: the agent's own network (ablation; the messages stay), the mean of all weights (the paper),
+
+    or the network with the smallest mean squared error on its agent's training set (ours).
+    """
+    train_from: Literal["own", "averaged"] = "own"
+    """The next training starts from the agent's own last weights, or from theta_sync (with the mean of all weights: FedAvg)."""
     train_until: int = Field(default=2000, ge=0)
     """Networks are not trained after this turn."""
     train_when: Literal["always", "alpha"] = "always"
@@ -70,6 +78,28 @@ class FnUcbConfig(NeuralBandit, Synchronous):
     """communicated: only points pulled in turns that end with a synchronisation."""
     networks: Literal["separate", "shared_storage"] = "separate"
     """separate: the paper; shared_storage: one set of weights for all nodes, outside of all messages."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _renamed(cls, given: Any) -> Any:
+        if isinstance(given, dict) and "aggregate_networks" in given:
+            raise ValueError("aggregate_networks is called average: write average: none for false, weights for true.")
+        return given
+
+    @model_validator(mode="after")
+    def _one_network_has_no_average(self) -> FnUcbConfig:
+        given = f"average(={self.average})" if self.average != "weights" else f"train_from(={self.train_from})"
+        if self.networks == "shared_storage" and (self.average, self.train_from) != ("weights", "own"):
+            raise ValueError(
+                f"{given} means nothing with networks: shared_storage, where all agents train one network; "
+                "leave it out, or write networks: separate."
+            )
+        if self.average == "none" and self.train_from == "averaged":
+            raise ValueError(
+                "train_from(=averaged) needs an average, and there is none with average: none; "
+                "write train_from: own, or average: weights or best."
+            )
+        return self
 
 
 class FnUcb(SynchronousAgent):
@@ -118,7 +148,7 @@ class FnUcb(SynchronousAgent):
         X = stack.ask("inputs", None, lambda: enter(self.config, stack.X))
         G = stack.ask("features", self.theta_0, lambda: self.network.features(self.theta_0, X))
         self._offer(X[mine])
-        if self._ridge.has_news or not self.config.aggregate_networks:
+        if self._ridge.has_news or self.config.average == "none":
             arm = int(np.argmax(self._scores(X[mine], G[mine])))
         else:  # what it knows is the last synchronisation, and that is common knowledge
             arm = stack.ask("choices", self._model, lambda: np.argmax(self._scores(X, G), axis=-1).tolist())[mine]
@@ -146,7 +176,7 @@ class FnUcb(SynchronousAgent):
 
     def _ucb_b(self, X: FloatArray, G: FloatArray) -> FloatArray:
         """Line 6: the network's value and the average deviation under all agents' local data."""
-        theta = self.theta_sync if self.config.aggregate_networks else self.theta_own
+        theta = self.theta_own if self.config.average == "none" else self.theta_sync
         widths = [np.sqrt(quadratic(G, inverse)) for inverse in self._inverses]
         width = widths[0] if len(widths) == 1 else np.mean(widths, axis=0)
         bound: FloatArray = self.network.values(theta, X) + self.config.nu2 * np.sqrt(self.config.lam) * width
@@ -192,12 +222,24 @@ class FnUcb(SynchronousAgent):
             W=W,
             B=B,
             theta=theta,
+            loss=self._loss() if self.config.average == "best" else None,
             alpha=alpha,
             inverse=self.local.inverse(),
             pulls=pulls,
             version=message.version,
             round=message.round,
         )
+
+    def _loss(self) -> float:
+        """Mean squared error of the agent's network on its training set; infinite without data.
+
+        The decay of the weights is left out: it weighs less the more data an agent has.
+        """
+        if not self._data.size:
+            return math.inf
+        errors = self.network.values(self.theta_own, self._data.points) - self._data.rewards
+        loss = float(np.mean(errors * errors))
+        return loss if math.isfinite(loss) else math.inf
 
     def _own_alpha(self) -> float:
         """Line 15."""
@@ -226,10 +268,11 @@ class FnUcb(SynchronousAgent):
         return config.train_when == "always" or alpha > 0
 
     def _task(self) -> Task:
-        return Task(self.theta_own, self._centre, self._data.points, self._data.rewards)
+        start = self.theta_own if self.config.train_from == "own" else self.theta_sync
+        return Task(start, self._centre, self._data.points, self._data.rewards)
 
     def _train(self, alpha: float) -> None:
-        """Line 14: start from the last weights."""
+        """Line 14."""
         if not self._trains(alpha):
             return
         trained = self._pool.train(self.context.index, self._task())
@@ -267,7 +310,7 @@ ALGORITHM = Algorithm(
     messages=(
         ("sync_request", "up", "0"),
         ("sync_start", "down", "0 to all"),
-        ("upload", "up", "2p^2 + 2p + 1 from each agent; diagonal: 4p + 1"),
+        ("upload", "up", "2p^2 + 2p + 1 from each agent; diagonal: 4p + 1; average: best: 1 more"),
         (
             "model",
             "down",
@@ -277,7 +320,7 @@ ALGORITHM = Algorithm(
     counts=(
         "C synchronisations of N agents; p weights: m d' + (L - 2) m^2 + m for d' inputs (init: paper), and "
         "(L - 1) m + 1 more with init: normal; d' = 2d with duplicate_input, else d",
-        "up: C N (2p^2 + 2p + 1); diagonal: C N (4p + 1)",
+        "up: C N (2p^2 + 2p + 1); diagonal: C N (4p + 1); average: best: C N more",
         "down, less_comm: C N (2p^2 + 2p + 1); diagonal: C N (4p + 1)",
         "down, less_comm: false: C N (p^2 + 2p + 1 + N p^2); diagonal: C N (3p + 1 + N p)",
         "threshold: 0: C = turns per agent (rounds)",
