@@ -2,6 +2,8 @@
 
 What the text leaves open, and the published code:
 
+* What theta_sync is and where the next training starts (``average``, ``train_from``): the paper averages the weights;
+  algorithm 1 does not say from which weights line 14 starts, and here it is the agent's own last ones.
 * ``init: normal`` (weights and biases N(0, 1), unscaled output, plain gradients) is what the published curves were
   made with; ``init: paper`` is appendix B.
 * In the published code all networks are one storage: theta_0, every agent's network and the aggregate. Agents train it
@@ -15,10 +17,11 @@ What the text leaves open, and the published code:
 
 from __future__ import annotations
 
-from typing import Literal
+import math
+from typing import Any, Literal
 
 import numpy as np
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from coband.agents.messages import NeuralModel, NeuralUpload, SyncRequest, SyncStart
 from coband.agents.parameters import NeuralBandit, Synchronous, enter
@@ -61,8 +64,13 @@ class FnUcbConfig(NeuralBandit, Synchronous):
     """theory: the first so many arms that the agent is offered stand for the domain."""
     use: Literal["both", "a_only", "b_only"] = "both"
     """Ablation: both bounds, alpha = 0, or alpha = 1 in choosing."""
-    aggregate_networks: bool = True
-    """False: UCB b uses the agent's own network (ablation)."""
+    average: Literal["none", "weights", "best"] = "weights"
+    """theta_sync of UCB b: the agent's own network (ablation; the messages stay), the mean of all weights (the paper),
+
+    or the network with the smallest mean squared error on its agent's training set (ours).
+    """
+    train_from: Literal["own", "averaged"] = "own"
+    """Start of the next training: the agent's own last weights, or theta_sync (with the mean of all weights: FedAvg)."""
     train_until: int = Field(default=2000, ge=0)
     """Networks are not trained after this turn."""
     train_when: Literal["always", "alpha"] = "always"
@@ -71,6 +79,28 @@ class FnUcbConfig(NeuralBandit, Synchronous):
     """communicated: only points pulled in turns that end with a synchronisation."""
     networks: Literal["separate", "shared_storage"] = "separate"
     """separate: the paper; shared_storage: one set of weights for all nodes, outside of all messages."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _renamed(cls, given: Any) -> Any:
+        if isinstance(given, dict) and "aggregate_networks" in given:
+            raise ValueError("aggregate_networks is called average: write average: none for false, weights for true.")
+        return given
+
+    @model_validator(mode="after")
+    def _one_network_has_no_average(self) -> FnUcbConfig:
+        given = f"average(={self.average})" if self.average != "weights" else f"train_from(={self.train_from})"
+        if self.networks == "shared_storage" and (self.average, self.train_from) != ("weights", "own"):
+            raise ValueError(
+                f"{given} means nothing with networks: shared_storage, where all agents train one network; "
+                "leave it out, or write networks: separate."
+            )
+        if self.average == "none" and self.train_from == "averaged":
+            raise ValueError(
+                "train_from(=averaged) needs an average, and there is none with average: none; "
+                "write train_from: own, or average: weights or best."
+            )
+        return self
 
 
 class FnUcb(SynchronousAgent):
@@ -119,7 +149,7 @@ class FnUcb(SynchronousAgent):
         X = stack.ask("inputs", lambda: enter(self.config, stack.X))
         G = stack.ask("features", lambda: self.network.features(self.theta_0, X))
         self._offer(X[mine])
-        if self._ridge.has_news or not self.config.aggregate_networks:
+        if self._ridge.has_news or self.config.average == "none":
             arm = int(np.argmax(self._scores(X[mine], G[mine])))
         else:  # what it knows is the last synchronisation, and that is common knowledge
             key = ("choices", self._version)
@@ -148,7 +178,7 @@ class FnUcb(SynchronousAgent):
 
     def _ucb_b(self, X: FloatArray, G: FloatArray) -> FloatArray:
         """Line 6: the network's value and the average deviation under all agents' local data."""
-        theta = self.theta_sync if self.config.aggregate_networks else self.theta_own
+        theta = self.theta_own if self.config.average == "none" else self.theta_sync
         widths = [np.sqrt(quadratic(G, inverse)) for inverse in self._inverses]
         width = widths[0] if len(widths) == 1 else np.mean(widths, axis=0)
         bound: FloatArray = self.network.values(theta, X) + self.config.nu2 * np.sqrt(self.config.lam) * width
@@ -194,12 +224,24 @@ class FnUcb(SynchronousAgent):
             W=W,
             B=B,
             theta=theta,
+            loss=self._loss() if self.config.average == "best" else None,
             alpha=alpha,
             inverse=self.local.inverse(),
             pulls=pulls,
             version=message.version,
             round=message.round,
         )
+
+    def _loss(self) -> float:
+        """Mean squared error of the agent's network on its training set; infinite without data.
+
+        The decay of the weights is left out: it weighs less the more data an agent has.
+        """
+        if not self._data.size:
+            return math.inf
+        errors = self.network.values(self.theta_own, self._data.points) - self._data.rewards
+        loss = float(np.mean(errors * errors))
+        return loss if math.isfinite(loss) else math.inf
 
     def _own_alpha(self) -> float:
         """Line 15."""
@@ -228,10 +270,11 @@ class FnUcb(SynchronousAgent):
         return config.train_when == "always" or alpha > 0
 
     def _task(self) -> Task:
-        return Task(self.theta_own, self._centre, self._data.points, self._data.rewards)
+        start = self.theta_own if self.config.train_from == "own" else self.theta_sync
+        return Task(start, self._centre, self._data.points, self._data.rewards)
 
     def _train(self, alpha: float) -> None:
-        """Line 14: start from the last weights."""
+        """Line 14."""
         if not self._trains(alpha):
             return
         trained = self._pool.train(self.context.index, self._task())
@@ -269,16 +312,16 @@ ALGORITHM = Algorithm(
     messages=(
         MessageSize(SyncRequest, "up", "0"),
         MessageSize(SyncStart, "down", "0", "to all"),
-        MessageSize(NeuralUpload, "up", "2*p^2 + 2*p + 1", "from each agent", "not diagonal"),
-        MessageSize(NeuralUpload, "up", "4*p + 1", "from each agent", "diagonal"),
+        MessageSize(NeuralUpload, "up", "2*p^2 + 2*p + 1 + extra", "from each agent", "not diagonal"),
+        MessageSize(NeuralUpload, "up", "4*p + 1 + extra", "from each agent", "diagonal"),
         MessageSize(NeuralModel, "down", "2*p^2 + 2*p + 1", "to all", "less_comm and not diagonal"),
         MessageSize(NeuralModel, "down", "4*p + 1", "to all", "less_comm and diagonal"),
         MessageSize(NeuralModel, "down", "p^2 + 2*p + 1 + N*p^2", "to all", "not less_comm and not diagonal"),
         MessageSize(NeuralModel, "down", "3*p + 1 + N*p", "to all", "not less_comm and diagonal"),
     ),
     counts=(
-        ClosedForm("uplink_scalars", "rounds*N*(2*p^2 + 2*p + 1)", "not diagonal"),
-        ClosedForm("uplink_scalars", "rounds*N*(4*p + 1)", "diagonal"),
+        ClosedForm("uplink_scalars", "rounds*N*(2*p^2 + 2*p + 1 + extra)", "not diagonal"),
+        ClosedForm("uplink_scalars", "rounds*N*(4*p + 1 + extra)", "diagonal"),
         ClosedForm("downlink_scalars", "rounds*N*(2*p^2 + 2*p + 1)", "less_comm and not diagonal"),
         ClosedForm("downlink_scalars", "rounds*N*(4*p + 1)", "less_comm and diagonal"),
         ClosedForm("downlink_scalars", "rounds*N*((N + 1)*p^2 + 2*p + 1)", "not less_comm and not diagonal"),
@@ -286,6 +329,7 @@ ALGORITHM = Algorithm(
         ClosedForm("rounds", "T / N", "threshold == 0 and schedule == 'rounds'"),
     ),
     where={
+        "extra": "1 if average == 'best' else 0",
         "inputs": "2*d if duplicate_input or (duplicate_input == None and init == 'paper') else d",
         "biases": "(layers - 1)*width + 1 if init == 'normal' else 0",
         "p": "width*inputs + (layers - 2)*width^2 + width + biases",

@@ -389,7 +389,10 @@ class Pull(Message):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class NeuralUpload(Message):
-    """Up, algorithm 1, line 16: W_new, B_new, the trained weights, alpha_i and the inverse of V_local."""
+    """Up, algorithm 1, line 16: W_new, B_new, the trained weights, alpha_i and the inverse of V_local.
+
+    ``loss``: the network's mean squared error on the agent's training set, where the server picks by it.
+    """
 
     kind: ClassVar[str] = "upload"
     W: Gram | FloatArray = payload()
@@ -397,11 +400,12 @@ class NeuralUpload(Message):
     theta: FloatArray = payload()
     alpha: float = payload()
     inverse: Gram | FloatArray = payload()
+    loss: float | None = payload()
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class NeuralModel(Message):
-    """Down, algorithm 2, line 6: W_sync, B_sync, the average weights, alpha; all inverses, or their average alone."""
+    """Down, algorithm 2, line 6: W_sync, B_sync, theta_sync, alpha; all inverses, or their average alone."""
 
     kind: ClassVar[str] = "model"
     W: Gram | FloatArray = payload()
