@@ -118,7 +118,7 @@ class SyncStart(Message):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Overdue(Message):
-    """The server to itself: the timeout of a phase of a synchronisation has passed (``wait: {quorum, timeout}``)."""
+    """The server to itself: the timeout of a synchronisation phase has passed (see ``wait: {quorum, timeout}``)."""
 
     kind: ClassVar[str] = "overdue"
     phase: int = 1

@@ -10,7 +10,7 @@ import click
 from coband.simulator.cli.options import SHIPPED, BadInput, Request
 
 if TYPE_CHECKING:
-    from coband.simulator.experiments.hunt.hunt import Catch
+    from coband.simulator.experiments.hunt.hunt import Failure
 
 
 @click.command(epilog=SHIPPED)
@@ -65,7 +65,7 @@ def _range(seeds: str) -> tuple[int, int]:
     raise BadInput(f"--seeds {seeds}: must be A:B with whole numbers 0 <= A < B, such as 0:10")
 
 
-def _show(catch: Catch, name: str, out: Path | None) -> None:
+def _show(catch: Failure, name: str, out: Path | None) -> None:
     """What happened, and the scenario."""
     click.echo(f"{catch.label}, seed {catch.seed}: {catch.error.rstrip()}")
     for fault in catch.faults:

@@ -1,4 +1,4 @@
-"""What the subcommands of ``coband trace`` share: which run, which jobs, and how events look."""
+"""Shared by the subcommands of ``coband trace``: opening a run, selecting jobs, and printing events."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ HEADER = (
 
 
 def choice(command: Command) -> Command:
-    """Options that choose jobs."""
+    """Add the options that select jobs."""
     command = click.option("--replication", type=click.IntRange(min=0), help="Only this replication.")(command)
     return click.option("--label", help="Only this label.")(command)
 
 
 @contextmanager
 def opened(path: Path) -> Iterator[StoredRun]:
-    """A run for reading; what is wrong with it, or with what is asked of it, ends the command."""
+    """Open a run for reading; an error in the run or in the request ends the command with a message."""
     from coband.simulator.experiments.store import store
 
     try:
@@ -57,7 +57,7 @@ def opened(path: Path) -> Iterator[StoredRun]:
 
 
 def print_events(events: Iterable[Event], as_json: bool) -> None:
-    """Events as JSON lines, or as a table with a title for each job."""
+    """Print events as JSON lines, or as a table with a title for each job."""
     current = None
     for event in events:
         if as_json:
@@ -74,19 +74,19 @@ def print_events(events: Iterable[Event], as_json: bool) -> None:
 
 
 def print_json(item: Mapping[str, Any]) -> None:
-    """One line of JSON."""
+    """Print one line of JSON."""
     print(json.dumps(item, allow_nan=False))
 
 
 def cell(value: Any) -> str:
-    """A value in a table; "." for none."""
+    """A value in a table; "." for None."""
     if value is None:
         return "."
     return f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
 def spell_node(text: str | None) -> str | None:
-    """A node as the store spells it."""
+    """The store's name of a node that the user names as "server", "agent 3" or "3"."""
     if text is None or text in ("server", "everyone"):
         return text
     match = re.fullmatch(r"(?:agent\s*)?(\d+)", text.strip())

@@ -1,4 +1,4 @@
-"""``coband trace diff``: where two runs part."""
+"""``coband trace diff``: the first difference of two runs."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from coband.simulator.cli.trace.common import HEADER, JSON, LAYOUT, cell, opened
 
 if TYPE_CHECKING:
     from coband.simulator.experiments.store.store import Event, StoredJob
-    from coband.simulator.experiments.traces.difference import Comparison
+    from coband.simulator.experiments.traces.difference import TraceComparison
 
 
 @click.command()
 @click.argument("first", metavar="A", type=click.Path(path_type=Path))
 @click.argument("second", metavar="B", type=click.Path(path_type=Path))
 @click.option("--label", help="Only this label.")
-@click.option("--other-label", help="The label in B, where it is another one.")
+@click.option("--other-label", help="The label in B, if it differs from the one in A.")
 @click.option("--replication", type=click.IntRange(min=0), help="Only this replication.")
 @JSON
 @click.pass_context
@@ -32,9 +32,10 @@ def diff(
     replication: int | None,
     as_json: bool,
 ) -> None:
-    """Find the first event of A or B that the other lacks, though all that led to it is common to both.
+    """Find the first event that only one of A and B has, although both have all its causes.
 
-    How events are numbered, and in which order nodes act at one moment, makes no difference. Status 1 when they differ.
+    The numbers of events, and the order of simultaneous events of different nodes, do not matter. The exit status is 1
+    if the runs differ.
     """
     same = True
     with opened(first) as here, opened(second) as there:
@@ -52,7 +53,7 @@ def diff(
     context.exit(0 if same else 1)
 
 
-def _as_json(a: StoredJob, b: StoredJob, found: Comparison) -> dict[str, object]:
+def _as_json(a: StoredJob, b: StoredJob, found: TraceComparison) -> dict[str, object]:
     here, there = (None if event is None else event._asdict() for event in (found.here, found.there))
     return {
         "label": a.label,
@@ -66,7 +67,7 @@ def _as_json(a: StoredJob, b: StoredJob, found: Comparison) -> dict[str, object]
     }
 
 
-def _show(a: StoredJob, b: StoredJob, found: Comparison) -> None:
+def _show(a: StoredJob, b: StoredJob, found: TraceComparison) -> None:
     names = a.label if a.label == b.label else f"{a.label} and {b.label}"
     head = f"{names}, replication {a.replication}: "
     if found.same:

@@ -1,4 +1,4 @@
-"""``coband trace export``: events for other tools."""
+"""``coband trace export``: write events in formats of other tools."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from coband.simulator.experiments.traces import FORMATS
 @click.command()
 @RUN
 @choice
-@click.option("--format", "form", type=click.Choice(FORMATS), required=True, help="For which tool.")
+@click.option("--format", "form", type=click.Choice(FORMATS), required=True, help="Format of the output.")
 @click.option(
     "--out",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
-    help="Where to; standard output if left out (not for parquet).",
+    help="The output file; by default standard output (not for parquet).",
 )
 @click.option("--force", is_flag=True, help="Overwrite the file.")
 def export(path: Path, label: str | None, replication: int | None, form: str, out: Path | None, force: bool) -> None:

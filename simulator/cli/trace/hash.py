@@ -14,7 +14,7 @@ from coband.simulator.cli.trace.common import JSON, RUN, choice, opened, print_j
 @choice
 @JSON
 def hash_(path: Path, label: str | None, replication: int | None, as_json: bool) -> None:
-    """Print label, replication and fingerprint of each job, apart by tabs."""
+    """Print label, replication and fingerprint of each job, tab-separated."""
     with opened(path) as run:
         for job in run.select(label, replication):
             found = None if job.record is None else job.record["fingerprint"]

@@ -1,4 +1,4 @@
-"""``coband trace query``: questions in SQL."""
+"""``coband trace query``: SQL queries."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from coband.simulator.cli.trace.common import JSON, RUN, cell, opened, print_jso
     type=click.FloatRange(min=0, min_open=True),
     default=30.0,
     show_default=True,
-    help="Break it off after so long.",
+    help="Time limit of the query.",
 )
 @JSON
 def query(path: Path, sql: str, seconds: float, as_json: bool) -> None:
-    """Answer one SELECT; docs/store.md describes the tables, `trace` is the one in plain words.
+    """Run one SELECT. docs/store.md describes the tables; `trace` is the view with names in place of codes.
 
-    Nothing can be written, attached or set.
+    The query cannot write anything, attach a database or change a setting.
     """
     with opened(path) as run:
         from coband.simulator.experiments.traces import query as queries
@@ -44,7 +44,7 @@ def query(path: Path, sql: str, seconds: float, as_json: bool) -> None:
 
 
 def _plain(value: object) -> object:
-    """A value that JSON can hold: bytes as hexadecimal digits, what is not finite as null."""
+    """A value in a JSON type: bytes become hexadecimal digits, numbers that are not finite become null."""
     if isinstance(value, float) and not math.isfinite(value):
         return None
     return value.hex() if isinstance(value, bytes) else value

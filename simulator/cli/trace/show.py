@@ -16,9 +16,9 @@ from coband.simulator.cli.trace.common import JSON, RUN, choice, opened, parse_i
 @click.option("--event", help="Only this event, such as send.")
 @click.option("--node", help='Only events at this node: "server", "agent 3" or 3.')
 @click.option("--kind", help="Only messages of this kind.")
-@click.option("--message", type=click.IntRange(min=0), help="Only the message of this number.")
-@click.option("--time", "interval", metavar="A..B", help="Only from time A to time B; either may be left out.")
-@click.option("--limit", type=click.IntRange(min=0), help="Stop after so many events.")
+@click.option("--message", type=click.IntRange(min=0), help="Only the message with this number.")
+@click.option("--time", "interval", metavar="A..B", help="Only events from time A to time B; A or B may be omitted.")
+@click.option("--limit", type=click.IntRange(min=0), help="Largest number of events to print.")
 @JSON
 def show(
     path: Path,

@@ -1,4 +1,4 @@
-"""``coband trace stats``: counts over a trace."""
+"""``coband trace stats``: totals over a trace."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from coband.simulator.cli.trace.common import JSON, RUN, choice, opened, print_j
     metavar="COLUMN[,COLUMN]",
     default="event",
     show_default=True,
-    help="What to group by: event, kind, node or round, or several of them.",
+    help="Columns to group by: event, kind, node, round, or several of them.",
 )
 @JSON
 def stats(path: Path, label: str | None, replication: int | None, by: str, as_json: bool) -> None:
-    """Count events, messages and scalars, label by label, over replications."""
+    """Count events, messages and scalars of each label, summed over replications."""
     from coband.simulator.experiments.traces import tallies
 
     columns = [word.strip() for word in by.split(",")]

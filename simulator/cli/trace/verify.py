@@ -1,4 +1,4 @@
-"""``coband trace verify``: is a trace what the run saw?"""
+"""``coband trace verify``: check that a trace is complete and correct."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import click
 from coband.simulator.cli.trace.common import JSON, RUN, choice, opened, print_json
 
 if TYPE_CHECKING:
-    from coband.simulator.experiments.traces.verification import Verdict
+    from coband.simulator.experiments.traces.verification import TraceVerification
 
 
 @click.command()
@@ -19,34 +19,34 @@ if TYPE_CHECKING:
 @JSON
 @click.pass_context
 def verify(context: click.Context, /, path: Path, label: str | None, replication: int | None, as_json: bool) -> None:
-    """Check that a trace is whole and agrees with fingerprint and ledger; status 1 when it does not."""
+    """Check that a trace is complete and agrees with the fingerprint and the ledger; exit status 1 if it does not."""
     good = True
     with opened(path) as run:
         from coband.simulator.experiments.traces import verification
 
-        for verdict in verification.verify(run, run.select(label, replication)):
-            good = good and not verdict.differences
+        for result in verification.verify(run, run.select(label, replication)):
+            good = good and not result.differences
             if as_json:
                 print_json(
                     {
-                        "label": verdict.job.label,
-                        "replication": verdict.job.replication,
-                        "events": verdict.events,
-                        "remark": verdict.remark or None,
-                        "differences": list(verdict.differences),
+                        "label": result.job.label,
+                        "replication": result.job.replication,
+                        "events": result.events,
+                        "remark": result.remark or None,
+                        "differences": list(result.differences),
                     }
                 )
             else:
-                click.echo(_sentence(verdict))
+                click.echo(_sentence(result))
     context.exit(0 if good else 1)
 
 
-def _sentence(verdict: Verdict) -> str:
-    job = verdict.job
+def _sentence(result: TraceVerification) -> str:
+    job = result.job
     head = f"{job.label}, replication {job.replication}: "
-    if verdict.differences:
-        return "\n".join(f"{head}{difference}" for difference in verdict.differences)
-    if not verdict.events:
-        return head + (verdict.remark or "no events")
-    finding = f"consistent as far as it goes; {verdict.remark}" if verdict.remark else "ok"
-    return f"{head}{verdict.events:,} events, {finding}"
+    if result.differences:
+        return "\n".join(f"{head}{difference}" for difference in result.differences)
+    if not result.events:
+        return head + (result.remark or "no events")
+    finding = f"consistent as far as it goes; {result.remark}" if result.remark else "ok"
+    return f"{head}{result.events:,} events, {finding}"

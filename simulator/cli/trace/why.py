@@ -1,4 +1,4 @@
-"""``coband trace why``: what led to an event."""
+"""``coband trace why``: the causes of an event."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 @RUN
 @click.argument("seq", type=click.IntRange(min=0))
 @choice
-@click.option("--all", "whole", is_flag=True, help="Go on behind that turn, to what let the agent take it.")
+@click.option("--all", "whole", is_flag=True, help="Continue beyond that turn, to its own causes.")
 @JSON
 def why(path: Path, seq: int, label: str | None, replication: int | None, whole: bool, as_json: bool) -> None:
-    """Print event number SEQ, its cause, the cause of that, and so on, back to the turn in which it began."""
+    """Print event number SEQ, its cause, the cause of that, and so on, back to the turn that started the chain."""
     with opened(path) as run:
         from coband.simulator.experiments.traces.causes import why as chain_of
         from coband.simulator.experiments.traces.reading import TraceReader, one_job

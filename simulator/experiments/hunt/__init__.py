@@ -1,5 +1,5 @@
-"""The hunt: runs under faults drawn at random, to find those that break an algorithm.
+"""Fault injection: runs under random faults, to find those that make an algorithm fail (``coband hunt``).
 
-What lives here: fault schedules drawn from seeds, and the search through them.
-What may come in: ways to draw faults, and to shrink a failing scenario.
+What lives here: random fault schedules, and the search for failures.
+What may come in: further kinds of faults, and ways to shrink a failing scenario.
 """

@@ -1,8 +1,9 @@
-"""A hunt for faults that an algorithm does not stand: swarm testing over fault schedules drawn from seeds.
+"""Search for faults that make an algorithm fail: swarm testing over random fault schedules.
 
-Each seed draws which faults there are at all, then their rates (Groce et al. 2012: leaving features out finds more).
-Every algorithm runs under them with all checks; then the network heals, and the run must end with all turns taken. A
-failure is shrunk: faults are dropped one by one while it stays, until each is needed.
+Each seed draws the kinds of faults that occur, then their rates (swarm testing, Groce et al. 2012: leaving some kinds
+out finds more failures). Every algorithm runs under these faults with all checks enabled. Then the faults end, and the
+run must finish with all turns taken. A failing schedule is shrunk: faults are removed one by one as long as the run
+still fails.
 """
 
 from __future__ import annotations
@@ -26,22 +27,23 @@ from coband.simulator.experiments.scenario.scenario import BAD_INPUT, Scenario, 
 from coband.simulator.experiments.scenario.yaml_text import to_yaml
 
 MOST_EVENTS = 2_000_000
-"""A run with more events is taken to have no end."""
+"""A run with more events counts as one that does not terminate."""
 
 
 class Unfinished(Exception):
-    """A run did not end as it should; the text says how."""
+    """A run did not end correctly; the text gives the reason."""
 
 
 @dataclass(frozen=True)
-class Catch:
-    """A failure, shrunk.
+class Failure:
+    """A failure with a minimal set of faults.
 
     Attributes:
-        seed: that the faults were drawn from.
-        faults: those without any of which it does not happen.
-        error: what happened.
-        scenario: text of a scenario file that reproduces it.
+        label: the algorithm's label.
+        seed: the seed of the faults.
+        faults: faults that are all necessary for the failure.
+        error: the error message.
+        scenario: text of a scenario file that reproduces the failure.
     """
 
     label: str
@@ -52,11 +54,11 @@ class Catch:
 
 
 class Hunt:
-    """Runs the algorithms of a scenario under faults.
+    """Runs the algorithms of a scenario under random faults.
 
     Args:
-        scenario: what to run; its own faults stay, its expectations do not matter.
-        labels: which of its entries; empty for all.
+        scenario: the scenario; its own faults stay, its expectations are ignored.
+        labels: labels of the algorithms to run; empty: all.
     """
 
     def __init__(self, scenario: Scenario, labels: Sequence[str] = ()) -> None:
@@ -67,58 +69,58 @@ class Hunt:
         self._agents, self._star = scenario.agents.count, scenario.network.graph is None
         self._horizon: float | None = None
 
-    def seeds(self, seeds: Sequence[int]) -> Iterator[tuple[int, tuple[Fault, ...], list[Catch]]]:
-        """For each seed the faults that were drawn, and the failures that they lead to.
+    def seeds(self, seeds: Sequence[int]) -> Iterator[tuple[int, tuple[Fault, ...], list[Failure]]]:
+        """Yield for each seed: the seed, its faults, and the failures that they cause.
 
         Raises:
             ScenarioError: the scenario cannot be run under faults; the text says why.
         """
         for seed in seeds:
             faults = draw(np.random.default_rng(seed), self.horizon, self._agents, self._star)
-            found = [self._caught(label, seed, faults) for label in self.labels]
-            yield seed, faults, [catch for catch in found if catch is not None]
+            found = [self._find_failure(label, seed, faults) for label in self.labels]
+            yield seed, faults, [failure for failure in found if failure is not None]
 
     @property
     def horizon(self) -> float:
-        """Simulated time of the longest of the algorithms' runs without further faults."""
+        """The largest simulated time of the algorithms' runs without additional faults."""
         if self._horizon is None:
             times = [self._run(self._scenario(label, int(self._document["seed"]), ())) for label in self.labels]
             self._horizon = max(1.0, *(result.simulated_time for result in times))
         return self._horizon
 
-    def _caught(self, label: str, seed: int, faults: tuple[Fault, ...]) -> Catch | None:
-        error = self._failure(label, seed, faults)
+    def _find_failure(self, label: str, seed: int, faults: tuple[Fault, ...]) -> Failure | None:
+        error = self._error_of(label, seed, faults)
         if error is None:
             return None
-        faults, error = self._shrunk(label, seed, faults, error)
-        return Catch(label, seed, faults, error, to_yaml(self._changed(label, seed, faults)))
+        faults, error = self._shrink(label, seed, faults, error)
+        return Failure(label, seed, faults, error, to_yaml(self._with_faults(label, seed, faults)))
 
-    def _shrunk(self, label: str, seed: int, faults: tuple[Fault, ...], error: str) -> tuple[tuple[Fault, ...], str]:
-        """Drop faults one by one while some failure stays, until each of those that are left is needed."""
+    def _shrink(self, label: str, seed: int, faults: tuple[Fault, ...], error: str) -> tuple[tuple[Fault, ...], str]:
+        """Remove faults one by one as long as the run still fails, until each remaining fault is necessary."""
         needed = 0
         while needed < len(faults):
             fewer = faults[1:]
-            still = self._failure(label, seed, fewer)
+            still = self._error_of(label, seed, fewer)
             if still is None:
                 faults, needed = (*fewer, faults[0]), needed + 1
             else:
                 faults, error, needed = fewer, still, 0
         return faults, error
 
-    def _failure(self, label: str, seed: int, faults: tuple[Fault, ...]) -> str | None:
-        """What goes wrong, or None."""
+    def _error_of(self, label: str, seed: int, faults: tuple[Fault, ...]) -> str | None:
+        """Run the algorithm; return the error message, or None if the run is correct."""
         scenario = self._scenario(label, seed, faults)
         try:
             self._run(scenario)
-        except (InvariantViolation, Unfinished) as failure:
-            return str(failure)
+        except (InvariantViolation, Unfinished) as error:
+            return str(error)
         except BAD_INPUT:
             raise
         except Exception:
             return traceback.format_exc()
         return None
 
-    def _changed(self, label: str, seed: int, faults: tuple[Fault, ...]) -> dict[str, Any]:
+    def _with_faults(self, label: str, seed: int, faults: tuple[Fault, ...]) -> dict[str, Any]:
         document = copy.deepcopy(self._document)
         document["seed"] = seed
         document["algorithms"] = [entry for entry in document["algorithms"] if entry["label"] == label]
@@ -130,14 +132,14 @@ class Hunt:
         return document
 
     def _scenario(self, label: str, seed: int, faults: tuple[Fault, ...]) -> Scenario:
-        return loads(to_yaml(self._changed(label, seed, faults)), f"{label}, seed {seed}", base=Path(self._base))
+        return loads(to_yaml(self._with_faults(label, seed, faults)), f"{label}, seed {seed}", base=Path(self._base))
 
     def _run(self, scenario: Scenario) -> RunResult:
-        """A run that must end well.
+        """Run a scenario and check its end.
 
         Raises:
-            InvariantViolation: something happened that must never happen.
-            Unfinished: agents wait or have turns left, pulls are missing, or there is no end.
+            InvariantViolation: an invariant is violated.
+            Unfinished: agents wait or have turns left, pulls are missing, or the run does not terminate.
         """
         entry, streams = scenario.algorithms[0], Streams(scenario.seed)
         graph, world = graph_and_world(scenario, streams)
@@ -157,10 +159,10 @@ class Hunt:
 
 
 def check_end(result: RunResult) -> None:
-    """Every turn was taken, nobody waits, and every pull is with the server or with its agent.
+    """Check that all turns were taken, no agent waits, and every pull is at the server or still at its agent.
 
     Raises:
-        Unfinished: otherwise.
+        Unfinished: one of these does not hold.
     """
     waiting = [agent.context.index for agent in result.agents if agent.waiting and not agent.done]
     if result.stalled or waiting:

@@ -1,4 +1,4 @@
-"""Faults drawn at random: which there are, and how bad."""
+"""Random faults: which kinds occur, and with which rates."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ class Fault:
     """One fault as a change of a scenario.
 
     Attributes:
-        section, key: what it sets, such as network, loss.
-        value: what to; added to a list where there is one.
+        section, key: the setting that it changes, such as network, loss.
+        value: the new value; if the setting is a list, the value is appended.
     """
 
     section: str
@@ -25,7 +25,7 @@ class Fault:
     value: Any
 
     def apply(self, document: dict[str, Any]) -> None:
-        """Change a resolved scenario."""
+        """Apply the fault to a resolved scenario."""
         section = document[self.section]
         if isinstance(section[self.key], list):
             section[self.key] = [*section[self.key], self.value]
@@ -37,10 +37,11 @@ class Fault:
 
 
 def draw(rng: np.random.Generator, horizon: float, agents: int, star: bool) -> tuple[Fault, ...]:
-    """A swarm: each kind of fault is there or not, at random rates; at least one is.
+    """Draw faults: each kind occurs with probability 1/2, with random rates; at least one kind occurs.
 
     Args:
-        horizon: simulated time in which things happen.
+        rng: generator of the draws.
+        horizon: simulated time in which the faults take place.
         agents: number of agents.
         star: whether there is a server.
     """
@@ -54,7 +55,7 @@ def draw(rng: np.random.Generator, horizon: float, agents: int, star: bool) -> t
 
 
 def _between(rng: np.random.Generator, low: float, high: float) -> float:
-    """A number whose logarithm is uniform, to three digits."""
+    """A number between `low` and `high` whose logarithm is uniform, rounded to three digits."""
     return float(f"{np.exp(rng.uniform(np.log(low), np.log(high))):.3g}")
 
 

@@ -189,7 +189,7 @@ def _parameters(config: type[BaseModel], registry: Registry) -> Iterator[Item]:
 def _properties(wording: Wording, schema: Mapping[str, Any], above: tuple[str, ...]) -> Iterator[Item]:
     """The keys of a mapping, each with the members of a union of mappings under ``choices``."""
     for key, inner in schema.get("properties", {}).items():
-        item: Item = {"name": key, "type": wording.spell(inner), "required": key in schema.get("required", ())}
+        item: Item = {"name": key, "type": wording.in_words(inner), "required": key in schema.get("required", ())}
         if "default" in inner:
             item["default"] = inner["default"]
         item["description"] = inner.get("description", "")

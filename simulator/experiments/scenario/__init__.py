@@ -1,5 +1,5 @@
-"""Scenarios: YAML files read, overridden, validated and explained.
+"""Scenarios: reading, overriding and validating YAML files, and explaining their errors.
 
-What lives here: the way from text to a validated ``Scenario``, and every error message on it.
-What may come in: code about what users write; what happens to a valid scenario is in ``runs``.
+What lives here: all steps from the text of a file to a validated ``Scenario``, and the error messages of these steps.
+What may come in: code about what users write; a valid scenario is executed in ``runs``.
 """

@@ -1,4 +1,4 @@
-"""Rules about several parts of a scenario at once, such as one weight per agent."""
+"""Rules that involve several sections of a scenario, such as one weight per agent."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from coband.simulator.core.network.network import NetworkConfig
 from coband.simulator.core.randomness.distributions import Constant
 from coband.simulator.experiments.registry.registry import Registry
 from coband.simulator.experiments.scenario.input_problems import InputProblem, KeyPath, did_you_mean, quoted
-from coband.simulator.experiments.scenario.nodes import Node, Scalar, Sequence, descend
+from coband.simulator.experiments.scenario.nodes import Node, ScalarNode, SequenceNode, descend
 
 
 def _entries(root: Node) -> Iterator[tuple[int, str | None, str]]:
     """(index, algorithm, label) of every entry of ``algorithms`` that has a label or an algorithm."""
     algorithms = descend(root, "algorithms")
-    for index in range(len(algorithms.items) if isinstance(algorithms, Sequence) else 0):
+    for index in range(len(algorithms.items) if isinstance(algorithms, SequenceNode) else 0):
         algorithm, label = (_text(root, "algorithms", index, key) for key in ("algorithm", "label"))
         name = label or algorithm
         if name is not None:
@@ -27,12 +27,12 @@ def _entries(root: Node) -> Iterator[tuple[int, str | None, str]]:
 
 
 def cross_check(root: Node, valid: Mapping[str, Any], registry: Registry) -> Iterator[InputProblem]:
-    """The rules that are broken.
+    """Yield a problem for each violated rule.
 
     Args:
         root: the document.
-        valid: the sections that are valid by themselves.
-        registry: what is installed.
+        valid: the sections that are valid when considered alone.
+        registry: the installed algorithms and problems.
     """
     if "agents" in valid:
         yield from _weights(root, valid)
@@ -69,7 +69,7 @@ def _recorded_turns(root: Node, valid: Mapping[str, Any]) -> Iterator[InputProbl
 
 
 def _indices(root: Node, valid: Mapping[str, Any]) -> Iterator[InputProblem]:
-    """Links, partitions and outages speak of agents that there are."""
+    """Links, partitions and outages may only name existing agents."""
     network, count = valid.get("network"), valid["agents"].count
     if network is None:
         return
@@ -182,7 +182,7 @@ def _needs(root: Node, valid: Mapping[str, Any], algorithm: Algorithm, index: in
 
 
 def _datagrams(root: Node, valid: Mapping[str, Any], algorithm: Algorithm, place: KeyPath) -> Iterator[InputProblem]:
-    """What an algorithm cannot do without a reliable transport."""
+    """Problems of an algorithm that needs a reliable transport or ordered messages on a datagram network."""
     name, needs, network, agents = algorithm.name, algorithm.needs, valid["network"], valid.get("agents")
     if needs.reliable and network.lossy:
         remedy = "set network.transport: reliable, or remove the loss"
@@ -225,4 +225,4 @@ def _at(root: Node, path: KeyPath, message: str) -> InputProblem:
 
 def _text(root: Node, *path: str | int) -> str | None:
     node = descend(root, *path)
-    return node.value if isinstance(node, Scalar) and isinstance(node.value, str) else None
+    return node.value if isinstance(node, ScalarNode) and isinstance(node.value, str) else None

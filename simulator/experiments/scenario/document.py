@@ -1,4 +1,4 @@
-"""The models of a scenario file, made from the registry, so that validation and JSON Schema have one source."""
+"""The pydantic models of a scenario file, built from the registry; validation and the JSON Schema both use them."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from coband.simulator.experiments.registry.registry import Registry
 
 
 class Expectation(Config):
-    """What ``coband check`` compares with the results: ``equals``, or ``at_least``, ``at_most`` or both; or
+    """What ``coband check`` compares with the results: ``equals``; or ``at_least``, ``at_most`` or both; or
     ``less_than``."""
 
     label: Annotated[str, Field(min_length=1)]
-    """The entry of ``algorithms`` that it speaks about."""
+    """Label of the entry of ``algorithms`` whose results are compared."""
     count: str
-    """The number that it speaks about."""
+    """The number that is compared."""
     equals: int | float | tuple[int | float, ...] | None = None
     """The exact value, or a list with the value of each replication."""
     at_most: int | float | None = None
@@ -36,10 +36,10 @@ class Expectation(Config):
     """Another entry of ``algorithms`` whose number is larger on average, by more than chance explains
     (95 % interval of the paired difference)."""
     of: Literal["each", "mean"] = "each"
-    """each: bounds hold for every replication; mean: all of the mean's 95 % confidence interval is within them."""
+    """each: bounds hold for every replication; mean: the mean's whole 95 % confidence interval is within them."""
 
     @model_validator(mode="after")
-    def _says_something(self) -> Expectation:
+    def _has_one_kind_of_bound(self) -> Expectation:
         bounded = self.at_most is not None or self.at_least is not None
         if [self.equals is not None, bounded, self.less_than is not None].count(True) != 1:
             raise ValueError("give either equals, or at_least, at_most or both, or less_than")
@@ -51,29 +51,30 @@ class Expectation(Config):
 
 
 class Tuning(Config):
-    """Best parameters for each algorithm: chosen on replications of their own, reported on fresh ones."""
+    """Best parameters for each algorithm: chosen on separate replications, reported on fresh ones."""
 
     replications: Annotated[int, Field(ge=1, le=1_000_000)] = 5
-    """Replications on which candidates are compared; their seeds are not those of the reported ones."""
+    """Replications on which candidates are compared; their seeds differ from those of the reported replications."""
     on: str = "regret"
-    """The number whose mean decides."""
+    """The number whose mean is compared."""
     best: Literal["lowest", "highest"] = "lowest"
-    """Which mean wins."""
+    """Whether the lowest or the highest mean is best."""
     over: Annotated[tuple[str, ...], Field(min_length=1)] | None = None
-    """Keys of the grid that are chosen among; null for those that begin with ``algorithms.``."""
+    """Keys of the grid whose values are tuned; null: all keys that begin with ``algorithms.``."""
 
 
 class Until(Config):
-    """Replications go on until the interval of a mean is narrow; give half_width or relative."""
+    """Sequential stopping: add replications until the confidence interval of a mean is narrow enough; give half_width
+    or relative."""
 
     half_width: Annotated[float, Field(gt=0)] | None = None
-    """Half the width of the 95 % confidence interval of the mean that is narrow enough."""
+    """Stop when half the width of the mean's 95 % confidence interval is at most this number."""
     relative: Annotated[float, Field(gt=0, lt=1)] | None = None
-    """The same as a share of the mean."""
+    """Stop when half the width is at most this share of the mean."""
     on: str = "regret"
-    """The number whose mean is wanted."""
+    """The number whose mean is estimated."""
     max_replications: Annotated[int, Field(ge=2, le=1_000_000)] = 100
-    """Where it ends in any case; ``replications`` is where it begins."""
+    """Largest number of replications; ``replications`` is the smallest."""
 
     @model_validator(mode="after")
     def _has_one_target(self) -> Until:
@@ -83,19 +84,19 @@ class Until(Config):
 
 
 class AlgorithmEntry(Config):
-    """What every entry of ``algorithms`` has beside the algorithm's own parameters."""
+    """The keys that every entry of ``algorithms`` has in addition to the algorithm's own parameters."""
 
     algorithm: str
     """The algorithm's name; ``coband list algorithms`` prints them all."""
     label: Annotated[str, Field(min_length=1, max_length=60)] | None = None
-    """How results call this entry; null for the algorithm's name."""
+    """Name of this entry in results; null: the algorithm's name."""
 
 
 class _Document(Config):
-    """A comparison of algorithms on one world: the same arms and noise, whatever each of them sends."""
+    """A comparison of algorithms on the same arms and the same noise."""
 
     name: Annotated[str, Field(max_length=100, pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]*$")]
-    """letters, digits, _, - and . alone: run directories and reports are named after it"""
+    """letters, digits, _, - and . only: run directories and reports are named after it"""
     description: str | None = None
     """What the scenario shows."""
     seed: Annotated[int, Field(ge=0, lt=2**63)] = 0
@@ -103,49 +104,51 @@ class _Document(Config):
     replications: Annotated[int, Field(ge=1, le=1_000_000)] = 1
     """Independent repetitions."""
     agents: AgentsConfig
-    """How many agents there are, and how fast."""
+    """Number, speed and availability of the agents."""
     server: ServerConfig = ServerConfig()
-    """How fast the server is."""
+    """Speed of the server."""
     schedule: Schedule
-    """Who acts when."""
+    """When each agent takes its turns."""
     network: NetworkConfig = NetworkConfig()
     """The network between agents and server."""
 
 
-_COMPARED = "What is compared; all entries share world and seeds."
+_ALGORITHMS = "The algorithms to compare; all entries have the same arms, noise and seeds."
 _LEVELS: Mapping[str, Any] = {
     "trace": (
         Literal["off", "protocol", "full"],
-        Field(default="protocol", description="protocol: every event; full: and what messages hold; off: none."),
+        Field(default="protocol", description="protocol: every event; full: also the contents of messages; off: none."),
     ),
     "checks": (
         Literal["cheap", "full"],
-        Field(default="cheap", description="cheap: the invariants that cost next to nothing; full: all of them."),
+        Field(default="cheap", description="cheap: invariants that are fast to check; full: all invariants."),
     ),
     "share": (
         bool,
-        Field(default=True, description="Compute once what several nodes would compute alike; results are the same."),
+        Field(default=True, description="Cache computations that several nodes repeat; it never changes results."),
     ),
 }
 
 
 _Values = Annotated[list[Any], Field(min_length=1)] | Annotated[dict[str, Any], Field(min_length=1)]
 _Axes = Annotated[dict[str, _Values], Field(min_length=1)]
-_OF_SWEEPS: Mapping[str, Any] = {
+_SWEEP_SECTIONS: Mapping[str, Any] = {
     "grid": (
         _Axes | None,
         Field(default=None, description="For coband sweep: key path -> values, a list or {label: value}; all pairs."),
     ),
     "zip": (
         _Axes | Annotated[list[_Axes], Field(min_length=1)] | None,
-        Field(default=None, description="For coband sweep: key path -> values that go in step; a list for several."),
+        Field(
+            default=None, description="For coband sweep: key path -> values that change together; a list for several."
+        ),
     ),
     "tuning": (Tuning | None, Field(default=None, description="For coband sweep: choose the best parameters.")),
     "until": (Until | None, Field(default=None, description="For coband sweep: replications until a mean is known.")),
 }
 _EXPECTED = "Counts that ``coband check`` verifies."
-OF_SWEEPS: tuple[str, ...] = tuple(_OF_SWEEPS)
-"""The sections of a scenario file that a single run does not use."""
+SWEEP_SECTIONS: tuple[str, ...] = tuple(_SWEEP_SECTIONS)
+"""The sections of a scenario file that only sweeps use."""
 
 
 def _entry_model(algorithm: Algorithm) -> type[BaseModel]:
@@ -169,12 +172,12 @@ def _of_metrics(registry: Registry) -> dict[str, Any]:
     expectations = GenericAlias(tuple, (speaking(Expectation, "count"), ...))
     sections: dict[str, Any] = {"expect": (expectations, Field(default=(), description=_EXPECTED))}
     for key, model in (("tuning", Tuning), ("until", Until)):
-        sections[key] = (speaking(model, "on") | None, _OF_SWEEPS[key][1])
+        sections[key] = (speaking(model, "on") | None, _SWEEP_SECTIONS[key][1])
     return sections
 
 
 def _one_of(models: list[Any], tag: str) -> Any:
-    """A union told apart by ``tag``; a single model needs none."""
+    """A union of models, discriminated by ``tag``; a single model as it is."""
     return models[0] if len(models) == 1 else Annotated[Union[tuple(models)], Field(discriminator=tag)]  # noqa: UP007
 
 
@@ -185,18 +188,18 @@ def document_model(registry: Registry) -> type[BaseModel]:
     entry = _one_of([_entry_model(algorithm) for algorithm in registry.algorithms.values()], "algorithm")
     speaking = _of_metrics(registry)
     fields: Any = {
-        "problem": (problem, Field(description="What the agents face.")),
-        "algorithms": (GenericAlias(tuple, (entry, ...)), Field(min_length=1, description=_COMPARED)),
+        "problem": (problem, Field(description="The bandit problem: arms, rewards and noise.")),
+        "algorithms": (GenericAlias(tuple, (entry, ...)), Field(min_length=1, description=_ALGORITHMS)),
         "expect": speaking["expect"],
         **_LEVELS,
-        **_OF_SWEEPS,
+        **_SWEEP_SECTIONS,
         **speaking,
     }
     return create_model("Scenario", __base__=_Document, __doc__=_Document.__doc__, **fields)
 
 
 class _Generator(GenerateJsonSchema):
-    """JSON Schema in which the tag of a union's members is required, as validation requires it."""
+    """Generates JSON Schema that, like validation, requires the discriminator of a union's members."""
 
     def tagged_union_schema(self, schema: Any) -> dict[str, Any]:
         generated = super().tagged_union_schema(schema)

@@ -1,4 +1,4 @@
-"""Turns what pydantic reports into what a user reads: the place in the YAML, what was given, what is allowed."""
+"""Turns pydantic's errors into messages for users: the place in the YAML, what was given, what is allowed."""
 
 from __future__ import annotations
 
@@ -10,22 +10,29 @@ from typing import Any
 from pydantic_core import ErrorDetails
 
 from coband.simulator.experiments.scenario.input_problems import InputProblem, KeyPath, did_you_mean, quoted
-from coband.simulator.experiments.scenario.nodes import Mapping as MappingNode
-from coband.simulator.experiments.scenario.nodes import Mark, Node, Scalar, child, descend, plain
-from coband.simulator.experiments.scenario.nodes import Sequence as SequenceNode
+from coband.simulator.experiments.scenario.nodes import (
+    MappingNode,
+    Mark,
+    Node,
+    ScalarNode,
+    SequenceNode,
+    child,
+    descend,
+    plain,
+)
 from coband.simulator.experiments.scenario.wording import TAG_KEYS, Wording, number
 from coband.simulator.experiments.scenario.yaml_nodes import resolve
 
 _WRONG_SHAPE = re.compile(r".*_type|literal_error|none_required|int_from_float|is_instance_of")
 _TYPE_ERROR = re.compile(_WRONG_SHAPE.pattern + r"|enum|\w+_parsing(_size)?")
-_RULES_OF_MODELS = ("value_error", "assertion_error")
+_MODEL_RULES = ("value_error", "assertion_error")
 _SHAPE = "wrong_shape"
 _SWITCHES = {"yes": "true", "on": "true", "no": "false", "off": "false"}
 
 
 @dataclass(frozen=True)
-class _Found:
-    """An error of pydantic at its place in the tree; ``tags``: (depth, names of the union members passed there)."""
+class _LocatedError:
+    """An error of pydantic with its place in the tree; ``tags``: depth -> names of the union members at that depth."""
 
     path: KeyPath
     tags: Mapping[int, str]
@@ -35,7 +42,7 @@ class _Found:
 
 
 def given(node: Node) -> str:
-    """A value as the user wrote it, in short."""
+    """A value as the user wrote it, shortened."""
     if isinstance(node, MappingNode):
         return "a mapping"
     if isinstance(node, SequenceNode):
@@ -59,28 +66,28 @@ class Explainer:
         self._data = plain(root)
 
     def explain(self, errors: Sequence[ErrorDetails], prefix: KeyPath = ()) -> list[InputProblem]:
-        """The problems behind the errors of validating the node at ``prefix``."""
-        found = [found for error in errors if not self._is_follow_up(found := self._locate(error, prefix))]
+        """The problems that correspond to pydantic's errors about the node at ``prefix``."""
+        found = [found for error in errors if not self._is_implied(found := self._locate(error, prefix))]
         return list(dict.fromkeys(self._problem(error) for error in self._without_other_members(found)))
 
     def missing(self, path: KeyPath, key: str) -> InputProblem:
-        """A required key that is not there."""
+        """The problem of a missing required key."""
         allowed = self._wording.allowed((*path, key), self._data)
         return self._mark(path).problem(path, f"{key} is missing" + (f": must be {allowed}" if allowed else ""))
 
     def unknown_key(self, path: KeyPath) -> InputProblem:
-        """A key that the mapping above it does not have."""
+        """The problem of a key that its mapping does not allow."""
         known = self._wording.keys(path[:-1], self._data)
         near = did_you_mean(str(path[-1]), known)
         message = f"unknown key{near or ';'} allowed: {', '.join(known) or 'none'}"
         return self._mark(path).problem(path, message)
 
     def unknown_name(self, path: KeyPath, key: str, known: Sequence[str]) -> InputProblem:
-        """A name under ``path.key`` that is not one of the known ones."""
+        """The problem of an unknown name at ``path.key``."""
         node = descend(self._root, *path, key)
         if node is None:
             return self._mark(path).problem(path, f"{key} is missing; known: {', '.join(known)}")
-        name = str(node.value) if isinstance(node, Scalar) else ""
+        name = str(node.value) if isinstance(node, ScalarNode) else ""
         if name in self._broken:
             message = f"{quoted(name)} is installed but could not be loaded: {self._broken[name]}"
         else:
@@ -88,13 +95,13 @@ class Explainer:
             message = f"{what}{did_you_mean(name, known) or ';'} known: {', '.join(known)}"
         return node.mark.problem((*path, key), message)
 
-    def _locate(self, error: ErrorDetails, prefix: KeyPath) -> _Found:
-        """Follow an error's location through the tree; the steps that lead nowhere are names of union members."""
+    def _locate(self, error: ErrorDetails, prefix: KeyPath) -> _LocatedError:
+        """Follow an error's location through the tree; steps that are not in the tree are names of union members."""
         path, tags = prefix, dict[int, str]()
         node = descend(self._root, *prefix)
         steps = error["loc"][:-1] if error["type"] == "missing" else error["loc"]
         for step in steps:
-            is_tag = len(path) not in tags and self._tells_members_apart(path)
+            is_tag = len(path) not in tags and self._expects_tag(path)
             found = None if node is None or is_tag else child(node, step)
             if found is None:
                 tags[len(path)] = f"{tags.get(len(path), '')}/{step}"
@@ -102,37 +109,39 @@ class Explainer:
                 path, node = (*path, step), found[1]
         if error["type"] == "missing":
             path = (*path, error["loc"][-1])
-        return _Found(path, tags, error["type"], error.get("ctx", {}), error["msg"])
+        return _LocatedError(path, tags, error["type"], error.get("ctx", {}), error["msg"])
 
-    def _tells_members_apart(self, path: KeyPath) -> bool:
-        """Whether the next step of a location is the tag of a union's member, even if a key has the same name."""
+    def _expects_tag(self, path: KeyPath) -> bool:
+        """Whether the next step of a location is the tag of a union's member, even if a key has that name."""
         return any(len(self._wording.tags(path, self._data, key)) > 1 for key in TAG_KEYS)
 
-    def _is_follow_up(self, error: _Found) -> bool:
-        """A list counts as too short when its entries are wrong; their own errors say so already."""
+    def _is_implied(self, error: _LocatedError) -> bool:
+        """Whether an error follows from others: pydantic calls a list too short if some of its entries are invalid."""
         node = descend(self._root, *error.path)
         if error.type != "too_short" or not isinstance(node, SequenceNode):
             return False
         return len(node.items) >= int(error.context["min_length"])
 
-    def _without_other_members(self, errors: list[_Found]) -> list[_Found]:
-        """Where several members of a union were tried, keep the errors of the one that was meant."""
+    def _without_other_members(self, errors: list[_LocatedError]) -> list[_LocatedError]:
+        """Where pydantic tried several members of a union, keep the errors of the member that the user meant."""
         for place in sorted({error.path[:depth] for error in errors for depth in error.tags}, key=len):
-            members: dict[str, list[_Found]] = {}
+            members: dict[str, list[_LocatedError]] = {}
             for error in errors:
                 if error.path[: len(place)] == place and len(place) in error.tags:
                     members.setdefault(error.tags[len(place)], []).append(error)
             if len(members) < 2:
                 continue
             tried = [error for member in members.values() for error in member]
-            fitting = [member for member in members.values() if not any(_misfit(error, place) for error in member)]
-            kept = min(fitting, key=len) if fitting else [_Found(place, {}, _SHAPE, {}, "")]
+            fitting = [
+                member for member in members.values() if not any(_has_wrong_shape(error, place) for error in member)
+            ]
+            kept = min(fitting, key=len) if fitting else [_LocatedError(place, {}, _SHAPE, {}, "")]
             position = errors.index(tried[0])
             rest = [error for error in errors if error not in tried]
             errors = rest[:position] + kept + rest[position:]
         return errors
 
-    def _problem(self, error: _Found) -> InputProblem:
+    def _problem(self, error: _LocatedError) -> InputProblem:
         if error.type == "missing":
             return self.missing(error.path[:-1], str(error.path[-1]))
         if error.type in ("extra_forbidden", "unexpected_keyword_argument"):
@@ -144,24 +153,24 @@ class Explainer:
         node = descend(self._root, *error.path) or self._root
         if isinstance(node, MappingNode) and error.type not in _RULES and self._has_unknown_kind(error.path, node):
             return self._unknown_tag(error)
-        about_the_whole = error.type in _RULES_OF_MODELS and not isinstance(node, Scalar)
-        mark = self._mark(error.path) if about_the_whole else node.mark
+        concerns_mapping = error.type in _MODEL_RULES and not isinstance(node, ScalarNode)
+        mark = self._mark(error.path) if concerns_mapping else node.mark
         return mark.problem(error.path, self._message(error, node))
 
     def _has_unknown_kind(self, path: KeyPath, node: MappingNode) -> bool:
         kind, known = descend(node, "kind"), self._wording.tags(path, self._data, "kind")
-        return isinstance(kind, Scalar) and bool(known) and kind.value not in known
+        return isinstance(kind, ScalarNode) and bool(known) and kind.value not in known
 
-    def _unknown_tag(self, error: _Found) -> InputProblem:
+    def _unknown_tag(self, error: _LocatedError) -> InputProblem:
         key = str(error.context.get("discriminator", "")).strip("'")
         key = key if key.isidentifier() else "kind"
         return self.unknown_name(error.path, key, self._wording.tags(error.path, self._data, key))
 
-    def _known(self, error: _Found) -> list[str]:
+    def _known(self, error: _LocatedError) -> list[str]:
         return self._wording.tags(error.path[:-1], self._data, str(error.path[-1]))
 
-    def _message(self, error: _Found, node: Node) -> str:
-        if error.type in _RULES_OF_MODELS:
+    def _message(self, error: _LocatedError, node: Node) -> str:
+        if error.type in _MODEL_RULES:
             return str(error.context.get("error", error.message))
         if _TYPE_ERROR.fullmatch(error.type) or error.type == _SHAPE:
             return self._wrong_type(error, node)
@@ -173,30 +182,30 @@ class Explainer:
             return f"{given(node)} is not allowed: must match {error.context['pattern']} ({meaning})"
         return f"{given(node)} is not allowed: {error.message[:1].lower()}{error.message[1:]}"
 
-    def _wrong_type(self, error: _Found, node: Node) -> str:
+    def _wrong_type(self, error: _LocatedError, node: Node) -> str:
         allowed = self._wording.allowed(error.path, self._data)
         near = ""
-        if isinstance(node, Scalar) and isinstance(node.value, str):
+        if isinstance(node, ScalarNode) and isinstance(node.value, str):
             choices = [str(name) for schema in self._wording.at(error.path, self._data) for name in _choices(schema)]
             near = _hint(node, allowed) or did_you_mean(node.value, choices).removesuffix("?")
-        elif isinstance(node, Scalar) and node.value is not None and "text" in allowed.split(" or "):
+        elif isinstance(node, ScalarNode) and node.value is not None and "text" in allowed.split(" or "):
             near = "; put it in quotes"
         return f"{given(node)} is not allowed: must be {allowed or 'of another type'}{near}{'?' * ('mean' in near)}"
 
     def _mark(self, path: KeyPath) -> Mark:
-        """Where the key at ``path`` stands, or the item of a list."""
+        """The position of the key, or of the list item, at ``path``."""
         above = descend(self._root, *path[:-1]) if path else None
         found = None if above is None else child(above, path[-1])
         return self._root.mark if found is None else found[0]
 
 
-def _misfit(error: _Found, place: KeyPath) -> bool:
-    """Whether the error says that the data at ``place`` has the wrong shape for a member of a union."""
+def _has_wrong_shape(error: _LocatedError, place: KeyPath) -> bool:
+    """Whether the error says that the data at ``place`` does not have the shape of a union's member."""
     return error.path == place and _WRONG_SHAPE.fullmatch(error.type) is not None
 
 
-def _hint(node: Scalar, allowed: str) -> str:
-    """What to do about text where something else is needed."""
+def _hint(node: ScalarNode, allowed: str) -> str:
+    """Advice for text in a place that needs another type."""
     text = str(node.value)
     if allowed.startswith("true or false"):
         return f"; write {_SWITCHES[text.lower()]}" if text.lower() in _SWITCHES else ""

@@ -1,4 +1,4 @@
-"""The file that a scenario is in, and the files that it names."""
+"""Reading scenario files, and resolving the file names in them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import difflib
 from pathlib import Path
 
 from coband.simulator.experiments.scenario.input_problems import ScenarioError
-from coband.simulator.experiments.scenario.nodes import Mapping, Mark, Node, Scalar, Sequence, descend
+from coband.simulator.experiments.scenario.nodes import MappingNode, Mark, Node, ScalarNode, SequenceNode, descend
 from coband.simulator.experiments.scenario.shipped import located, similar
 
 MAX_BYTES = 1_000_000
@@ -20,7 +20,7 @@ def read_scenario(path: Path) -> tuple[str, Path]:
         path: a file, or the name of a shipped scenario where there is no such file.
 
     Raises:
-        ScenarioError: there is neither, the file is too large or not UTF-8.
+        ScenarioError: there is no such file or shipped scenario, it is too large, or it is not UTF-8.
     """
     file = located(path)
     return _read_text(file, path), file.absolute().parent
@@ -72,42 +72,42 @@ def _fatal(mark: Mark, message: str) -> ScenarioError:
     return ScenarioError([mark.problem((), message)])
 
 
-def anchored(root: Node, base: Path) -> Node:
-    """The tree with its relative file names made independent of the working directory.
+def with_absolute_paths(root: Node, base: Path) -> Node:
+    """Make relative file names in the tree independent of the working directory.
 
-    A name in a scenario is relative to the scenario, one in ``--set`` to the working directory. Files of delays,
-    graphs, turns and availability become absolute, as their readers know no scenario; ``problem.data.path`` stays as it
-    is where it is relative to the scenario, since the problem is told that directory.
+    A name in a scenario file is relative to that file, a name in ``--set`` to the working directory. Names of files of
+    delays, graphs, turns and availability become absolute. ``problem.data.path`` stays relative to the scenario, since
+    `Problem.build` receives the scenario's directory.
     """
     root = _with_network_files(root, base)
     data = descend(root, "problem", "data", "path")
-    if isinstance(data, Scalar) and isinstance(data.value, str) and data.mark.line is None:
+    if isinstance(data, ScalarNode) and isinstance(data.value, str) and data.mark.line is None:
         root = _replaced(root, ("problem", "data", "path"), _joined(data, base))
     return root
 
 
 def _with_network_files(node: Node, base: Path) -> Node:
-    if isinstance(node, Sequence):
-        return Sequence(node.mark, tuple(_with_network_files(item, base) for item in node.items))
-    if not isinstance(node, Mapping):
+    if isinstance(node, SequenceNode):
+        return SequenceNode(node.mark, tuple(_with_network_files(item, base) for item in node.items))
+    if not isinstance(node, MappingNode):
         return node
     kind, file = descend(node, "kind"), descend(node, "file")
-    if isinstance(kind, Scalar) and kind.value in KINDS_WITH_FILES and isinstance(file, Scalar):
+    if isinstance(kind, ScalarNode) and kind.value in KINDS_WITH_FILES and isinstance(file, ScalarNode):
         return _replaced(node, ("file",), _joined(file, base))
     entries = {key: (mark, _with_network_files(value, base)) for key, (mark, value) in node.entries.items()}
-    return Mapping(node.mark, entries)
+    return MappingNode(node.mark, entries)
 
 
-def _joined(file: Scalar, base: Path) -> Scalar:
+def _joined(file: ScalarNode, base: Path) -> ScalarNode:
     if not isinstance(file.value, str) or file.value.startswith("~"):
         return file
     start = Path.cwd() if file.mark.line is None else base
-    return Scalar(file.mark, str(start / file.value), file.text)
+    return ScalarNode(file.mark, str(start / file.value), file.text)
 
 
 def _replaced(node: Node, path: tuple[str, ...], value: Node) -> Node:
     if not path:
         return value
-    assert isinstance(node, Mapping)
+    assert isinstance(node, MappingNode)
     mark, old = node.entries[path[0]]
-    return Mapping(node.mark, {**node.entries, path[0]: (mark, _replaced(old, path[1:], value))})
+    return MappingNode(node.mark, {**node.entries, path[0]: (mark, _replaced(old, path[1:], value))})

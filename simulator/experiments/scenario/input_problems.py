@@ -1,4 +1,4 @@
-"""What is wrong with a scenario, and where: the error reports that a user reads."""
+"""Error reports about scenarios: what is wrong, and where."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ KeyPath = tuple[str | int, ...]
 
 @dataclass(frozen=True, slots=True)
 class InputProblem:
-    """One thing that is wrong.
+    """One mistake in a scenario.
 
     Attributes:
         file: the file, or the ``--set key.path=value`` that the value came from.
-        line, column: counted from 1; None where there is no position in a file.
+        line, column: counted from 1; None if there is no position in a file.
         key: key path such as ``algorithms[0].alpha``; empty for the document itself.
         message: what was given, what is allowed, what to do.
     """
@@ -33,7 +33,7 @@ class InputProblem:
 
 
 class ScenarioError(Exception):
-    """A scenario that cannot be used; ``problems`` are all that was found, in the order of the file."""
+    """A scenario is invalid; ``problems`` lists all mistakes, in the order of the file."""
 
     def __init__(self, problems: Iterable[InputProblem]) -> None:
         self.problems = sorted(problems, key=_place)
@@ -56,18 +56,18 @@ def key_path(path: KeyPath) -> str:
 
 
 def shortened(text: str) -> str:
-    """The text on one line: control characters escaped, and cut after `LONGEST_SHOWN` characters."""
+    """The text on one line, with control characters escaped, cut after `LONGEST_SHOWN` characters."""
     line = "".join(character if character.isprintable() else repr(character)[1:-1] for character in text)
     return line if len(line) <= LONGEST_SHOWN else line[:LONGEST_SHOWN] + "..."
 
 
 def quoted(text: str) -> str:
-    """The text in quotes, on one line and not too long."""
+    """The `shortened` text in quotes."""
     return f"'{shortened(text)}'"
 
 
 def did_you_mean(name: str, known: Sequence[str]) -> str:
-    """``"; did you mean latency?"``, or nothing when no known name is near."""
+    """``"; did you mean latency?"``, or an empty text if no known name is similar."""
     by_folded = {candidate.casefold(): candidate for candidate in known}
     near = difflib.get_close_matches(name.casefold(), list(by_folded), n=1, cutoff=0.55)
     return f"; did you mean {by_folded[near[0]]}?" if near else ""

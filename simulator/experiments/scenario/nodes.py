@@ -1,4 +1,4 @@
-"""A document as a tree that remembers where everything stands."""
+"""A YAML document as a tree of nodes, each with its position in the file."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ _LARGEST_EXACT = 2.0**53
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """A place in a file, counted from 1; line and column are None for a value given on the command line."""
+    """A position in a file, counted from 1; line and column are None for a value from the command line."""
 
     file: str
     line: int | None = None
     column: int | None = None
 
     def problem(self, path: KeyPath, message: str) -> InputProblem:
-        """A problem at this place."""
+        """A problem at this position."""
         return InputProblem(self.file, self.line, self.column, key_path(path), message)
 
 
 @dataclass(frozen=True, slots=True)
-class Scalar:
-    """One value; ``text`` is how it was written."""
+class ScalarNode:
+    """One value; ``text`` is its spelling in the file."""
 
     mark: Mark
     value: bool | int | float | str | None
@@ -33,7 +33,7 @@ class Scalar:
 
 
 @dataclass(frozen=True, slots=True)
-class Sequence:
+class SequenceNode:
     """A list."""
 
     mark: Mark
@@ -41,28 +41,28 @@ class Sequence:
 
 
 @dataclass(frozen=True, slots=True)
-class Mapping:
-    """Keys with their places and values."""
+class MappingNode:
+    """A mapping: keys with their positions and values."""
 
     mark: Mark
     entries: dict[str, tuple[Mark, Node]]
 
 
-Node = Scalar | Sequence | Mapping
+Node = ScalarNode | SequenceNode | MappingNode
 
 
 def child(node: Node, step: str | int) -> tuple[Mark, Node] | None:
-    """Value of a key, with the key's place, or item of a list; None if there is none."""
-    if isinstance(node, Mapping) and isinstance(step, str):
+    """The value of a key with the key's position, or an item of a list with its own; None if there is none."""
+    if isinstance(node, MappingNode) and isinstance(step, str):
         return node.entries.get(step)
-    if isinstance(node, Sequence) and isinstance(step, int) and 0 <= step < len(node.items):
+    if isinstance(node, SequenceNode) and isinstance(step, int) and 0 <= step < len(node.items):
         item = node.items[step]
         return item.mark, item
     return None
 
 
 def descend(node: Node, *path: str | int) -> Node | None:
-    """The node at a path, or None."""
+    """The node at a path, or None if there is none."""
     for step in path:
         found = child(node, step)
         if found is None:
@@ -73,9 +73,9 @@ def descend(node: Node, *path: str | int) -> Node | None:
 
 def plain(node: Node) -> Any:
     """The tree as dicts, lists and scalars; whole floats become integers, so that ``turns: 1e4`` is allowed."""
-    if isinstance(node, Mapping):
+    if isinstance(node, MappingNode):
         return {key: plain(value) for key, (_, value) in node.entries.items()}
-    if isinstance(node, Sequence):
+    if isinstance(node, SequenceNode):
         return [plain(item) for item in node.items]
     value = node.value
     if isinstance(value, float) and abs(value) < _LARGEST_EXACT and value.is_integer():

@@ -1,4 +1,4 @@
-"""``--set key.path=value``: values from the command line put into a document."""
+"""``--set key.path=value``: values from the command line replace values of a document."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from coband.simulator.experiments.scenario.input_problems import (
     quoted,
     shortened,
 )
-from coband.simulator.experiments.scenario.nodes import Mapping, Mark, Node, Scalar, Sequence, descend
+from coband.simulator.experiments.scenario.nodes import MappingNode, Mark, Node, ScalarNode, SequenceNode, descend
 from coband.simulator.experiments.scenario.yaml_nodes import read
 
 Takes = Callable[[str, str], bool]
 
 
-def takes_anything(algorithm: str, key: str) -> bool:
-    """Every algorithm has every parameter, for all we know."""
+def accepts_all(algorithm: str, key: str) -> bool:
+    """Assume that every algorithm has every parameter, for callers that do not know the algorithms."""
     return True
 
 
-def override(root: Node, text: str, takes: Takes = takes_anything) -> tuple[Node, list[InputProblem]]:
-    """The document with one value set.
+def override(root: Node, text: str, takes: Takes = accepts_all) -> tuple[Node, list[InputProblem]]:
+    """Set one value of a document.
 
-    The value is read as YAML. Entries of a list are found by number, by label or algorithm (``algorithms.Bold.alpha``),
-    or all at once (``algorithms.*.alpha``: all that have that parameter); mappings on the way that do not exist are
-    made.
+    The value is read as YAML. A step of the path names entries of a list by number, by label or algorithm
+    (``algorithms.Bold.alpha``), or all entries (``algorithms.*.alpha``: all algorithms that have this parameter).
+    Missing mappings on the path are created.
 
     Args:
         root: the document.
@@ -40,15 +40,15 @@ def override(root: Node, text: str, takes: Takes = takes_anything) -> tuple[Node
         The new document, and problems with the value.
 
     Raises:
-        ScenarioError: not of that form, or there is no such place.
+        ScenarioError: the text does not have this form, or there is no such place in the document.
     """
     mark = Mark(f"--set {shortened(text)}")
     path, sign, value = text.partition("=")
     steps = steps_of(path)
     if not sign or not all(steps):
-        raise _refused(mark, (), "must be key.path=value, such as agents.count=20")
+        raise _error(mark, (), "must be key.path=value, such as agents.count=20")
     node, problems = read(value, mark.file, origin=mark)
-    return put(root, steps, node, mark, takes), [replace(problem, key=path) for problem in problems]
+    return set_value(root, steps, node, mark, takes), [replace(problem, key=path) for problem in problems]
 
 
 def steps_of(path: str) -> list[str]:
@@ -56,18 +56,18 @@ def steps_of(path: str) -> list[str]:
     return [step.strip() for step in path.split(".")]
 
 
-def put(root: Node, steps: list[str], value: Node, mark: Mark, takes: Takes = takes_anything) -> Node:
-    """The document with ``value`` at the place that ``steps`` lead to, found as `override` finds it.
+def set_value(root: Node, steps: list[str], value: Node, mark: Mark, takes: Takes = accepts_all) -> Node:
+    """Set the value at a key path; the steps of the path mean what they mean for `override`.
 
     Args:
         root: the document.
-        steps: of the key path, at least one.
-        value: what is put there.
-        mark: where whoever asked for it did so.
+        steps: the steps of the key path, at least one.
+        value: the new value.
+        mark: the position of the request, for error messages.
         takes: whether an algorithm has a parameter.
 
     Raises:
-        ScenarioError: there is no such place.
+        ScenarioError: there is no such place in the document.
     """
     return _set(root, steps, value, mark, (), takes)
 
@@ -76,48 +76,48 @@ def _set(node: Node, steps: list[str], value: Node, mark: Mark, path: KeyPath, t
     if not steps:
         return value
     step, *rest = steps
-    if isinstance(node, Sequence):
+    if isinstance(node, SequenceNode):
         chosen = _items(node, step, mark, path)
         if step == "*" and rest:
             chosen = {i for i in chosen if takes(_name(node.items[i], "algorithm") or "", rest[0])} or chosen
         items = list(node.items)
         for index in chosen:
             items[index] = _set(items[index], rest, value, mark, (*path, index), takes)
-        return Sequence(node.mark, tuple(items))
-    if isinstance(node, Scalar) and node.value is not None:
-        raise _refused(mark, path, f"is {quoted(node.text)}, which has no key {quoted(step)}; set it as a whole")
-    entries = node.entries if isinstance(node, Mapping) else {}
-    key_mark, old = entries.get(step, (mark, Scalar(mark, None, "")))
+        return SequenceNode(node.mark, tuple(items))
+    if isinstance(node, ScalarNode) and node.value is not None:
+        raise _error(mark, path, f"is {quoted(node.text)}, which has no key {quoted(step)}; set it as a whole")
+    entries = node.entries if isinstance(node, MappingNode) else {}
+    key_mark, old = entries.get(step, (mark, ScalarNode(mark, None, "")))
     new = _set(old, rest, value, mark, (*path, step), takes)
-    place = node.mark if isinstance(node, Mapping) else mark
-    return Mapping(place, {**entries, step: (key_mark if rest else mark, new)})
+    place = node.mark if isinstance(node, MappingNode) else mark
+    return MappingNode(place, {**entries, step: (key_mark if rest else mark, new)})
 
 
-def _items(node: Sequence, step: str, mark: Mark, path: KeyPath) -> set[int]:
-    """The indices that a step of the path means."""
+def _items(node: SequenceNode, step: str, mark: Mark, path: KeyPath) -> set[int]:
+    """The indices of the entries that a step of the path names."""
     count = len(node.items)
     if step == "*":
         return set(range(count))
     if step.isdecimal():
         if int(step) < count:
             return {int(step)}
-        raise _refused(mark, path, f"has no entry {step}; it has {count}, counted from 0")
+        raise _error(mark, path, f"has no entry {step}; it has {count}, counted from 0")
     for key in ("label", "algorithm"):
         found = {index for index, item in enumerate(node.items) if _name(item, key) == step}
         if len(found) == 1:
             return found
         if found:
             numbers = ", ".join(map(str, sorted(found)))
-            raise _refused(mark, path, f"{quoted(step)} is the {key} of entries {numbers}; give a number or *")
+            raise _error(mark, path, f"{quoted(step)} is the {key} of entries {numbers}; give a number or *")
     names = [name for item in node.items for key in ("label", "algorithm") if (name := _name(item, key))]
     near = did_you_mean(step, names)
-    raise _refused(mark, path, f"has no entry {quoted(step)}{near or ';'} give a label, a number from 0, or *")
+    raise _error(mark, path, f"has no entry {quoted(step)}{near or ';'} give a label, a number from 0, or *")
 
 
 def _name(item: Node, key: str) -> str | None:
     found = descend(item, key)
-    return found.value if isinstance(found, Scalar) and isinstance(found.value, str) else None
+    return found.value if isinstance(found, ScalarNode) and isinstance(found.value, str) else None
 
 
-def _refused(mark: Mark, path: KeyPath, message: str) -> ScenarioError:
+def _error(mark: Mark, path: KeyPath, message: str) -> ScenarioError:
     return ScenarioError([mark.problem(path, message)])

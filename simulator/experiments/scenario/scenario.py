@@ -1,11 +1,10 @@
-"""Scenario files: read, validated, defaults filled; every error names its place."""
+"""Scenario files: reading, validating and filling in defaults; every error gives its position in the file."""
 
 from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Mapping as AbstractMapping
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -23,7 +22,7 @@ from coband.simulator.core.node import UnsupportedScenario
 from coband.simulator.experiments.registry.registry import RESERVED, Registry
 from coband.simulator.experiments.scenario.cross_checks import cross_check
 from coband.simulator.experiments.scenario.document import (
-    OF_SWEEPS,
+    SWEEP_SECTIONS,
     Expectation,
     Tuning,
     Until,
@@ -31,9 +30,9 @@ from coband.simulator.experiments.scenario.document import (
     json_schema,
 )
 from coband.simulator.experiments.scenario.explain import Explainer, given
-from coband.simulator.experiments.scenario.files import anchored, read_scenario
+from coband.simulator.experiments.scenario.files import read_scenario, with_absolute_paths
 from coband.simulator.experiments.scenario.input_problems import InputProblem, ScenarioError
-from coband.simulator.experiments.scenario.nodes import Mapping, Node, child, plain
+from coband.simulator.experiments.scenario.nodes import MappingNode, Node, child, plain
 from coband.simulator.experiments.scenario.overrides import override
 from coband.simulator.experiments.scenario.wording import Wording
 from coband.simulator.experiments.scenario.yaml_nodes import read
@@ -45,10 +44,10 @@ from coband.simulator.problems.world import InstanceError, Problem
 
 __all__ = [
     "BAD_INPUT",
-    "Entry",
     "InputProblem",
     "Point",
     "Scenario",
+    "ScenarioEntry",
     "ScenarioError",
     "Validation",
     "load",
@@ -58,11 +57,11 @@ __all__ = [
 ]
 
 BAD_INPUT: tuple[type[Exception], ...] = (ScenarioError, DataError, GraphError, InstanceError, UnsupportedScenario)
-"""Errors that are the user's to mend; their text says how."""
+"""Errors in the user's input; their text says how to correct it."""
 
 
 @dataclass(frozen=True)
-class Entry:
+class ScenarioEntry:
     """One entry of ``algorithms``; ``config`` is an instance of ``algorithm.config``."""
 
     algorithm: Algorithm
@@ -72,7 +71,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class Scenario:
-    """A validated scenario; ``base`` is the directory that relative data paths refer to, and no part of equality."""
+    """A validated scenario; ``base``, the directory of relative data paths, does not take part in comparisons."""
 
     name: str
     description: str | None
@@ -83,7 +82,7 @@ class Scenario:
     schedule: AnySchedule
     network: NetworkConfig
     problem: Problem
-    algorithms: tuple[Entry, ...]
+    algorithms: tuple[ScenarioEntry, ...]
     expect: tuple[Expectation, ...]
     trace: Literal["off", "protocol", "full"]
     checks: Literal["cheap", "full"]
@@ -91,7 +90,7 @@ class Scenario:
     base: Path = field(compare=False)
 
     def resolved(self) -> dict[str, Any]:
-        """All of it, defaults filled, in JSON types; loading it gives an equal scenario."""
+        """The scenario with all defaults, in JSON types; loading it gives an equal scenario."""
         document: dict[str, Any] = {}
         for key in _SECTIONS:
             value = getattr(self, key)
@@ -110,7 +109,7 @@ class Scenario:
         return Registry.installed().metrics_of(self.problem.kind, names)
 
     def to_yaml(self) -> str:
-        """`resolved` as a scenario file."""
+        """The text of a scenario file with all defaults filled in."""
         return to_yaml(self.resolved())
 
 
@@ -148,10 +147,10 @@ def load(path: str | Path, overrides: Sequence[str] = (), *, registry: Registry 
     Args:
         path: the file, or the name of a scenario that comes with coband.
         overrides: ``key.path=value``, as given to ``--set``.
-        registry: what the scenario can name; None for what is installed.
+        registry: the algorithms and problems that the scenario can name; None: the installed ones.
 
     Raises:
-        ScenarioError: with everything that is wrong.
+        ScenarioError: the scenario is invalid; the error lists every mistake.
     """
     return load_point(path, overrides, registry=registry).scenario
 
@@ -177,7 +176,7 @@ def loads(
     """Read a scenario from text; ``base`` is the directory of relative data paths, None for the working directory.
 
     Raises:
-        ScenarioError: with everything that is wrong.
+        ScenarioError: the scenario is invalid; the error lists every mistake.
     """
     return _point(text, file, overrides, Path.cwd() if base is None else base, registry).scenario
 
@@ -188,21 +187,21 @@ def _point(text: str, file: str, overrides: Sequence[str], base: Path, registry:
     _, grid, _ = split(root, overrides)
     if grid.axes:
         raise ScenarioError([*problems, _is_a_sweep(grid, file)])
-    validation = Validation(anchored(root, base), registry, problems)
+    validation = Validation(with_absolute_paths(root, base), registry, problems)
     scenario = validation.scenario(base)
-    return Point(scenario, validation.of_sweeps["until"], validation.of_sweeps["tuning"], root)
+    return Point(scenario, validation.sweep_sections["until"], validation.sweep_sections["tuning"], root)
 
 
 def read_document(
     text: str, file: str, overrides: Sequence[str], registry: Registry
-) -> tuple[Mapping, list[InputProblem]]:
-    """The document with its overrides, not yet validated, and the problems that do not keep it from being read.
+) -> tuple[MappingNode, list[InputProblem]]:
+    """Read a document and apply overrides, without validating it; return it with the mistakes found so far.
 
     Raises:
-        ScenarioError: it cannot be read, or an override has no place in it.
+        ScenarioError: the text is not a mapping in valid YAML.
     """
     root, problems = read(text, file)
-    if not isinstance(root, Mapping):
+    if not isinstance(root, MappingNode):
         what = "the file is empty" if plain(root) is None else f"{given(root)} is not a scenario"
         message = f"{what}; a scenario is a mapping of keys (name, agents, ...)"
         raise ScenarioError([*problems, root.mark.problem((), message)])
@@ -213,7 +212,7 @@ def read_document(
             problems += more
         except ScenarioError as error:
             problems += error.problems
-    assert isinstance(tree, Mapping)
+    assert isinstance(tree, MappingNode)
     return tree, problems
 
 
@@ -226,44 +225,44 @@ def _is_a_sweep(grid: Grid, file: str) -> InputProblem:
 
 
 @lru_cache(maxsize=8)
-def _adapters(registry: Registry) -> AbstractMapping[str, TypeAdapter[Any]]:
-    """A validator for each section, so that rules across sections can be checked as soon as theirs are valid."""
+def _adapters(registry: Registry) -> Mapping[str, TypeAdapter[Any]]:
+    """A validator for each section, so that a mistake in one section does not hide the mistakes of others."""
     fields = document_model(registry).model_fields
     sections: dict[str, Any] = {key: Annotated[info.annotation, info] for key, info in fields.items()}
     return {key: TypeAdapter(section) for key, section in sections.items()}
 
 
 class Validation:
-    """One document on its way to a scenario.
+    """The validation of one document.
 
     Attributes:
-        of_sweeps: after `scenario`, the sections that are not part of it.
+        sweep_sections: after `scenario`, the validated sections that only sweeps use.
     """
 
     def __init__(self, root: Node, registry: Registry, problems: list[InputProblem]) -> None:
         self._root, self._registry, self._problems = root, registry, problems
-        self.of_sweeps: dict[str, Any] = {}
+        self.sweep_sections: dict[str, Any] = {}
 
     @cached_property
     def _explainer(self) -> Explainer:
         return Explainer(self._root, Wording(json_schema(self._registry)), self._registry.broken)
 
     def scenario(self, base: Path) -> Scenario:
-        """The scenario.
+        """Validate the document.
 
         Raises:
-            ScenarioError: with everything that is wrong.
+            ScenarioError: the document is invalid; the error lists every mistake.
         """
         valid = self._valid_sections()
         self._problems += cross_check(self._root, valid, self._registry)
         if self._problems:
             raise ScenarioError(self._problems)
-        self.of_sweeps = {key: valid.pop(key) for key in OF_SWEEPS}
+        self.sweep_sections = {key: valid.pop(key) for key in SWEEP_SECTIONS}
         entries = tuple(map(self._entry, valid.pop("algorithms"), plain(self._root)["algorithms"]))
         return Scenario(**valid, algorithms=entries, base=base)
 
     def shapes(self, keys: Sequence[str]) -> list[InputProblem]:
-        """What is wrong with the shape of these sections, where they are given."""
+        """Validate single sections, if they exist, and return the mistakes found so far."""
         data = plain(self._root)
         for key in keys:
             if key in data:
@@ -284,7 +283,7 @@ class Validation:
         return valid
 
     def _section(self, key: str, data: Any, valid: dict[str, Any]) -> None:
-        """Validate one section, strictly: a number is no text, text no number, true no number."""
+        """Validate one section strictly: numbers, text and booleans are not converted into each other."""
         adapter, text = _adapters(self._registry)[key], json.dumps(data)
         try:
             try:
@@ -302,16 +301,16 @@ class Validation:
             mark = self._root.mark if found is None else found[0]
             self._problems.append(mark.problem((key,), f"{error.filename}: {error.strerror}"))
 
-    def _entry(self, entry: Any, data: dict[str, Any]) -> Entry:
+    def _entry(self, entry: Any, data: dict[str, Any]) -> ScenarioEntry:
         algorithm = self._registry.algorithms[entry.algorithm]
         parameters = json.dumps({key: value for key, value in data.items() if key not in RESERVED})
-        return Entry(algorithm, entry.label or algorithm.name, algorithm.config.model_validate_json(parameters))
+        return ScenarioEntry(algorithm, entry.label or algorithm.name, algorithm.config.model_validate_json(parameters))
 
 
 def _is_false_alarm(error: ErrorDetails) -> bool:
-    """Whether the error says that JSON's list is no tuple.
+    """Whether the error only says that a JSON list is not a tuple, or that a mapping is not a dataclass.
 
-    Strict validation takes lists for tuples, but not behind a function that runs before it.
+    Strict validation of JSON accepts them, except after a validator that runs in mode "before".
     """
     given_list = isinstance(error["input"], list) and error["type"] in ("tuple_type", "set_type", "frozen_set_type")
     return given_list or (isinstance(error["input"], dict) and error["type"] == "dataclass_exact_type")

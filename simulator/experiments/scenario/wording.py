@@ -1,4 +1,4 @@
-"""What a JSON Schema allows at a place of a document, in words: for error reports and for ``coband describe``."""
+"""Describes in words what a JSON Schema allows at a place of a document, for messages and ``coband describe``."""
 
 from __future__ import annotations
 
@@ -21,13 +21,17 @@ _PLAIN = {
 
 
 class Wording:
-    """Looks up a JSON Schema whose ``$ref`` point into its own ``$defs``."""
+    """Answers questions about a JSON Schema whose ``$ref`` refer to its own ``$defs``.
+
+    Args:
+        schema: the schema.
+    """
 
     def __init__(self, schema: Schema) -> None:
         self._root = schema
 
     def at(self, path: KeyPath, data: Any) -> list[Schema]:
-        """The schemas that speak about the place ``path`` of a document, with ``data`` to choose among unions by."""
+        """The schemas that apply at ``path``; of a union, the members that fit ``data``."""
         return _fitting(*self._reach(path, data))
 
     def keys(self, path: KeyPath, data: Any) -> list[str]:
@@ -35,12 +39,12 @@ class Wording:
         return _unique(key for schema in self.at(path, data) for key in schema.get("properties", ()))
 
     def tags(self, path: KeyPath, data: Any, key: str) -> list[str]:
-        """The values of ``key`` that tell the members of the union at ``path`` apart."""
+        """The values of the discriminator ``key`` of the union at ``path``."""
         variants, _ = self._reach(path, data)
         return _unique(tag for schema in variants for tag in _tags(schema, key))
 
     def allowed(self, path: KeyPath, data: Any) -> str:
-        """What is allowed at ``path``, in words; empty when the schema does not say."""
+        """What is allowed at ``path``, in words; empty if the schema allows anything."""
         return self._join(self._reach(path, data)[0])
 
     def _reach(self, path: KeyPath, data: Any) -> tuple[list[Schema], Any]:
@@ -52,7 +56,7 @@ class Wording:
             data = _step(data, step)
         return found, data
 
-    def spell(self, schema: Schema) -> str:
+    def in_words(self, schema: Schema) -> str:
         """What a schema allows, in words."""
         return self._join(list(self._variants(schema)))
 
@@ -95,17 +99,17 @@ class Wording:
     def _list(self, schema: Schema) -> str:
         bounds = [f"{word} {schema[bound]}" for bound, word in _SIZES if schema.get(bound)]
         size = f" of {' and '.join(bounds)}" if bounds else ""
-        each = self.spell(schema["items"]) if isinstance(schema.get("items"), Mapping) else ""
+        each = self.in_words(schema["items"]) if isinstance(schema.get("items"), Mapping) else ""
         return f"a list{size} (each {each})" if each else f"a list{size}"
 
 
 def number(value: float) -> str:
-    """A bound as people write it: whole numbers in full."""
+    """A bound as text; whole numbers in full."""
     return str(int(value)) if float(value).is_integer() else f"{value:g}"
 
 
 def _mapping(objects: list[Schema]) -> str:
-    """Words for one mapping, or for several that a tag tells apart."""
+    """One mapping in words, or a union of mappings with a discriminator."""
     for key in TAG_KEYS:
         tags = [_tags(schema, key) for schema in objects]
         if all(tags):
@@ -124,7 +128,7 @@ def _inside(schema: Schema, step: str | int) -> Iterator[Schema]:
 
 
 def _fitting(variants: list[Schema], data: Any) -> list[Schema]:
-    """The members of a union that fit the tag of the data; all, where it has none that is known."""
+    """The members of a union that fit the discriminator of the data; all members if it has no known one."""
     if not isinstance(data, dict):
         return variants
     fitting = [schema for schema in variants if all(_agrees(schema, key, data) for key in TAG_KEYS)]
@@ -137,7 +141,7 @@ def _agrees(schema: Schema, key: str, data: dict[str, Any]) -> bool:
 
 
 def _tags(schema: Schema, key: str) -> list[str]:
-    """The values by which a mapping tells itself apart from the others of its union; none where it does not."""
+    """The values of the discriminator ``key`` that select a schema; empty if it has none."""
     tag = schema.get("properties", {}).get(key, {})
     return [str(tag["const"])] if "const" in tag else list(map(str, tag.get("enum", ())))
 

@@ -1,7 +1,7 @@
-"""Reads YAML into nodes.
+"""Reads YAML into a tree of nodes.
 
-Plain scalars are read by the core schema of YAML 1.2 (chapter 10.3): ``1e-3`` is a number, ``010`` is ten, and ``no``
-and ``off`` are text. Depth, and the number of values after aliases are expanded, are bounded.
+Plain scalars follow the core schema of YAML 1.2 (chapter 10.3): ``1e-3`` is a number, ``010`` is ten, and ``no`` and
+``off`` are text. The depth, and the number of values after expanding aliases, are limited.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from yaml.reader import Reader, ReaderError
 from yaml.scanner import Scanner
 
 from coband.simulator.experiments.scenario.input_problems import InputProblem, KeyPath, ScenarioError, quoted
-from coband.simulator.experiments.scenario.nodes import Mapping, Mark, Node, Scalar, Sequence
+from coband.simulator.experiments.scenario.nodes import MappingNode, Mark, Node, ScalarNode, SequenceNode
 
 MAX_NODES = 100_000
 MAX_DEPTH = 64
@@ -51,13 +51,13 @@ def read(text: str, file: str, origin: Mark | None = None) -> tuple[Node, list[I
     Args:
         text: the document.
         file: its name, for error reports.
-        origin: the place of every node, for text that stands in no file.
+        origin: the position of all nodes, for text that is not from a file.
 
     Returns:
-        The tree, null for an empty document, and the problems that do not keep it from being read further.
+        The tree (null for an empty document), and mistakes after which reading could continue.
 
     Raises:
-        ScenarioError: not YAML, several documents, or beyond the bounds.
+        ScenarioError: the text is not YAML, has several documents, or exceeds a limit.
     """
     problems: list[InputProblem] = []
     try:
@@ -90,7 +90,7 @@ def _fatal(mark: Mark, message: str, path: KeyPath = ()) -> ScenarioError:
 
 
 class _Events(Reader, Scanner, Parser):
-    """PyYAML's pure-Python parser alone: text to events."""
+    """PyYAML's pure-Python parser, which turns text into events."""
 
     def __init__(self, text: str) -> None:
         Reader.__init__(self, text)
@@ -100,7 +100,7 @@ class _Events(Reader, Scanner, Parser):
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """A composed node, with its number of nodes and its depth after aliases are expanded."""
+    """A composed node with its number of nodes and its depth, both after expanding aliases."""
 
     node: Node
     size: int = 1
@@ -108,21 +108,21 @@ class _Part:
 
 
 class _Composer:
-    """Events to nodes, within the bounds."""
+    """Composes events into nodes, within the limits."""
 
     def __init__(self, text: str, file: str, origin: Mark | None, problems: list[InputProblem]) -> None:
         self.problems = problems
-        self._events: Any = _Events(text)  # its methods have no types
+        self._events: Any = _Events(text)  # PyYAML has no type annotations
         self._file, self._origin = file, origin
         self._anchors: dict[object, _Part | None] = {}  # None while the anchored node is being read
         self._total = 0
 
     def document(self) -> Node:
-        """The only document of the stream."""
+        """Read the only document of the text."""
         events = self._events
         events.get_event()
         if events.check_event(yaml.StreamEndEvent):
-            return Scalar(self._origin or Mark(self._file, 1, 1), None, "")
+            return ScalarNode(self._origin or Mark(self._file, 1, 1), None, "")
         events.get_event()
         root = self._node((), 1).node
         events.get_event()
@@ -141,7 +141,7 @@ class _Composer:
             part = self._alias(anchor, mark, path)
             self._check_bounds(part, depth, mark, path)
             return part
-        self._check_bounds(_Part(Scalar(mark, None, "")), depth, mark, path)
+        self._check_bounds(_Part(ScalarNode(mark, None, "")), depth, mark, path)
         if anchor is not None:
             self._anchors[anchor] = None
         if isinstance(event, yaml.ScalarEvent):
@@ -171,16 +171,16 @@ class _Composer:
             raise _fatal(mark, f"the alias *{anchor} stands inside its own anchor and would never end", path)
         return part
 
-    def _scalar(self, event: Any, mark: Mark, path: KeyPath) -> Scalar:
+    def _scalar(self, event: Any, mark: Mark, path: KeyPath) -> ScalarNode:
         plain_implicit, quoted_implicit = event.implicit
         text = SURROGATE.sub("\ufffd", event.value)
         if text != event.value:
             self.problems.append(mark.problem(path, "half a surrogate pair is not text"))
         if quoted_implicit or event.tag == "!":
-            return Scalar(mark, text, text)
+            return ScalarNode(mark, text, text)
         if plain_implicit and event.tag is None:
-            return Scalar(mark, resolve(text), text)
-        return Scalar(mark, self._tagged(str(event.tag), text, mark, path), text)
+            return ScalarNode(mark, resolve(text), text)
+        return ScalarNode(mark, self._tagged(str(event.tag), text, mark, path), text)
 
     def _tagged(self, tag: str, text: str, mark: Mark, path: KeyPath) -> bool | int | float | str | None:
         """The value of a scalar with a tag, such as ``!!str 10``."""
@@ -208,7 +208,7 @@ class _Composer:
 
     def _sequence(self, mark: Mark, path: KeyPath, depth: int) -> _Part:
         parts = list(self._parts_until(yaml.SequenceEndEvent, path, depth))
-        return _around(Sequence(mark, tuple(part.node for part in parts)), parts)
+        return _around(SequenceNode(mark, tuple(part.node for part in parts)), parts)
 
     def _mapping(self, mark: Mark, path: KeyPath, depth: int) -> _Part:
         entries: dict[str, tuple[Mark, Node]] = {}
@@ -222,13 +222,15 @@ class _Composer:
             if key is not None and key not in entries:
                 entries[key] = key_part.node.mark, value.node
         self._events.get_event()
-        return _around(Mapping(mark, entries), parts)
+        return _around(MappingNode(mark, entries), parts)
 
     def _key(self, node: Node, entries: dict[str, tuple[Mark, Node]], path: KeyPath, bare: bool) -> str | None:
-        """The key, or None, with a problem noted, for one that cannot be used."""
+        """The text of a key; None, after recording a problem, if it cannot be a key."""
         message = None
-        if not isinstance(node, Scalar):
-            message = f"a {'list' if isinstance(node, Sequence) else 'mapping'} is not allowed as a key: keys are text"
+        if not isinstance(node, ScalarNode):
+            message = (
+                f"a {'list' if isinstance(node, SequenceNode) else 'mapping'} is not allowed as a key: keys are text"
+            )
         elif not isinstance(node.value, str):
             message = f"{node.text or 'an empty value'} is not allowed as a key: keys are text"
         elif bare and node.value == "<<":
@@ -236,7 +238,7 @@ class _Composer:
         if message is not None:
             self.problems.append(node.mark.problem(path, message))
             return None
-        key = str(node.value) if isinstance(node, Scalar) else ""
+        key = str(node.value) if isinstance(node, ScalarNode) else ""
         if key in entries:
             first = entries[key][0]
             where = "" if first.line is None else f"; the first is on line {first.line}, column {first.column}"

@@ -1,4 +1,4 @@
-"""Documents as YAML text that reads back as it was, by YAML 1.1 and by YAML 1.2."""
+"""Writing documents as YAML text that YAML 1.1 and YAML 1.2 parsers read back unchanged."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from coband.simulator.experiments.scenario.yaml_nodes import FLOAT, INTEGER
 
 
 class _Dumper(yaml.SafeDumper):
-    """Quotes text that either version of YAML would take for something else; writes short lists in one line."""
+    """Quotes text that either version of YAML would read as another type; writes lists of plain values in one line."""
 
     def ignore_aliases(self, data: Any) -> bool:
         return True
 
     def list_of(self, data: list[Any]) -> yaml.SequenceNode:
-        """A list, in one line when its items are plain values."""
+        """A list, on one line if all its items are plain values."""
         flow = not any(isinstance(item, (list, dict)) for item in data)
         return self.represent_sequence("tag:yaml.org,2002:seq", data, flow_style=flow)
 
@@ -31,5 +31,5 @@ _Dumper.add_representer(list, _Dumper.list_of)
 
 
 def to_yaml(document: Mapping[str, Any]) -> str:
-    """The document as YAML, keys in their order."""
+    """The document as YAML; keys keep their order."""
     return yaml.dump(dict(document), Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=120)

@@ -1,4 +1,4 @@
-"""Statistics over replications: means, confidence intervals, paired differences, and numbers as text.
+"""Statistics over replications: means, confidence intervals, paired differences, and formatting of numbers.
 
-What lives here: estimates and how they are written. What may come in: functions of plain lists of numbers.
+What lives here: estimates and their formatting. What may come in: functions of plain lists of numbers.
 """

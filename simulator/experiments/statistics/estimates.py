@@ -1,4 +1,4 @@
-"""Means and confidence intervals over replications, and differences between algorithms that met the same world."""
+"""Means and confidence intervals over replications, and differences between algorithms."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ RESAMPLES = 10_000
 
 @dataclass(frozen=True)
 class Estimate:
-    """A mean over replications and its confidence interval, which needs at least two of them.
+    """A mean over replications with its confidence interval.
 
     Attributes:
         mean: arithmetic mean.
-        interval: (low, high); None for a single replication.
+        interval: (low, high); None for a single replication, which has no interval.
         count: number of replications.
     """
 
@@ -30,7 +30,7 @@ class Estimate:
 
     @property
     def half_width(self) -> float | None:
-        """Half the length of the interval; None where there is none."""
+        """Half the length of the interval; None if there is none."""
         return None if self.interval is None else 0.5 * (self.interval[1] - self.interval[0])
 
 
@@ -56,7 +56,7 @@ def interval(values: Sequence[float], level: float = LEVEL) -> tuple[float, floa
         level: probability that the interval covers the expectation, in (0, 1).
 
     Returns:
-        (low, high), or None for fewer than two values, which tell nothing about their spread.
+        (low, high), or None for fewer than two values, whose variance cannot be estimated.
 
     Raises:
         ValueError: no values, or a level outside (0, 1).
@@ -72,14 +72,14 @@ def interval(values: Sequence[float], level: float = LEVEL) -> tuple[float, floa
 
 
 def wilson(values: Sequence[float], level: float = LEVEL) -> tuple[float, float]:
-    """Wilson's score interval of a probability, from independent trials; it never leaves [0, 1].
+    """Wilson's score interval of a probability, from independent trials; it lies within [0, 1].
 
     (p + z^2/(2n) ± z sqrt(p (1 - p)/n + z^2/(4 n^2))) / (1 + z^2/n), where p is the share of ones among n trials and z
     the (1 + level)/2-quantile of the normal distribution (Wilson 1927).
 
     Args:
         values: 0 or 1 per replication, shape (n,).
-        level: probability that the interval covers the probability, about, in (0, 1).
+        level: approximate probability that the interval covers the true probability, in (0, 1).
 
     Raises:
         ValueError: no values, a value other than 0 and 1, or a level outside (0, 1).
@@ -97,16 +97,16 @@ def wilson(values: Sequence[float], level: float = LEVEL) -> tuple[float, float]
 
 
 def estimate(values: Sequence[float], level: float = LEVEL) -> Estimate:
-    """Mean and interval together; see :func:`interval`."""
+    """The mean and its interval; see :func:`interval`."""
     return Estimate(mean(values), interval(values, level), len(values))
 
 
 def paired_difference(first: Sequence[float], second: Sequence[float], level: float = LEVEL) -> Estimate:
     """Mean of first_r - second_r over replications r, with the Student-t interval of the differences.
 
-    In one comparison all algorithms meet the same arms and the same noise in replication r (common random numbers),
-    so what a lucky or unlucky world adds to both cancels in the difference, and this interval is usually much narrower
-    than the two separate ones suggest.
+    All algorithms of a comparison have the same arms and the same noise in replication r (common random numbers).
+    Variation between worlds therefore cancels in the difference, and this interval is usually much narrower than the
+    two separate intervals suggest.
 
     Args:
         first: one value per replication, shape (n,).
@@ -123,7 +123,7 @@ def paired_difference(first: Sequence[float], second: Sequence[float], level: fl
 
 
 def unpaired_difference(first: Sequence[float], second: Sequence[float], level: float = LEVEL) -> Estimate:
-    """Difference of two means whose replications have nothing in common, with Welch's interval.
+    """Difference of the means of two independent sets of replications, with Welch's interval.
 
     m1 - m2 ± t_{(1 + level)/2, k} sqrt(v1 + v2), where v_i = s_i^2 / n_i and, by Welch and Satterthwaite,
     k = (v1 + v2)^2 / (v1^2/(n1 - 1) + v2^2/(n2 - 1)).
@@ -134,7 +134,7 @@ def unpaired_difference(first: Sequence[float], second: Sequence[float], level: 
         level: see :func:`interval`.
 
     Returns:
-        The estimate; its count is the smaller number of replications, and it has no interval when that is 1.
+        The estimate; its count is the smaller number of replications, and it has no interval if that is 1.
 
     Raises:
         ValueError: no values, or a level outside (0, 1).
@@ -156,7 +156,7 @@ def bootstrap_means(values: Sequence[float], rng: np.random.Generator, resamples
 
     Args:
         values: one per replication, shape (n,).
-        rng: where the draws come from.
+        rng: generator of the resamples.
         resamples: number of samples.
     """
     given = np.asarray(values, dtype=np.float64)
@@ -165,7 +165,7 @@ def bootstrap_means(values: Sequence[float], rng: np.random.Generator, resamples
 
 
 def percentile_interval(draws: FloatArray, level: float = LEVEL) -> tuple[float, float]:
-    """The bootstrap's percentile interval: what the draws leave below and above is (1 - level)/2 each."""
+    """The bootstrap's percentile interval: a share (1 - level)/2 of the draws lies below it, and as many above."""
     low, high = np.quantile(draws, [0.5 * (1.0 - level), 0.5 * (1.0 + level)])
     return float(low), float(high)
 

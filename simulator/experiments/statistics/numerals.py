@@ -1,4 +1,4 @@
-"""Numbers as people read them."""
+"""Formatting numbers for readers."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import math
 from collections.abc import Sequence
 
 ROUNDING = 1e-12
-"""Intervals narrower than this, relative to the mean, are the rounding errors of equal numbers."""
+"""An interval narrower than this, relative to the mean, comes from rounding errors and is not shown."""
 
 
 def number(value: float | int | None) -> str:
-    """A number as people read it: thousands apart, about six digits, "-" for none."""
+    """A number with thousands separators and about six digits; "-" for None."""
     if value is None:
         return "-"
     if float(value).is_integer() and abs(value) < 1e15:
@@ -19,7 +19,7 @@ def number(value: float | int | None) -> str:
 
 
 def between(mean: float | None, bounds: Sequence[float] | None) -> str:
-    """A mean with half the width of its interval: that to two digits, and the mean to as many decimals."""
+    """A mean ± half the width of its interval; the half width has two digits, the mean as many decimals."""
     if mean is None or bounds is None:
         return number(mean)
     half_width = 0.5 * (bounds[1] - bounds[0])
@@ -30,7 +30,7 @@ def between(mean: float | None, bounds: Sequence[float] | None) -> str:
 
 
 def bounds(interval: Sequence[float] | None) -> str:
-    """Both ends of an interval, to as many decimals as make two digits of its half width; "-" for none."""
+    """Both ends of an interval, with as many decimals as give its half width two digits; "-" for None."""
     if interval is None:
         return "-"
     low, high = interval
@@ -42,7 +42,7 @@ def bounds(interval: Sequence[float] | None) -> str:
 
 
 def like(mean: float, interval: Sequence[float] | None) -> str:
-    """A mean to as many decimals as :func:`bounds` gives its interval."""
+    """A mean with as many decimals as :func:`bounds` gives its interval."""
     if interval is None or interval[1] - interval[0] <= ROUNDING * max(abs(mean), ROUNDING):
         return number(mean)
     return f"{mean:,.{_decimals(0.5 * (interval[1] - interval[0]))}f}"

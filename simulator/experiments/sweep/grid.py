@@ -8,9 +8,16 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from coband.simulator.experiments.scenario.input_problems import InputProblem, ScenarioError, quoted
-from coband.simulator.experiments.scenario.nodes import Mapping, Mark, Node, Scalar, descend, plain
-from coband.simulator.experiments.scenario.nodes import Sequence as SequenceNode
-from coband.simulator.experiments.scenario.overrides import Takes, put, steps_of
+from coband.simulator.experiments.scenario.nodes import (
+    MappingNode,
+    Mark,
+    Node,
+    ScalarNode,
+    SequenceNode,
+    descend,
+    plain,
+)
+from coband.simulator.experiments.scenario.overrides import Takes, set_value, steps_of
 
 LONGEST_LABEL = 40
 FIXED = ("name", "description", "replications", "expect", "trace", "grid", "zip", "tuning", "until")
@@ -27,7 +34,7 @@ class Value:
     @property
     def number(self) -> float | None:
         """The value as a number; None for anything else."""
-        value = self.node.value if isinstance(self.node, Scalar) else None
+        value = self.node.value if isinstance(self.node, ScalarNode) else None
         return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else None
 
     @property
@@ -106,13 +113,13 @@ class Grid:
         problems: list[InputProblem] = []
         for key, value in self.chosen(point):
             try:
-                root = put(root, steps_of(key.path), value.node, key.mark, takes)
+                root = set_value(root, steps_of(key.path), value.node, key.mark, takes)
             except ScenarioError as error:
                 problems += error.problems
         return root, problems
 
 
-def split(root: Mapping, settings: Sequence[str]) -> tuple[Mapping, Grid, list[InputProblem]]:
+def split(root: MappingNode, settings: Sequence[str]) -> tuple[MappingNode, Grid, list[InputProblem]]:
     """The document without ``grid`` and ``zip``, its grid, and what is wrong with it.
 
     Args:
@@ -124,7 +131,7 @@ def split(root: Mapping, settings: Sequence[str]) -> tuple[Mapping, Grid, list[I
     named = iter(_named([key for keys in groups for key in keys]))
     axes = [Axis(tuple(next(named) for _ in keys)) for keys in groups]
     problems = [problem for axis in axes for problem in _problems(axis)] + list(_twice(axes))
-    rest = Mapping(root.mark, {key: entry for key, entry in root.entries.items() if key not in ("grid", "zip")})
+    rest = MappingNode(root.mark, {key: entry for key, entry in root.entries.items() if key not in ("grid", "zip")})
     return rest, Grid(axes), problems
 
 
@@ -138,7 +145,7 @@ def _groups(root: Node, fixed: set[str]) -> Iterator[list[Key]]:
 
 
 def _keys(section: Node | None, fixed: set[str]) -> Iterator[Key]:
-    for path, (mark, node) in section.entries.items() if isinstance(section, Mapping) else ():
+    for path, (mark, node) in section.entries.items() if isinstance(section, MappingNode) else ():
         name = ".".join(steps_of(path))
         values = tuple(_values(node))
         if values and name not in fixed:
@@ -146,7 +153,7 @@ def _keys(section: Node | None, fixed: set[str]) -> Iterator[Key]:
 
 
 def _values(node: Node) -> Iterator[Value]:
-    if isinstance(node, Mapping):
+    if isinstance(node, MappingNode):
         yield from (Value(label, value) for label, (_, value) in node.entries.items())
     elif isinstance(node, SequenceNode):
         yield from (Value(_spelled(item), item) for item in node.items)
@@ -154,7 +161,7 @@ def _values(node: Node) -> Iterator[Value]:
 
 def _spelled(node: Node) -> str:
     """A value as its own label."""
-    if isinstance(node, Scalar):
+    if isinstance(node, ScalarNode):
         return node.text or "null"
     if isinstance(node, SequenceNode):
         return f"[{', '.join(map(_spelled, node.items))}]"

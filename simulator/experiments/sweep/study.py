@@ -16,9 +16,9 @@ from coband.simulator.experiments.runs.results import Failure
 from coband.simulator.experiments.runs.study import Study
 from coband.simulator.experiments.runs.variant import Parameter, Variant
 from coband.simulator.experiments.scenario.document import Tuning
-from coband.simulator.experiments.scenario.files import anchored, read_scenario
+from coband.simulator.experiments.scenario.files import read_scenario, with_absolute_paths
 from coband.simulator.experiments.scenario.input_problems import InputProblem, did_you_mean, quoted
-from coband.simulator.experiments.scenario.nodes import Mapping, Scalar, descend
+from coband.simulator.experiments.scenario.nodes import MappingNode, ScalarNode, descend
 from coband.simulator.experiments.scenario.overrides import steps_of
 from coband.simulator.experiments.scenario.scenario import Scenario, ScenarioError, Validation, read_document
 from coband.simulator.experiments.scenario.yaml_nodes import resolve
@@ -82,7 +82,7 @@ def load_study(
         message = f"{len(grid):,} points are too many: at most {MOST_POINTS:,}; make several sweeps of it"
         raise ScenarioError([*problems, grid.axes[0].keys[0].mark.problem(("grid",), message)])
     found = _Points(rest, grid, registry, base, problems)
-    tuning, until = found.last.of_sweeps["tuning"], found.last.of_sweeps["until"]
+    tuning, until = found.last.sweep_sections["tuning"], found.last.sweep_sections["until"]
     tuned = _tuned_axes(root, grid, tuning)
     files = Files()
     variants = _variants(grid, found.scenarios, tuned, files, trace)
@@ -94,12 +94,14 @@ def load_study(
 class _Points:
     """The scenarios at all points; all problems of all points at once."""
 
-    def __init__(self, rest: Mapping, grid: Grid, registry: Registry, base: Path, problems: list[InputProblem]) -> None:
+    def __init__(
+        self, rest: MappingNode, grid: Grid, registry: Registry, base: Path, problems: list[InputProblem]
+    ) -> None:
         self.scenarios: dict[Coordinates, Scenario] = {}
         found = dict.fromkeys(problems)
         for point in grid.points():
             root, more = grid.apply(rest, point, registry.takes)
-            self.last = Validation(anchored(root, base), registry, more)
+            self.last = Validation(with_absolute_paths(root, base), registry, more)
             try:
                 self.scenarios[point] = self.last.scenario(base)
             except ScenarioError as error:
@@ -117,7 +119,7 @@ def _shown(problems: list[InputProblem]) -> list[InputProblem]:
     return [*ordered[:MOST_PROBLEMS], rest]
 
 
-def _tuned_axes(root: Mapping, grid: Grid, tuning: Tuning | None) -> set[int]:
+def _tuned_axes(root: MappingNode, grid: Grid, tuning: Tuning | None) -> set[int]:
     """The axes along which tuning chooses.
 
     Raises:
@@ -195,7 +197,7 @@ def _relevant(grid: Grid, digests: dict[Coordinates, str]) -> list[int]:
 
 def _argument(value: Value, base: Path) -> str:
     """A value for ``--set``, which reads names of files from the working directory."""
-    given = value.node.value if isinstance(value.node, Scalar) else None
+    given = value.node.value if isinstance(value.node, ScalarNode) else None
     if not isinstance(given, str):
         return value.text
     if (base / given).exists():

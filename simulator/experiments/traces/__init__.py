@@ -1,4 +1,8 @@
-"""Questions to a stored trace: causes, lives of messages, differences, queries, and its export to other tools."""
+"""Analysis of stored traces: causal chains, message histories, differences, SQL queries and exports.
+
+What lives here: everything that reads the events of a finished run.
+What may come in: questions to events and export formats; the tables themselves are in ``store``.
+"""
 
 FORMATS = ("perfetto", "shiviz", "jsonl", "csv", "parquet")
-"""What a trace can be exported to."""
+"""The export formats."""

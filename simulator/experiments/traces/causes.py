@@ -1,4 +1,4 @@
-"""Why an event happened: from one cause to the next, back to the turn that set it off."""
+"""The causal chain of an event: from each event to its cause, back to the turn that started the chain."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from coband.simulator.experiments.traces.reading import TraceReader
 
 @dataclass(frozen=True)
 class Chain:
-    """An event and what led to it.
+    """A causal chain.
 
     Attributes:
-        events: nearest first; each is caused by the next one.
+        events: the event, its cause, the cause of that, and so on; each event is caused by the next one.
     """
 
     events: tuple[Event, ...]
 
     @property
     def origin(self) -> Event:
-        """Where the chain ends: a turn, or an event that nothing in the run led to."""
+        """The last event of the chain: a turn, or an event without a cause."""
         return self.events[-1]
 
     @property
     def messages(self) -> int:
-        """Deliveries on the way, the event itself included."""
+        """Number of deliveries in the chain, including the event itself."""
         return sum(event.event == "deliver" for event in self.events)
 
     @property
@@ -40,8 +40,9 @@ def why(reader: TraceReader, seq: int, *, whole: bool = False) -> Chain:
     """The causal chain of an event.
 
     Args:
-        whole: do not stop at the turn that set it off, but go on to what let the agent take that turn, as far back as
-            there are causes.
+        reader: the trace.
+        seq: number of the event.
+        whole: continue beyond the first turn of the chain, to the causes of that turn, until an event has no cause.
 
     Raises:
         StoreError: there is no such event.
@@ -58,5 +59,5 @@ def _walk(reader: TraceReader, seq: int, whole: bool) -> Iterator[Event]:
 
 
 def waits(chain: Chain) -> list[float]:
-    """Simulated time between each event of the chain and its cause, nearest first."""
+    """Simulated time between each event of the chain and its cause, in the order of the chain."""
     return [later.time - earlier.time for later, earlier in pairwise(chain.events)]

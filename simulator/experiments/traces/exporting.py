@@ -1,4 +1,4 @@
-"""Writes a trace for other tools; a file appears when it is whole, and never in place of another one unasked."""
+"""Exports traces for other tools. A file appears only when it is complete, and replaces another one only on demand."""
 
 from __future__ import annotations
 
@@ -18,12 +18,14 @@ def export(run: StoredRun, jobs: list[StoredJob], form: str, out: Path | None = 
     """Write the traces of jobs.
 
     Args:
+        run: the run.
+        jobs: the jobs to export; jobs without a trace are skipped.
         form: one of :data:`~coband.simulator.experiments.traces.FORMATS`.
         out: the file; None for standard output.
-        replace: whether a file of that name may be overwritten.
+        replace: whether an existing file may be overwritten.
 
     Raises:
-        StoreError: the format cannot hold what was chosen, or the file is there already.
+        StoreError: the format does not support the selection, or the file exists.
     """
     jobs = traced(jobs)
     if form == "shiviz" and len(jobs) > 1:

@@ -1,4 +1,4 @@
-"""The life of a message: the send, every copy of it, every hop, and what its deliveries led to."""
+"""The history of a message: its send, its copies, its hops, and the events that its deliveries caused."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from coband.simulator.experiments.store.store import Event, StoreError
 from coband.simulator.experiments.traces.reading import TraceReader
 
 LIMIT = 64
-"""Effects of one message that are kept at most."""
+"""Largest number of effects that are kept for a message."""
 
 
 @dataclass(frozen=True)
-class Life:
-    """What became of a message, from the node that said it first to all who heard it.
+class MessageHistory:
+    """The history of a message, from its first send to all its deliveries.
 
     Attributes:
-        origin: the first send; on a graph other sends pass it on.
-        events: everything that carries the message's number, or that of a send that passed it on, in order of seq.
-        effects: events that its deliveries led to directly, at most :data:`LIMIT`.
+        origin: the first send; on a graph, other sends forward the message.
+        events: all events with the number of the message, or of a send that forwarded it, in order of seq.
+        effects: events that a delivery caused directly, at most :data:`LIMIT`.
     """
 
     origin: Event
@@ -28,18 +28,18 @@ class Life:
     effects: tuple[Event, ...]
 
     def count(self, event: str) -> int:
-        """Copies that met with ``event``; a row about several agents counts once for each of them."""
+        """Number of copies with this ``event``; a row that concerns several agents counts once for each."""
         chosen = [item for item in self.events if item.event == event]
         return sum(int(item.value or 0) if item.node == "everyone" else 1 for item in chosen)
 
     @property
     def copies(self) -> int:
-        """First copies that were put on links, over all hops."""
+        """Number of copies put on links, over all hops, without retransmissions."""
         return sum(int(item.value or 0) for item in self.events if item.event == "send")
 
     @property
     def hops(self) -> int:
-        """Links that it has passed at most; 0 where messages go straight to their receivers."""
+        """Largest number of links that a copy has passed; 0 if messages go directly to their receivers."""
         return max(item.hop for item in self.events)
 
     @property
@@ -56,44 +56,48 @@ class Life:
         return (item.time - self.origin.time for item in self.events if item.event == "deliver")
 
 
-def follow(reader: TraceReader, message: int) -> Life:
-    """The life of the message of that number; any send that passed it on stands for all of it.
+def follow(reader: TraceReader, message: int) -> MessageHistory:
+    """The history of a message.
+
+    Args:
+        reader: the trace.
+        message: number of the message, or of a send that forwarded it.
 
     Raises:
-        StoreError: no message has that number.
+        StoreError: no message has this number.
     """
     origin = _first_send(reader, message)
     kept, effects = _collect(reader, origin)
-    return Life(origin, tuple(map(reader.at, kept)), tuple(map(reader.at, effects)))
+    return MessageHistory(origin, tuple(map(reader.at, kept)), tuple(map(reader.at, effects)))
 
 
 def _first_send(reader: TraceReader, message: int) -> Event:
-    """The send at which a message began; from the second hop on, sends pass it on."""
+    """The first send of a message; sends from the second hop on forward it."""
     found = next(reader.raw("AND message = ? AND event = ?", (message, tr.SEND)), None)
     if found is None:
         query = "SELECT max(message) FROM events WHERE job = ?"
         last = reader.job.part.execute(query, (reader.job.id,)).fetchone()[0]
         have = "nothing was sent" if last in (None, tr.NONE) else f"they go from 0 to {last}"
         raise StoreError(f"{reader.job.label}, replication {reader.job.replication}, has no message {message}; {have}.")
-    send = reader.spell(found)
+    send = reader.decode(found)
     while send.hop > 1 and send.cause is not None:
         send = reader.at(send.cause)
     return send
 
 
 def _collect(reader: TraceReader, origin: Event) -> tuple[list[int], list[int]]:
-    """Numbers of the events of a message, and of those that it led to."""
-    heard, messages = {origin.seq}, {origin.message}
+    """Numbers of the events of a message, and of the events that it caused."""
+    causes, messages = {origin.seq}, {origin.message}
     kept: list[int] = []
     effects: list[int] = []
     query = "SELECT seq, event, message, cause, hop FROM events WHERE job = ? AND seq >= ? ORDER BY seq"
     for seq, event, message, cause, hop in reader.job.part.execute(query, (reader.job.id, origin.seq)):
-        if event == tr.SEND and hop > 1 and cause in heard:
+        if event == tr.SEND and hop > 1 and cause in causes:
             messages.add(message)
         if message in messages:
             kept.append(seq)
             if event in (tr.SEND, tr.DELIVER):
-                heard.add(seq)
-        elif cause in heard and len(effects) < LIMIT:
+                causes.add(seq)
+        elif cause in causes and len(effects) < LIMIT:
             effects.append(seq)
     return kept, effects

@@ -1,4 +1,4 @@
-"""Which jobs of two runs stand against each other."""
+"""Pairs of jobs of two runs that are compared with each other."""
 
 from __future__ import annotations
 
@@ -8,14 +8,17 @@ from coband.simulator.experiments.store.store import StoredJob, StoredRun, Store
 def pairs(
     first: StoredRun, second: StoredRun, label: str | None, other_label: str | None, replication: int | None
 ) -> list[tuple[StoredJob, StoredJob]]:
-    """Jobs of the same label and replication, in the first run's order.
+    """Pairs of jobs with the same label and replication, in the order of the first run.
 
     Args:
-        label: only this one.
-        other_label: the label in the second run, where it is another one.
+        first: the first run.
+        second: the second run.
+        label: use only this label.
+        other_label: the corresponding label in the second run, if it differs.
+        replication: use only this replication.
 
     Raises:
-        StoreError: a name that is not there, or nothing in common.
+        StoreError: a name does not exist, or the runs have no common label and replication.
     """
     if other_label is not None and label is None:
         raise StoreError("--other-label needs --label, the label in A that it stands against.")

@@ -1,10 +1,10 @@
-"""A trace in Chrome's trace-event format, for Perfetto (https://ui.perfetto.dev) and other viewers of it.
+"""Export to Chrome's trace-event format, for Perfetto (https://ui.perfetto.dev) and other viewers.
 
-Each job is a process. Each node has a track of its turns, one of its waits and one of its messages and notes; arrows
-lead from sends to deliveries; messages under way, rounds of communication and times offline are spans that may overlap;
-regret and scalars sent are counters. Perfetto drops a slice that overlaps another one of its track without lying in it,
-and lays slices of one moment into each other, so slices that would clash get a further track. Ends of slices are
-rounded to nanoseconds before lengths are taken, so that what touches does not overlap.
+Each job is a process. Each node has one track for turns, one for waits, and one for messages and notes; arrows lead
+from sends to deliveries. Messages in flight, communication rounds and downtimes are spans, which may overlap. Regret
+and scalars sent are counters. Perfetto drops a slice that partly overlaps another slice of its track, and nests slices
+that share a moment, so a conflicting slice goes to an additional track. Times are rounded to nanoseconds before
+durations are computed, so that adjacent slices do not overlap.
 """
 
 from __future__ import annotations
@@ -22,15 +22,20 @@ Write = Callable[[str], object]
 
 NANOSECONDS = 1_000_000_000
 LONGEST = 4_000_000
-"""Seconds that still have exact nanoseconds in the double-precision microseconds of the format."""
+"""Largest number of seconds for which the format's double-precision microseconds still resolve nanoseconds."""
 STACK = 64
-"""Slices of one moment on one track; Perfetto nests no deeper than 512, and few of them can be read as it is."""
+"""Largest number of nested slices at one moment of a track; Perfetto's limit is 512, but fewer are readable."""
 TURNS, WAITS, MESSAGES = "", " waits", " messages"
 ORDER = (TURNS, WAITS, MESSAGES)
 
 
 def write(jobs: Sequence[StoredJob], out: Write) -> None:
-    """Write the traces of jobs as one JSON object, event by event."""
+    """Write the traces of jobs as one JSON object, event by event.
+
+    Args:
+        jobs: the jobs.
+        out: receives the text in pieces.
+    """
     out('{"displayTimeUnit": "ms", "traceEvents": [')
     separator = "\n"
     for job in jobs:
@@ -42,15 +47,15 @@ def write(jobs: Sequence[StoredJob], out: Write) -> None:
 
 @dataclass(slots=True)
 class _Track:
-    """A row of the display."""
+    """A row of the display, with the last slice on it."""
 
     id: int
     start: int = -1
     end: int = -1
     stacked: int = 0
 
-    def takes(self, start: int, end: int) -> bool:
-        """Add a slice, if it clashes with none; slices come in the order of their ends."""
+    def add(self, start: int, end: int) -> bool:
+        """Add a slice and return True, unless it conflicts with another; slices arrive in order of their ends."""
         if start == end == self.start == self.end:
             self.stacked += 1
             if self.stacked >= STACK:
@@ -64,8 +69,8 @@ class _Track:
 
 
 @dataclass(slots=True)
-class _Flight:
-    """A message under way: when it was sent, and how many copies have not arrived."""
+class _MessageInFlight:
+    """A message in flight: the time of its send, and the number of copies that have not arrived."""
 
     start: int
     copies: int
@@ -74,21 +79,22 @@ class _Flight:
 
 @dataclass
 class _Export:
-    """One job on its way into the format.
+    """The export of one job.
 
     Attributes:
-        tracks: (node, what) -> its rows.
-        turns, waits, absences: node -> when it began, for what has not ended.
-        flights: number of a message -> where it stands.
-        rounds: number of a round -> its first and its last moment.
+        reader: the trace.
+        tracks: (node, kind of track) -> its tracks.
+        turns, waits, downtimes: node -> start and first event of the one in progress.
+        flights: number of a message -> its state.
+        rounds: number of a round -> its first and last time.
     """
 
     reader: TraceReader
     tracks: dict[tuple[str, str], list[_Track]] = field(default_factory=dict)
     turns: dict[str, tuple[int, Event]] = field(default_factory=dict)
     waits: dict[str, tuple[int, Event]] = field(default_factory=dict)
-    absences: dict[str, tuple[int, Event]] = field(default_factory=dict)
-    flights: dict[int, _Flight] = field(default_factory=dict)
+    downtimes: dict[str, tuple[int, Event]] = field(default_factory=dict)
+    flights: dict[int, _MessageInFlight] = field(default_factory=dict)
     rounds: dict[int, tuple[int, int]] = field(default_factory=dict)
     _spans: int = 0
     _last: int = 0
@@ -98,17 +104,17 @@ class _Export:
         self._process = job.id + 1
         query = "SELECT max(time) FROM events WHERE job = ?"
         last: float = job.part.execute(query, (job.id,)).fetchone()[0] or 0.0
-        self._unit = 1.0  # seconds of the display for one unit of simulated time
+        self._unit = 1.0  # displayed seconds per unit of simulated time
         while last * self._unit > LONGEST:
             self._unit /= 1000
 
     def items(self) -> Iterator[Item]:
-        """All of the job's trace events."""
+        """Yield all trace events of the job."""
         job = self.reader.job
         unit = "" if self._unit == 1 else f", {self._unit:g} s of display for one unit of time"
         yield self._name("process_name", 0, f"{job.label}, replication {job.replication}{unit}")
         for row in self.reader.raw():
-            event = self.reader.spell(row)
+            event = self.reader.decode(row)
             now = self._last = self._nanoseconds(event.time)
             if event.round is not None:
                 self.rounds[event.round] = (self.rounds.get(event.round, (now, now))[0], now)
@@ -124,33 +130,33 @@ class _Export:
             case "turn":
                 self.turns[node] = now, event
             case "reward" if node in self.turns:
-                yield from self._close(self.turns, node, TURNS, now, f"turn {self.turns[node][1].value:g}")
+                yield from self._finish(self.turns, node, TURNS, now, f"turn {self.turns[node][1].value:g}")
             case "wait":
                 self.waits[node] = now, event
             case "resume" if node in self.waits:
-                yield from self._close(self.waits, node, WAITS, now, "waits")
+                yield from self._finish(self.waits, node, WAITS, now, "waits")
             case "down":
-                self.absences[node] = now, event
-            case "up" if node in self.absences:
-                start, down = self.absences.pop(node)
+                self.downtimes[node] = now, event
+            case "up" if node in self.downtimes:
+                start, down = self.downtimes.pop(node)
                 yield from self._span("offline", f"{node} offline", start, now, _arguments(down))
             case "send":
                 yield from self._send(event, now)
             case "deliver":
                 yield from self._deliver(event, now)
             case "choose" | "reward":
-                pass  # the turn's slice shows them
+                pass  # part of the turn's slice
             case _:
                 if event.event == "duplicate" and event.message is not None:
-                    self._arrive(event)
+                    self._remove_copy(event)
                 yield from self._slice(node, MESSAGES, event.event, now, now, _arguments(event))
 
     def _send(self, event: Event, now: int) -> Iterator[Item]:
         copies = int(event.value or 0)
         assert event.message is not None
         if copies:
-            self.flights[event.message] = _Flight(now, copies, event)
-        arrow = {"bind_id": self._arrow(event.seq), "flow_out": True}
+            self.flights[event.message] = _MessageInFlight(now, copies, event)
+        arrow = {"bind_id": self._unique_id(event.seq), "flow_out": True}
         yield from self._slice(event.node or "", MESSAGES, f"send {event.kind}", now, now, _arguments(event), arrow)
 
     def _deliver(self, event: Event, now: int) -> Iterator[Item]:
@@ -158,13 +164,13 @@ class _Export:
         flight = self.flights.get(event.message)
         arrow = {}
         if flight is not None:
-            arrow = {"bind_id": self._arrow(flight.event.seq), "flow_in": True}
+            arrow = {"bind_id": self._unique_id(flight.event.seq), "flow_in": True}
             yield from self._span("message", str(event.kind), flight.start, now, _arguments(event))
-            self._arrive(event)
+            self._remove_copy(event)
         yield from self._slice(event.node or "", MESSAGES, f"receive {event.kind}", now, now, _arguments(event), arrow)
 
-    def _arrive(self, event: Event) -> None:
-        """A copy (or as many as the row speaks of) is no longer under way."""
+    def _remove_copy(self, event: Event) -> None:
+        """Record that one copy, or the number of copies in the row, is no longer in flight."""
         flight = self.flights.get(event.message or 0)
         if flight is not None and (event.event == "deliver" or event.reason == "seen"):
             flight.copies -= int(event.value or 0) if event.node == "everyone" else 1
@@ -172,19 +178,19 @@ class _Export:
                 del self.flights[flight.event.message or 0]
 
     def _unfinished(self) -> Iterator[Item]:
-        """What the trace leaves open lasts until its end."""
+        """Yield everything that has not ended; it lasts until the end of the trace."""
         end = self._last
         for node in list(self.turns):
-            yield from self._close(self.turns, node, TURNS, end, f"turn {self.turns[node][1].value:g}")
+            yield from self._finish(self.turns, node, TURNS, end, f"turn {self.turns[node][1].value:g}")
         for node in list(self.waits):
-            yield from self._close(self.waits, node, WAITS, end, "waits")
-        for node, (start, down) in self.absences.items():
+            yield from self._finish(self.waits, node, WAITS, end, "waits")
+        for node, (start, down) in self.downtimes.items():
             yield from self._span("offline", f"{node} offline", start, end, _arguments(down))
         for flight in self.flights.values():
             arguments = {**_arguments(flight.event), "copies that did not arrive": flight.copies}
             yield from self._span("message", str(flight.event.kind), flight.start, end, arguments)
 
-    def _close(self, begun: dict[str, tuple[int, Event]], node: str, what: str, end: int, name: str) -> Iterator[Item]:
+    def _finish(self, begun: dict[str, tuple[int, Event]], node: str, what: str, end: int, name: str) -> Iterator[Item]:
         start, event = begun.pop(node)
         yield from self._slice(node, what, name, start, end, _arguments(event))
 
@@ -192,10 +198,10 @@ class _Export:
         self, node: str, what: str, name: str, start: int, end: int, arguments: Item, more: Item | None = None
     ) -> Iterator[Item]:
         tracks = self.tracks.setdefault((node, what), [])
-        track = next((track for track in tracks if track.takes(start, end)), None)
+        track = next((track for track in tracks if track.add(start, end)), None)
         if track is None:
             track = _Track(sum(map(len, self.tracks.values())) + 1)
-            track.takes(start, end)
+            track.add(start, end)
             tracks.append(track)
             yield self._name("thread_name", track.id, f"{node}{what}{f' {len(tracks)}' if len(tracks) > 1 else ''}")
             yield {**self._name("thread_sort_index", track.id, ""), "args": {"sort_index": _position(node, what)}}
@@ -211,9 +217,9 @@ class _Export:
         }
 
     def _span(self, category: str, name: str, start: int, end: int, arguments: Item) -> Iterator[Item]:
-        """A slice that may overlap any other."""
+        """Yield a span, which may overlap other spans."""
         self._spans += 1
-        common = {"cat": category, "name": name, "pid": self._process, "tid": 0, "id": self._arrow(self._spans)}
+        common = {"cat": category, "name": name, "pid": self._process, "tid": 0, "id": self._unique_id(self._spans)}
         yield {"ph": "b", **common, "ts": _microseconds(start), "args": arguments}
         yield {"ph": "e", **common, "ts": _microseconds(end)}
 
@@ -229,8 +235,8 @@ class _Export:
     def _name(self, what: str, track: int, name: str) -> Item:
         return {"ph": "M", "name": what, "pid": self._process, "tid": track, "args": {"name": name}}
 
-    def _arrow(self, number: int) -> str:
-        """A number that no other job uses, as the format wants it."""
+    def _unique_id(self, number: int) -> str:
+        """An identifier that no other job uses, in the format's hexadecimal notation."""
         return hex(self._process << 40 | number)
 
     def _nanoseconds(self, time: float) -> int:
@@ -238,18 +244,18 @@ class _Export:
 
 
 def _microseconds(nanoseconds: int) -> float:
-    """The unit of the format, with three decimals that matter."""
+    """Convert to microseconds, the unit of the format, with three significant decimals."""
     return nanoseconds / 1000
 
 
 def _position(node: str, what: str) -> int:
-    """The server comes first, then the agents by number; of each, turns before waits before messages."""
+    """Position of a track: the server first, then agents by number; for each node turns, then waits, then messages."""
     number = int(node.removeprefix("agent ")) + 1 if node.startswith("agent ") else 0
     return number * len(ORDER) + ORDER.index(what)
 
 
 def _arguments(event: Event) -> Item:
-    """What a click on a slice shows."""
+    """The details that Perfetto shows for a selected slice."""
     shown = {
         "seq": event.seq,
         "cause": event.cause,

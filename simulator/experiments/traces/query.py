@@ -1,4 +1,4 @@
-"""The user's own SQL on a run: it reads and does nothing else, and it does not take for ever."""
+"""SQL queries of the user on a stored run: read-only, with a time limit."""
 
 from __future__ import annotations
 
@@ -14,56 +14,57 @@ from urllib.parse import quote
 from coband.simulator.experiments.store.store import StoreError
 
 STEPS = 5_000
-"""Instructions of SQLite's machine between two looks at the clock: well below a millisecond."""
+"""SQLite instructions between two checks of the time limit: well below a millisecond."""
 LARGEST = 100_000_000
-"""Bytes of the largest text or blob that a query may make."""
+"""Size limit of a text or blob in a query, in bytes."""
 ALLOWED = (sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_FUNCTION, sqlite3.SQLITE_RECURSIVE)
 PRAGMAS = ("table_info", "table_xinfo", "table_list", "index_list", "index_info", "user_version", "compile_options")
-"""Pragmas that only tell something."""
+"""Pragmas that only read."""
 
 
 class QueryError(StoreError):
-    """A query that is refused, wrong or too slow; the text says which."""
+    """A query is not allowed, wrong or too slow; the text says which."""
 
 
 @dataclass(frozen=True)
-class Answer:
-    """Rows of a query, read as they are asked for.
+class QueryResult:
+    """The result of a query; rows are read lazily.
 
     Attributes:
-        columns: their names.
+        columns: names of the columns.
+        rows: the rows.
     """
 
     columns: tuple[str, ...]
     rows: Iterator[tuple[Any, ...]]
 
 
-def query(file: Path, sql: str, seconds: float) -> Answer:
-    """Ask a run store one question.
+def query(file: Path, sql: str, seconds: float) -> QueryResult:
+    """Run one query on a run store.
 
     Args:
         file: run.sqlite.
-        sql: one SELECT (or WITH … SELECT, EXPLAIN, or a pragma that only tells something).
-        seconds: how long it may take, the reading of the rows included.
+        sql: one SELECT (or WITH … SELECT, EXPLAIN, or a pragma that only reads).
+        seconds: time limit, including the time to read the rows.
 
     Raises:
-        QueryError: the question is refused or wrong. Reading the rows raises it too, when time is up.
+        QueryError: the query is not allowed or wrong; reading the rows raises it when the time limit is exceeded.
     """
     rows = _rows(file, sql, seconds)
     columns = next(rows)
-    return Answer(columns, rows)
+    return QueryResult(columns, rows)
 
 
 def _rows(file: Path, sql: str, seconds: float) -> Iterator[Any]:
-    """The names of the columns, then the rows."""
+    """Yield the names of the columns, then the rows."""
     connection = sqlite3.connect(f"file:{quote(str(file.resolve()))}?mode=ro", uri=True, timeout=10.0)
     with closing(connection):
-        guard = _Guard(seconds)
+        guard = _QueryGuard(seconds)
         connection.execute("PRAGMA query_only = ON")
         connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LARGEST)
         connection.setlimit(sqlite3.SQLITE_LIMIT_ATTACHED, 0)
         connection.set_authorizer(guard.authorise)
-        connection.set_progress_handler(guard.late, STEPS)
+        connection.set_progress_handler(guard.timed_out, STEPS)
         try:
             cursor = connection.execute(sql)
             if cursor.description is None:
@@ -76,17 +77,21 @@ def _rows(file: Path, sql: str, seconds: float) -> Iterator[Any]:
             raise QueryError(f"the query cannot be read ({error}); give one SELECT.") from error
 
 
-class _Guard:
-    """Says what a query may do, and for how long."""
+class _QueryGuard:
+    """Limits what a query may do, and for how long.
+
+    Args:
+        seconds: time limit.
+    """
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
         self._end = time.monotonic() + seconds
         self._refused = False
-        self._is_late = False
+        self._timed_out = False
 
     def authorise(self, action: int, first: str | None, second: str | None, *_: object) -> int:
-        """Called by SQLite for everything that a statement would do."""
+        """Allow or deny an action; SQLite calls this for every action of a statement."""
         allowed = action in ALLOWED
         if action == sqlite3.SQLITE_FUNCTION:
             allowed = second != "load_extension"
@@ -95,14 +100,14 @@ class _Guard:
         self._refused = self._refused or not allowed
         return sqlite3.SQLITE_OK if allowed else sqlite3.SQLITE_DENY
 
-    def late(self) -> bool:
-        """Called by SQLite now and then; true breaks the query off."""
-        self._is_late = time.monotonic() > self._end
-        return self._is_late
+    def timed_out(self) -> bool:
+        """Whether the time limit is exceeded; SQLite calls this regularly and stops the query if it is true."""
+        self._timed_out = time.monotonic() > self._end
+        return self._timed_out
 
     def explain(self, error: sqlite3.Error) -> str:
-        """What went wrong, in our words."""
-        if self._is_late:
+        """An explanation of the error for the user."""
+        if self._timed_out:
             return (
                 f"the query was broken off after {self._seconds:g} seconds. Narrow it down (job = …, LIMIT …), or give "
                 "it more with --seconds."

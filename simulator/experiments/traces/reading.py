@@ -1,4 +1,4 @@
-"""One job's trace, read event by event: a collected run's by its key, a killed job's by its place in the file."""
+"""Reading the trace of one job, event by event, from a finished run or from the file of a job that was killed."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ SERVER = -1
 COLUMNS = ", ".join(tr.COLUMNS)
 
 
-def spell_address(address: int) -> str | None:
-    """A node or a peer in the words of the view ``trace``."""
+def address_name(address: int) -> str | None:
+    """The name of a node or peer, as in the view ``trace``; None for nobody."""
     words = {SERVER: "server", tr.EVERYONE: "everyone", tr.NOBODY: None}
     return words.get(address, f"agent {address}")
 
@@ -33,17 +33,17 @@ class TraceReader:
         self.job = job
         self.events = dict(job.part.execute("SELECT code, name FROM event_names"))
         self.names = dict(job.part.execute("SELECT code, text FROM names WHERE job = ?", (job.id,)))
-        # Only the collected file has a key; a job's own file has the events one after the other.
+        # Only run.sqlite has a primary key; the file of a single job has its events in the order of their numbers.
         found = job.part.execute("SELECT sql FROM sqlite_master WHERE name = 'events'").fetchone()
         self._at = "job = ? AND seq = ?" if "WITHOUT ROWID" in found[0] else "job = ? AND rowid = 1 + ?"
 
     def raw(self, condition: str = "", values: Sequence[object] = ()) -> Iterator[tr.Row]:
-        """Stored rows in order of seq, nan as None; ``condition`` is SQL that starts with AND."""
+        """Yield stored rows in order of seq; ``condition`` is SQL that starts with AND."""
         query = f"SELECT {COLUMNS} FROM events WHERE job = ? {condition} ORDER BY seq"
         return map(tr.Row._make, self.job.part.execute(query, (self.job.id, *values)))
 
-    def spell(self, row: tr.Row) -> Event:
-        """A stored row in words."""
+    def decode(self, row: tr.Row) -> Event:
+        """A stored row as an event with names in place of codes."""
         seq, time, event, node, peer, message, cause, kind, scalars, hop, round, version, value, reason, detail = row
         return Event(
             self.job.label,
@@ -51,32 +51,32 @@ class TraceReader:
             seq,
             time,
             self.events.get(event, f"event {event}"),
-            spell_address(node),
-            spell_address(peer),
-            _some(message),
-            _some(cause),
+            address_name(node),
+            address_name(peer),
+            _none_if_missing(message),
+            _none_if_missing(cause),
             self.names.get(kind),
             scalars,
             hop,
-            _some(round),
-            _some(version),
+            _none_if_missing(round),
+            _none_if_missing(version),
             value,
             self.names.get(reason),
             detail,
         )
 
     def at(self, seq: int) -> Event:
-        """One event.
+        """The event with the number ``seq``.
 
         Raises:
-            StoreError: there is none of that number.
+            StoreError: there is no such event.
         """
         row = self._lookup(seq)
         if row is None:
             last = self.last
             have = f"they go from 0 to {last}" if last is not None else "there is none at all"
-            raise StoreError(f"{_name(self.job)} has no event {seq}; {have}.")
-        return self.spell(row)
+            raise StoreError(f"{_job_name(self.job)} has no event {seq}; {have}.")
+        return self.decode(row)
 
     def _lookup(self, seq: int) -> tr.Row | None:
         query = f"SELECT {COLUMNS} FROM events WHERE {self._at}"
@@ -85,14 +85,14 @@ class TraceReader:
 
     @property
     def last(self) -> int | None:
-        """The number of the last event, None when there is none."""
+        """The number of the last event; None if there is no event."""
         query = "SELECT max(seq) FROM events WHERE job = ?"
         number: int | None = self.job.part.execute(query, (self.job.id,)).fetchone()[0]
         return number
 
 
 def one_job(run: StoredRun, label: str | None = None, replication: int | None = None) -> StoredJob:
-    """The job that a label and a replication single out.
+    """The only job with this label and replication (None: any).
 
     Raises:
         StoreError: there is no such job, or more than one.
@@ -111,7 +111,7 @@ def traced(jobs: Sequence[StoredJob]) -> list[StoredJob]:
     """The jobs that have a trace.
 
     Raises:
-        StoreError: none has.
+        StoreError: no job has a trace.
     """
     found = [job for job in jobs if job.trace != tr.OFF and job.status != "waiting"]
     if jobs and not found:
@@ -122,13 +122,13 @@ def traced(jobs: Sequence[StoredJob]) -> list[StoredJob]:
 def _require_trace(job: StoredJob) -> None:
     if job.trace == tr.OFF:
         raise StoreError(
-            f"{_name(job)} kept no trace (trace: off). Run the scenario again with --trace protocol, or full."
+            f"{_job_name(job)} kept no trace (trace: off). Run the scenario again with --trace protocol, or full."
         )
     if job.status == "waiting":
-        raise StoreError(f"{_name(job)} never started, so it has no trace.")
+        raise StoreError(f"{_job_name(job)} never started, so it has no trace.")
 
 
-def _name(job: StoredJob) -> str:
+def _job_name(job: StoredJob) -> str:
     return f"{job.label}, replication {job.replication},"
 
 
@@ -137,5 +137,5 @@ def _span(numbers: Sequence[int]) -> str:
     return f"{numbers[0]}..{numbers[-1]}" if whole else ", ".join(map(str, numbers))
 
 
-def _some(code: int) -> int | None:
+def _none_if_missing(code: int) -> int | None:
     return None if code == tr.NONE else code

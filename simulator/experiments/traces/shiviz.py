@@ -1,7 +1,7 @@
-"""A trace as a log with vector clocks, for ShiViz (https://bestchai.bitbucket.io/shiviz).
+"""Export to a log with vector clocks, for ShiViz (https://bestchai.bitbucket.io/shiviz).
 
-The first line is the expression that takes the log apart, the second, empty one says that it holds one execution.
-Then come two lines an event: what happened, and host and vector clock.
+The first line is the regular expression that parses the log. The second line is empty, which means that the log has
+one execution. Then each event has two lines: its description, and its host with the vector clock.
 """
 
 from __future__ import annotations
@@ -20,14 +20,15 @@ def write(job: StoredJob, out: Callable[[str], object]) -> None:
     """Write the trace of one job."""
     out(f"{EXPRESSION}\n\n")
     reader = TraceReader(job)
-    for event, clock in clocks(map(reader.spell, reader.raw())):
+    for event, clock in clocks(map(reader.decode, reader.raw())):
         out(f"{_sentence(event)}\n{host(event)} {json.dumps(clock)}\n")
 
 
 def clocks(events: Iterator[Event]) -> Iterator[tuple[Event, Clock]]:
-    """Each event with its vector clock: of every host, how many of its events led to this one, itself included.
+    """Yield each event with its vector clock.
 
-    A delivery takes in the clock of its send. Sends are remembered until all their copies have arrived.
+    The clock gives for every host the number of its events that precede this one causally, including this one. A
+    delivery merges the clock of its send. Sends are stored until all their copies have arrived.
     """
     hosts: dict[str, Clock] = {}
     sends: dict[int, tuple[Clock, int]] = {}
@@ -38,30 +39,30 @@ def clocks(events: Iterator[Event]) -> Iterator[tuple[Event, Clock]]:
             for other, count in sends[event.cause][0].items():
                 clock[other] = max(count, clock.get(other, 0))
         if event.event == "deliver" and event.cause in sends:
-            _arrive(sends, event)
+            _receive(sends, event)
         clock[name] = clock.get(name, 0) + 1
         if event.event == "send" and event.value:
             sends[event.seq] = dict(clock), int(event.value)
         yield event, clock
 
 
-def _arrive(sends: dict[int, tuple[Clock, int]], event: Event) -> None:
+def _receive(sends: dict[int, tuple[Clock, int]], event: Event) -> None:
     assert event.cause is not None
     clock, pending = sends[event.cause]
     pending -= int(event.value or 0) if event.node == "everyone" else 1
-    if pending > 0 or event.hop:  # what is passed on may be needed again
+    if pending > 0 or event.hop:  # a receiver may forward the message, which needs the clock again
         sends[event.cause] = clock, pending
     else:
         del sends[event.cause]
 
 
 def host(event: Event) -> str:
-    """The name of the node, in one word."""
+    """The name of the node without blanks."""
     return (event.node or "nobody").replace(" ", "_")
 
 
 def _sentence(event: Event) -> str:
-    """One line about an event; numbers that say nothing are left out."""
+    """A description of an event in one line."""
     words = [f"{event.time:g}", event.event]
     if event.kind is not None:
         words.append(event.kind)

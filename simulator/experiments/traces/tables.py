@@ -1,4 +1,4 @@
-"""A trace as a table: CSV, JSON lines or Parquet, with the columns and the words of the view ``trace``."""
+"""Export to a table: CSV, JSON lines or Parquet, with the columns and names of the view ``trace``."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ FLOATS = ("time", "value")
 
 
 def write_csv(events: Iterable[Event], out: Callable[[str], object]) -> None:
-    """A header and one line an event; what does not apply is empty. Numbers have all their digits."""
+    """Write a header and one line per event; missing values are empty. Numbers have full precision."""
     writer = csv.writer(SimpleNamespace(write=out), lineterminator="\n")
     writer.writerow(Event._fields)
     writer.writerows(events)
 
 
 def write_jsonl(events: Iterable[Event], out: Callable[[str], object]) -> None:
-    """One JSON object a line; what does not apply is null."""
+    """Write one JSON object per line; missing values are null."""
     for event in events:
         out(json.dumps(event._asdict(), allow_nan=False) + "\n")
 
 
 def write_parquet(events: Iterable[Event], file: Path) -> None:
-    """A Parquet file, written a batch at a time.
+    """Write a Parquet file, batch by batch.
 
     Raises:
-        StoreError: pyarrow is not installed; the text says how to get it.
+        StoreError: pyarrow is not installed; the text says how to install it.
     """
     arrow, parquet = _pyarrow()
     types = {

@@ -1,4 +1,4 @@
-"""Counts over a stored trace: by event, kind, node or communication round, or by several of them."""
+"""Totals over a stored trace, grouped by event, kind, node or communication round, or by several of them."""
 
 from __future__ import annotations
 
@@ -17,12 +17,16 @@ _COUNTS = """count(*), sum(event = 'send'), coalesce(sum(CASE event WHEN 'send' 
 
 
 class Tally(NamedTuple):
-    """Totals of one group of events of one label, over its replications.
+    """Totals of one group of events of one label, summed over replications.
 
     Attributes:
-        groups: for each column, name of the event, kind or node, or number of the round; None where there is none.
-        messages: sends, each times its receivers.
-        scalars: scalars sent, each times its receivers.
+        label: the label.
+        groups: value of each grouping column (name of the event, kind or node, number of the round); None if missing.
+        events: number of events.
+        sends: number of sends; a multicast is one send.
+        messages: number of messages; a multicast counts once per receiver.
+        scalars: scalars sent; a multicast counts once per receiver.
+        deliveries: number of deliveries.
     """
 
     label: str
@@ -35,16 +39,16 @@ class Tally(NamedTuple):
 
     @property
     def group(self) -> str | int | None:
-        """The first, or only, column's."""
+        """The value of the first grouping column."""
         return self.groups[0]
 
 
 def tally(jobs: Sequence[StoredJob], *by: str) -> list[Tally]:
-    """Totals by one or more of :data:`GROUPS`, label by label.
+    """Totals of each label, grouped by one or more of :data:`GROUPS`.
 
     Args:
-        jobs: what to count.
-        by: the columns that group.
+        jobs: the jobs to count.
+        by: the grouping columns.
     """
     totals: dict[tuple[str, tuple[str | int | None, ...]], list[int]] = {}
     columns, width = ", ".join(by), len(by)

@@ -1,12 +1,11 @@
-"""Checks of a stored trace: is it what the run saw, and does it agree with itself and with the ledger?"""
+"""Verification of a stored trace: it must be consistent, and agree with the run's fingerprint and ledger."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import starmap
-from typing import Any
+from typing import Any, cast
 
 from coband.simulator.core.audit import trace as tr
 from coband.simulator.core.network.local import SEEN
@@ -14,17 +13,19 @@ from coband.simulator.experiments.store.store import StoredJob, StoredRun
 
 SEND, DELIVER, DROP, EXPIRE = (tr.CODES[name] for name in ("send", "deliver", "drop", "expire"))
 DUPLICATE = tr.CODES["duplicate"]
+VALUE, REASON = tr.NUMERIC.index("value"), tr.NUMERIC.index("reason")
 SERVER = -1
 
 
 @dataclass(frozen=True)
-class Verdict:
-    """What the checks say of one job.
+class TraceVerification:
+    """The result of verifying the trace of one job.
 
     Attributes:
+        job: the job.
         events: number of events stored.
-        remark: what could not be checked, and why; empty when everything was.
-        differences: one sentence each; empty when the trace is as it should be.
+        remark: what could not be checked, and why; empty if everything was checked.
+        differences: one sentence per error; empty if the trace is correct.
     """
 
     job: StoredJob
@@ -33,47 +34,52 @@ class Verdict:
     differences: tuple[str, ...]
 
 
-def verify(run: StoredRun, jobs: Sequence[StoredJob] | None = None) -> Iterator[Verdict]:
-    """Check jobs (all if None), one after the other."""
-    return map(_verdict, run.jobs if jobs is None else jobs)
+def verify(run: StoredRun, jobs: Sequence[StoredJob] | None = None) -> Iterator[TraceVerification]:
+    """Verify jobs (None: all), one after the other."""
+    return map(_verify_job, run.jobs if jobs is None else jobs)
 
 
-def _verdict(job: StoredJob) -> Verdict:
+def _verify_job(job: StoredJob) -> TraceVerification:
     if job.trace == tr.OFF:
-        return Verdict(job, 0, "the run kept no trace (trace: off), so there is nothing to check", ())
+        return TraceVerification(job, 0, "the run kept no trace (trace: off), so there is nothing to check", ())
     if job.status == "waiting":
-        return Verdict(job, 0, "the job never started", ())
+        return TraceVerification(job, 0, "the job never started", ())
     names = [text for (text,) in job.part.execute("SELECT text FROM names WHERE job = ? ORDER BY code", (job.id,))]
-    walk = Walk(names)
-    fingerprint = tr.fingerprint_of(walk.through(_rows(job)), names)
+    walker = TraceWalk(names)
+    # fingerprint_of reads its rows once and in order, so the trace need not fit into memory
+    fingerprint = tr.fingerprint_of(cast(Sequence[Any], walker.through(_rows(job))), names)
     if job.record is None:
         remark = f"partial trace of a job that is {job.status}: no fingerprint and no ledger to compare with"
-        return Verdict(job, walk.events, remark, tuple(walk.differences.values()))
-    walk.end()
-    found = [*walk.differences.values(), *_against_record(job.record, walk, fingerprint), *_against_ledger(job, walk)]
-    return Verdict(job, walk.events, "", tuple(found))
+        return TraceVerification(job, walker.events, remark, tuple(walker.differences.values()))
+    walker.end()
+    found = [
+        *walker.differences.values(),
+        *_against_record(job.record, walker, fingerprint),
+        *_against_ledger(job, walker),
+    ]
+    return TraceVerification(job, walker.events, "", tuple(found))
 
 
 def _rows(job: StoredJob) -> Iterator[tr.Row]:
     columns = ", ".join(tr.NUMERIC)
-    for row in starmap(tr.Row, job.part.execute(f"SELECT {columns} FROM events WHERE job = ? ORDER BY seq", (job.id,))):
-        # SQLite keeps NaN as NULL, and only this column can be NaN
+    for row in job.part.execute(f"SELECT {columns} FROM events WHERE job = ? ORDER BY seq", (job.id,)):
+        # SQLite stores NaN as NULL; only this column can be NaN
         yield row if row.value is not None else row._replace(value=math.nan)
 
 
-def _against_record(record: dict[str, Any], walk: Walk, fingerprint: str) -> Iterator[str]:
+def _against_record(record: dict[str, Any], walker: TraceWalk, fingerprint: str) -> Iterator[str]:
     if fingerprint != record["fingerprint"]:
         yield f"the fingerprint of the stored events is {fingerprint}, and the run's was {record['fingerprint']}"
-    total = sum(sent[2] for sent in walk.sent.values())
+    total = sum(sent[2] for sent in walker.sent.values())
     if total != record["scalars"]:
         yield f"the sends of the trace add up to {total} scalars, and the result says {record['scalars']}"
 
 
-def _against_ledger(job: StoredJob, walk: Walk) -> Iterator[str]:
+def _against_ledger(job: StoredJob, walker: TraceWalk) -> Iterator[str]:
     query = "SELECT kind, direction, sends, messages, scalars FROM ledger WHERE job = ?"
     kept = {(kind, way): counts for kind, way, *counts in job.part.execute(query, (job.id,))}
-    for key in sorted(kept.keys() | walk.sent.keys()):
-        traced, booked = walk.sent.get(key, [0, 0, 0]), kept.get(key, [0, 0, 0])
+    for key in sorted(kept.keys() | walker.sent.keys()):
+        traced, booked = walker.sent.get(key, [0, 0, 0]), kept.get(key, [0, 0, 0])
         if traced != booked:
             yield (
                 f"messages of kind {key[0]!r} ({key[1]}): the trace has {_counts(traced)}, the ledger {_counts(booked)}"
@@ -85,13 +91,16 @@ def _counts(counts: Sequence[int]) -> str:
 
 
 @dataclass(slots=True)
-class Sent:
-    """A message under way.
+class SentMessage:
+    """The state of a message in the trace.
 
     Attributes:
-        pending: receivers that it has neither reached nor been lost for.
-        reached: who has it; None once nobody is pending.
-        lost: for whom it was lost or given up, at least once.
+        seq: number of the send.
+        node: sender.
+        peer: receiver, or everyone.
+        pending: number of receivers that have not received it yet.
+        reached: receivers that have received it; None when no receiver is pending.
+        lost: receivers for which a copy was lost or given up.
     """
 
     seq: int
@@ -102,17 +111,18 @@ class Sent:
     lost: set[int] = field(default_factory=set)
 
     def arrive(self, copies: int) -> None:
-        """So many copies have come to receivers."""
+        """Record the arrival of copies at receivers."""
         self.pending -= copies
         if not self.pending:
-            self.reached = None  # nothing more may come, so who has it need not be remembered
+            self.reached = None  # frees memory: any further delivery is an error
 
 
-class Walk:
-    """Goes through a trace once and notes, of each kind of mistake, the first.
+class TraceWalk:
+    """Reads a trace once and records the first error of each kind.
 
     Attributes:
-        differences: kind of mistake -> sentence.
+        events: number of events read.
+        differences: kind of error -> sentence.
         sent: (kind of message, direction) -> [sends, messages, scalars], a multicast counting once per receiver.
     """
 
@@ -121,10 +131,10 @@ class Walk:
         self.events = 0
         self.differences: dict[str, str] = {}
         self.sent: dict[tuple[str, str], list[int]] = {}
-        self._messages: dict[int, Sent] = {}
+        self._messages: dict[int, SentMessage] = {}
 
     def through(self, rows: Iterator[tr.Row]) -> Iterator[tr.Row]:
-        """The same rows, each checked on its way."""
+        """Yield the same rows, after checking each."""
         expected, clock = 0, -math.inf
         for row in rows:
             seq, time, event, node, peer, message, cause, kind, scalars = row[:9]
@@ -150,7 +160,7 @@ class Walk:
         self.differences.setdefault(kind, sentence)
 
     def _send(self, seq: int, node: int, peer: int, message: int, kind: int, scalars: int, receivers: int) -> None:
-        self._messages[message] = Sent(seq, node, peer, receivers)
+        self._messages[message] = SentMessage(seq, node, peer, receivers)
         way = "down" if node == SERVER else "up" if peer == SERVER else "peer"
         name = self._names[kind] if 0 <= kind < len(self._names) else f"number {kind}"
         totals = self.sent.setdefault((name, way), [0, 0, 0])
@@ -158,7 +168,7 @@ class Walk:
             totals[index] += count
 
     def _is_seen(self, reason: int) -> bool:
-        """Whether a duplicate is that of a LOCAL message, which its receiver ignores: it has arrived, all the same."""
+        """Whether a duplicate is one of a LOCAL message: its receiver ignores it, but the copy has arrived."""
         return 0 <= reason < len(self._names) and self._names[reason] == SEEN
 
     def _deliver(self, seq: int, node: int, peer: int, message: int, cause: int, copies: int) -> None:
@@ -166,18 +176,18 @@ class Walk:
         if sent is None or sent.seq != cause or sent.node != peer or sent.peer not in (node, tr.EVERYONE):
             self._note("send", f"delivery {seq}, of message {message}, has no matching send")
         elif sent.reached is None or node in sent.reached:
-            self._note("twice", f"delivery {seq} brings message {message} to {_spell(node)} once more")
+            self._note("twice", f"delivery {seq} brings message {message} to {_node_name(node)} once more")
         else:
             sent.reached.add(node)
             sent.arrive(copies)
 
     def end(self) -> None:
-        """At the end of a finished run every message has reached each of its receivers, or was lost on the way."""
+        """Check that every message of a finished run has reached each of its receivers or was lost."""
         for message, sent in self._messages.items():
             if sent.reached is not None and sent.pending > len(sent.lost - sent.reached):
                 missing = sent.pending - len(sent.lost - sent.reached)
                 self._note("arrival", f"message {message}, sent at event {sent.seq}, is missing {missing} deliveries")
 
 
-def _spell(node: int) -> str:
+def _node_name(node: int) -> str:
     return "the server" if node == SERVER else f"agent {node}"

@@ -159,7 +159,7 @@ EDITS: list[tuple[str, str, list[str]]] = [
         "name: a/b",
         [
             "1:7: name: 'a/b' is not allowed: must match ^[A-Za-z0-9_][A-Za-z0-9_.-]*$ "
-            "(letters, digits, _, - and . alone: run directories and reports are named after it)"
+            "(letters, digits, _, - and . only: run directories and reports are named after it)"
         ],
     ),
     ("label: Bold", "label: ''", ["17:42: algorithms[1].label: '' is not allowed: must have at least 1 character"]),

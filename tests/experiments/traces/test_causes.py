@@ -24,7 +24,7 @@ def test_every_chain_ends_at_a_turn(text: str, tmp_path: Path) -> None:
         for job in run.jobs:
             reader = TraceReader(job)
             kinds = set()
-            for event in map(reader.spell, reader.raw()):
+            for event in map(reader.decode, reader.raw()):
                 if event.seq % 3 and event.event not in ("apply", "model", "eliminate", "stop"):
                     continue
                 chain = why(reader, event.seq)

@@ -11,14 +11,14 @@ import pytest
 
 from coband.simulator.core.audit import trace as tr
 from coband.simulator.experiments.store.store import open_run
-from coband.simulator.experiments.traces.difference import Comparison, compare
+from coband.simulator.experiments.traces.difference import TraceComparison, compare
 from coband.simulator.experiments.traces.reading import TraceReader, one_job
 from tests.experiments.traces import runs
 
 NAMES = tr.COLUMNS
 
 
-def compared(first: Path, second: Path, label: str | None = None) -> Comparison:
+def compared(first: Path, second: Path, label: str | None = None) -> TraceComparison:
     with open_run(first) as here, open_run(second) as there:
         return compare(TraceReader(one_job(here, label)), TraceReader(one_job(there, label)))
 

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from coband.simulator.experiments.store.store import StoreError, open_run
-from coband.simulator.experiments.traces.lives import Life, follow
+from coband.simulator.experiments.traces.lives import MessageHistory, follow
 from coband.simulator.experiments.traces.reading import TraceReader, one_job
 from tests.experiments.traces import runs
 
 
-def lives(run: Path) -> list[Life]:
+def lives(run: Path) -> list[MessageHistory]:
     with open_run(run) as stored:
         reader = TraceReader(one_job(stored))
         sends = [event for event in stored.events() if event.event == "send" and event.hop <= 1]

@@ -17,7 +17,7 @@ def test_words_are_those_of_the_view(tmp_path: Path) -> None:
     perform(tmp_path / "run")
     with open_run(tmp_path / "run") as run:
         readers = [TraceReader(job) for job in run.select()]
-        spelled = [reader.spell(row) for reader in readers for row in reader.raw()]
+        spelled = [reader.decode(row) for reader in readers for row in reader.raw()]
         assert spelled == list(run.events())
 
 
