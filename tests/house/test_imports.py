@@ -13,7 +13,7 @@ OURS = ("simulator", "agents", "server")
 
 # What each part may import of ours; a name covers everything below it. A part is a folder with all folders below it.
 PREFIX = "coband."
-EVERYWHERE = ("simulator.arrays",)
+EVERYWHERE = ("simulator.arrays", "simulator.metrics", "simulator.entry_points")
 NODE_SIDE = (
     "simulator.core.node",
     "simulator.core.message",
@@ -25,7 +25,12 @@ ALLOWED = {
     "simulator/maths": ("simulator.maths",),
     "simulator/problems": ("simulator.problems", "simulator.maths"),
     "simulator/core": ("simulator.core",),
-    "simulator/experiments": ("simulator.experiments", "simulator.core", "simulator.problems"),
+    "simulator/experiments": (
+        "simulator.experiments",
+        "simulator.core",
+        "simulator.problems",
+        "simulator.maths.kernels.registry",  # what is installed; kernels themselves are the problems' and agents'
+    ),
     "simulator/experiments/report": ("simulator.experiments",),
     "simulator/cli": ("simulator.cli", "simulator.experiments"),
     "simulator/conformance": (

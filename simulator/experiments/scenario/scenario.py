@@ -98,7 +98,8 @@ class Scenario:
     def metrics(self) -> AbstractMapping[str, Metric]:
         """The metrics that results can have, by name."""
         names = [entry.algorithm.name for entry in self.algorithms]
-        return Registry.installed().metrics_of(self.problem.kind, names)
+        problem: Any = self.problem
+        return Registry.installed().metrics_of(problem.kind, names)
 
     def to_yaml(self) -> str:
         """`resolved` as a scenario file."""
