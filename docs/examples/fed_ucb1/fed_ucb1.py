@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from coband.simulator.core.algorithm import Algorithm, Needs
+from coband.simulator.core.algorithm import Algorithm, ClosedForm, MessageSize, Needs
 from coband.simulator.core.config import Config
 from coband.simulator.core.message import Message, payload
 from coband.simulator.core.node import SERVER, Address, Agent, Arms, NodeContext, Outbox, Server
@@ -97,6 +97,12 @@ ALGORITHM = Algorithm(
     summary="UCB1 on the counts of all agents, which share them every so many pulls.",
     reference="Auer et al. 2002, for many agents",
     needs=Needs(ordered=True, fixed_arms=True),
-    messages=(("counts", "up", "2n"), ("counts", "down", "2n to the agent that sent")),
-    counts=("T pulls per agent, no delays: up floor(T / period) * 2n each, down as much",),
+    messages=(
+        MessageSize(Counts, "up", "2*arms"),
+        MessageSize(Counts, "down", "2*arms", "to the agent that sent"),
+    ),
+    counts=(
+        ClosedForm("uplink_scalars", "N*floor(T / N / period)*2*arms", "schedule == 'rounds'"),
+        ClosedForm("downlink_scalars", "N*floor(T / N / period)*2*arms", "schedule == 'rounds'"),
+    ),
 )
