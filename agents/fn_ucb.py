@@ -70,7 +70,7 @@ class FnUcbConfig(NeuralBandit, Synchronous):
     or the network with the smallest mean squared error on its agent's training set (ours).
     """
     train_from: Literal["own", "averaged"] = "own"
-    """Start of the next training: the agent's own last weights, or theta_sync (with the mean of all weights: FedAvg)."""
+    """Where the next training starts: own: the agent's last weights; averaged: theta_sync (FedAvg)."""
     train_until: int = Field(default=2000, ge=0)
     """Networks are not trained after this turn."""
     train_when: Literal["always", "alpha"] = "always"

@@ -11,7 +11,7 @@ from pydantic import Field, model_validator
 from coband.simulator.arrays import FloatArray
 from coband.simulator.core.config import Config
 from coband.simulator.maths.kernels.library import Gaussian
-from coband.simulator.maths.kernels.registry import AnyKernel
+from coband.simulator.maths.kernels.registry import AnyKernel as AnyKernel
 from coband.simulator.maths.neural.network import Init, Network
 from coband.simulator.maths.neural.training import Descent, Precision
 

@@ -32,6 +32,18 @@ _COMPARISONS: Mapping[type[ast.cmpop], Callable[[Any, Any], Any]] = {
     ast.GtE: operator.ge,
 }
 _UNARY: Mapping[type[ast.unaryop], Callable[[Any], Any]] = {ast.USub: operator.neg, ast.Not: operator.not_}
+_PARTS: tuple[type[ast.AST], ...] = (
+    ast.Expression,
+    ast.BinOp,
+    ast.UnaryOp,
+    ast.BoolOp,
+    ast.Compare,
+    ast.IfExp,
+    ast.Name,
+    ast.expr_context,
+    ast.And,
+    ast.Or,
+)
 _FUNCTIONS: Mapping[str, Callable[..., Any]] = {"floor": math.floor, "ceil": math.ceil, "min": min, "max": max}
 _LARGEST_POWER = 64
 Values = Mapping[str, Any]
@@ -92,9 +104,7 @@ def _allowed(node: ast.AST) -> bool:
         return not node.attr.startswith("_")
     if isinstance(node, ast.Constant):
         return node.value is None or isinstance(node.value, (int, float, str))
-    plain = (ast.Expression, ast.BinOp, ast.UnaryOp, ast.BoolOp, ast.Compare, ast.IfExp, ast.Name, ast.expr_context)
-    operators = (ast.And, ast.Or, *_BINARY, *_COMPARISONS, *_UNARY)
-    return isinstance(node, (*plain, *operators))
+    return isinstance(node, (*_PARTS, *_BINARY, *_COMPARISONS, *_UNARY))
 
 
 def _value(node: ast.expr, values: Values) -> Any:

@@ -174,6 +174,7 @@ def checked_reward(name: str, found: object) -> type[Reward]:
     if not is_subclass(found, Reward):
         raise PluginError(f"a subclass of coband.Reward is expected, not {kind_of(found)}")
     assert isinstance(found, type)
+    assert issubclass(found, Reward)
     kind = found.model_fields.get("kind")
     if kind is None or get_origin(kind.annotation) is not Literal or get_args(kind.annotation) != (name,):
         raise PluginError(f"{found.__name__} must have the field `kind: Literal[{name!r}]`, the entry point's name")

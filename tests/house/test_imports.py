@@ -31,7 +31,7 @@ ALLOWED = {
         "simulator.experiments",
         "simulator.core",
         "simulator.problems",
-        "simulator.maths.kernels.registry",  # kernels are listed and described
+        "simulator.maths.kernels.registry",  # what is installed; kernels themselves are the problems' and agents'
     ),
     "simulator/experiments/report": ("simulator.experiments",),
     "simulator/cli": ("simulator.cli", "simulator.experiments"),

@@ -19,8 +19,10 @@ from coband import (
     Agent,
     Algorithm,
     ArmSet,
+    ClosedForm,
     Config,
     Message,
+    MessageSize,
     Needs,
     NodeContext,
     Outbox,
@@ -107,6 +109,12 @@ ALGORITHM = Algorithm(
     summary="UCB1 on the counts of all agents, which share them every so many pulls.",
     reference="Auer et al. 2002, for many agents",
     needs=Needs(ordered=True, fixed_arms=True),
-    messages=(("counts", "up", "2n"), ("counts", "down", "2n to the agent that sent")),
-    counts=("T pulls per agent, no delays: up floor(T / period) * 2n each, down as much",),
+    messages=(
+        MessageSize(Counts, "up", "2*arms"),
+        MessageSize(Counts, "down", "2*arms", "to the agent that sent"),
+    ),
+    counts=(
+        ClosedForm("uplink_scalars", "N*floor(T / N / period)*2*arms", "schedule == 'rounds'"),
+        ClosedForm("downlink_scalars", "N*floor(T / N / period)*2*arms", "schedule == 'rounds'"),
+    ),
 )

@@ -44,16 +44,18 @@ class Registry:
     @cached_property
     def metrics(self) -> Mapping[str, Metric]:
         """Every declared metric by name: coband's own, then those of algorithms and problems."""
-        entries = (*self.algorithms.values(), *self.problems.values())
-        return by_name(CORE, *(entry.metrics for entry in entries))
+        declared = [entry.metrics for entry in self.algorithms.values()]
+        declared += [entry.metrics for entry in self.problems.values()]
+        return by_name(CORE, *declared)
 
     def metrics_of(self, problem: str, algorithms: Iterable[str]) -> Mapping[str, Metric]:
         """The metrics that results of algorithms on a problem can have, by name: coband's own, and what they declare.
 
         What is not installed here declares nothing.
         """
-        entries = (self.problems.get(problem), *(self.algorithms.get(name) for name in algorithms))
-        return by_name(CORE, *(entry.metrics for entry in entries if entry is not None))
+        declared = [self.problems[problem].metrics] if problem in self.problems else []
+        declared += [self.algorithms[name].metrics for name in algorithms if name in self.algorithms]
+        return by_name(CORE, *declared)
 
     def aim_of(self, problem: str) -> str:
         """The metric that algorithms on a problem are compared on first."""

@@ -12,6 +12,7 @@ import threadpoolctl
 ROOT = Path(__file__).resolve().parents[3]
 CODE = ("simulator/core", "simulator/maths", "simulator/problems", "agents", "server")
 """The parts of the program that results depend on, with :data:`MODULES`."""
+LEAVES = ("arms", "arrays", "metrics")
 MODULES = ("runs/job", "runs/results", "store/recording")
 LIBRARIES = ("numpy", "scipy", "networkx", "simpy")
 HOMES = {"numpy", "numpy.libs", "scipy", "scipy.libs"}
@@ -42,7 +43,8 @@ def kernels() -> tuple[str, ...]:
 @lru_cache(maxsize=1)
 def code_version() -> str:
     """A digest of the code that results depend on, to the last bit, with the libraries below it."""
-    files = [file for part in CODE for file in sorted((ROOT / part).rglob("*.py"))]
+    files = [ROOT / "simulator" / f"{name}.py" for name in LEAVES]
+    files += [file for part in CODE for file in sorted((ROOT / part).rglob("*.py"))]
     files += [ROOT / "simulator" / "experiments" / f"{name}.py" for name in MODULES]
     parts: list[str | bytes] = [f"{name} {metadata.version(name)}" for name in LIBRARIES]
     parts += kernels()

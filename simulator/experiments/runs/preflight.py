@@ -21,7 +21,7 @@ from coband.simulator.experiments.runs.job import graph_and_world, plan
 from coband.simulator.experiments.runs.study import Study
 from coband.simulator.experiments.scenario.files import read_scenario
 from coband.simulator.experiments.scenario.input_problems import InputProblem, KeyPath
-from coband.simulator.experiments.scenario.nodes import Mapping, descend
+from coband.simulator.experiments.scenario.nodes import MappingNode, descend
 from coband.simulator.experiments.scenario.scenario import Scenario, read_document
 from coband.simulator.problems.datasets import DataError
 from coband.simulator.problems.world import InstanceError
@@ -123,7 +123,7 @@ def _look_at_files(scenario: Scenario) -> None:
         raise LeftOut(f"the graph of {agents:,} agents was not drawn; agents were not made")
 
 
-def _located(root: Mapping, path: KeyPath, message: str) -> InputProblem:
+def _located(root: MappingNode, path: KeyPath, message: str) -> InputProblem:
     """A problem at the deepest part of a path that the file has."""
     depth = next(depth for depth in range(len(path), -1, -1) if descend(root, *path[:depth]) is not None)
     node = descend(root, *path[:depth])

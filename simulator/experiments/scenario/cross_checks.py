@@ -145,7 +145,7 @@ def _expectations(root: Node, valid: Mapping[str, Any]) -> Iterator[InputProblem
 
 def _counted(root: Node, valid: Mapping[str, Any], registry: Registry) -> Iterator[InputProblem]:
     """What is expected of an entry must be something that its results have."""
-    problem = valid.get("problem")
+    problem: Any = valid.get("problem")
     names = {label: name for _, name, label in _entries(root) if name in registry.algorithms}
     for index, expectation in enumerate(valid.get("expect", ()) if problem is not None else ()):
         for label in (expectation.label, expectation.less_than):

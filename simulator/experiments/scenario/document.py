@@ -167,7 +167,8 @@ def _of_metrics(registry: Registry) -> dict[str, Any]:
 
     def speaking(model: type[Config], key: str) -> Any:
         info = model.model_fields[key]
-        return create_model(model.__name__, __base__=model, __doc__=model.__doc__, **{key: (names, info)})
+        fields: Any = {key: (names, info)}
+        return create_model(model.__name__, __base__=model, __doc__=model.__doc__, **fields)
 
     expectations = GenericAlias(tuple, (speaking(Expectation, "count"), ...))
     sections: dict[str, Any] = {"expect": (expectations, Field(default=(), description=_EXPECTED))}

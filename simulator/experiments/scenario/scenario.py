@@ -103,10 +103,11 @@ class Scenario:
         return document
 
     @cached_property
-    def metrics(self) -> AbstractMapping[str, Metric]:
+    def metrics(self) -> Mapping[str, Metric]:
         """The metrics that results can have, by name."""
         names = [entry.algorithm.name for entry in self.algorithms]
-        return Registry.installed().metrics_of(self.problem.kind, names)
+        problem: Any = self.problem
+        return Registry.installed().metrics_of(problem.kind, names)
 
     def to_yaml(self) -> str:
         """The text of a scenario file with all defaults filled in."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import inspect
 import json
+from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -13,8 +14,10 @@ from pydantic import BaseModel
 
 from coband.simulator.core.algorithm import Algorithm
 from coband.simulator.experiments.runs.code_version import code_version, sha256
-from coband.simulator.experiments.scenario.scenario import Scenario
+from coband.simulator.experiments.scenario.scenario import Scenario, ScenarioEntry
+from coband.simulator.maths.kernels import registry as kernel_registry
 from coband.simulator.problems import datasets
+from coband.simulator.problems.rewards import rewards
 
 WORLD = ("agents", "server", "schedule", "network", "problem", "checks", "share")
 """The sections of a scenario that results depend on, beside the algorithm's own."""
@@ -23,10 +26,29 @@ WORLD = ("agents", "server", "schedule", "network", "problem", "checks", "share"
 @lru_cache(maxsize=64)
 def _plugin_version(algorithm: Algorithm) -> str:
     """Digest of the modules of an algorithm from another package; ours are part of `code_version`."""
-    modules = {inspect.getmodule(part) for part in (algorithm.agent, algorithm.config)}
+    return _foreign_code(algorithm.agent, algorithm.config)
+
+
+def _foreign_code(*classes: type) -> str:
+    """Digest of the modules of classes from other packages."""
+    modules = {inspect.getmodule(part) for part in classes}
     foreign = [module for module in modules if module is not None and module.__name__.split(".")[0] != "coband"]
     files = sorted({str(module.__file__) for module in foreign if module.__file__})
     return sha256(*(Path(file).read_bytes() for file in files))
+
+
+def _foreign_kinds(part: Any) -> Iterator[type]:
+    """The kernels and rewards of other packages that a section names."""
+    if isinstance(part, list):
+        for item in part:
+            yield from _foreign_kinds(item)
+    elif isinstance(part, dict):
+        for known in (kernel_registry.kernels(), rewards()):
+            named = known.get(str(part.get("kind")))
+            if named is not None and named.__module__.split(".")[0] != "coband":
+                yield named
+        for value in part.values():
+            yield from _foreign_kinds(value)
 
 
 class Files:
@@ -62,12 +84,15 @@ def configuration_digest(scenario: Scenario, files: Files) -> dict[str, str]:
     if content:
         sections["problem"]["data"]["path"] = content
     world = sha256(str(scenario.seed), *(_canonical(section, files) for section in sections.values()))
-    return {
-        entry.label: sha256(
-            world, entry.algorithm.name, _plugin_version(entry.algorithm), _canonical(_dumped(entry.config), files)
-        )
-        for entry in scenario.algorithms
-    }
+    return {entry.label: _entry_digest(world, sections, entry, files) for entry in scenario.algorithms}
+
+
+def _entry_digest(world: str, sections: dict[str, Any], entry: ScenarioEntry, files: Files) -> str:
+    config = _dumped(entry.config)
+    kinds = tuple(_foreign_kinds([*sections.values(), config]))
+    code = (_foreign_code(*kinds),) if kinds else ()
+    version = _plugin_version(entry.algorithm)
+    return sha256(world, entry.algorithm.name, version, _canonical(config, files), *code)
 
 
 def address(digest: str, replication: int) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import starmap
 from typing import Any, cast
 
 from coband.simulator.core.audit import trace as tr
@@ -62,7 +63,7 @@ def _verify_job(job: StoredJob) -> TraceVerification:
 
 def _rows(job: StoredJob) -> Iterator[tr.Row]:
     columns = ", ".join(tr.NUMERIC)
-    for row in job.part.execute(f"SELECT {columns} FROM events WHERE job = ? ORDER BY seq", (job.id,)):
+    for row in starmap(tr.Row, job.part.execute(f"SELECT {columns} FROM events WHERE job = ? ORDER BY seq", (job.id,))):
         # SQLite stores NaN as NULL; only this column can be NaN
         yield row if row.value is not None else row._replace(value=math.nan)
 

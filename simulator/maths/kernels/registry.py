@@ -39,7 +39,7 @@ def checked_kernel(name: str, found: object) -> type:
     parameters = getattr(found, "__dataclass_params__", None)
     if parameters is None or not parameters.frozen or "__dataclass_params__" not in vars(found):
         raise PluginError(f"{found.__name__} must be a frozen dataclass: write @dataclass(frozen=True) above it")
-    fields = found.__dataclass_fields__
+    fields = getattr(found, "__dataclass_fields__", {})
     if is_subclass(found, BaseKernel) and "columns" not in fields:
         raise PluginError(f"{found.__name__} must have the field `columns: Columns | None = None`")
     kind = get_type_hints(found).get("kind")

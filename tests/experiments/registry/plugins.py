@@ -1,4 +1,4 @@
-"""Algorithms and a registry for tests of scenario files; nothing here is ever run."""
+"""Algorithms and a registry for tests of scenario files; nothing here ever does anything."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from coband.simulator.arrays import FloatArray
 from coband.simulator.core.algorithm import Algorithm, ClosedForm, MessageSize, Needs
 from coband.simulator.core.config import Config
 from coband.simulator.core.message import Message, payload
-from coband.simulator.core.node import Address, Agent, Outbox
+from coband.simulator.core.node import Address, Agent, Outbox, Server
 from coband.simulator.experiments.registry.registry import Registry
 from coband.simulator.maths.kernels.library import Gaussian
 from coband.simulator.maths.kernels.registry import AnyKernel
@@ -39,6 +39,11 @@ class Silent(Agent):
         return []
 
 
+class Quiet(Server):
+    def receive(self, message: Message, source: Address) -> Outbox:
+        return []
+
+
 class AsyncConfig(Config):
     """Parameters."""
 
@@ -61,14 +66,14 @@ class LocalConfig(Config):
 ASYNC = Algorithm(
     name="async_kernel_ucb",
     agent=Silent,
-    server="server.nothing:Server",
+    server="tests.experiments.registry.plugins:Quiet",
     config=AsyncConfig,
     summary="Talks.",
     reference="paper 000, Algorithm 1",
     messages=(MessageSize(Vector, "up", "m + 1", "at each exchange"),),
     counts=(ClosedForm("uplink_scalars", "rounds*(m + 1)", "not blocking"),),
     where={"m": "2*d"},
-    metrics=(Metric("naps", "naps", "how often an agent dozed off", better="lower", locked=True),),
+    metrics=(Metric("naps", "naps", "how often an agent dozes", better="lower", locked=True),),
 )
 LOCAL = Algorithm(
     name="local_ucb",
