@@ -6,33 +6,33 @@ from abc import abstractmethod
 
 import numpy as np
 
+from coband.simulator.arms import ArmSet
 from coband.simulator.arrays import FloatArray
-from coband.simulator.core.algorithm import Algorithm, Needs
+from coband.simulator.core.algorithm import SILENT, Algorithm, Needs
 from coband.simulator.core.config import Config
 from coband.simulator.core.message import Message
-from coband.simulator.core.node import Address, Agent, Arms, Outbox
+from coband.simulator.core.node import Address, Agent, Outbox
+from coband.simulator.maths.posteriors.observations import Observations
 
 
 class Alone(Agent):
     """Chooses the arm with the highest score."""
 
     @abstractmethod
-    def scores(self, X: FloatArray) -> FloatArray:
-        """The score of each arm of a turn, X (n, d), shape (n,)."""
+    def scores(self, arms: ArmSet) -> FloatArray:
+        """The score of each of the n arms of a turn, (n,)."""
 
     @abstractmethod
-    def learn(self, arm: int, x: FloatArray, reward: float) -> None:
-        """Take in the pull of the arm x (d,), the arm-th of the turn."""
+    def learn(self, pull: Observations) -> None:
+        """Take in a pull."""
 
-    def choose(self, arms: Arms) -> int:
+    def choose(self, arms: ArmSet) -> int:
         """The arm with the highest score."""
-        arm = int(np.argmax(self.scores(arms.features)))
-        self._point = arms.features[arm]
-        return arm
+        return int(np.argmax(self.scores(arms)))
 
-    def observe(self, arm: int, reward: float) -> Outbox:
+    def observe(self, arms: ArmSet, arm: int, reward: float) -> Outbox:
         """Learn; say nothing."""
-        self.learn(arm, self._point, reward)
+        self.learn(Observations.pull(arms, arm, reward))
         self.unshared += 1
         return []
 
@@ -51,6 +51,6 @@ def single(name: str, agent: type[Alone], config: type[Config], summary: str, re
         summary=summary,
         reference=reference,
         needs=Needs(topologies=("star", "graph"), reliable=False),
-        counts=("0 scalars",),
+        counts=SILENT,
         cites=cites,
     )

@@ -13,17 +13,26 @@ import numpy as np
 from pydantic import Field
 
 from coband.agents.domains import domain_of
-from coband.agents.messages import GlobalStatistics, LocalStatistics, Sample, SharedDictionary, SyncStart
+from coband.agents.messages import GlobalStatistics, LocalStatistics, Sample, SharedDictionary, SyncRequest, SyncStart
+from coband.agents.metrics import SKIPPED_POINTS
 from coband.agents.parameters import KernelBandit, Synchronous
 from coband.agents.synchronisation import SynchronousAgent
-from coband.simulator.core.algorithm import Algorithm
+from coband.simulator.arms import ArmSet
+from coband.simulator.core.algorithm import Algorithm, ClosedForm, MessageSize
 from coband.simulator.core.message import Message
-from coband.simulator.core.node import SERVER, Address, Arms, NodeContext, Outbox
+from coband.simulator.core.node import SERVER, Address, NodeContext, Outbox
 from coband.simulator.maths.linalg.caches import VersionCache
+from coband.simulator.maths.posteriors.choose import local_nystrom
+from coband.simulator.maths.posteriors.dictionary import Dictionary
 from coband.simulator.maths.posteriors.domain import distinct
-from coband.simulator.maths.posteriors.finite_domain_nystrom import DomainEmbedding, DomainModel, DomainNystrom
-from coband.simulator.maths.posteriors.nystrom import Dictionary, LocalNystrom, NystromPosterior, Statistics
-from coband.simulator.maths.posteriors.observations import Observations
+from coband.simulator.maths.posteriors.finite_domain_nystrom import (
+    DomainEmbedding,
+    DomainNystromModel,
+)
+from coband.simulator.maths.posteriors.nystrom import NystromModel
+from coband.simulator.maths.posteriors.observations import GrowingObservations, Observations
+from coband.simulator.maths.posteriors.statistics import Statistics
+from coband.simulator.metrics import DICTIONARY_SIZE
 
 
 class ApproxDisConfig(KernelBandit, Synchronous):
@@ -43,41 +52,35 @@ class ApproxDisKernelUCB(SynchronousAgent):
     def __init__(self, context: NodeContext) -> None:
         super().__init__(context)
         self.config: ApproxDisConfig = context.config
-        self._store: VersionCache[NystromPosterior] = context.sharing.get("posteriors", VersionCache)
+        self._store: VersionCache[NystromModel] = context.sharing.get("posteriors", VersionCache)
         self._dictionaries: VersionCache[Dictionary] = context.sharing.get("dictionaries", VersionCache)
         self._domain = domain_of(context)
-        self._domain_models: VersionCache[DomainModel] = context.sharing.get("domain models", lambda: VersionCache(2))
+        self._domain_models: VersionCache[DomainNystromModel] = context.sharing.get(
+            "domain models", lambda: VersionCache(2)
+        )
         self._embeddings: VersionCache[DomainEmbedding] = context.sharing.get("embeddings", lambda: VersionCache(2))
         self._dictionary, self._dictionary_round = Dictionary(self.config.kernel), 0
-        self._data = Observations(context.dimension)
+        self._data = GrowingObservations(context.dimension)
         self._adopt(0, self._store.get(0, lambda: self._fit(Statistics.zero(0))))
 
-    def _fit(self, statistics: Statistics) -> NystromPosterior:
-        return NystromPosterior.fit(self._dictionary, statistics, self.config.lam)
+    def _fit(self, statistics: Statistics) -> NystromModel:
+        return NystromModel.fit(self._dictionary, statistics, self.config.lam)
 
-    def _adopt(self, version: int, model: NystromPosterior) -> None:
+    def _adopt(self, version: int, model: NystromModel) -> None:
         """Start from the model of a synchronisation."""
-        self.posterior = self._without_own(version, model)
+        self.posterior = local_nystrom(model, self._domain, version, self._domain_models)
         self._version, self._new_variance, self._requested, self.waiting = version, 0.0, False, False
 
-    def _without_own(self, version: int, model: NystromPosterior) -> LocalNystrom | DomainNystrom:
-        domain = self._domain
-        if domain is None:
-            return LocalNystrom(model)
-        return DomainNystrom(self._domain_models.get(version, lambda: DomainModel(domain, model)))
-
-    def choose(self, arms: Arms) -> int:
+    def choose(self, arms: ArmSet) -> int:
         """The arm with the largest mu + alpha * sigma; own new points count."""
-        mean, variance = self.posterior.moments(arms.features)
-        arm = int(np.argmax(mean + self.config.alpha * np.sqrt(variance)))
-        self._point, self._last_variance = arms.features[arm], float(self.posterior.base_variance[arm])
-        return arm
+        mean, variance = self.posterior.predict(arms)
+        return int(np.argmax(mean + self.config.alpha * np.sqrt(variance)))
 
-    def observe(self, arm: int, reward: float) -> Outbox:
+    def observe(self, arms: ArmSet, arm: int, reward: float) -> Outbox:
         """Add the pull; ask for a synchronisation when the sum of sigma_last^2 over the new points exceeds D."""
-        self.posterior.append(self._point, reward)
-        self._data.append(self._point, reward)
-        self._new_variance += self._last_variance
+        self._new_variance += float(self.posterior.base_variance[arm])
+        self.posterior.update(Observations.pull(arms, arm, reward))
+        self._data.append(arms.features[arm], reward)
         self.unshared += 1
         if self._requested or not self._new_variance > self.config.threshold:
             return []
@@ -132,13 +135,17 @@ ALGORITHM = Algorithm(
     summary="Synchronous kernel bandit: all agents rebuild a common dictionary and sum embedded statistics.",
     reference="Li et al. 2022, Approx-DisKernelUCB; baseline of papers 000 and 001",
     messages=(
-        ("sync_request", "up", "0"),
-        ("sync_start", "down", "0 to all"),
-        ("sample", "up", "d * (points sampled) from each agent"),
-        ("dictionary", "down", "d*m to all, m points in the union"),
-        ("statistics", "up", "m^2 + m from each agent"),
-        ("model", "down", "m^2 + m to all"),
+        MessageSize(SyncRequest, "up", "0"),
+        MessageSize(SyncStart, "down", "0", "to all"),
+        MessageSize(Sample, "up", "d*n", "from each agent"),
+        MessageSize(SharedDictionary, "down", "d*m", "to all"),
+        MessageSize(LocalStatistics, "up", "m^2 + m", "from each agent"),
+        MessageSize(GlobalStatistics, "down", "m^2 + m", "to all"),
     ),
-    counts=("each synchronisation: up d*m + N(m^2 + m), down N(d*m + m^2 + m)",),
+    counts=(
+        ClosedForm("uplink_scalars", "d*m + N*(m^2 + m)", "wait == 'all'", each="round"),
+        ClosedForm("downlink_scalars", "N*(d*m + m^2 + m)", "wait == 'all'", each="round"),
+    ),
+    metrics=(DICTIONARY_SIZE, SKIPPED_POINTS),
     cites=("li2022communication",),
 )

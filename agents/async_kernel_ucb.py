@@ -18,15 +18,20 @@ import numpy as np
 from pydantic import Field
 
 from coband.agents.messages import NewModel, Request, ServerModel, Upload
+from coband.agents.metrics import SKIPPED_POINTS
 from coband.agents.parameters import KernelBandit
+from coband.simulator.arms import ArmSet
 from coband.simulator.arrays import FloatArray
-from coband.simulator.core.algorithm import Algorithm
+from coband.simulator.core.algorithm import Algorithm, ClosedForm, MessageSize
 from coband.simulator.core.config import Config
 from coband.simulator.core.message import Message
-from coband.simulator.core.node import SERVER, Address, Agent, Arms, NodeContext, Outbox
+from coband.simulator.core.node import SERVER, Address, Agent, NodeContext, Outbox
 from coband.simulator.maths.linalg.caches import VersionCache
-from coband.simulator.maths.posteriors.nystrom import Dictionary, NystromPosterior, Statistics
-from coband.simulator.maths.posteriors.observations import Observations
+from coband.simulator.maths.posteriors.dictionary import Dictionary
+from coband.simulator.maths.posteriors.nystrom import NystromModel
+from coband.simulator.maths.posteriors.observations import GrowingObservations, Observations
+from coband.simulator.maths.posteriors.statistics import Statistics
+from coband.simulator.metrics import DICTIONARY_SIZE
 
 
 class ExchangeConfig(Config):
@@ -55,10 +60,9 @@ class AsyncConfig(KernelBandit):
 class Exchange:
     """What an agent remembers of the exchange under way: the new data, and what the server's model was."""
 
-    points: FloatArray
-    rewards: FloatArray
+    new: Observations
     variance: float
-    base: NystromPosterior | None = None
+    base: NystromModel | None = None
     base_version: int = -1
     dictionary: Dictionary | None = None
     embedded: FloatArray | None = None
@@ -71,41 +75,38 @@ class AsyncKernelUCB(Agent):
     def __init__(self, context: NodeContext) -> None:
         super().__init__(context)
         self.config: AsyncConfig = context.config
-        self._store: VersionCache[NystromPosterior] = context.sharing.get("posteriors", VersionCache)
+        self._store: VersionCache[NystromModel] = context.sharing.get("posteriors", VersionCache)
         # Line 2: mu_0 = 0, sigma_0^2 = k(x,x)/lambda, S_0 and D_0 empty.
         self._start = context.sharing.get("start", self._empty)
         self._keep(self._start, 0)
-        self._new = Observations(context.dimension)
+        self._new = GrowingObservations(context.dimension)
         self._new_variance = 0.0
         self._exchange: Exchange | None = None
 
-    def _empty(self) -> NystromPosterior:
+    def _empty(self) -> NystromModel:
         dictionary = Dictionary(self.config.kernel)
-        return NystromPosterior.fit(dictionary, Statistics.zero(0), self.config.lam)
+        return NystromModel.fit(dictionary, Statistics.zero(0), self.config.lam)
 
-    def _keep(self, model: NystromPosterior, version: int) -> None:
+    def _keep(self, model: NystromModel, version: int) -> None:
         """Act on ``model`` from now on; the whole of it is kept only where later messages may refer to it."""
         self.model, self._version = model.predictor, version
         self._held = model if self.config.transfer == "delta" else self._start
 
-    def choose(self, arms: Arms) -> int:
+    def choose(self, arms: ArmSet) -> int:
         """Line 5, equation 3: the arm with the largest mu + alpha * sigma of the model of the last communication."""
-        moments = self.model.fixed_moments if arms.fixed else self.model.moments
-        mean, variance = moments(arms.features)
-        arm = int(np.argmax(mean + self.config.alpha * np.sqrt(variance)))
-        self._point, self._variance = arms.features[arm], float(variance[arm])
-        return arm
+        mean, self._variance = self.model.predict(arms)
+        return int(np.argmax(mean + self.config.alpha * np.sqrt(self._variance)))
 
-    def observe(self, arm: int, reward: float) -> Outbox:
+    def observe(self, arms: ArmSet, arm: int, reward: float) -> Outbox:
         """Lines 5-7: keep the pull; when equation 4 holds, ask for an exchange."""
-        self._new.append(self._point, reward)
-        self._new_variance += self._variance
+        self._new.append(arms.features[arm], reward)
+        self._new_variance += float(self._variance[arm])
         self.unshared += 1
         if self._exchange is not None or not self._new_variance > self.config.threshold:
             return []
         self.note("trigger", version=self._version, value=self._new_variance)
-        self._exchange = Exchange(*self._new.since(0), self._new_variance)
-        self._new, self._new_variance = Observations(self.context.dimension), 0.0
+        self._exchange = Exchange(self._new.since(0), self._new_variance)
+        self._new, self._new_variance = GrowingObservations(self.context.dimension), 0.0
         self.waiting = self.config.blocking
         return [(SERVER, Request(version=self._version))]
 
@@ -121,18 +122,19 @@ class AsyncKernelUCB(Agent):
     def _upload(self, message: ServerModel, exchange: Exchange) -> Outbox:
         """Lines 9-11: sample new dictionary points with the server's newest variance, send them and the statistics."""
         base = self._store.get(message.version, lambda: self._server_model(message))
-        probability = np.minimum(1.0, self.config.q * base.variance(exchange.points))
+        points, rewards = exchange.new.features, exchange.new.rewards
+        probability = np.minimum(1.0, self.config.q * base.variance(points))
         sampled = self.context.rng.random(len(probability)) < probability
         exchange.base, exchange.base_version = base, message.version
-        exchange.added = exchange.points[sampled]
+        exchange.added = points[sampled]
         exchange.dictionary = base.dictionary.appended(exchange.added)
-        exchange.embedded = exchange.dictionary.embed(exchange.points)
-        statistics = Statistics.of(exchange.embedded, exchange.rewards)
-        pulls = len(exchange.rewards)
+        exchange.embedded = exchange.dictionary.embed(points)
+        statistics = Statistics.of(exchange.embedded, rewards)
+        pulls = len(rewards)
         self.unshared -= pulls
         upload = Upload(
             points=exchange.added,
-            rewards=exchange.rewards[sampled],
+            rewards=rewards[sampled],
             A=statistics.A,
             b=statistics.b,
             version=message.version,
@@ -152,20 +154,19 @@ class AsyncKernelUCB(Agent):
             self.unshared += message.pulls
         exchange, newer = self._exchange, self._new
         assert exchange is not None
-        self._new = Observations(self.context.dimension)
-        for points, rewards in ((exchange.points, exchange.rewards), newer.since(0)):
-            for point, reward in zip(points, rewards.tolist(), strict=True):
-                self._new.append(point, reward)
+        self._new = GrowingObservations(self.context.dimension)
+        self._new.extend(exchange.new)
+        self._new.extend(newer.since(0))
         self._new_variance += exchange.variance
         self._exchange, self.waiting = None, False
         return []
 
-    def _server_model(self, message: ServerModel) -> NystromPosterior:
+    def _server_model(self, message: ServerModel) -> NystromModel:
         """The server's model as message 2 describes it."""
         if message.A is None or message.b is None:
             return self._held
         dictionary = self._held.dictionary.appended(message.points)
-        return NystromPosterior.fit(dictionary, Statistics(message.A, message.b), self.config.lam)
+        return NystromModel.fit(dictionary, Statistics(message.A, message.b), self.config.lam)
 
     def _adopt(self, message: NewModel, exchange: Exchange) -> None:
         """Line 14: the model of S_k with the server's new statistics."""
@@ -173,17 +174,17 @@ class AsyncKernelUCB(Agent):
         self._exchange, self.waiting = None, False
         self.note("model", version=message.version, round=message.round)
 
-    def _updated(self, message: NewModel, exchange: Exchange) -> NystromPosterior:
+    def _updated(self, message: NewModel, exchange: Exchange) -> NystromModel:
         assert exchange.base is not None
         assert exchange.added is not None
         if message.version == exchange.base_version + 1:
             assert exchange.dictionary is not None
             assert exchange.embedded is not None
-            return exchange.base.updated(exchange.dictionary, exchange.embedded, exchange.rewards)
+            return exchange.base.updated(exchange.dictionary, exchange.embedded, exchange.new.rewards)
         assert message.A is not None
         assert message.b is not None
         dictionary = exchange.base.dictionary.appended(message.points).appended(exchange.added)
-        return NystromPosterior.fit(dictionary, Statistics(message.A, message.b), self.config.lam)
+        return NystromModel.fit(dictionary, Statistics(message.A, message.b), self.config.lam)
 
 
 ALGORITHM = Algorithm(
@@ -194,16 +195,28 @@ ALGORITHM = Algorithm(
     summary="Asynchronous kernel bandit: an agent that has learnt enough exchanges statistics with the server.",
     reference="paper 000 (Learning Kernelized Contextual Bandits, asynchronous), Algorithm 1",
     messages=(
-        ("request", "up", "0"),
-        ("dictionary", "down", "m(d+1) + m^2 + m, m = |S_(k-1)|"),
-        ("upload", "up", "|dS|(d+1) + m'^2 + m', m' = |S_k|"),
-        ("model", "down", "m'^2 + m'"),
+        MessageSize(Request, "up", "0"),
+        MessageSize(ServerModel, "down", "m*(d + 1) + m^2 + m", when="transfer == 'full'"),
+        MessageSize(ServerModel, "down", "s*(d + 1) + m^2 + m", when="transfer == 'delta'"),
+        MessageSize(Upload, "up", "n*(d + 1) + k^2 + k"),
+        MessageSize(NewModel, "down", "k^2 + k", when="transfer == 'full' and server.exchanges == 'serial'"),
+        MessageSize(NewModel, "down", "0", when="transfer == 'delta' and server.exchanges == 'serial'"),
+        MessageSize(NewModel, "down", "j*(d + 1) + k^2 + k", when="server.exchanges == 'interleaved'"),
     ),
     counts=(
-        "each exchange: up |dS|(d+1) + m'^2 + m', down m(d+1) + m^2 + m + m'^2 + m'",
-        "transfer: delta - dictionary: only the points that the agent lacks, and m^2 + m only when the model has "
-        "changed since the agent's last exchange; model: 0",
-        "exchanges: interleaved - model: d+1 more for each dictionary point that came in between",
+        ClosedForm(
+            "uplink_scalars",
+            "n*(d + 1) + k^2 + k",
+            "transfer == 'full' and server.exchanges == 'serial'",
+            each="round",
+        ),
+        ClosedForm(
+            "downlink_scalars",
+            "m*(d + 1) + m^2 + m + k^2 + k",
+            "transfer == 'full' and server.exchanges == 'serial'",
+            each="round",
+        ),
     ),
+    metrics=(DICTIONARY_SIZE, SKIPPED_POINTS),
     cites=("li2023asynchronous",),
 )

@@ -16,17 +16,22 @@ from pydantic import Field
 from coband.agents.messages import AllArmMeans, ArmMeans
 from coband.agents.pure_exploration import PureExplorationAgent
 from coband.simulator.arrays import FloatArray, IntArray
+from coband.simulator.core.algorithm import ClosedForm, MessageSize
 from coband.simulator.core.config import Config
 from coband.simulator.core.message import Message
 from coband.simulator.core.node import SERVER, Address, Multicast, NodeContext, Outbox
 from coband.simulator.maths.exploration.design import Design
 
 MESSAGES = (
-    ("arm_means", "peer", "2n to each of the other V - 1 agents (via: peers)"),
-    ("arm_means", "up", "2n from each agent (via: server)"),
-    ("all_arm_means", "down", "2nV to each agent (via: server)"),
+    MessageSize(ArmMeans, "peer", "2*arms", "to each of the others", "via == 'peers'"),
+    MessageSize(ArmMeans, "up", "2*arms", "from each agent", "via == 'server'"),
+    MessageSize(AllArmMeans, "down", "2*arms*N", "to each agent", "via == 'server'"),
 )
-COUNTS = ("R rounds, via: peers - peer 2n V(V-1) R", "R rounds, via: server - up 2n V R, down 2n V^2 R")
+COUNTS = (
+    ClosedForm("peer_scalars", "2*arms*N*(N - 1)*rounds", "via == 'peers'"),
+    ClosedForm("uplink_scalars", "2*arms*N*rounds", "via == 'server'"),
+    ClosedForm("downlink_scalars", "2*arms*N^2*rounds", "via == 'server'"),
+)
 
 
 class CoKernelConfig(Config):

@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from coband.agents.co_kernel import COUNTS, MESSAGES, CoKernelAgent, CoKernelConfig
+from coband.agents.metrics import PURE_EXPLORATION
 from coband.agents.pure_exploration import FixedBudgetConfig, affordable, rounds_of
 from coband.simulator.arrays import FloatArray
 from coband.simulator.core.algorithm import Algorithm, Needs
@@ -81,5 +82,6 @@ ALGORITHM = Algorithm(
     needs=Needs(problems=("pure_exploration",), schedules=("phases",)),
     messages=MESSAGES,
     counts=COUNTS,
+    metrics=PURE_EXPLORATION,
     cites=("du2023collaborative",),
 )

@@ -12,6 +12,7 @@ Deviations from the printed text:
 from __future__ import annotations
 
 from coband.agents.co_kernel import COUNTS, MESSAGES, CoKernelAgent, CoKernelConfig
+from coband.agents.metrics import PURE_EXPLORATION
 from coband.agents.pure_exploration import FixedConfidenceConfig, confident_samples
 from coband.simulator.arrays import FloatArray
 from coband.simulator.core.algorithm import Algorithm, Needs
@@ -52,5 +53,6 @@ ALGORITHM = Algorithm(
     needs=Needs(problems=("pure_exploration",), schedules=("phases",)),
     messages=MESSAGES,
     counts=COUNTS,
+    metrics=PURE_EXPLORATION,
     cites=("du2023collaborative",),
 )

@@ -15,13 +15,14 @@ from collections.abc import Sequence
 import numpy as np
 
 from coband.agents.cooperation import Cooperative, WithTasks
-from coband.agents.knowledge import Knowledge
+from coband.agents.knowledge import Knowledge, check_memory
 from coband.agents.messages import Pull
-from coband.agents.posterior_forms import check_memory
-from coband.simulator.core.algorithm import Algorithm, Needs
+from coband.simulator.arms import ArmSet
+from coband.simulator.core.algorithm import Algorithm, ClosedForm, MessageSize, Needs
 from coband.simulator.core.message import Message
-from coband.simulator.core.node import Address, Agent, Arms, Neighbours, NodeContext, Outbox
+from coband.simulator.core.node import Address, Agent, Neighbours, NodeContext, Outbox
 from coband.simulator.maths.graphs.covers import clique_cover, half_diameter, power_graph
+from coband.simulator.metrics import Metric
 
 Groups = tuple[tuple[int, ...], ...]
 
@@ -49,28 +50,27 @@ class EagerKernelUCB(Agent):
         """For each agent, the agents whose observations it accepts: all within reach."""
         return tuple(self.graph.ball(agent, self.hops) for agent in range(self.graph.nodes))
 
-    def choose(self, arms: Arms) -> int:
+    def choose(self, arms: ArmSet) -> int:
         """Lines 4-8: at random first, then the arm with the largest f_hat + (eta / sqrt(lambda)) sigma."""
         self.trial += 1
         self._learn()
-        self._features = arms.features
         if self.trial == 1:
-            return int(self.context.rng.integers(len(arms.features)))
-        mean, variance = self.knowledge.moments(arms.features)
+            return int(self.context.rng.integers(len(arms)))
+        mean, variance = self.knowledge.predict(arms)
         return int(np.argmax(mean + self.config.eta * np.sqrt(variance)))
 
-    def observe(self, arm: int, reward: float) -> Outbox:
+    def observe(self, arms: ArmSet, arm: int, reward: float) -> Outbox:
         """Lines 9-18: keep the pull and send it to all within gamma hops."""
-        pull = self._pull(arm, reward)
+        pull = self._pull(arms, arm, reward)
         self._new.append(pull)
         self.unshared += 1
         return [(Neighbours(self.hops), pull)]
 
-    def _pull(self, arm: int, reward: float) -> Pull:
+    def _pull(self, arms: ArmSet, arm: int, reward: float) -> Pull:
         return Pull(
             trial=self.trial,
             agent=self.context.index,
-            point=self._features[arm],
+            point=arms.features[arm],
             reward=reward,
             context=self.context.network_context if self.knowledge.tells_context else None,
             place=arm if self.config.arm_similarity < 1.0 else None,
@@ -89,11 +89,11 @@ class EagerKernelUCB(Agent):
         self._new += [message for source, message in messages if source in accepted]  # type: ignore[misc]
         return []
 
-    def prefetch(self, arms: Arms) -> None:
+    def prefetch(self, arms: ArmSet) -> None:
         """Learn what is new and prepare the arms together with other agents' ones."""
         if self.trial:
             self._learn()
-            self.knowledge.prefetch(arms.features)
+            self.knowledge.prefetch(arms)
 
     def _learn(self) -> None:
         """Lines 24-33."""
@@ -102,7 +102,7 @@ class EagerKernelUCB(Agent):
             self.knowledge.learn(new)
 
     def report(self) -> dict[str, float | int]:
-        """gamma, told once."""
+        """gamma, reported by agent 0."""
         return {"hops": self.hops} if self.context.index == 0 else {}
 
 
@@ -116,17 +116,16 @@ class CoopKernelUCB(EagerKernelUCB):
         return tuple(of_agent[agent] for agent in range(self.graph.nodes))
 
     def report(self) -> dict[str, float | int]:
-        """gamma and the number of cliques, told once."""
+        """gamma and the number of cliques, reported by agent 0."""
         if self.context.index:
             return {}
         return {**super().report(), "cliques": len(set(self.context.sharing.get("groups", self._groups)))}
 
 
-MESSAGES = (("pull", "peer", "d + 3, and d_z for known contexts, and 1 for the arm's place with arm_similarity < 1"),)
-COUNTS = (
-    "deliveries: the sum over agents of |N_hops(v)| - 1 per trial",
-    "transmissions: the sum over agents v of deg(v) + sum of deg(u) - 1 over u at distance 1 .. hops - 1, per trial",
-)
+MESSAGES = (MessageSize(Pull, "peer", "d + 3 + d_z + (1 if arm_similarity < 1 else 0)"),)
+COUNTS = (ClosedForm("deliveries", "reach"), ClosedForm("transmissions", "copies"))
+HOPS = Metric("hops", "links", "gamma: how many links far a message goes", locked=True)
+CLIQUES = Metric("cliques", "cliques", "cliques of the cover of G_gamma", locked=True)
 NEEDS = Needs(topologies=("graph",), reliable=False)
 
 ALGORITHM = Algorithm(
@@ -139,6 +138,7 @@ ALGORITHM = Algorithm(
     needs=NEEDS,
     messages=MESSAGES,
     counts=COUNTS,
+    metrics=(HOPS, CLIQUES),
     cites=("dubey2020kernel",),
 )
 
@@ -152,6 +152,7 @@ EAGER = Algorithm(
     needs=NEEDS,
     messages=MESSAGES,
     counts=COUNTS,
+    metrics=(HOPS,),
     cites=("dubey2020kernel",),
 )
 
@@ -163,7 +164,8 @@ NAIVE = Algorithm(
     summary="Kernel UCB on a graph: agents take what reaches them as if it were about their own task.",
     reference="paper 004, section 5 (Naive Cooperation)",
     needs=NEEDS,
-    messages=(("pull", "peer", "d + 3, and 1 for the arm's place with arm_similarity < 1"),),
+    messages=(MessageSize(Pull, "peer", "d + 3 + (1 if arm_similarity < 1 else 0)"),),
     counts=COUNTS,
+    metrics=(HOPS,),
     cites=("dubey2020kernel",),
 )

@@ -9,7 +9,10 @@ from pydantic import BeforeValidator, Field
 
 from coband.agents.parameters import AnyKernel
 from coband.simulator.core.config import Config
-from coband.simulator.maths.kernels.library import Gaussian, KernelSpec, Linear, Matern, Polynomial, Product, Sum
+from coband.simulator.entry_points import ByKind
+from coband.simulator.maths.kernels.base import KernelSpec
+from coband.simulator.maths.kernels.library import Gaussian
+from coband.simulator.maths.kernels.registry import kernels
 
 
 def _word_is_kind(value: Any) -> Any:
@@ -47,7 +50,7 @@ class Nystrom(Config):
     """Points in the dictionary."""
 
 
-NetworkKernel = Annotated[Gaussian | Matern | Linear | Polynomial | Product | Sum | Mmd, Field(discriminator="kind")]
+NetworkKernel = Annotated[KernelSpec | Mmd, ByKind(kernels, mmd=Mmd)]
 Posterior = Annotated[Exact | Nystrom, Field(discriminator="kind")]
 
 

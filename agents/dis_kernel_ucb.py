@@ -11,15 +11,15 @@ import numpy as np
 from pydantic import Field
 
 from coband.agents.domains import domain_of
-from coband.agents.messages import MissingPoints, NewPoints, SyncStart
+from coband.agents.messages import MissingPoints, NewPoints, SyncRequest, SyncStart
 from coband.agents.parameters import KernelBandit, Synchronous
 from coband.agents.synchronisation import SynchronousAgent
-from coband.simulator.arrays import FloatArray
-from coband.simulator.core.algorithm import Algorithm
+from coband.simulator.arms import ArmSet
+from coband.simulator.core.algorithm import Algorithm, ClosedForm, MessageSize
 from coband.simulator.core.message import Message
-from coband.simulator.core.node import SERVER, Address, Arms, NodeContext, Outbox
+from coband.simulator.core.node import SERVER, Address, NodeContext, Outbox
 from coband.simulator.maths.posteriors.choose import shared_log
-from coband.simulator.maths.posteriors.observations import Observations
+from coband.simulator.maths.posteriors.observations import GrowingObservations, Observations
 
 
 class DisConfig(KernelBandit, Synchronous):
@@ -38,21 +38,19 @@ class DisKernelUCB(SynchronousAgent):
         domain = domain_of(context)
         self._log = context.sharing.get("log", lambda: shared_log(self.config.kernel, self.config.lam, domain))
         self.posterior = self._log.posterior()
-        self._new = Observations(context.dimension)
+        self._new = GrowingObservations(context.dimension)
         self._uploaded = 0  # of the new points
         self._early: dict[int, MissingPoints] = {}  # by version; one before was given up, and will be sent again
 
-    def choose(self, arms: Arms) -> int:
+    def choose(self, arms: ArmSet) -> int:
         """The arm with the largest mu + alpha * sigma on synchronised and own new data."""
-        mean, variance = self.posterior.moments(arms.features)
-        arm = int(np.argmax(mean + self.config.alpha * np.sqrt(variance)))
-        self._point = arms.features[arm]
-        return arm
+        mean, variance = self.posterior.predict(arms)
+        return int(np.argmax(mean + self.config.alpha * np.sqrt(variance)))
 
-    def observe(self, arm: int, reward: float) -> Outbox:
+    def observe(self, arms: ArmSet, arm: int, reward: float) -> Outbox:
         """Add the pull; ask for a synchronisation when n_new * log(det(I+K_all/lam) / det(I+K_synced/lam)) > D."""
-        self.posterior.append_own(self._point, reward)
-        self._new.append(self._point, reward)
+        self.posterior.update(Observations.pull(arms, arm, reward))
+        self._new.append(arms.features[arm], reward)
         self.unshared += 1
         gain = self._new.size * self.posterior.log_det_gain
         if self._requested or not gain > self.config.threshold:
@@ -63,10 +61,9 @@ class DisKernelUCB(SynchronousAgent):
         """Upload the new points when a synchronisation starts; take in the others' when it ends."""
         if isinstance(message, SyncStart):
             self.waiting = True
-            points, rewards = self._new.since(self._uploaded)
-            self._uploaded = self._new.size
-            self.unshared = 0
-            return [(SERVER, NewPoints(points=points, rewards=rewards, pulls=len(rewards), round=message.round))]
+            new, self._uploaded, self.unshared = self._new.since(self._uploaded), self._new.size, 0
+            upload = NewPoints(points=new.features, rewards=new.rewards, pulls=len(new), round=message.round)
+            return [(SERVER, upload)]
         assert isinstance(message, MissingPoints)
         self._early[message.version] = message
         while self._version + 1 in self._early:
@@ -75,23 +72,18 @@ class DisKernelUCB(SynchronousAgent):
 
     def _adopt(self, message: MissingPoints) -> None:
         """Line up the points of a synchronisation, those of all earlier ones being there."""
-        (new, new_rewards), before, own = self._new.since(0), message.before, message.own
-        points = np.concatenate([message.points[:before], new[:own], message.points[before:]])
-        rewards = np.concatenate([message.rewards[:before], new_rewards[:own], message.rewards[before:]])
+        new, before, own = self._new.since(0), message.before, message.own
+        points = np.concatenate([message.points[:before], new.features[:own], message.points[before:]])
+        rewards = np.concatenate([message.rewards[:before], new.rewards[:own], message.rewards[before:]])
         known = self.posterior.known
-        if known == self._log.size:
-            self._log.extend(known, points, rewards)
+        self._log.extend(known, Observations(points, rewards))
         self.posterior.adopt(known + len(points), own)
-        self._keep(new[own:], new_rewards[own:])
+        # The synchronisation that ends has come too early for the other own points, which stay new.
+        early, self._new = self._new.since(own), GrowingObservations(self.context.dimension)
+        self._new.extend(early)
         self._uploaded -= own
         self._version, self._requested, self.waiting = message.version, False, False
         self.note("model", version=message.version, round=message.round)
-
-    def _keep(self, points: FloatArray, rewards: FloatArray) -> None:
-        """These own points are new: the synchronisation that ends has come too early for them."""
-        self._new = Observations(self.context.dimension)
-        for point, reward in zip(points, rewards.tolist(), strict=True):
-            self._new.append(point, reward)
 
 
 ALGORITHM = Algorithm(
@@ -102,11 +94,14 @@ ALGORITHM = Algorithm(
     summary="Exact kernel bandit; all agents exchange their new raw points when one of them has learnt enough.",
     reference="Li et al. 2022, DisKernelUCB; baseline of paper 001",
     messages=(
-        ("sync_request", "up", "0"),
-        ("sync_start", "down", "0 to all"),
-        ("points", "up", "n_new(d+1) from each agent"),
-        ("missing_points", "down", "(sum of all n_new - own n_new)(d+1) to each agent"),
+        MessageSize(SyncRequest, "up", "0"),
+        MessageSize(SyncStart, "down", "0", "to all"),
+        MessageSize(NewPoints, "up", "n*(d + 1)", "from each agent"),
+        MessageSize(MissingPoints, "down", "n*(d + 1)", "to each agent"),
     ),
-    counts=("P points synchronised in all: up P(d+1), down P(N-1)(d+1)",),
+    counts=(
+        ClosedForm("uplink_scalars", "applied*(d + 1)"),
+        ClosedForm("downlink_scalars", "applied*(N - 1)*(d + 1)", "wait == 'all'"),
+    ),
     cites=("li2022communication",),
 )

@@ -7,13 +7,16 @@ import numpy as np
 from pydantic import Field
 
 from coband.agents.lin_ucb import LinUcbConfig
-from coband.agents.messages import LinearModel, LinearUpload, SyncStart
+from coband.agents.messages import LinearModel, LinearUpload, SyncRequest, SyncStart
 from coband.agents.parameters import Synchronous
 from coband.agents.synchronisation import SynchronousAgent
-from coband.simulator.core.algorithm import Algorithm
+from coband.simulator.arms import ArmSet
+from coband.simulator.core.algorithm import Algorithm, ClosedForm, MessageSize
 from coband.simulator.core.message import Message
-from coband.simulator.core.node import SERVER, Address, Arms, NodeContext, Outbox
+from coband.simulator.core.node import SERVER, Address, NodeContext, Outbox
 from coband.simulator.maths.linalg.gram import Gram
+from coband.simulator.maths.posteriors.choose import ridge
+from coband.simulator.maths.posteriors.observations import Observations
 from coband.simulator.maths.posteriors.synchronised_ridge import LocalRidge, SynchronisedRidge
 
 
@@ -31,20 +34,18 @@ class DisLinUCB(SynchronousAgent):
         super().__init__(context)
         self.config: DisLinConfig = context.config
         self._synchronised: SynchronisedRidge = self.in_step(
-            "synchronised", lambda: SynchronisedRidge(context.dimension, self.config.lam)
+            "synchronised", lambda: SynchronisedRidge(ridge(context.dimension, self.config.lam))
         )
         self.ridge = LocalRidge(self._synchronised)
 
-    def choose(self, arms: Arms) -> int:
+    def choose(self, arms: ArmSet) -> int:
         """The arm with the largest x^T theta + alpha ||x||_(V^-1)."""
-        mean, squares = self.ridge.moments(arms.features)
-        arm = int(np.argmax(mean + self.config.alpha * np.sqrt(squares)))
-        self._point = arms.features[arm]
-        return arm
+        mean, variance = self.ridge.predict(arms)
+        return int(np.argmax(mean + self.config.alpha * np.sqrt(variance)))
 
-    def observe(self, arm: int, reward: float) -> Outbox:
+    def observe(self, arms: ArmSet, arm: int, reward: float) -> Outbox:
         """Add the pull; ask for a synchronisation when (t - t_last) * log(det V / det V_last) > D."""
-        self.ridge.append(self._point, reward)
+        self.ridge.update(Observations.pull(arms, arm, reward))
         self.unshared += 1
         if self._requested:
             return []
@@ -77,11 +78,14 @@ ALGORITHM = Algorithm(
     summary="Linear bandit; all agents sum their statistics when one of them has learnt enough.",
     reference="Wang et al. 2020, DisLinUCB; baseline of paper 000",
     messages=(
-        ("sync_request", "up", "0"),
-        ("sync_start", "down", "0 to all"),
-        ("upload", "up", "d^2 + d from each agent"),
-        ("model", "down", "d^2 + d to all"),
+        MessageSize(SyncRequest, "up", "0"),
+        MessageSize(SyncStart, "down", "0", "to all"),
+        MessageSize(LinearUpload, "up", "d^2 + d", "from each agent"),
+        MessageSize(LinearModel, "down", "d^2 + d", "to all"),
     ),
-    counts=("C synchronisations: up C N(d^2 + d), down C N(d^2 + d)",),
+    counts=(
+        ClosedForm("uplink_scalars", "rounds*N*(d^2 + d)", "wait == 'all'"),
+        ClosedForm("downlink_scalars", "rounds*N*(d^2 + d)"),
+    ),
     cites=("wang2020distributed",),
 )

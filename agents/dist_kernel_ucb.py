@@ -11,13 +11,15 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from coband.agents.coop_kernel_ucb import COUNTS, MESSAGES, EagerKernelUCB, Groups
+from coband.agents.coop_kernel_ucb import COUNTS, HOPS, MESSAGES, EagerKernelUCB, Groups
 from coband.agents.cooperation import WithTasks
 from coband.agents.messages import Pull
+from coband.simulator.arms import ArmSet
 from coband.simulator.core.algorithm import Algorithm, Needs
 from coband.simulator.core.message import Message
-from coband.simulator.core.node import Address, Arms, NodeContext, Outbox
+from coband.simulator.core.node import Address, NodeContext, Outbox
 from coband.simulator.maths.graphs.covers import Centres, centres, power_graph
+from coband.simulator.metrics import Metric
 
 
 class DistKernelUCB(EagerKernelUCB):
@@ -39,17 +41,16 @@ class DistKernelUCB(EagerKernelUCB):
             self.graph.ball(agent, self.hops) if centre == agent else (agent,) for agent, centre in enumerate(found)
         )
 
-    def choose(self, arms: Arms) -> int:
+    def choose(self, arms: ArmSet) -> int:
         """Lines 4-12."""
         if self._stored is None:
             return super().choose(arms)
         self.trial += 1
-        self._features = arms.features
         return int(np.flatnonzero((arms.features == self._stored.point).all(axis=1))[0])
 
-    def observe(self, arm: int, reward: float) -> Outbox:
+    def observe(self, arms: ArmSet, arm: int, reward: float) -> Outbox:
         """Lines 13-14."""
-        outbox = super().observe(arm, reward)
+        outbox = super().observe(arms, arm, reward)
         if self._stored is not None:
             self._new.clear()
         return outbox
@@ -72,13 +73,13 @@ class DistKernelUCB(EagerKernelUCB):
                 self.receive(message, source)
         return []
 
-    def prefetch(self, arms: Arms) -> None:
+    def prefetch(self, arms: ArmSet) -> None:
         """Only who learns prepares."""
         if self._stored is None:
             super().prefetch(arms)
 
     def report(self) -> dict[str, float | int]:
-        """gamma and what is known of the independent set, told once."""
+        """gamma and what is known of the independent set, reported by agent 0."""
         if self.context.index:
             return {}
         found = self._centres().central
@@ -95,5 +96,10 @@ ALGORITHM = Algorithm(
     needs=Needs(topologies=("graph",), reliable=False, fixed_arms=True),
     messages=MESSAGES,
     counts=COUNTS,
+    metrics=(
+        HOPS,
+        Metric("central_agents", "agents", "agents that learn; the others repeat what they pulled"),
+        Metric("independent_set_exact", "0 or 1", "whether the independent set is a heaviest one for certain"),
+    ),
     cites=("dubey2020kernel",),
 )

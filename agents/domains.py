@@ -8,5 +8,5 @@ from coband.simulator.maths.posteriors.domain import Domain
 
 def domain_of(context: NodeContext) -> Domain | None:
     """The domain that all arms come from, with the algorithm's kernel; None when arm sets change."""
-    points = context.domain
-    return None if points is None else context.sharing.get("domain", lambda: Domain(context.config.kernel, points))
+    arms = context.domain
+    return None if arms is None else context.sharing.get("domain", lambda: Domain(context.config.kernel, arms))

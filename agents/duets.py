@@ -22,14 +22,17 @@ from pydantic import Field
 
 from coband.agents.domains import domain_of
 from coband.agents.messages import EpochEnd, EpochModel, InducingSet, Projection
+from coband.agents.metrics import SKIPPED_POINTS
 from coband.agents.parameters import AnyKernel
-from coband.simulator.core.algorithm import Algorithm, Needs
+from coband.simulator.arms import ArmSet
+from coband.simulator.core.algorithm import Algorithm, ClosedForm, MessageSize, Needs
 from coband.simulator.core.config import Config
 from coband.simulator.core.message import Message
-from coband.simulator.core.node import SERVER, Address, Agent, Arms, NodeContext, Outbox
+from coband.simulator.core.node import SERVER, Address, Agent, NodeContext, Outbox
 from coband.simulator.maths.exploration.duets import Induced, drawn, epoch_lengths, most_epochs, theoretical_width
 from coband.simulator.maths.kernels.library import Gaussian
 from coband.simulator.maths.linalg.caches import VersionCache
+from coband.simulator.metrics import Metric
 
 
 class DuetsConfig(Config):
@@ -108,13 +111,13 @@ class Duets(Agent):
         self._rewards: list[float] = []
         self.waiting = False
 
-    def choose(self, arms: Arms) -> int:
+    def choose(self, arms: ArmSet) -> int:
         """Line 6: the next of the drawn points."""
         if len(self._rewards) == len(self._arms):  # more turns than T
             self._arms = np.append(self._arms, drawn(self.active, self.context.rng, 1))
         return int(self._arms[len(self._rewards)])
 
-    def observe(self, arm: int, reward: float) -> Outbox:
+    def observe(self, arms: ArmSet, arm: int, reward: float) -> Outbox:
         """Lines 7-12: keep the pull; at the end of an epoch that is not the last one wait for the server."""
         self._rewards.append(reward)
         self.unshared += 1
@@ -169,15 +172,23 @@ ALGORITHM = Algorithm(
     reference="paper 001 (Order-Optimal Regret in Distributed Kernel Bandits), Algorithms 1 and 2",
     needs=Needs(problems=("fixed_domain", "clusters"), horizon=True),
     messages=(
-        ("epoch_end", "up", "0"),
-        ("inducing_set", "down", "d|S_j| to all"),
-        ("projection", "up", "|S_j| from each agent"),
-        ("epoch_model", "down", "|S_j| + 1 to all; with elimination: ucb |S_j|^2 more"),
+        MessageSize(EpochEnd, "up", "0"),
+        MessageSize(InducingSet, "down", "d*m", "to all"),
+        MessageSize(Projection, "up", "m", "from each agent"),
+        MessageSize(EpochModel, "down", "m + 1", "to all", "elimination == 'mean'"),
+        MessageSize(EpochModel, "down", "m^2 + m + 1", "to all", "elimination == 'ucb'"),
     ),
     counts=(
-        "sums over all epochs but the last, in which nothing is sent",
-        "each receiver counted: up N sum |S_j|, down N sum((d+1)|S_j| + 1)",
-        "paper 001 (mean uplink, broadcasts once): up sum |S_j|, down sum((d+1)|S_j| + 1)",
+        ClosedForm("uplink_scalars", "N*inducing_points"),
+        ClosedForm("downlink_scalars", "N*((d + 1)*inducing_points + rounds)", "elimination == 'mean'"),
+        ClosedForm("uplink_scalars_per_agent", "inducing_points"),
+        ClosedForm("scalars_broadcast_once", "(N + d + 1)*inducing_points + rounds", "elimination == 'mean'"),
+    ),
+    metrics=(
+        Metric("epochs", "epochs", "epochs begun; nothing is sent in the last one"),
+        Metric("active_points", "points", "points of the domain that are left"),
+        Metric("inducing_points", "points", "sum over epochs of the size of the inducing set"),
+        SKIPPED_POINTS,
     ),
     cites=("pavlovic2024order",),
 )

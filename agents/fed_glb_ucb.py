@@ -25,16 +25,19 @@ from annotated_types import Len
 from pydantic import Field, model_validator
 
 from coband.agents.lin_ucb import LinUcbConfig
-from coband.agents.messages import Gradient, Iterate, PointsUpload, RegressionModel, SyncStart
+from coband.agents.messages import Gradient, Iterate, PointsUpload, RegressionModel, SyncRequest, SyncStart
 from coband.agents.synchronisation import SynchronousAgent
+from coband.simulator.arms import ArmSet
 from coband.simulator.arrays import FloatArray
-from coband.simulator.core.algorithm import Algorithm
+from coband.simulator.core.algorithm import Algorithm, ClosedForm, MessageSize
 from coband.simulator.core.message import Message
-from coband.simulator.core.node import SERVER, Address, Arms, NodeContext, Outbox
+from coband.simulator.core.node import SERVER, Address, NodeContext, Outbox
 from coband.simulator.maths.linalg.gram import Gram
 from coband.simulator.maths.logistic import Smoothness, flattest, loss_gradient, newton_step, project
-from coband.simulator.maths.posteriors.observations import Observations
+from coband.simulator.maths.posteriors.choose import ridge
+from coband.simulator.maths.posteriors.observations import GrowingObservations, Observations
 from coband.simulator.maths.posteriors.synchronised_ridge import LocalRidge, SynchronisedRidge
+from coband.simulator.metrics import Metric
 
 
 class FedGlbConfig(LinUcbConfig):
@@ -77,22 +80,20 @@ class FedGlbUCB(SynchronousAgent):
         self._low, high = self.config.reward_range
         self._spread = high - self._low
         self._synchronised: SynchronisedRidge = self.in_step(
-            "synchronised", lambda: SynchronisedRidge(context.dimension, self.config.lam / self._c_mu)
+            "synchronised", lambda: SynchronisedRidge(ridge(context.dimension, self.config.lam / self._c_mu))
         )
         self.ridge = LocalRidge(self._synchronised)
         self.theta = np.zeros(context.dimension)
-        self._data = Observations(context.dimension)
+        self._data = GrowingObservations(context.dimension)
 
-    def choose(self, arms: Arms) -> int:
+    def choose(self, arms: ArmSet) -> int:
         """The arm with the largest x^T A^(-1) b + alpha ||x||_(A^-1); the link, which is increasing, is left out."""
-        centre, squares = self.ridge.moments(arms.features)
-        arm = int(np.argmax(centre + self.config.alpha * np.sqrt(squares)))
-        self._point = arms.features[arm]
-        return arm
+        centre, variance = self.ridge.predict(arms)
+        return int(np.argmax(centre + self.config.alpha * np.sqrt(variance)))
 
-    def observe(self, arm: int, reward: float) -> Outbox:
+    def observe(self, arms: ArmSet, arm: int, reward: float) -> Outbox:
         """Take an online Newton step; ask for a synchronisation when n_new * log(det A / det A_last) >= D."""
-        self._learn(self._point, (reward - self._low) / self._spread)
+        self._learn(arms.features[arm], (reward - self._low) / self._spread)
         if self._requested:
             return []
         gain = self.ridge.size * self.ridge.gain("full")
@@ -104,7 +105,7 @@ class FedGlbUCB(SynchronousAgent):
         self._data.append(x, y)
         self.unshared += 1
         z = float(x @ self.theta)
-        self.ridge.append(x, z)
+        self.ridge.update(Observations(x[None], np.array([z])))
         stepped = newton_step(self.theta, self.ridge.solve(x), z, y, self._c_mu)
         if float(np.linalg.norm(stepped)) > self.config.radius:
             stepped = project(stepped, self.ridge.inverse(), self.config.radius)
@@ -146,16 +147,20 @@ ALGORITHM = Algorithm(
     summary="Generalised linear bandit (logistic): online Newton steps alone, accelerated gradient descent together.",
     reference="Li and Wang 2022, FedGLB-UCB; baseline of paper 000",
     messages=(
-        ("sync_request", "up", "0"),
-        ("sync_start", "down", "0 to all"),
-        ("upload", "up", "d^2 + 1 from each agent"),
-        ("iterate", "down", "d to all, in each gradient round"),
-        ("gradient", "up", "d from each agent, in each gradient round"),
-        ("model", "down", "d^2 + d + 1 to all"),
+        MessageSize(SyncRequest, "up", "0"),
+        MessageSize(SyncStart, "down", "0", "to all"),
+        MessageSize(PointsUpload, "up", "d^2 + 1", "from each agent"),
+        MessageSize(Iterate, "down", "d", "to all, in each gradient round"),
+        MessageSize(Gradient, "up", "d", "from each agent, in each gradient round"),
+        MessageSize(RegressionModel, "down", "d^2 + d + 1", "to all"),
     ),
     counts=(
-        "C synchronisations with J gradient rounds in all: up N(C(d^2 + 1) + J d), down N(C(d^2 + d + 1) + J d)",
-        "J is reported as gradient_rounds",
+        ClosedForm("uplink_scalars", "N*(rounds*(d^2 + 1) + gradient_rounds*d)"),
+        ClosedForm("downlink_scalars", "N*(rounds*(d^2 + d + 1) + gradient_rounds*d)"),
+    ),
+    metrics=(
+        Metric("gradient_rounds", "rounds", "rounds of gradient descent over all synchronisations", locked=True),
+        Metric("unconverged", "synchronisations", "synchronisations that ended before the gradient was small enough"),
     ),
     cites=("li2022generalized",),
 )

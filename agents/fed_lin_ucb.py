@@ -13,10 +13,13 @@ from pydantic import Field
 
 from coband.agents.lin_ucb import LinUcbConfig
 from coband.agents.messages import LinearModel, LinearUpload
-from coband.simulator.core.algorithm import Algorithm
+from coband.simulator.arms import ArmSet
+from coband.simulator.core.algorithm import Algorithm, ClosedForm, MessageSize
 from coband.simulator.core.message import Message
-from coband.simulator.core.node import SERVER, Address, Agent, Arms, NodeContext, Outbox
+from coband.simulator.core.node import SERVER, Address, Agent, NodeContext, Outbox
 from coband.simulator.maths.linalg.gram import Gram
+from coband.simulator.maths.posteriors.choose import ridge
+from coband.simulator.maths.posteriors.observations import Observations
 from coband.simulator.maths.posteriors.synchronised_ridge import LocalRidge, SynchronisedRidge
 
 ROUNDING = 1e-12
@@ -38,21 +41,19 @@ class FedLinUCB(Agent):
     def __init__(self, context: NodeContext) -> None:
         super().__init__(context)
         self.config: FedLinConfig = context.config
-        self.downloaded = SynchronisedRidge(context.dimension, self.config.lam)
+        self.downloaded = SynchronisedRidge(ridge(context.dimension, self.config.lam))
         self._news = LocalRidge(self.downloaded)
         self._growth = math.log1p(self.config.threshold) + ROUNDING
         self._pending = False
 
-    def choose(self, arms: Arms) -> int:
+    def choose(self, arms: ArmSet) -> int:
         """The arm with the largest x^T theta + alpha ||x||_(V^-1) of the downloaded model alone."""
-        X = arms.features
-        arm = int(np.argmax(X @ self.downloaded.theta + self.config.alpha * np.sqrt(self.downloaded.ridge.squares(X))))
-        self._point = X[arm]
-        return arm
+        mean, variance = self.downloaded.ridge.predict(arms)
+        return int(np.argmax(mean + self.config.alpha * np.sqrt(variance)))
 
-    def observe(self, arm: int, reward: float) -> Outbox:
+    def observe(self, arms: ArmSet, arm: int, reward: float) -> Outbox:
         """Add the pull to the news; upload them when det(V_i + V_loc) > (1 + C) det(V_i)."""
-        self._news.append(self._point, reward)
+        self._news.update(Observations.pull(arms, arm, reward))
         self.unshared += 1
         if self._pending:
             return []
@@ -91,7 +92,10 @@ ALGORITHM = Algorithm(
     config=FedLinConfig,
     summary="Asynchronous linear bandit: an agent whose determinant has grown by a factor exchanges statistics.",
     reference="He et al. 2022, FedLinUCB; baseline of paper 000",
-    messages=(("upload", "up", "d^2 + d"), ("model", "down", "d^2 + d")),
-    counts=("C exchanges: up C(d^2 + d), down C(d^2 + d)",),
+    messages=(MessageSize(LinearUpload, "up", "d^2 + d"), MessageSize(LinearModel, "down", "d^2 + d")),
+    counts=(
+        ClosedForm("uplink_scalars", "rounds*(d^2 + d)"),
+        ClosedForm("downlink_scalars", "rounds*(d^2 + d)"),
+    ),
     cites=("he2022simple",),
 )

@@ -2,6 +2,8 @@
 
 What the text leaves open, and the published code:
 
+* What theta_sync is and where the next training starts (``average``, ``train_from``): the paper averages the weights;
+  algorithm 1 does not say from which weights line 14 starts, and here it is the agent's own last ones.
 * ``init: normal`` (weights and biases N(0, 1), unscaled output, plain gradients) is what the published curves were
   made with; ``init: paper`` is appendix B.
 * In the published code all networks are one storage: theta_0, every agent's network and the aggregate. Agents train it
@@ -15,25 +17,27 @@ What the text leaves open, and the published code:
 
 from __future__ import annotations
 
-from typing import Literal
+import math
+from typing import Any, Literal
 
 import numpy as np
-from pydantic import Field
+from pydantic import Field, model_validator
 
-from coband.agents.messages import NeuralModel, NeuralUpload, SyncStart
+from coband.agents.messages import NeuralModel, NeuralUpload, SyncRequest, SyncStart
 from coband.agents.parameters import NeuralBandit, Synchronous, enter
 from coband.agents.synchronisation import SynchronousAgent
+from coband.simulator.arms import ArmSet
 from coband.simulator.arrays import FloatArray
-from coband.simulator.core.algorithm import Algorithm
+from coband.simulator.core.algorithm import Algorithm, ClosedForm, MessageSize
 from coband.simulator.core.message import Message
-from coband.simulator.core.node import SERVER, Address, Arms, NodeContext, Outbox
+from coband.simulator.core.node import SERVER, Address, NodeContext, Outbox
 from coband.simulator.maths.linalg.arm_batches import ArmBatches
 from coband.simulator.maths.linalg.gram import Gram
 from coband.simulator.maths.linalg.growing_rows import GrowingRows
 from coband.simulator.maths.linalg.quadratic_forms import quadratic
 from coband.simulator.maths.neural.training import Task, TrainingPool
-from coband.simulator.maths.posteriors.observations import Observations
-from coband.simulator.maths.posteriors.ridge import ridge
+from coband.simulator.maths.posteriors.choose import ridge
+from coband.simulator.maths.posteriors.observations import GrowingObservations, Observations
 from coband.simulator.maths.posteriors.synchronised_ridge import LocalRidge, SynchronisedRidge
 
 
@@ -60,8 +64,13 @@ class FnUcbConfig(NeuralBandit, Synchronous):
     """theory: the first so many arms that the agent is offered stand for the domain."""
     use: Literal["both", "a_only", "b_only"] = "both"
     """Ablation: both bounds, alpha = 0, or alpha = 1 in choosing."""
-    aggregate_networks: bool = True
-    """False: UCB b uses the agent's own network (ablation)."""
+    average: Literal["none", "weights", "best"] = "weights"
+    """theta_sync of UCB b: the agent's own network (ablation; the messages stay), the mean of all weights (the paper),
+
+    or the network with the smallest mean squared error on its agent's training set (ours).
+    """
+    train_from: Literal["own", "averaged"] = "own"
+    """Where the next training starts: own: the agent's last weights; averaged: theta_sync (FedAvg)."""
     train_until: int = Field(default=2000, ge=0)
     """Networks are not trained after this turn."""
     train_when: Literal["always", "alpha"] = "always"
@@ -70,6 +79,28 @@ class FnUcbConfig(NeuralBandit, Synchronous):
     """communicated: only points pulled in turns that end with a synchronisation."""
     networks: Literal["separate", "shared_storage"] = "separate"
     """separate: the paper; shared_storage: one set of weights for all nodes, outside of all messages."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _renamed(cls, given: Any) -> Any:
+        if isinstance(given, dict) and "aggregate_networks" in given:
+            raise ValueError("aggregate_networks is called average: write average: none for false, weights for true.")
+        return given
+
+    @model_validator(mode="after")
+    def _one_network_has_no_average(self) -> FnUcbConfig:
+        given = f"average(={self.average})" if self.average != "weights" else f"train_from(={self.train_from})"
+        if self.networks == "shared_storage" and (self.average, self.train_from) != ("weights", "own"):
+            raise ValueError(
+                f"{given} means nothing with networks: shared_storage, where all agents train one network; "
+                "leave it out, or write networks: separate."
+            )
+        if self.average == "none" and self.train_from == "averaged":
+            raise ValueError(
+                "train_from(=averaged) needs an average, and there is none with average: none; "
+                "write train_from: own, or average: weights or best."
+            )
+        return self
 
 
 class FnUcb(SynchronousAgent):
@@ -87,7 +118,7 @@ class FnUcb(SynchronousAgent):
         if config.networks == "shared_storage":
             self.theta_0 = context.sharing.common("storage", lambda: first)
         self._synchronised: SynchronisedRidge = self.in_step(
-            "synchronised", lambda: SynchronisedRidge(p, config.lam, config.diagonal)
+            "synchronised", lambda: SynchronisedRidge(ridge(p, config.lam, config.diagonal))
         )
         self._ridge = LocalRidge(self._synchronised)
         self._arm_batches = context.sharing.get("offers", ArmBatches)
@@ -99,7 +130,7 @@ class FnUcb(SynchronousAgent):
         self.alpha = 0.0
         self._turn = self._last_turn = self._version = 0
         self._model: NeuralModel | None = None
-        self._data = Observations(self.network.inputs)
+        self._data = GrowingObservations(self.network.inputs)
         self._newest: tuple[FloatArray, float] | None = None
         self._offered = GrowingRows(self.network.inputs)
 
@@ -108,20 +139,21 @@ class FnUcb(SynchronousAgent):
         """Weight of UCB b in choosing."""
         return {"both": self.alpha, "a_only": 0.0, "b_only": 1.0}[self.config.use]
 
-    def prefetch(self, arms: Arms) -> None:
+    def prefetch(self, arms: ArmSet) -> None:
         """Have the arms of the next turn looked at together with those of other agents."""
-        self._arm_batches.prefetch(arms.features)
+        self._arm_batches.prefetch(arms)
 
-    def choose(self, arms: Arms) -> int:
+    def choose(self, arms: ArmSet) -> int:
         """Lines 4 to 7: the arm with the largest (1 - alpha) UCB a + alpha UCB b."""
-        stack, mine = self._arm_batches.find(arms.features)
-        X = stack.ask("inputs", None, lambda: enter(self.config, stack.X))
-        G = stack.ask("features", self.theta_0, lambda: self.network.features(self.theta_0, X))
+        stack, mine = self._arm_batches.find(arms)
+        X = stack.ask("inputs", lambda: enter(self.config, stack.X))
+        G = stack.ask("features", lambda: self.network.features(self.theta_0, X))
         self._offer(X[mine])
-        if self._ridge.has_news or not self.config.aggregate_networks:
+        if self._ridge.has_news or self.config.average == "none":
             arm = int(np.argmax(self._scores(X[mine], G[mine])))
         else:  # what it knows is the last synchronisation, and that is common knowledge
-            arm = stack.ask("choices", self._model, lambda: np.argmax(self._scores(X, G), axis=-1).tolist())[mine]
+            key = ("choices", self._version)
+            arm = stack.ask(key, lambda: np.argmax(self._scores(X, G), axis=-1).tolist())[mine]
         self._x, self._g = X[mine, arm], G[mine, arm]
         return arm
 
@@ -138,26 +170,26 @@ class FnUcb(SynchronousAgent):
 
     def _ucb_a(self, G: FloatArray) -> FloatArray:
         """Line 5: linear UCB on the features, with the news of all agents up to the last synchronisation."""
-        mean, squares = self._ridge.moments(G)
+        mean, variance = self._ridge.predict(G)
         if self.config.diagonal if self.config.rescale is None else self.config.rescale:
             mean = rescaled(mean)
-        bound: FloatArray = mean + self.config.nu * np.sqrt(self.config.lam * squares)
+        bound: FloatArray = mean + self.config.nu * np.sqrt(self.config.lam * variance)
         return bound
 
     def _ucb_b(self, X: FloatArray, G: FloatArray) -> FloatArray:
         """Line 6: the network's value and the average deviation under all agents' local data."""
-        theta = self.theta_sync if self.config.aggregate_networks else self.theta_own
+        theta = self.theta_own if self.config.average == "none" else self.theta_sync
         widths = [np.sqrt(quadratic(G, inverse)) for inverse in self._inverses]
         width = widths[0] if len(widths) == 1 else np.mean(widths, axis=0)
         bound: FloatArray = self.network.values(theta, X) + self.config.nu2 * np.sqrt(self.config.lam) * width
         return bound
 
-    def observe(self, arm: int, reward: float) -> Outbox:
+    def observe(self, arms: ArmSet, arm: int, reward: float) -> Outbox:
         """Lines 9 to 12: add the pull; ask for a synchronisation when (t - t_last) * gain exceeds D."""
         self._turn += 1
         self.unshared += 1
-        self._ridge.append(self._g, reward)
-        self.local.add(self._g[None])
+        self._ridge.update(Observations(self._g[None], np.array([reward])))
+        self.local.add_squares(self._g[None])
         self._newest = (self._x, reward)
         if self.config.training_points == "all":
             self._data.append(*self._newest)
@@ -192,12 +224,24 @@ class FnUcb(SynchronousAgent):
             W=W,
             B=B,
             theta=theta,
+            loss=self._loss() if self.config.average == "best" else None,
             alpha=alpha,
             inverse=self.local.inverse(),
             pulls=pulls,
             version=message.version,
             round=message.round,
         )
+
+    def _loss(self) -> float:
+        """Mean squared error of the agent's network on its training set; infinite without data.
+
+        The decay of the weights is left out: it weighs less the more data an agent has.
+        """
+        if not self._data.size:
+            return math.inf
+        errors = self.network.values(self.theta_own, self._data.points) - self._data.rewards
+        loss = float(np.mean(errors * errors))
+        return loss if math.isfinite(loss) else math.inf
 
     def _own_alpha(self) -> float:
         """Line 15."""
@@ -209,7 +253,7 @@ class FnUcb(SynchronousAgent):
         if not self._offered.size:
             return 0.0
         G = self.network.features(self.theta_0, self._offered.leading(self._offered.size))
-        sigmas = np.sqrt(self.local.squares(G))
+        sigmas = np.sqrt(self.local.variance(G))
         return float(sigmas.min() / sigmas.max()) if sigmas.max() > 0 else 0.0
 
     def _announce(self) -> None:
@@ -226,10 +270,11 @@ class FnUcb(SynchronousAgent):
         return config.train_when == "always" or alpha > 0
 
     def _task(self) -> Task:
-        return Task(self.theta_own, self._centre, self._data.points, self._data.rewards)
+        start = self.theta_own if self.config.train_from == "own" else self.theta_sync
+        return Task(start, self._centre, self._data.points, self._data.rewards)
 
     def _train(self, alpha: float) -> None:
-        """Line 14: start from the last weights."""
+        """Line 14."""
         if not self._trains(alpha):
             return
         trained = self._pool.train(self.context.index, self._task())
@@ -265,22 +310,29 @@ ALGORITHM = Algorithm(
     summary="Federated neural bandit: linear UCB on tangent features of all agents, and an averaged network.",
     reference="paper 002, algorithms 1 and 2 (FN-UCB, FN-UCB (Less Comm.))",
     messages=(
-        ("sync_request", "up", "0"),
-        ("sync_start", "down", "0 to all"),
-        ("upload", "up", "2p^2 + 2p + 1 from each agent; diagonal: 4p + 1"),
-        (
-            "model",
-            "down",
-            "less_comm: 2p^2 + 2p + 1 to all (diagonal: 4p + 1); otherwise p^2 + 2p + 1 + N p^2 (3p + 1 + N p)",
-        ),
+        MessageSize(SyncRequest, "up", "0"),
+        MessageSize(SyncStart, "down", "0", "to all"),
+        MessageSize(NeuralUpload, "up", "2*p^2 + 2*p + 1 + extra", "from each agent", "not diagonal"),
+        MessageSize(NeuralUpload, "up", "4*p + 1 + extra", "from each agent", "diagonal"),
+        MessageSize(NeuralModel, "down", "2*p^2 + 2*p + 1", "to all", "less_comm and not diagonal"),
+        MessageSize(NeuralModel, "down", "4*p + 1", "to all", "less_comm and diagonal"),
+        MessageSize(NeuralModel, "down", "p^2 + 2*p + 1 + N*p^2", "to all", "not less_comm and not diagonal"),
+        MessageSize(NeuralModel, "down", "3*p + 1 + N*p", "to all", "not less_comm and diagonal"),
     ),
     counts=(
-        "C synchronisations of N agents; p weights: m d' + (L - 2) m^2 + m for d' inputs (init: paper), and "
-        "(L - 1) m + 1 more with init: normal; d' = 2d with duplicate_input, else d",
-        "up: C N (2p^2 + 2p + 1); diagonal: C N (4p + 1)",
-        "down, less_comm: C N (2p^2 + 2p + 1); diagonal: C N (4p + 1)",
-        "down, less_comm: false: C N (p^2 + 2p + 1 + N p^2); diagonal: C N (3p + 1 + N p)",
-        "threshold: 0: C = turns per agent (rounds)",
+        ClosedForm("uplink_scalars", "rounds*N*(2*p^2 + 2*p + 1 + extra)", "not diagonal"),
+        ClosedForm("uplink_scalars", "rounds*N*(4*p + 1 + extra)", "diagonal"),
+        ClosedForm("downlink_scalars", "rounds*N*(2*p^2 + 2*p + 1)", "less_comm and not diagonal"),
+        ClosedForm("downlink_scalars", "rounds*N*(4*p + 1)", "less_comm and diagonal"),
+        ClosedForm("downlink_scalars", "rounds*N*((N + 1)*p^2 + 2*p + 1)", "not less_comm and not diagonal"),
+        ClosedForm("downlink_scalars", "rounds*N*((N + 3)*p + 1)", "not less_comm and diagonal"),
+        ClosedForm("rounds", "T / N", "threshold == 0 and schedule == 'rounds'"),
     ),
+    where={
+        "extra": "1 if average == 'best' else 0",
+        "inputs": "2*d if duplicate_input or (duplicate_input == None and init == 'paper') else d",
+        "biases": "(layers - 1)*width + 1 if init == 'normal' else 0",
+        "p": "width*inputs + (layers - 2)*width^2 + width + biases",
+    },
     cites=("dai2023federated",),
 )

@@ -16,8 +16,9 @@ from pydantic import Field
 from coband.agents.kernel_ucb import igp_beta
 from coband.agents.n_kernel_ucb import NKernelUCB
 from coband.agents.parameters import AnyKernel
+from coband.simulator.arms import ArmSet
 from coband.simulator.arrays import FloatArray
-from coband.simulator.core.algorithm import Algorithm, Needs
+from coband.simulator.core.algorithm import SILENT, Algorithm, Needs
 from coband.simulator.core.config import Config
 from coband.simulator.maths.kernels.library import Gaussian
 
@@ -42,13 +43,13 @@ class GpUcbConfig(Config):
 class GpUcb(NKernelUCB):
     """Exact Gaussian process on the agent's own data."""
 
-    def scores(self, X: FloatArray) -> FloatArray:
+    def scores(self, arms: ArmSet) -> FloatArray:
         """mu + beta * sigma."""
         config: GpUcbConfig = self.context.config
         beta = config.beta
         if beta == "theory":
             beta = igp_beta(config.B, config.R, config.delta, 0.5 * self.posterior.log_det)
-        mean, variance = self.posterior.moments(X)
+        mean, variance = self.posterior.predict(arms)
         scores: FloatArray = mean + beta * np.sqrt(config.lam * variance)
         return scores
 
@@ -61,6 +62,6 @@ ALGORITHM = Algorithm(
     summary="Every agent alone with a Gaussian process over the whole domain; no communication.",
     reference="Srinivas et al. 2010; Chowdhury and Gopalan 2017; N-KernelUCB of paper 001, section 5",
     needs=Needs(reliable=False),
-    counts=("0 scalars",),
+    counts=SILENT,
     cites=("srinivas2010gaussian", "chowdhury2017kernelized"),
 )

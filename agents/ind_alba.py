@@ -27,9 +27,10 @@ import numpy as np
 from pydantic import Field
 
 from coband.agents.ind_rage import NEEDS
+from coband.agents.metrics import PURE_EXPLORATION
 from coband.agents.pure_exploration import FixedConfidenceConfig, PureExplorationAgent
 from coband.simulator.arrays import FloatArray, IntArray
-from coband.simulator.core.algorithm import Algorithm
+from coband.simulator.core.algorithm import SILENT, Algorithm
 from coband.simulator.core.node import NodeContext, Outbox
 from coband.simulator.maths.exploration.design import apportion, fewest_samples
 from coband.simulator.maths.exploration.pairs import pairs_of
@@ -111,7 +112,8 @@ ALGORITHM = Algorithm(
     summary="Every agent finds its best arm alone, with G-optimal designs that halve the dimension.",
     reference="Tao et al. 2018, ALBA; baseline IndALBA of paper 003",
     needs=NEEDS,
-    counts=("0 scalars",),
+    counts=SILENT,
+    metrics=PURE_EXPLORATION,
     cites=("tao2018best", "du2023collaborative"),
 )
 
@@ -123,6 +125,7 @@ POLY = Algorithm(
     summary="Every agent finds d good arms alone, then the best of them by ALBA.",
     reference="Du et al. 2021, PolyALBA; baseline IndPolyALBA of paper 003",
     needs=NEEDS,
-    counts=("0 scalars",),
+    counts=SILENT,
+    metrics=PURE_EXPLORATION,
     cites=("du2021combinatorial", "du2023collaborative"),
 )

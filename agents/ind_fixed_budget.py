@@ -18,9 +18,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from coband.agents.ind_rage import NEEDS
+from coband.agents.metrics import PURE_EXPLORATION
 from coband.agents.pure_exploration import FixedBudgetConfig, PureExplorationAgent, affordable, rounds_of
 from coband.simulator.arrays import FloatArray, IntArray
-from coband.simulator.core.algorithm import Algorithm
+from coband.simulator.core.algorithm import SILENT, Algorithm
 from coband.simulator.core.node import NodeContext, Outbox, UnsupportedScenario
 from coband.simulator.maths.exploration.design import apportion
 from coband.simulator.maths.exploration.pairs import EQUAL
@@ -94,7 +95,8 @@ PEACE = Algorithm(
     summary="Every agent spends its budget alone, halving the complexity of what is left in each round.",
     reference="Katz-Samuels et al. 2020, fixed-budget Peace; baseline IndPeaceFB of paper 003",
     needs=NEEDS,
-    counts=("0 scalars",),
+    counts=SILENT,
+    metrics=PURE_EXPLORATION,
     cites=("katzsamuels2020empirical", "du2023collaborative"),
 )
 
@@ -106,6 +108,7 @@ UNIFORM = Algorithm(
     summary="Every agent spreads its budget evenly over its arms and takes the best mean.",
     reference="baseline IndUniformFB of paper 003",
     needs=NEEDS,
-    counts=("0 scalars",),
+    counts=SILENT,
+    metrics=PURE_EXPLORATION,
     cites=("du2023collaborative",),
 )

@@ -16,9 +16,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from coband.agents.metrics import PURE_EXPLORATION
 from coband.agents.pure_exploration import FixedConfidenceConfig, PureExplorationAgent, confident_samples
 from coband.simulator.arrays import FloatArray, IntArray
-from coband.simulator.core.algorithm import Algorithm, Needs
+from coband.simulator.core.algorithm import SILENT, Algorithm, Needs
 from coband.simulator.core.node import NodeContext, Outbox
 from coband.simulator.maths.exploration.design import fewest_samples
 
@@ -73,7 +74,8 @@ ALGORITHM = Algorithm(
     summary="Every agent finds its best arm alone, with XY-optimal designs and least squares.",
     reference="Fiez et al. 2019, Algorithm 1 (RAGE); baseline IndRAGE of paper 003",
     needs=NEEDS,
-    counts=("0 scalars",),
+    counts=SILENT,
+    metrics=PURE_EXPLORATION,
     cites=("fiez2019sequential", "du2023collaborative"),
 )
 
@@ -85,6 +87,7 @@ OVER_V = Algorithm(
     summary="A yardstick: the samples of ind_rage divided by the number of agents.",
     reference="baseline IndRAGE/V of paper 003",
     needs=NEEDS,
-    counts=("0 scalars",),
+    counts=SILENT,
+    metrics=PURE_EXPLORATION,
     cites=("fiez2019sequential", "du2023collaborative"),
 )

@@ -10,8 +10,9 @@ from pydantic import Field
 
 from coband.agents.n_kernel_ucb import NKernelUCB
 from coband.agents.parameters import AnyKernel, KernelBandit
+from coband.simulator.arms import ArmSet
 from coband.simulator.arrays import FloatArray
-from coband.simulator.core.algorithm import Algorithm, Needs
+from coband.simulator.core.algorithm import SILENT, Algorithm, Needs
 from coband.simulator.core.config import Config
 from coband.simulator.maths.kernels.library import Gaussian
 
@@ -49,11 +50,11 @@ class IgpUCB(NKernelUCB):
     1/2 log det(I + K/lambda), as is usual.
     """
 
-    def scores(self, X: FloatArray) -> FloatArray:
+    def scores(self, arms: ArmSet) -> FloatArray:
         """mu + beta_t sigma; sigma^2 = k(x, x) - k(x)^T (K + lambda I)^(-1) k(x)."""
         config: IgpConfig = self.context.config
         beta = igp_beta(config.norm, config.sub_gaussian, config.delta, 0.5 * self.posterior.log_det)
-        mean, variance = self.posterior.moments(X)
+        mean, variance = self.posterior.predict(arms)
         scores: FloatArray = mean + beta * np.sqrt(config.lam * variance)
         return scores
 
@@ -72,9 +73,9 @@ class KernelTsConfig(Config):
 class KernelTS(NKernelUCB):
     """Thompson sampling arm by arm."""
 
-    def scores(self, X: FloatArray) -> FloatArray:
+    def scores(self, arms: ArmSet) -> FloatArray:
         """A draw from N(mu, nu^2 sigma^2) for each arm."""
-        mean, variance = self.posterior.moments(X)
+        mean, variance = self.posterior.predict(arms)
         draws = self.context.rng.standard_normal(len(mean))
         scores: FloatArray = mean + self.context.config.nu * np.sqrt(variance) * draws
         return scores
@@ -88,7 +89,7 @@ ALGORITHM = Algorithm(
     summary="Kernel UCB with a constant alpha, every agent alone.",
     reference="Valko et al. 2013; baseline of paper 004, section 5",
     needs=ALONE,
-    counts=("0 scalars",),
+    counts=SILENT,
     cites=("valko2013finite",),
 )
 
@@ -100,7 +101,7 @@ IGP = Algorithm(
     summary="IGP-UCB, every agent alone: kernel UCB whose confidence follows the information gained.",
     reference="Chowdhury and Gopalan 2017; baseline of paper 004, section 5",
     needs=ALONE,
-    counts=("0 scalars",),
+    counts=SILENT,
     cites=("chowdhury2017kernelized",),
 )
 
@@ -112,6 +113,6 @@ THOMPSON = Algorithm(
     summary="Kernel Thompson sampling, every agent alone.",
     reference="Chowdhury and Gopalan 2017; baseline of paper 002",
     needs=ALONE,
-    counts=("0 scalars",),
+    counts=SILENT,
     cites=("chowdhury2017kernelized",),
 )

@@ -12,10 +12,12 @@ import numpy as np
 from pydantic import Field
 
 from coband.agents.alone import Alone, single
+from coband.simulator.arms import ArmSet
 from coband.simulator.arrays import FloatArray
 from coband.simulator.core.config import Config
 from coband.simulator.core.node import NodeContext
-from coband.simulator.maths.posteriors.ridge import FullRidge
+from coband.simulator.maths.posteriors.observations import Observations
+from coband.simulator.maths.posteriors.ridge import RidgeRegression
 
 
 class LinearConfig(Config):
@@ -55,26 +57,20 @@ class Linear(Alone):
 
     def __init__(self, context: NodeContext) -> None:
         super().__init__(context)
-        self.ridge = FullRidge(context.dimension, context.config.lam)
-        self.b = np.zeros(context.dimension)
+        self.ridge = RidgeRegression(context.dimension, context.config.lam)
 
-    @property
-    def theta(self) -> FloatArray:
-        """Estimate of theta*."""
-        return self.ridge.solve(self.b)
-
-    def learn(self, arm: int, x: FloatArray, reward: float) -> None:
+    def learn(self, pull: Observations) -> None:
         """V += x x^T, b += y x."""
-        self.ridge.add(x[None])
-        self.b += reward * x
+        self.ridge.update(pull)
 
 
 class LinUCB(Linear):
     """A constant factor in front of the deviation."""
 
-    def scores(self, X: FloatArray) -> FloatArray:
+    def scores(self, arms: ArmSet) -> FloatArray:
         """x^T theta + radius ||x||_(V^-1)."""
-        scores: FloatArray = X @ self.theta + self.radius() * np.sqrt(self.ridge.squares(X))
+        mean, variance = self.ridge.predict(arms)
+        scores: FloatArray = mean + self.radius() * np.sqrt(variance)
         return scores
 
     def radius(self) -> float:
@@ -96,11 +92,11 @@ class OFUL(LinUCB):
 class LinTS(Linear):
     """Thompson sampling."""
 
-    def scores(self, X: FloatArray) -> FloatArray:
+    def scores(self, arms: ArmSet) -> FloatArray:
         """x^T theta for theta = theta_hat + nu L z with L L^T = V^(-1), L lower triangular, z standard normal."""
         z = self.context.rng.standard_normal(self.context.dimension)
         root = np.linalg.cholesky(self.ridge.inverse().dense())
-        scores: FloatArray = X @ (self.theta + self.context.config.nu * (root @ z))
+        scores: FloatArray = arms.features @ (self.ridge.theta + self.context.config.nu * (root @ z))
         return scores
 
 

@@ -38,6 +38,16 @@ class ServerModel(Message):
     b: FloatArray | None = payload()
     start: int = 0
 
+    @property
+    def s(self) -> int:
+        """Points that it carries."""
+        return len(self.points)
+
+    @property
+    def m(self) -> int:
+        """Size of the statistics that it carries, 0 for none."""
+        return 0 if self.b is None else len(self.b)
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Upload(Message):
@@ -51,6 +61,16 @@ class Upload(Message):
     rewards: FloatArray = payload()
     A: FloatArray = payload()
     b: FloatArray = payload()
+
+    @property
+    def n(self) -> int:
+        """New points."""
+        return len(self.points)
+
+    @property
+    def k(self) -> int:
+        """Points of the enlarged dictionary."""
+        return len(self.b)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -67,6 +87,16 @@ class NewModel(Message):
     rewards: FloatArray = payload()
     A: FloatArray | None = payload()
     b: FloatArray | None = payload()
+
+    @property
+    def j(self) -> int:
+        """Points that came in between; none with serial exchanges."""
+        return len(self.points)
+
+    @property
+    def k(self) -> int:
+        """Size of the statistics that it carries, 0 for none."""
+        return 0 if self.b is None else len(self.b)
 
 
 # --- synchronisation of all agents (Li et al. 2022)
@@ -101,6 +131,11 @@ class Sample(Message):
     kind: ClassVar[str] = "sample"
     points: FloatArray = payload()
 
+    @property
+    def n(self) -> int:
+        """Points that the agent sampled."""
+        return len(self.points)
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class SharedDictionary(Message):
@@ -108,6 +143,11 @@ class SharedDictionary(Message):
 
     kind: ClassVar[str] = "dictionary"
     points: FloatArray = payload()
+
+    @property
+    def m(self) -> int:
+        """Points of the union."""
+        return len(self.points)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -118,6 +158,11 @@ class LocalStatistics(Message):
     A: FloatArray = payload()
     b: FloatArray = payload()
 
+    @property
+    def m(self) -> int:
+        """Points of the dictionary."""
+        return len(self.b)
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class GlobalStatistics(Message):
@@ -127,6 +172,11 @@ class GlobalStatistics(Message):
     A: FloatArray = payload()
     b: FloatArray = payload()
 
+    @property
+    def m(self) -> int:
+        """Points of the dictionary."""
+        return len(self.b)
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class NewPoints(Message):
@@ -135,6 +185,11 @@ class NewPoints(Message):
     kind: ClassVar[str] = "points"
     points: FloatArray = payload()
     rewards: FloatArray = payload()
+
+    @property
+    def n(self) -> int:
+        """Points since the last synchronisation."""
+        return len(self.rewards)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -149,6 +204,11 @@ class MissingPoints(Message):
     rewards: FloatArray = payload()
     before: int = 0
     own: int = 0
+
+    @property
+    def n(self) -> int:
+        """Points that the receiver lacks."""
+        return len(self.rewards)
 
 
 # --- linear and generalised linear models; matrices d x d
@@ -213,7 +273,10 @@ class RegressionModel(Message):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Point(Message):
-    """Up, and down to the others: one point with its reward, at ``position`` in the server's log (-1 on the way up)."""
+    """Up, and down to the others, or to a neighbour in a graph: one point with its reward.
+
+    ``position``: in the server's log, on the way down; else -1.
+    """
 
     kind: ClassVar[str] = "point"
     point: FloatArray = payload()
@@ -238,6 +301,11 @@ class InducingSet(Message):
     kind: ClassVar[str] = "inducing_set"
     points: FloatArray = payload()
 
+    @property
+    def m(self) -> int:
+        """Points of the inducing set."""
+        return len(self.points)
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Projection(Message):
@@ -245,6 +313,11 @@ class Projection(Message):
 
     kind: ClassVar[str] = "projection"
     v: FloatArray = payload()
+
+    @property
+    def m(self) -> int:
+        """Points of the inducing set."""
+        return len(self.v)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -258,6 +331,11 @@ class EpochModel(Message):
     vbar: FloatArray = payload()
     sigma_max: float = payload()
     gram: FloatArray | None = payload()
+
+    @property
+    def m(self) -> int:
+        """Points of the inducing set."""
+        return len(self.vbar)
 
 
 # --- collaborative pure exploration (paper 003)
@@ -300,13 +378,21 @@ class Pull(Message):
     context: FloatArray | None = payload()
     place: int | None = payload()
 
+    @property
+    def d_z(self) -> int:
+        """Coordinates of the network context that it carries, 0 for none."""
+        return 0 if self.context is None else len(self.context)
+
 
 # --- federated neural bandit (paper 002); p network parameters, matrices p x p or their diagonals (p,)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class NeuralUpload(Message):
-    """Up, algorithm 1, line 16: W_new, B_new, the trained weights, alpha_i and the inverse of V_local."""
+    """Up, algorithm 1, line 16: W_new, B_new, the trained weights, alpha_i and the inverse of V_local.
+
+    ``loss``: the network's mean squared error on the agent's training set, where the server picks by it.
+    """
 
     kind: ClassVar[str] = "upload"
     W: Gram | FloatArray = payload()
@@ -314,11 +400,12 @@ class NeuralUpload(Message):
     theta: FloatArray = payload()
     alpha: float = payload()
     inverse: Gram | FloatArray = payload()
+    loss: float | None = payload()
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class NeuralModel(Message):
-    """Down, algorithm 2, line 6: W_sync, B_sync, the average weights, alpha; all inverses, or their average alone."""
+    """Down, algorithm 2, line 6: W_sync, B_sync, theta_sync, alpha; all inverses, or their average alone."""
 
     kind: ClassVar[str] = "model"
     W: Gram | FloatArray = payload()

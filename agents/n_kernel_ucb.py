@@ -7,10 +7,13 @@ import numpy as np
 from coband.agents.alone import Alone
 from coband.agents.domains import domain_of
 from coband.agents.parameters import KernelBandit
+from coband.simulator.arms import ArmSet
 from coband.simulator.arrays import FloatArray
-from coband.simulator.core.algorithm import Algorithm, Needs
+from coband.simulator.core.algorithm import SILENT, Algorithm, Needs
 from coband.simulator.core.node import NodeContext
-from coband.simulator.maths.posteriors.choose import own_posterior
+from coband.simulator.maths.posteriors.choose import exact
+from coband.simulator.maths.posteriors.observations import Observations
+from coband.simulator.maths.posteriors.protocol import Posterior
 
 
 class NKernelUCB(Alone):
@@ -18,17 +21,17 @@ class NKernelUCB(Alone):
 
     def __init__(self, context: NodeContext) -> None:
         super().__init__(context)
-        self.posterior = own_posterior(context.config.kernel, context.config.lam, domain_of(context))
+        self.posterior: Posterior = exact(context.config.kernel, context.config.lam, domain_of(context))
 
-    def scores(self, X: FloatArray) -> FloatArray:
+    def scores(self, arms: ArmSet) -> FloatArray:
         """mu + alpha * sigma (paper 000, equations 1 and 3)."""
-        mean, variance = self.posterior.moments(X)
+        mean, variance = self.posterior.predict(arms)
         scores: FloatArray = mean + self.context.config.alpha * np.sqrt(variance)
         return scores
 
-    def learn(self, arm: int, x: FloatArray, reward: float) -> None:
+    def learn(self, pull: Observations) -> None:
         """Add the pull."""
-        self.posterior.append(x[None], np.array([reward]))
+        self.posterior.update(pull)
 
 
 ALGORITHM = Algorithm(
@@ -39,6 +42,6 @@ ALGORITHM = Algorithm(
     summary="Every agent alone with an exact kernel posterior; no communication.",
     reference="paper 000, section 5 (NKernelUCB); Valko et al. 2013",
     needs=Needs(topologies=("star", "graph"), reliable=False),
-    counts=("0 scalars",),
+    counts=SILENT,
     cites=("li2023asynchronous", "valko2013finite"),
 )

@@ -11,11 +11,12 @@ from pydantic import Field
 
 from coband.agents.alone import Alone, single
 from coband.agents.parameters import NeuralBandit, enter
+from coband.simulator.arms import ArmSet
 from coband.simulator.arrays import FloatArray
-from coband.simulator.core.node import NodeContext
+from coband.simulator.core.node import NodeContext, Outbox
 from coband.simulator.maths.neural.training import Task
-from coband.simulator.maths.posteriors.observations import Observations
-from coband.simulator.maths.posteriors.ridge import ridge
+from coband.simulator.maths.posteriors.choose import ridge
+from coband.simulator.maths.posteriors.observations import GrowingObservations, Observations
 
 
 class NeuralUcbConfig(NeuralBandit):
@@ -41,26 +42,30 @@ class NeuralUCB(Alone):
         self.theta_0 = self.theta = self.network.initial(self._rng)
         self.ridge = ridge(self.network.size, config.lam, config.diagonal)
         self._descent = config.descent(self.network)
-        self._data = Observations(self.network.inputs)
+        self._data = GrowingObservations(self.network.inputs)
 
-    def scores(self, X: FloatArray) -> FloatArray:
+    def scores(self, arms: ArmSet) -> FloatArray:
         """The score of each arm."""
         config = self.config
-        self._inputs = inputs = enter(config, X)
+        inputs = enter(config, arms.features)
         self._features = self.network.features(self.theta, inputs)
         nu = np.sqrt(config.nu) if config.nu_inside else config.nu
-        deviation = nu * np.sqrt(config.lam * self.ridge.squares(self._features))
+        deviation = nu * np.sqrt(config.lam * self.ridge.variance(self._features))
         return self.optimistic(self.network.values(self.theta, inputs), deviation)
 
     def optimistic(self, value: FloatArray, deviation: FloatArray) -> FloatArray:
         """f(x; theta) + nu sqrt(lam) ||g||_(U^-1)."""
         return value + deviation
 
-    def learn(self, arm: int, x: FloatArray, reward: float) -> None:
+    def observe(self, arms: ArmSet, arm: int, reward: float) -> Outbox:
         """U += g g^T at the weights of the turn; then train."""
+        self.ridge.add_squares(self._features[arm : arm + 1])
+        return super().observe(arms, arm, reward)
+
+    def learn(self, pull: Observations) -> None:
+        """Train on all data."""
         config, data = self.config, self._data
-        self.ridge.add(self._features[arm : arm + 1])
-        data.append(self._inputs[arm], reward)
+        data.append(enter(config, pull.features)[0], float(pull.rewards[0]))
         if data.size <= config.train_until and data.size % config.train_every == 0:
             self.theta = self._descent(Task(self.theta, self.theta_0, data.points, data.rewards))
 

@@ -12,11 +12,12 @@ import numpy as np
 from coband.agents.domains import domain_of
 from coband.agents.messages import Point
 from coband.agents.parameters import KernelBandit
-from coband.simulator.arrays import FloatArray
-from coband.simulator.core.algorithm import Algorithm, Needs
+from coband.simulator.arms import ArmSet
+from coband.simulator.core.algorithm import Algorithm, ClosedForm, MessageSize, Needs
 from coband.simulator.core.message import Message
-from coband.simulator.core.node import SERVER, Address, Agent, Arms, NodeContext, Outbox
+from coband.simulator.core.node import SERVER, Address, Agent, NodeContext, Outbox
 from coband.simulator.maths.posteriors.choose import shared_log
+from coband.simulator.maths.posteriors.observations import Observations
 
 
 class OneKernelUCB(Agent):
@@ -28,38 +29,36 @@ class OneKernelUCB(Agent):
         domain = domain_of(context)
         self._log = context.sharing.get("log", lambda: shared_log(self.config.kernel, self.config.lam, domain))
         self.posterior = self._log.posterior()
-        self._own: list[tuple[FloatArray, float]] = []  # points that are not known to stand in the log
+        self._own: list[Observations] = []  # points that are not known to stand in the log
         self._known = 0  # entries of the log that are known; the posterior catches up at the next turn
         self._own_known = 0
 
-    def choose(self, arms: Arms) -> int:
+    def choose(self, arms: ArmSet) -> int:
         """The arm with the largest mu + alpha * sigma (paper 000, equations 1 and 3)."""
         if self._known != self.posterior.known:
             self.posterior.adopt(self._known, self._own_known)
             self._own_known = 0
-        mean, variance = self.posterior.moments(arms.features)
-        arm = int(np.argmax(mean + self.config.alpha * np.sqrt(variance)))
-        self._point = arms.features[arm]
-        return arm
+        mean, variance = self.posterior.predict(arms)
+        return int(np.argmax(mean + self.config.alpha * np.sqrt(variance)))
 
-    def observe(self, arm: int, reward: float) -> Outbox:
+    def observe(self, arms: ArmSet, arm: int, reward: float) -> Outbox:
         """Add the pull and share it."""
-        self.posterior.append_own(self._point, reward)
-        self._own.append((self._point, reward))
-        return [(SERVER, Point(point=self._point, reward=reward, pulls=1))]
+        pull = Observations.pull(arms, arm, reward)
+        self.posterior.update(pull)
+        self._own.append(pull)
+        return [(SERVER, Point(point=arms.features[arm], reward=reward, pulls=1))]
 
     def receive(self, message: Message, source: Address) -> Outbox:
         """Another agent's point; the numbers left out since the last one are the agent's own points."""
         assert isinstance(message, Point)
         while self._known < message.position:
-            self._enter(*self._own.pop(0))
+            self._enter(self._own.pop(0))
             self._own_known += 1
-        self._enter(message.point, message.reward)
+        self._enter(Observations(message.point[None], np.array([message.reward])))
         return []
 
-    def _enter(self, point: FloatArray, reward: float) -> None:
-        if self._known == self._log.size:
-            self._log.extend(self._known, point[None], np.array([reward]))
+    def _enter(self, pull: Observations) -> None:
+        self._log.extend(self._known, pull)
         self._known += 1
 
 
@@ -71,7 +70,10 @@ ALGORITHM = Algorithm(
     summary="Every point is sent to everybody at once; all agents act on one exact kernel model.",
     reference="paper 000, section 5 (OneKernelUCB); Valko et al. 2013",
     needs=Needs(ordered=True),
-    messages=(("point", "up", "d + 1"), ("point", "down", "d + 1 to each of the other N - 1 agents")),
-    counts=("T pulls in all: up T(d+1), down T(N-1)(d+1)",),
+    messages=(
+        MessageSize(Point, "up", "d + 1"),
+        MessageSize(Point, "down", "d + 1", "to each of the other agents"),
+    ),
+    counts=(ClosedForm("uplink_scalars", "T*(d + 1)"), ClosedForm("downlink_scalars", "T*(N - 1)*(d + 1)")),
     cites=("li2023asynchronous", "valko2013finite"),
 )

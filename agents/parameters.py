@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import math
-from typing import Annotated, Literal
+from typing import Literal, Self
 
 import numpy as np
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from coband.simulator.arrays import FloatArray
 from coband.simulator.core.config import Config
-from coband.simulator.maths.kernels.library import Gaussian, KernelSpec
+from coband.simulator.maths.kernels.library import Gaussian
+from coband.simulator.maths.kernels.registry import AnyKernel as AnyKernel
 from coband.simulator.maths.neural.network import Init, Network
 from coband.simulator.maths.neural.training import Descent, Precision
-
-AnyKernel = Annotated[KernelSpec, Field(discriminator="kind")]
 
 
 class KernelBandit(Config):
@@ -69,6 +68,15 @@ class NeuralBandit(Config):
     """Loss: mean squared error with weight decay lam/n (published code), or eq. 1."""
     precision: Precision = "float64"
     """Of the steps of a training; everything else is float64."""
+
+    @model_validator(mode="after")
+    def _halves_are_equal(self) -> Self:
+        if self.init == "paper" and self.width % 2:
+            raise ValueError(
+                f"width(={self.width}) must be even with init: paper, whose weights are two equal blocks; "
+                f"write width: {self.width + 1}, or init: normal."
+            )
+        return self
 
     def network(self, dimension: int) -> Network:
         """The network for arms of a dimension."""

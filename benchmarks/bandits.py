@@ -10,6 +10,7 @@ from pydantic import TypeAdapter
 
 from benchmarks import textbook
 from benchmarks.measuring import Cases, Measured, seconds
+from coband.simulator.arms import ArmSet
 from coband.simulator.core.algorithm import Algorithm
 from coband.simulator.core.clock.schedule import OneAtATime
 from coband.simulator.core.engine import Engine, Plan, RunResult
@@ -17,6 +18,7 @@ from coband.simulator.core.randomness.streams import Streams
 from coband.simulator.experiments.registry.registry import Registry
 from coband.simulator.maths.kernels.library import Gaussian
 from coband.simulator.maths.posteriors.exact import ExactPosterior
+from coband.simulator.maths.posteriors.observations import Observations
 from coband.simulator.problems.contextual import ContextualProblem
 from tests.oracles import dis_lin_ucb
 
@@ -81,11 +83,12 @@ def exact(turns: int) -> Measured:
 
     def growing() -> list[int]:
         posterior, chosen = ExactPosterior(Gaussian(gamma=0.1), 1.0), []
-        for arms, row in zip(arm_sets, rewards, strict=True):
-            mean, variance = posterior.moments(arms)
+        for features, row in zip(arm_sets, rewards, strict=True):
+            arms = ArmSet(features)
+            mean, variance = posterior.predict(arms)
             arm = int(np.argmax(mean + 0.1 * np.sqrt(variance)))
             chosen.append(arm)
-            posterior.append(arms[arm][None], row[arm : arm + 1])
+            posterior.update(Observations(arms.select(arm), row[arm : arm + 1]))
         return chosen
 
     fast, chosen = seconds(growing, 1)

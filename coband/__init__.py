@@ -12,15 +12,18 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from coband.simulator.core.algorithm import Algorithm, Needs
+    from coband.simulator.arms import ArmSet
+    from coband.simulator.arrays import FloatArray
+    from coband.simulator.conformance import Case, NonConformance, cases
+    from coband.simulator.core.algorithm import Algorithm, ClosedForm, MessageSize, Needs
     from coband.simulator.core.config import Config
     from coband.simulator.core.message import Message, payload, size_of
     from coband.simulator.core.node import (
         ALL_AGENTS,
         NEIGHBOURS,
         SERVER,
+        Address,
         Agent,
-        Arms,
         BatchAgent,
         Client,
         Later,
@@ -29,32 +32,72 @@ if TYPE_CHECKING:
         Node,
         NodeContext,
         Note,
+        Outbox,
         Server,
         Sharing,
         UnsupportedScenario,
     )
+    from coband.simulator.maths.kernels.base import BaseKernel, Columns, Positive, StationaryKernel
+    from coband.simulator.metrics import Metric
+    from coband.simulator.problems.arms import ArmSource
+    from coband.simulator.problems.rewards import Reward, RewardFunction
+    from coband.simulator.problems.world import Problem, ProblemEntry, World
 
 _HOMES = {
-    "coband.simulator.core.algorithm": ("Algorithm", "Needs"),
+    "coband.simulator.arms": ("ArmSet",),
+    "coband.simulator.arrays": ("FloatArray",),
+    "coband.simulator.conformance": (
+        "Case",
+        "NonConformance",
+        "cases",
+    ),
+    "coband.simulator.core.algorithm": (
+        "Algorithm",
+        "ClosedForm",
+        "MessageSize",
+        "Needs",
+    ),
     "coband.simulator.core.config": ("Config",),
-    "coband.simulator.core.message": ("Message", "payload", "size_of"),
+    "coband.simulator.core.message": (
+        "Message",
+        "payload",
+        "size_of",
+    ),
     "coband.simulator.core.node": (
         "ALL_AGENTS",
         "NEIGHBOURS",
         "SERVER",
+        "Address",
         "Agent",
-        "Arms",
         "BatchAgent",
         "Client",
         "Later",
         "Multicast",
         "Neighbours",
         "Node",
-        "Note",
-        "UnsupportedScenario",
-        "Server",
         "NodeContext",
+        "Note",
+        "Outbox",
+        "Server",
         "Sharing",
+        "UnsupportedScenario",
+    ),
+    "coband.simulator.maths.kernels.base": (
+        "BaseKernel",
+        "Columns",
+        "Positive",
+        "StationaryKernel",
+    ),
+    "coband.simulator.metrics": ("Metric",),
+    "coband.simulator.problems.arms": ("ArmSource",),
+    "coband.simulator.problems.rewards": (
+        "Reward",
+        "RewardFunction",
+    ),
+    "coband.simulator.problems.world": (
+        "Problem",
+        "ProblemEntry",
+        "World",
     ),
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
@@ -63,23 +106,42 @@ __all__ = [
     "ALL_AGENTS",
     "NEIGHBOURS",
     "SERVER",
+    "Address",
     "Agent",
     "Algorithm",
-    "Arms",
+    "ArmSet",
+    "ArmSource",
+    "BaseKernel",
     "BatchAgent",
+    "Case",
     "Client",
+    "ClosedForm",
+    "Columns",
     "Config",
+    "FloatArray",
     "Later",
     "Message",
+    "MessageSize",
+    "Metric",
     "Multicast",
     "Needs",
     "Neighbours",
     "Node",
     "NodeContext",
+    "NonConformance",
     "Note",
+    "Outbox",
+    "Positive",
+    "Problem",
+    "ProblemEntry",
+    "Reward",
+    "RewardFunction",
     "Server",
     "Sharing",
+    "StationaryKernel",
     "UnsupportedScenario",
+    "World",
+    "cases",
     "payload",
     "size_of",
 ]

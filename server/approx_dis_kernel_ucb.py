@@ -16,8 +16,9 @@ from coband.server.sums import SquaresCheck, sum_mismatch
 from coband.server.synchronisation import MessageBuffer, SynchronousServer
 from coband.simulator.core.message import Message
 from coband.simulator.core.node import ALL_AGENTS, Address, NodeContext, Outbox
+from coband.simulator.maths.posteriors.dictionary import Dictionary
 from coband.simulator.maths.posteriors.domain import distinct
-from coband.simulator.maths.posteriors.nystrom import Dictionary, Statistics
+from coband.simulator.maths.posteriors.statistics import Statistics
 
 
 class ApproxDisKernelUCBServer(SynchronousServer):

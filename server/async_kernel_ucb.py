@@ -20,7 +20,8 @@ from coband.server.sums import GrowthCheck, sum_mismatch
 from coband.simulator.arrays import FloatArray
 from coband.simulator.core.message import Message
 from coband.simulator.core.node import Address, NodeContext, Outbox, Server
-from coband.simulator.maths.posteriors.nystrom import Dictionary, Statistics
+from coband.simulator.maths.posteriors.dictionary import Dictionary
+from coband.simulator.maths.posteriors.statistics import Statistics
 
 
 class AsyncKernelUCBServer(Server):

@@ -1,7 +1,8 @@
-"""The server of FN-UCB (paper 002, algorithm 2): sums statistics and averages networks."""
+"""The server of FN-UCB (paper 002, algorithm 2): sums statistics, averages networks or picks one."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 
 import numpy as np
@@ -45,17 +46,22 @@ class FnUcbServer(SynchronousServer):
         uploads = self._uploads.take()
         self._add_up(uploads)
         self.finish_synchronisation()
-        theta = sum((upload.theta for upload in uploads[1:]), start=uploads[0].theta) / len(uploads)
         model = NeuralModel(
             W=self.statistics,
             B=self.B,
-            theta=theta,
+            theta=self._theta(uploads),
             alpha=min(upload.alpha for upload in uploads),
             inverses=self._inverses(uploads),
             version=self.version,
             round=self.version,
         )
         return [(ALL_AGENTS, model)]
+
+    def _theta(self, uploads: list[NeuralUpload]) -> FloatArray:
+        """The mean of all weights; ``average: best``: those of the smallest loss, of the first agent among equals."""
+        if self.config.average == "best":
+            return min(uploads, key=lambda upload: math.inf if upload.loss is None else upload.loss).theta
+        return sum((upload.theta for upload in uploads[1:]), start=uploads[0].theta) / len(uploads)
 
     def _add_up(self, uploads: list[NeuralUpload]) -> None:
         """Line 5: add W_new and B_new."""

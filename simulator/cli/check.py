@@ -9,14 +9,15 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from coband.simulator.cli import progress, tables
-from coband.simulator.cli.options import BadInput, Request, shared
+from coband.simulator.cli.options import SHIPPED, BadInput, Request, shared
 
 if TYPE_CHECKING:
+    from coband.simulator.experiments.runs.driver import Report
     from coband.simulator.experiments.runs.expectations import Comparison
-    from coband.simulator.experiments.runs.runner import Report
+    from coband.simulator.experiments.runs.study import Study
 
 
-@click.command()
+@click.command(epilog=SHIPPED)
 @shared
 @click.option(
     "--out",
@@ -33,10 +34,11 @@ def check(context: click.Context, /, out: Path | None, **options: Any) -> None:
     from coband.simulator.experiments.runs import expectations
 
     request = Request(**options)
-    scenario = request.load()
+    study = request.study()
+    scenario = study.variants[0].scenario
     try:
-        expectations.require(scenario, request.only, request.numbers)
-        report = _execute(request, scenario, out)
+        expectations.require(scenario, request.only, study.possible_replications)
+        report = _execute(request, study, out)
         progress.warn(report)
         comparisons = expectations.compare(scenario, report.object)
     except expectations.ExpectationError as error:
@@ -46,9 +48,9 @@ def check(context: click.Context, /, out: Path | None, **options: Any) -> None:
     context.exit(progress.exit_code(report) or int(differ))
 
 
-def _execute(request: Request, scenario: Any, out: Path | None) -> Report:
-    with tempfile.TemporaryDirectory(prefix="coband-check-") as scratch, progress.Bar(scenario.name) as bar:
-        return request.execute(scenario, Path(scratch) / "run" if out is None else out, bar)
+def _execute(request: Request, study: Study, out: Path | None) -> Report:
+    with tempfile.TemporaryDirectory(prefix="coband-check-") as scratch, progress.Bar(study.name) as bar:
+        return request.execute(study, Path(scratch) / "run" if out is None else out, bar)
 
 
 def _show(comparisons: list[Comparison]) -> None:

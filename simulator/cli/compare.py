@@ -60,7 +60,7 @@ def _object(analysis: Analysis) -> dict[str, Any]:
 def _ranking(ranking: Ranking) -> dict[str, Any]:
     return {
         "measure": ranking.measure.key,
-        "lowest": list(ranking.leaders),
+        ranking.measure.end: list(ranking.leaders),
         "not_told_apart": list(ranking.undecided),
         "sentence": ranking.sentence,
         "means": {label: estimate.mean for label, estimate in ranking.order},

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from coband.simulator.cli import progress, tables
-from coband.simulator.cli.options import BadInput
+from coband.simulator.cli.options import SHIPPED, BadInput
 from coband.simulator.cli.plugins import warn_of_plugins
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def _options(several: bool) -> Callable[[Command], Command]:
     return add
 
 
-@counts.command()
+@counts.command(epilog=SHIPPED)
 @_options(several=False)
 def lock(scenarios: tuple[Path, ...], lock: Path, settings: tuple[str, ...], workers: int) -> None:
     """Run scenarios and add their counts to the lock file."""
@@ -73,7 +73,7 @@ def lock(scenarios: tuple[Path, ...], lock: Path, settings: tuple[str, ...], wor
             click.echo(f"{name}: {sum(map(len, file.counts[name].values()))} counts")
 
 
-@counts.command()
+@counts.command(epilog=SHIPPED)
 @_options(several=True)
 @click.pass_context
 def check(
@@ -95,7 +95,7 @@ def check(
     context.exit(1 if differ else 0)
 
 
-@counts.command()
+@counts.command(epilog=SHIPPED)
 @_options(several=True)
 def update(scenarios: tuple[Path, ...], lock: Path, settings: tuple[str, ...], workers: int) -> None:
     """Run scenarios (by default all of the lock file), show the changes, and rewrite their counts."""

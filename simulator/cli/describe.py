@@ -1,4 +1,4 @@
-"""``coband describe``: the full description of an algorithm, problem or dataset."""
+"""``coband describe``: the full description of an algorithm, problem, dataset, scenario or other named item."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Item = dict[str, Any]
 @click.argument("name")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def describe(name: str, as_json: bool) -> None:
-    """Print summary, reference, parameters, messages and needs of NAME: an algorithm, a problem or a dataset."""
+    """Print all that is known of NAME: algorithm, problem, kernel, reward, dataset, metric or shipped scenario."""
     from coband.simulator.experiments.registry.catalogue import describe as look_up
     from coband.simulator.experiments.registry.registry import Registry
 
@@ -32,22 +32,55 @@ def describe(name: str, as_json: bool) -> None:
 
 def _lines(item: Item) -> Iterator[str]:
     yield f"{item['name']} ({item['kind']})"
-    yield f"  {item['summary']}"
-    yield f"  {item['reference']}"
-    for key in ("url", "licence"):
-        if key in item:
+    yield from (f"  {line}" for line in item.get("header", [item["summary"]]))
+    if item.get("reference"):
+        yield f"  {item['reference']}"
+    if item["kind"] == "metric":
+        yield f"  {_direction(item)}"
+    for key in ("url", "licence", "data", "file"):
+        if item.get(key) is not None:
             yield f"  {key}: {item[key]}"
     if item.get("parameters"):
         yield from ("", "Parameters:")
         yield from _parameters(item["parameters"], "  ")
     if item.get("messages"):
         yield from ("", "Messages:")
-        rows = [[message["kind"], message["direction"], message["scalars"]] for message in item["messages"]]
+        rows = [[message["kind"], message["direction"], _size(message)] for message in item["messages"]]
         yield from _indented(tables.plain(["kind", "direction", "scalars"], rows, left=3))
     if item.get("counts"):
-        yield from ("", "Communication:", *(f"  {count}" for count in item["counts"]))
+        yield from ("", "Communication:", *(f"  {_count(form)}" for form in item["counts"]))
+    if item.get("where"):
+        yield from ("", "where", *(_quantity(*pair) for pair in item["where"].items()))
+    if item.get("metrics"):
+        rows = [[metric["name"], metric["summary"], _direction(metric)] for metric in item["metrics"]]
+        yield from ("", "Metrics:", *_indented(tables.plain(["name", "meaning", "unit"], rows, left=3)))
     if "needs" in item:
         yield from ("", f"Needs: {_needs(item['needs'])}")
+
+
+def _size(message: Item) -> str:
+    """A formula, who gets it, and when the size is that."""
+    words = " ".join(filter(None, (message["scalars"], message["to"])))
+    return f"{words}, if {message['when']}" if message["when"] else words
+
+
+def _count(form: Item) -> str:
+    words = f"{'each round: ' if form['each'] == 'round' else ''}{form['count']} = {form['formula']}"
+    return f"{words}, if {form['when']}" if form["when"] else words
+
+
+def _quantity(name: str, meaning: str) -> str:
+    return f"  {name} {meaning}" if meaning.startswith("= ") else f"  {name}: {meaning}"
+
+
+def _direction(metric: Item) -> str:
+    """Unit of a metric, which end wins, and whose it is."""
+    words = [metric["unit"]]
+    if metric["better"]:
+        words.append(f"{metric['better']} is better")
+    if metric["of_each_agent"]:
+        words.append("of each agent")
+    return ", ".join(words)
 
 
 def _parameters(parameters: list[Item], indent: str) -> Iterator[str]:

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from coband.simulator.cli.options import BadInput, Request
+from coband.simulator.cli.options import SHIPPED, BadInput, Request
 
 if TYPE_CHECKING:
-    from coband.simulator.experiments.hunt.hunt import Failure
+    from coband.simulator.experiments.hunt.hunt import FailingRun
 
 
-@click.command()
+@click.command(epilog=SHIPPED)
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option("--seeds", default="0:10", metavar="A:B", show_default=True, help="Seeds of the faults.")
 @click.option("--only", multiple=True, metavar="LABEL", help="Run this label alone; repeatable.")
@@ -65,7 +65,7 @@ def _range(seeds: str) -> tuple[int, int]:
     raise BadInput(f"--seeds {seeds}: must be A:B with whole numbers 0 <= A < B, such as 0:10")
 
 
-def _show(catch: Failure, name: str, out: Path | None) -> None:
+def _show(catch: FailingRun, name: str, out: Path | None) -> None:
     """What happened, and the scenario."""
     click.echo(f"{catch.label}, seed {catch.seed}: {catch.error.rstrip()}")
     for fault in catch.faults:

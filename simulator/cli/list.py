@@ -10,14 +10,17 @@ import click
 from coband.simulator.cli import tables
 from coband.simulator.cli.plugins import warn_of_plugins
 
-KINDS = ("algorithms", "problems", "datasets")
+KINDS = ("algorithms", "problems", "kernels", "rewards", "datasets", "metrics", "scenarios")
 
 
 @click.command("list")
 @click.argument("kind", type=click.Choice(KINDS), required=False)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def list_(kind: str | None, as_json: bool) -> None:
-    """List algorithms, problems and datasets, or only one of the three."""
+    """List algorithms, problems, kernels, rewards, datasets, metrics and shipped scenarios, or only one kind of them.
+
+    Every command that takes a scenario FILE takes the name of a shipped scenario too.
+    """
     from coband.simulator.experiments.registry.catalogue import catalogue
     from coband.simulator.experiments.registry.registry import Registry
 
@@ -34,4 +37,7 @@ def list_(kind: str | None, as_json: bool) -> None:
 def _show(title: str, items: list[dict[str, Any]], blank: bool) -> None:
     if blank:
         click.echo()
-    tables.show([title, ""], [[item["name"], item["summary"]] for item in items], left=2)
+    header, rows = [title, ""], [[item["name"], item["summary"]] for item in items]
+    if title == "scenarios":
+        header, rows = [title, "data", ""], [[item["name"], item["data"] or "-", item["summary"]] for item in items]
+    tables.show(header, rows, left=3)

@@ -13,7 +13,11 @@ import click
 from coband.simulator.cli.plugins import warn_of_plugins
 
 if TYPE_CHECKING:
-    from coband.simulator.experiments.runs.runner import Listener, Report
+    from coband.simulator.experiments.runs.driver import Listener, Report
+    from coband.simulator.experiments.runs.study import Study
+
+SHIPPED = "A scenario that comes with coband is given by its name; `coband list scenarios` shows them."
+"""What the help of commands that take a scenario ends with."""
 
 OPTIONS = (
     click.argument("file", type=click.Path(path_type=Path)),
@@ -88,28 +92,33 @@ class Request:
         warn_of_plugins()
         return scenario.load(self.file, self.overrides())
 
-    def execute(self, scenario: Any, out: Path | None, listener: Listener) -> Report:
+    def study(self) -> Study:
+        """What there is to run.
+
+        Raises:
+            BadInput: nothing to run was selected.
+        """
+        from coband.simulator.experiments.runs import study
+
+        warn_of_plugins()
+        try:
+            return study.load_run(self.file, self.overrides(), self.only, self.numbers)
+        except study.SelectionError as error:
+            raise BadInput(str(error)) from error
+
+    def execute(self, study: Study, out: Path | None, listener: Listener) -> Report:
         """Run what is asked for.
 
         Raises:
-            BadInput: nothing to run was selected, or there is no room for the results.
+            BadInput: there is no room for the results.
         """
-        from coband.simulator.experiments.runs import runner
+        from coband.simulator.experiments.runs import executors
+        from coband.simulator.experiments.runs.driver import Commands, drive
         from coband.simulator.experiments.store import directory
 
+        workers = self.workers or max(1, min(study.jobs, executors.cores()))
         try:
-            jobs = runner.jobs_of(scenario, self.only, self.numbers)
-            place = directory.create(scenario.name, out)
-        except (runner.SelectionError, directory.OutputError) as error:
+            place = directory.create(study.name, out)
+            return drive(study, place, workers=workers, commands=Commands(self.replay(), sys.argv), listener=listener)
+        except (directory.OutputError, directory.StorageError) as error:
             raise BadInput(str(error)) from error
-        driver = runner.Driver(
-            scenario,
-            runner.ResolvedText.of(scenario),
-            jobs,
-            place,
-            workers=self.workers or runner.default_workers(len(jobs)),
-            replay=self.replay(),
-            command=sys.argv,
-            listener=listener,
-        )
-        return driver.run()

@@ -10,10 +10,13 @@ import click
 if TYPE_CHECKING:
     from rich.progress import Progress
 
+    from coband.simulator.experiments.runs.driver import Report
     from coband.simulator.experiments.runs.results import Failure
-    from coband.simulator.experiments.runs.runner import Report
+    from coband.simulator.experiments.runs.status import Status
 
 ESTIMATE_SECONDS = 600.0  # of progress that the time left is estimated from: jobs may take minutes each
+
+EXIT_CODES = {"interrupted": 130, "stopped": 2}
 
 
 class Bar:
@@ -22,25 +25,33 @@ class Bar:
     def __init__(self, title: str) -> None:
         self._title = title
         self._progress: Progress | None = None
+        self._ended = 0
         self._shown: set[str] = set()
 
-    def begin(self, jobs: int) -> None:
-        """Show the bar."""
+    def changed(self, status: Status) -> None:
+        """Show how far it is; the first time, show the bar."""
+        self._ended = status.ended
         if not sys.stderr.isatty():
             return
+        if self._progress is None:
+            self._progress = self._started()
+        self._progress.update(self._progress.task_ids[0], total=status.total, completed=self._ended)
+
+    def advanced(self, share: float) -> None:
+        """A job in this process has come so far."""
+        if self._progress is not None:
+            self._progress.update(self._progress.task_ids[0], completed=self._ended + share)
+
+    def _started(self) -> Progress:
         from rich.console import Console
         from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
         columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
         console = Console(stderr=True)
-        self._progress = Progress(*columns, console=console, transient=True, speed_estimate_period=ESTIMATE_SECONDS)
-        self._progress.add_task(self._title, total=jobs)
-        self._progress.start()
-
-    def progressed(self, jobs: float) -> None:
-        """So many jobs are done."""
-        if self._progress is not None:
-            self._progress.update(self._progress.task_ids[0], completed=jobs)
+        bars = Progress(*columns, console=console, transient=True, speed_estimate_period=ESTIMATE_SECONDS)
+        bars.add_task(self._title)
+        bars.start()
+        return bars
 
     def failed(self, failure: Failure) -> None:
         """Say what went wrong and how to see it again; an error that came before is named, not shown, once more."""
@@ -75,15 +86,26 @@ def warn(report: Report) -> None:
             "messages that did not come",
             err=True,
         )
-    if report.interrupted:
-        kept = sum(len(entry["replications"]) for entry in report.object["results"])
-        click.echo(
-            f"interrupted: {kept} finished jobs are kept in {report.directory}, {report.missing} are missing", err=True
-        )
+    warn_of_end(report)
+
+
+def warn_of_end(report: Report) -> None:
+    """Say on standard error that it ended early, and why."""
+    status = report.status
+    if status.state not in ("interrupted", "stopped"):
+        return
+    reason = f" ({status.message})" if status.message else ""
+    click.echo(
+        f"{status.state}{reason}: {status.done:,} finished jobs are kept in {report.directory}, "
+        f"{report.missing:,} are missing",
+        err=True,
+    )
+    if status.resume:
+        click.echo(f"to go on: {status.resume}", err=True)
 
 
 def exit_code(report: Report) -> int:
-    """130 after Ctrl-C, 1 when a job broke off, 0 otherwise."""
-    if report.interrupted:
-        return 130
+    """130 after Ctrl-C, 2 when it had to stop, 1 when a job broke off, 0 otherwise."""
+    if report.status.state in EXIT_CODES:
+        return EXIT_CODES[report.status.state]
     return 1 if report.failures else 0

@@ -73,29 +73,30 @@ class ScenarioFile(_Readable, pytest.File):
         ]
 
     @cached_property
+    def study(self) -> Any:
+        """The validated scenario, as what there is to run."""
+        from coband.simulator.experiments.runs.study import load_run
+
+        return load_run(self.path)
+
+    @property
     def scenario(self) -> Any:
         """The validated scenario."""
-        from coband.simulator.experiments.scenario.scenario import load
-
-        return load(self.path)
+        return self.study.variants[0].scenario
 
     @cached_property
     def comparisons(self) -> list[Any]:
         """Every expectation, compared with a run of all replications."""
-        from coband.simulator.experiments.runs import expectations, runner
+        from coband.simulator.experiments.runs import expectations
+        from coband.simulator.experiments.runs.driver import Commands, drive
         from coband.simulator.experiments.store import directory
 
-        expectations.require(self.scenario)
+        expectations.require(self.scenario, replications=self.study.possible_replications)
+        commands = Commands(replay=["coband", "run", str(self.path)], given=["pytest"])
         with tempfile.TemporaryDirectory(prefix="coband-pytest-") as scratch:
-            report = runner.Driver(
-                self.scenario,
-                runner.ResolvedText.of(self.scenario),
-                runner.jobs_of(self.scenario),
-                directory.create(self.scenario.name, Path(scratch) / "run"),
-                workers=1,
-                replay=["coband", "run", str(self.path)],
-                command=["pytest"],
-            ).run()
+            report = drive(self.study, directory.create(self.study.name, Path(scratch) / "run"), commands=commands)
+        if report.interrupted:
+            raise KeyboardInterrupt
         if report.failures:
             failure = report.failures[0]
             raise Differs(f"{failure.label}, replication {failure.replication}: {failure.kind}\n{failure.error}")

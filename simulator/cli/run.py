@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from coband.simulator.cli import progress, tables
-from coband.simulator.cli.options import Request, shared
+from coband.simulator.cli.options import SHIPPED, Request, shared
 
 if TYPE_CHECKING:
-    from coband.simulator.experiments.runs.runner import Report
-    from coband.simulator.experiments.runs.timeline import Progress
+    from coband.simulator.experiments.runs.driver import Report
+    from coband.simulator.experiments.runs.timeline import Snapshot
 
 WITH_SERVER = {
     "regret": "regret",
@@ -33,7 +33,7 @@ ON_A_GRAPH = {
 OF_PURE_EXPLORATION = {"samples_per_agent": "samples per agent", "error": "error"}
 
 
-@click.command()
+@click.command(epilog=SHIPPED)
 @shared
 @click.option(
     "--out",
@@ -46,13 +46,13 @@ OF_PURE_EXPLORATION = {"samples_per_agent": "samples per agent", "error": "error
 def run(context: click.Context, /, out: Path | None, as_json: bool, **options: Any) -> None:
     """Run the scenario in FILE and store what happens in a run directory.
 
-    Each algorithm runs on each replication; all of them meet the same arms and the same noise.
-    Ctrl-C keeps what is finished.
+    Each algorithm runs on each replication; all of them meet the same arms and the same noise. Where the scenario says
+    `until:`, replications are added until the mean is known well enough. Ctrl-C keeps what is finished.
     """
     request = Request(**options)
-    scenario = request.load()
-    with progress.Bar(scenario.name) as bar:
-        report = request.execute(scenario, out, bar)
+    study = request.study()
+    with progress.Bar(study.name) as bar:
+        report = request.execute(study, out, bar)
     progress.warn(report)
     if as_json:
         click.echo(_json(report), nl=False)
@@ -99,7 +99,7 @@ def _show_timeline(report: Report, labels: list[str]) -> None:
     tables.show(["time", "label", "turns", "regret", "regret/turn", "scalars"], rows, left=2)
 
 
-def _reached(at: Progress) -> tuple[float | None, ...]:
+def _reached(at: Snapshot) -> tuple[float | None, ...]:
     return round(at.turns), round(at.regret, 1), at.regret_per_turn, round(at.scalars)
 
 

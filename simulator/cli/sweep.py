@@ -10,19 +10,20 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from coband.simulator.cli import sweep_view, tables
-from coband.simulator.cli.options import BadInput, Request
+from coband.simulator.cli import progress, sweep_view, tables
+from coband.simulator.cli.options import SHIPPED, BadInput, Request
 
 if TYPE_CHECKING:
-    from coband.simulator.experiments.sweep.driver import Report
-    from coband.simulator.experiments.sweep.study import Study
-    from coband.simulator.experiments.sweep.workers import WorkerPool
+    from coband.simulator.experiments.runs.driver import Report
+    from coband.simulator.experiments.runs.job import Level
+    from coband.simulator.experiments.runs.workers import WorkerPool
+    from coband.simulator.experiments.sweep.study import Sweep
 
 MOST_ROWS = 60
 COLUMNS = {"regret": "regret", "scalars": "scalars", "rounds": "rounds", "simulated_time": "simulated time"}
 
 
-@click.command()
+@click.command(epilog=SHIPPED)
 @click.argument("file", type=click.Path(path_type=Path), required=False)
 @click.option(
     "--set",
@@ -35,6 +36,13 @@ COLUMNS = {"regret": "regret", "scalars": "scalars", "rounds": "rounds", "simula
 @click.option("--seed", type=click.IntRange(min=0), help="Seed of the scenario.")
 @click.option("--workers", type=click.IntRange(min=1), help="Processes on this machine; by default one per core.")
 @click.option("--cluster", metavar="tcp://HOST:PORT", help="Run on the workers of this Dask scheduler instead.")
+@click.option(
+    "--trace",
+    type=click.Choice(["off", "protocol", "full"]),
+    default="off",
+    show_default=True,
+    help="How much of the trace of each job is kept.",
+)
 @click.option("--resume", is_flag=True, help="Go on with an earlier sweep: what is finished does not run again.")
 @click.option(
     "--out", type=click.Path(path_type=Path), metavar="DIR", help="Where it is kept; by default runs/<name>-<number>."
@@ -56,6 +64,7 @@ def sweep(
     seed: int | None,
     workers: int | None,
     cluster: str | None,
+    trace: Level,
     resume: bool,
     out: Path | None,
     status: Path | None,
@@ -74,7 +83,7 @@ def sweep(
     if workers is not None and cluster is not None:
         raise BadInput("give --workers or --cluster, not both.")
     request = Request(file, settings, replications, seed=seed)
-    study = _load(request)
+    study = _load(request, trace)
     report = _run(request, study, workers, cluster, resume, out)
     if as_json:
         from coband.simulator.experiments.runs.results import dump
@@ -83,50 +92,54 @@ def sweep(
         click.echo(f"sweep directory: {report.directory}", err=True)
     else:
         _show(report)
-    context.exit(_conclude(report))
+    progress.warn_of_end(report)
+    if report.status.state == "failed":
+        failed, total = report.status.failed, report.status.total
+        click.echo(f"{failed:,} of {total:,} jobs broke off; --resume tries them again", err=True)
+    context.exit(progress.exit_code(report))
 
 
-def _load(request: Request) -> Study:
+def _load(request: Request, trace: Level) -> Sweep:
     from coband.simulator.cli.plugins import warn_of_plugins
     from coband.simulator.experiments.sweep.study import load_study
 
     warn_of_plugins()
-    return load_study(request.file, request.overrides())
+    return load_study(request.file, request.overrides(), trace=trace)
 
 
 def _run(
-    request: Request, study: Study, workers: int | None, cluster: str | None, resume: bool, out: Path | None
+    request: Request, study: Sweep, workers: int | None, cluster: str | None, resume: bool, out: Path | None
 ) -> Report:
-    from coband.simulator.experiments.store.directory import OutputError
-    from coband.simulator.experiments.sweep import place
-    from coband.simulator.experiments.sweep.collected import StorageError
-    from coband.simulator.experiments.sweep.driver import Commands, Driver
+    from coband.simulator.experiments.runs.driver import Commands, drive
+    from coband.simulator.experiments.runs.workers import WorkerPoolError
+    from coband.simulator.experiments.store.directory import OutputError, StorageError
+    from coband.simulator.experiments.sweep import directory
     from coband.simulator.experiments.sweep.lock import LockedError
-    from coband.simulator.experiments.sweep.workers import WorkerPoolError
 
     try:
-        crew = _crew(workers, cluster)
+        pool = _pool(workers, cluster)
         try:
-            where = (place.earlier if resume else place.new)(study.name, out)
-            commands = Commands(request.replay(), _resume(where), sys.argv)
+            place = (directory.earlier if resume else directory.new)(study.name, out)
+            commands = Commands(request.replay(), sys.argv, _resume(place.path))
             with sweep_view.View(study.name) as view:
-                return Driver(study, where, crew, commands, view).run()
+                return drive(study, place, workers=pool, commands=commands, listener=view)
         finally:
-            crew.close()
+            pool.close()
     except (OutputError, LockedError, WorkerPoolError, StorageError) as error:
         raise BadInput(str(error)) from error
 
 
-def _crew(workers: int | None, cluster: str | None) -> WorkerPool:
-    from coband.simulator.experiments.sweep.workers import Cluster, Local
+def _pool(workers: int | None, cluster: str | None) -> WorkerPool:
+    from coband.simulator.experiments.runs.workers import Local
+    from coband.simulator.experiments.sweep.cluster import Cluster
 
     if cluster is None:
         return Local(workers)
-    crew = Cluster(cluster)
-    click.echo(f"{crew.describe()}; dashboard: {crew.dashboard}", err=True)
-    for advice in crew.advice():
+    pool = Cluster(cluster)
+    click.echo(f"{pool.describe()}; dashboard: {pool.dashboard}", err=True)
+    for advice in pool.advice():
         click.echo(f"warning: {advice}", err=True)
-    return crew
+    return pool
 
 
 def _resume(where: Path) -> str:
@@ -208,19 +221,3 @@ def _show_variants(entries: Sequence[dict[str, Any]]) -> None:
         click.echo("mean ± half the width of the 95 % confidence interval (Student t over n replications)")
     if len(rows) > len(shown):
         click.echo(f"... and {len(rows) - len(shown)} more variants; results.json and run.sqlite have them all")
-
-
-def _conclude(report: Report) -> int:
-    """Say how it ended, and give the exit status: 130 after Ctrl-C, 2 when it had to stop, 1 when a job broke off."""
-    status = report.status
-    if status.state in ("interrupted", "stopped"):
-        reason = f" ({status.message})" if status.message else ""
-        click.echo(
-            f"{status.state}{reason}: {status.done:,} finished jobs are kept in {report.directory}, "
-            f"{report.missing:,} are missing\nto go on: {status.resume}",
-            err=True,
-        )
-        return 130 if status.state == "interrupted" else 2
-    if status.failed:
-        click.echo(f"{status.failed:,} of {status.total:,} jobs broke off; --resume tries them again", err=True)
-    return 1 if status.failed else 0

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
     from coband.simulator.experiments.runs.results import Failure
-    from coband.simulator.experiments.sweep.status import Status
+    from coband.simulator.experiments.runs.status import Status
 
 LOG_SECONDS = 60.0
 MOST_FAILURES = 10
@@ -45,6 +45,9 @@ class View(progress.Bar):
             self._logged = time.monotonic()
             click.echo(f"{self._title}: {line(status)}", err=True)
 
+    def advanced(self, share: float) -> None:
+        """Jobs of sweeps are many, so that parts of them do not show."""
+
     def failed(self, failure: Failure) -> None:
         """Say what went wrong, until it becomes too much."""
         self._failures += 1
@@ -61,7 +64,7 @@ class View(progress.Bar):
             ended = entry.done + entry.failed
             failed = f", {entry.failed:,} failed" if entry.failed else ""
             self._bar(name, entry.total, ended, f"{ended:,}/{entry.total:,}{failed}")
-        self._bar(self._title, status.total, status.done + status.failed, line(status))
+        self._bar(self._title, status.total, status.ended, line(status))
 
     def _bar(self, name: str, total: int, ended: int, note: str) -> None:
         assert self._progress is not None
@@ -81,7 +84,7 @@ class View(progress.Bar):
 
 def line(status: Status) -> str:
     """How far it is, in one line."""
-    parts = [f"{status.done + status.failed:,} of {status.total:,} jobs"]
+    parts = [f"{status.ended:,} of {status.total:,} jobs"]
     if status.rate is not None:
         parts.append(f"{status.rate:.3g}/s")
     if status.state == "running" and status.seconds_left is not None:

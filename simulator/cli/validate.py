@@ -7,18 +7,24 @@ from typing import TYPE_CHECKING
 
 import click
 
+from coband.simulator.cli.options import SHIPPED
 from coband.simulator.cli.plugins import warn_of_plugins
 
 if TYPE_CHECKING:
-    from coband.simulator.experiments.sweep.study import Study
+    from coband.simulator.experiments.sweep.study import Sweep
 
 
-@click.command()
+@click.command(epilog=SHIPPED)
 @click.argument("files", type=click.Path(path_type=Path), nargs=-1, required=True, metavar="FILE...")
 @click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="Change a value; repeatable.")
 @click.pass_context
 def validate(ctx: click.Context, files: tuple[Path, ...], settings: tuple[str, ...]) -> None:
-    """Read scenario FILEs and print all their mistakes; exit status 2 if there are any."""
+    """Read scenario FILEs and print all their mistakes; exit status 2 if there are any.
+
+    The command also draws the world of the first replication and creates an agent and the server of each algorithm, to
+    find errors that `run` would report. Of data files over 20 MB it reads only the beginning.
+    """
+    from coband.simulator.experiments.runs.preflight import preflight
     from coband.simulator.experiments.scenario.scenario import ScenarioError
     from coband.simulator.experiments.sweep.study import load_study
 
@@ -31,11 +37,16 @@ def validate(ctx: click.Context, files: tuple[Path, ...], settings: tuple[str, .
             click.echo(str(error), err=True)
             wrong = True
         else:
-            click.echo(f"{file}: ok ({_size(study)})")
+            found = preflight(file, settings, study)
+            for problem in found.problems:
+                click.echo(str(problem), err=True)
+            wrong = wrong or bool(found.problems)
+            if not found.problems:
+                click.echo(f"{file}: ok ({'; '.join([_size(study), *found.left_out])})")
     ctx.exit(2 if wrong else 0)
 
 
-def _size(study: Study) -> str:
+def _size(study: Sweep) -> str:
     """The size of a study in words; variants are fewer than algorithms x points if an axis applies to some only."""
     sizes = [_count(len(study.entries), "algorithm"), _count(study.replications, "replication")]
     if study.points > 1:

@@ -1,6 +1,6 @@
 """The conformance kit: what every algorithm must keep, whoever wrote it.
 
-Register an algorithm under the entry-point group ``algorithms`` and let pytest run
+Register an algorithm under the entry-point group ``algorithms`` and let pytest run::
 
     from coband.simulator.conformance import Case, cases
 

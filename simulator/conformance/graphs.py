@@ -7,10 +7,10 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from coband.simulator.conformance.demands import demand
-from coband.simulator.conformance.runs import Run, algorithm
+from coband.simulator.conformance.runs import Recorder, Run, algorithm
 from coband.simulator.core.audit import trace as tr
-from coband.simulator.core.audit.trace import Row
-from coband.simulator.core.engine import Engine, Plan
+from coband.simulator.core.audit.trace import Row, keep
+from coband.simulator.core.engine import Plan
 from coband.simulator.core.network.network import NetworkConfig
 from coband.simulator.core.randomness.streams import Streams
 from coband.simulator.problems.network import NetworkProblem
@@ -51,13 +51,13 @@ def run(
     }
     rows: list[Row] = []
     entry, graph = algorithm(name), graph_of(topology, agents, seed)
-    engine = Engine(
+    engine = Recorder(
         TypeAdapter(Plan).validate_python(full),
         entry,
         entry.config.model_validate(config),
         world(problem, seed, graph),
         Streams(seed),
-        sink=lambda batch, names: rows.extend(batch),
+        sink=keep(rows),
         graph=graph,
     )
     result = engine.run()
@@ -67,8 +67,8 @@ def run(
 def check_conservation(simulated: Run) -> None:
     """Every copy is delivered, lost or a duplicate; the ledger is the sum over the trace's sends."""
     totals, sends = simulated.result.totals, simulated.events(tr.SEND)
-    copies = sum(row[12] for row in sends)
-    scalars = sum(row[8] * row[12] for row in sends)
+    copies = sum(row.value for row in sends)
+    scalars = sum(row.scalars * row.value for row in sends)
     for name, count in {
         "transmissions": copies,
         "messages": copies,
@@ -76,7 +76,7 @@ def check_conservation(simulated: Run) -> None:
         "peer_scalars": scalars,
     }.items():
         demand(totals[name] == count, f"the ledger counts {totals[name]} {name}, the trace {count}")
-    delivered = sum(int(row[12]) if row[3] == tr.EVERYONE else 1 for row in simulated.events(tr.DELIVER))
+    delivered = sum(int(row.value) if row.node == tr.EVERYONE else 1 for row in simulated.events(tr.DELIVER))
     counted = totals.get("deliveries")
     demand(delivered == counted, f"the ledger counts {counted} deliveries, the trace {delivered}")
     for kind, fate in simulated.result.audit.copies.items():

@@ -1,7 +1,8 @@
 """What every registered algorithm must pass, whatever it computes.
 
 Runs on a small world: the same run twice, with work shared or not; random delays, loss and slow agents leave nothing
-lost or counted twice; payloads are what the ledger counts.
+lost or counted twice; payloads are what the ledger counts; sizes of messages, closed forms and metrics are what the
+algorithm declares.
 """
 
 from __future__ import annotations
@@ -12,7 +13,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from coband.simulator.conformance import graphs
+from coband.simulator.conformance import graphs, runs
+from coband.simulator.conformance.communication import check_closed_forms, check_messages, check_metrics
 from coband.simulator.conformance.demands import demand
 from coband.simulator.conformance.runs import Run, algorithm, batches, run
 from coband.simulator.core.audit import trace as tr
@@ -94,9 +96,27 @@ class NothingLost(Case):
             result = simulate(self.algorithm, dict(self.config), self.schedule, self.network, agents, seed=3)
             check_complete(result, turns_of(self.schedule))
             check_ledger(result)
+            check_messages(self.algorithm, result)
 
     def __str__(self) -> str:
         return f"{super().__str__()}-{self.schedule}-{self.network}"
+
+
+@dataclass(frozen=True)
+class AsDeclared(Case):
+    """Without delays: sizes of messages, closed forms and metrics are what the algorithm declares."""
+
+    schedule: str
+
+    def check(self) -> None:
+        result = simulate(self.algorithm, dict(self.config), self.schedule, "ideal", "fast", seed=3)
+        check_messages(self.algorithm, result)
+        check_closed_forms(self.algorithm, result, self.schedule)
+        small = problem_of if on_graph(self.algorithm) else runs.problem_of
+        check_metrics(self.algorithm, result, small(self.algorithm)["kind"])
+
+    def __str__(self) -> str:
+        return f"{super().__str__()}-{self.schedule}-as_declared"
 
 
 @dataclass(frozen=True)
@@ -117,6 +137,7 @@ def cases(name: str, *variants: Mapping[str, Any]) -> list[Case]:
         found += [
             NothingLost(name, config, network, schedule) for network in NETWORKS for schedule in schedules_of(name)
         ]
+        found += [AsDeclared(name, config, schedule) for schedule in schedules_of(name)]
         found.append(Deterministic(name, config))
     return found
 
@@ -209,14 +230,14 @@ def check_ledger(result: Run) -> None:
     totals = result.result.totals
     sends = result.events(tr.SEND)
     counted = {
-        "scalars": sum(row[8] * row[12] for row in sends),
-        "messages": sum(row[12] for row in sends),
-        "scalars_broadcast_once": sum(row[8] for row in sends if row[12]),
+        "scalars": sum(row.scalars * row.value for row in sends),
+        "messages": sum(row.value for row in sends),
+        "scalars_broadcast_once": sum(row.scalars for row in sends if row.value),
     }
     for name, count in counted.items():
         demand(totals[name] == count, f"the ledger counts {totals[name]} {name}, the trace {count}")
-    delivered = Counter(row[5] for row in result.events(tr.DELIVER))
-    sent = Counter({row[5]: int(row[12]) for row in sends if row[12]})
+    delivered = Counter(row.message for row in result.events(tr.DELIVER))
+    sent = Counter({row.message: int(row.value) for row in sends if row.value})
     demand(delivered == sent, "a message was not delivered exactly once to each of its receivers")
 
 

@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from pydantic import TypeAdapter
+from pydantic import BaseModel, TypeAdapter
 
 from coband.simulator.core.algorithm import Algorithm
 from coband.simulator.core.audit import trace as tr
-from coband.simulator.core.audit.trace import Row
+from coband.simulator.core.audit.trace import Row, keep
 from coband.simulator.core.engine import Engine, Plan, RunResult
+from coband.simulator.core.message import Message
 from coband.simulator.core.randomness.streams import Streams
 from coband.simulator.experiments.registry.registry import Registry
 
@@ -46,6 +47,26 @@ def algorithm(name: str) -> Algorithm:
     return registry().algorithms[name]
 
 
+class Recorder(Engine):
+    """An engine that keeps every message that is sent, in the order of the trace.
+
+    Attributes:
+        config: the algorithm's parameters.
+        sent: the messages.
+    """
+
+    def __init__(self, plan: Plan, algorithm: Algorithm, config: BaseModel, *parts: Any, **further: Any) -> None:
+        self.config = config
+        self.sent: list[Message] = []
+        super().__init__(plan, algorithm, config, *parts, **further)
+        self._in_words = self.transport.describe
+        self.transport.describe = self._keep
+
+    def _keep(self, message: Message) -> str | None:
+        self.sent.append(message)
+        return self._in_words(message)
+
+
 @dataclass
 class Run:
     """One run with its trace."""
@@ -53,7 +74,12 @@ class Run:
     result: RunResult
     rows: list[Row]
     names: list[str]
-    engine: Engine
+    engine: Recorder
+
+    @property
+    def sent(self) -> list[Message]:
+        """Every message, in the order of the trace's sends."""
+        return self.engine.sent
 
     @property
     def pulls(self) -> list[tuple[int, int, int, float]]:
@@ -61,8 +87,8 @@ class Run:
         turns: dict[int, int] = defaultdict(int)
         pulls = []
         for choose, reward in zip(self.events(tr.CHOOSE), self.events(tr.REWARD), strict=True):
-            turns[choose[3]] += 1
-            pulls.append((choose[3], turns[choose[3]], int(choose[12]), reward[12]))
+            turns[choose.node] += 1
+            pulls.append((choose.node, turns[choose.node], int(choose.value), reward.value))
         return pulls
 
     @property
@@ -71,25 +97,25 @@ class Run:
         agents = len(self.engine.agents)
         listed = []
         for row in self.events(tr.SEND):
-            if row[4] == tr.EVERYONE:
-                skipped = () if row[11] is None or row[12] == agents else self._senders(row)
+            if row.peer == tr.EVERYONE:
+                skipped = () if row.value == agents else self._senders(row)
                 receivers: list[int | str] = [agent for agent in range(agents) if agent not in skipped]
             else:
-                receivers = [_slow_period(row[4])]
-            listed += [(self.names[row[7]], _slow_period(row[3]), receiver, row[8]) for receiver in receivers]
+                receivers = [_in_words(row.peer)]
+            listed += [(self.names[row.kind], _in_words(row.node), receiver, row.scalars) for receiver in receivers]
         return listed
 
     def _senders(self, row: Row) -> tuple[int, ...]:
         """The agent left out of a multicast: the one whose message caused it."""
-        cause = self.rows[row[6]]
-        return (cause[4] if cause[2] == tr.DELIVER else cause[3],)
+        cause = self.rows[row.cause]
+        return (cause.peer if cause.event == tr.DELIVER else cause.node,)
 
     def events(self, event: int) -> list[Row]:
         """All rows of one kind of event."""
-        return [row for row in self.rows if row[2] == event]
+        return [row for row in self.rows if row.event == event]
 
 
-def _slow_period(node: int) -> int | str:
+def _in_words(node: int) -> int | str:
     return "server" if node == -1 else node
 
 
@@ -131,13 +157,13 @@ def run(
         **plan,
     }
     rows: list[Row] = []
-    engine = Engine(
+    engine = Recorder(
         TypeAdapter(Plan).validate_python(full),
         entry,
         entry.config.model_validate(config),
         world(problem or problem_of(name), seed, agents),
         Streams(seed),
-        sink=lambda batch, names: rows.extend(batch),
+        sink=keep(rows),
     )
     result = engine.run()
     return Run(result, rows, list(engine.trace._names), engine)

@@ -2,11 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any, Literal
 
 from pydantic import BaseModel
 
+from coband.simulator.core.formulas import Values, evaluate
+from coband.simulator.core.message import Message
 from coband.simulator.core.node import Client
+from coband.simulator.metrics import Metric
+
+Direction = Literal["up", "down", "peer"]
+COMMON_QUANTITIES: Mapping[str, str] = {
+    "N": "agents",
+    "d": "arm dimension",
+    "arms": "arms of a fixed arm set, or of each agent's task",
+}
+"""What every formula may speak of, beside the parameters of the algorithm."""
+RUN_QUANTITIES: Mapping[str, str] = {
+    "T": "pulls of all agents",
+    "schedule": "the schedule's kind",
+    "applied": "pulls that the server has taken in",
+    "reach": "sum over all pulls of the number of other agents within `hops` links of who pulled",
+    "copies": "sum over all pulls of the links that a message of who pulled crosses within `hops` links",
+}
+"""What the closed form of a run may speak of as well, beside every number of the result."""
 
 
 @dataclass(frozen=True)
@@ -33,6 +54,54 @@ class Needs:
 
 
 @dataclass(frozen=True)
+class MessageSize:
+    """How many scalars a message carries: a formula that is printed, and that the conformance kit evaluates.
+
+    The formula (`coband.simulator.core.formulas`) may speak of attributes of the message, `COMMON_QUANTITIES`,
+    parameters of the algorithm and names in :attr:`Algorithm.where`. A quantity that depends on the state of the run,
+    such as the size of the dictionary of that round, is a property of the message with a docstring.
+
+    Attributes:
+        message: its class.
+        direction: up (agent to server), down (server to agent) or peer.
+        size: scalars of one copy.
+        to: who gets it, or how often, in words.
+        when: condition on the parameters under which the size is that; empty for always.
+    """
+
+    message: type[Message]
+    direction: Direction
+    size: str
+    to: str = ""
+    when: str = ""
+
+
+@dataclass(frozen=True)
+class ClosedForm:
+    """A count of a whole run, or of every communication round, as a formula that the conformance kit evaluates.
+
+    It holds on a network without delays and loss on which every agent is up.
+
+    Attributes:
+        count: a number of the result; with ``each: round`` one of uplink_scalars, downlink_scalars, peer_scalars.
+        formula: what it is; may speak of parameters, names in :attr:`Algorithm.where`, `COMMON_QUANTITIES`, and in a
+            run of `RUN_QUANTITIES` and every number of the result, in a round of the attributes on
+            which its messages agree.
+        when: condition on the parameters, and on ``schedule``, under which it holds; empty for always.
+        each: what it is about.
+    """
+
+    count: str
+    formula: str
+    when: str = ""
+    each: Literal["run", "round"] = "run"
+
+
+SILENT = (ClosedForm("scalars", "0"),)
+"""The closed form of an algorithm that sends nothing."""
+
+
+@dataclass(frozen=True)
 class Algorithm:
     """One registered algorithm.
 
@@ -43,8 +112,10 @@ class Algorithm:
         config: its parameters; defaults are the paper's.
         summary: one line.
         reference: paper, algorithm number.
-        messages: (kind, direction, scalars) of every message, for ``coband describe``.
-        counts: closed forms of the communication, for ``coband describe``.
+        messages: the size of every message that its nodes send; several for one kind differ in ``when``.
+        counts: closed forms of the communication.
+        where: formulas that name a quantity of other formulas, such as the number of weights of a network.
+        metrics: the numbers that its nodes report (``report``, ``report_own``).
         cites: what ``coband cite`` prints: keys of ``references.bib``, or whole BibTeX entries.
     """
 
@@ -55,6 +126,28 @@ class Algorithm:
     summary: str
     reference: str
     needs: Needs = field(default_factory=Needs)
-    messages: tuple[tuple[str, str, str], ...] = ()
-    counts: tuple[str, ...] = ()
+    messages: tuple[MessageSize, ...] = ()
+    counts: tuple[ClosedForm, ...] = ()
+    where: Mapping[str, str] = field(default_factory=dict, hash=False)
+    metrics: tuple[Metric, ...] = ()
     cites: tuple[str, ...] = ()
+
+    def quantities(self, values: Values, config: BaseModel, about: object = None) -> dict[str, Any]:
+        """What formulas may speak of: the parameters, ``values``, attributes of ``about``, and then ``where``.
+
+        Of two of one name the later counts.
+
+        Raises:
+            FormulaError: a formula in ``where`` has no value.
+        """
+        found = {**{name: getattr(config, name) for name in type(config).model_fields}, **values, **attributes(about)}
+        for name, formula in self.where.items():
+            found[name] = evaluate(formula, found)
+        return found
+
+
+def attributes(about: object) -> dict[str, Any]:
+    """The public fields and properties of a message that are numbers or texts."""
+    names = [name for name in dir(about) if not name.startswith("_")] if isinstance(about, Message) else []
+    values = {name: getattr(about, name) for name in names if name != "scalars"}
+    return {name: value for name, value in values.items() if isinstance(value, (int, float, str))}

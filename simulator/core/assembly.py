@@ -1,29 +1,54 @@
-"""Making the nodes of a run and the hosts around them."""
+"""Making the parts of a run: accounts, network, turns, nodes and the hosts around them."""
 
 from __future__ import annotations
 
 import importlib
+import json
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cache
 from typing import Any
 
 from pydantic import BaseModel
 
+from coband.simulator.arms import ArmSet
 from coband.simulator.core.algorithm import Algorithm
+from coband.simulator.core.audit import trace as tr
+from coband.simulator.core.audit.inspection import FullAudit
+from coband.simulator.core.audit.invariants import Audit
+from coband.simulator.core.audit.ledger import Ledger
 from coband.simulator.core.audit.progress import Progress
 from coband.simulator.core.audit.trace import Trace
 from coband.simulator.core.clock.clock import Clock
-from coband.simulator.core.clock.schedule import Phases, Renewal
+from coband.simulator.core.clock.schedule import OneAtATime, Phases, Renewal, Rounds
 from coband.simulator.core.hosts.agent_host import AgentHost
 from coband.simulator.core.hosts.host import ClientHost, Host, Inspect, Send
-from coband.simulator.core.hosts.phases import BatchWorld, PhaseHost, PhaseTiming
+from coband.simulator.core.hosts.phases import PhaseHost, PhaseTiming
 from coband.simulator.core.hosts.speed import SlowPeriod, SlowPeriodDraws
+from coband.simulator.core.hosts.turns import Turns
+from coband.simulator.core.message import Message
 from coband.simulator.core.network.graphs import Graph
-from coband.simulator.core.node import SERVER, BatchAgent, Client, NodeContext, Server, Sharing
-from coband.simulator.core.plan import Plan, World
+from coband.simulator.core.network.local import Direct, HopByHop, Local
+from coband.simulator.core.network.network import Network
+from coband.simulator.core.network.reliable import ReliableTransport
+from coband.simulator.core.network.transport import Transport
+from coband.simulator.core.node import (
+    SERVER,
+    Address,
+    Agent,
+    BatchAgent,
+    Client,
+    NodeContext,
+    Server,
+    Sharing,
+    UnsupportedScenario,
+)
+from coband.simulator.core.plan import Plan
 from coband.simulator.core.randomness.distributions import BaseDistribution, Draws, is_zero
 from coband.simulator.core.randomness.streams import Streams
+from coband.simulator.core.router import Router
+from coband.simulator.core.run_context import RunContext
+from coband.simulator.core.world import BatchWorld, World
 
 
 @dataclass(frozen=True)
@@ -31,16 +56,14 @@ class HostContext:
     """What hosts are connected to.
 
     Attributes:
-        send, reply: put an agent's, or the server's, message on the network.
+        send: puts a node's message on the network.
         check: called after every message and turn; None for no checks.
         think: renewal schedules: called with the agent's index when one of its turns has ended.
     """
 
-    clock: Clock
-    trace: Trace
+    run: RunContext
     progress: Progress
     send: Send
-    reply: Send
     check: Inspect | None
     think: Callable[[int], None]
 
@@ -51,10 +74,71 @@ class Assembly:
     def __init__(self, plan: Plan, world: World, streams: Streams, graph: Graph | None) -> None:
         self._plan, self._world, self._streams, self._graph = plan, world, streams, graph
 
-    def nodes(self, algorithm: Algorithm, config: BaseModel) -> tuple[list[Client], Server | None]:
-        """The agents and the server, if the algorithm has one."""
+    def run_context(self, sink: tr.Sink | None) -> RunContext:
+        """The clock and empty accounts; ``sink``: where trace batches go, if the plan keeps a trace."""
+        plan, network = self._plan, self._plan.network
+        down: set[Address] = set()
+        audit = (FullAudit if plan.checks == "full" else Audit)(network.transport == "reliable", down)
+        ledger = Ledger(plan.agents.count, network.scalar_bits, network.header_bits)
+        return RunContext(Clock(), Trace(sink if plan.trace != tr.OFF else None), ledger, audit, down)
+
+    def progress(self, ledger: Ledger, on_pull: Callable[[int], None] | None) -> Progress:
+        """What takes note of pulls."""
+        realised = getattr(self._world, "realised", False)
+        return Progress(ledger, self._plan.schedule.duration, on_pull, self._plan.trace == tr.FULL, realised)
+
+    def transport(self, run: RunContext, router: Router) -> Transport:
+        """What carries messages over links."""
+        plan = self._plan
+        reliable = plan.network.transport == "reliable"
+        mending = reliable and (plan.network.faulty or plan.intermittent)
+        kind = ReliableTransport if mending else Transport
+        return kind(run, Network(plan.network, self._streams), router, self._describe, reliable)
+
+    def _describe(self, message: Message) -> str | None:
+        """A message's payload as JSON, for the trace at level ``full``."""
+        if self._plan.trace != tr.FULL:
+            return None
+        return json.dumps({name: _plain(getattr(message, name)) for name in message.payload_fields()})
+
+    def local(self, run: RunContext, transport: Transport, router: Router) -> Local | None:
+        """The LOCAL service of a graph; None in a star."""
+        if self._graph is None:
+            return None
+        schedule, config = self._plan.schedule, self._plan.network.local
+        interval = schedule.interval if isinstance(schedule, OneAtATime | Rounds) else 1.0
+        trial = interval if config.trial is None else config.trial
+        if config.mode == "hop_by_hop" or (config.mode == "auto" and not self._plan.ideal):
+            return HopByHop(self._graph, trial, run, transport, router.hand_over)
+        return Direct(self._graph, trial, run, transport, router.hand_over, router.hear)
+
+    def turns(self, algorithm: Algorithm, clock: Clock, progress: Progress) -> Turns:
+        """The schedule at work; in rounds all agents act on what they know, so turns can be prepared together."""
+        plan = self._plan
+        prepares = _prefetches(algorithm.agent) and is_zero(plan.agents.compute)
+        prefetching = prepares and plan.share and isinstance(plan.schedule, Rounds)
+        return Turns(plan.schedule, plan.agents.count, clock, self._streams, progress, prefetching)
+
+    def nodes(
+        self, algorithm: Algorithm, config: BaseModel, made: int | None = None
+    ) -> tuple[list[Client], Server | None]:
+        """The agents and the server, if the algorithm has one.
+
+        Args:
+            algorithm: what they run.
+            config: its parameters.
+            made: how many agents are made, the first ones, to see whether it can be done; None for all.
+
+        Raises:
+            UnsupportedScenario: the algorithm cannot do what is asked of it.
+        """
+        if algorithm.needs.fixed_arms and not self._world.fixed_arms:
+            raise UnsupportedScenario(
+                f"{algorithm.name} needs one arm set for all turns of all agents; this problem offers fresh arms each "
+                "turn; give problem.arms kind: pool"
+            )
         sharing, count, world = Sharing(self._plan.share), self._plan.agents.count, self._world
-        domain = world.arms(0, 1) if world.fixed_arms else None
+        domain = ArmSet.fixed(world.arms(0, 1)) if world.fixed_arms else None
         count_turns = cache(lambda: self._plan.schedule.turns_per_agent(count, self._streams))
         knowledge = world.knowledge() if isinstance(world, BatchWorld) else None
         contexts = getattr(world, "contexts", None)
@@ -75,25 +159,26 @@ class Assembly:
                 knowledge,
             )
 
-        agents: list[Client] = [algorithm.agent(context_of(index)) for index in range(count)]
+        agents: list[Client] = [algorithm.agent(context_of(index)) for index in range(count)[:made]]
         if algorithm.server is None:
             return agents, None
         module, _, name = algorithm.server.partition(":")
         return agents, getattr(importlib.import_module(module), name)(context_of(SERVER))
 
-    def hosts(self, agents: list[Client], server: Server | None, wiring: HostContext) -> list[Host]:
+    def hosts(self, agents: list[Client], server: Server | None, around: HostContext) -> list[Host]:
         """A host around every agent, by index, and around the server last."""
         hosts: list[Host] = []
+        run = around.run
         slowness = self._plan.agents.slowness(self._streams)
-        slow_periods = self._plan.agents.episodes(self._streams, wiring.clock)
+        slow_periods = self._plan.agents.episodes(self._streams, around.run.clock)
         for agent, factor, slow_period in zip(agents, slowness, slow_periods, strict=True):
             handling = self._draws(self._plan.agents.handling, agent.context.index, "handling", factor, slow_period)
             compute = self._draws(self._plan.agents.compute, agent.context.index, "compute", factor, slow_period)
-            parts = (agent, wiring.clock, wiring.trace, handling, wiring.send, wiring.check)
-            hosts.append(self._client_host(agent, factor, slow_period, compute, parts, wiring))
+            parts = (agent, run.clock, run.trace, handling, around.send, around.check)
+            hosts.append(self._client_host(agent, factor, slow_period, compute, parts, around))
         if server is not None:
             handling = self._draws(self._plan.server.handling, SERVER + len(agents) + 1, "handling", 1.0)
-            hosts.append(Host(server, wiring.clock, wiring.trace, handling, wiring.reply, wiring.check))
+            hosts.append(Host(server, run.clock, run.trace, handling, around.send, around.check))
         return hosts
 
     def _client_host(
@@ -103,16 +188,16 @@ class Assembly:
         slow_period: SlowPeriod | None,
         compute: Draws | None,
         parts: tuple[Any, ...],
-        wiring: HostContext,
+        around: HostContext,
     ) -> ClientHost:
         schedule, world = self._plan.schedule, self._world
         if isinstance(agent, BatchAgent):
             if not isinstance(schedule, Phases) or not isinstance(world, BatchWorld):
                 raise TypeError("a batch agent needs schedule.kind phases and a problem that can be pulled in batches")
             pace = PhaseTiming(schedule.pull_time * factor, compute, schedule.limit, slow_period)
-            return PhaseHost(*parts, world=world, pace=pace, progress=wiring.progress)
-        after_turn = wiring.think if isinstance(schedule, Renewal) else None
-        return AgentHost(*parts, world=world, compute=compute, progress=wiring.progress, after_turn=after_turn)
+            return PhaseHost(*parts, world=world, pace=pace, progress=around.progress)
+        after_turn = around.think if isinstance(schedule, Renewal) else None
+        return AgentHost(*parts, world=world, compute=compute, progress=around.progress, after_turn=after_turn)
 
     def _draws(
         self,
@@ -126,3 +211,18 @@ class Assembly:
             return None
         parts = (distribution, self._streams("compute", index, purpose), factor)
         return Draws(*parts) if slow_period is None else SlowPeriodDraws(slow_period, *parts)
+
+
+def _prefetches(kind: type[Client]) -> bool:
+    return issubclass(kind, Agent) and kind.prefetch is not Agent.prefetch
+
+
+def _plain(value: Any) -> Any:
+    """A payload value as JSON can hold it."""
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    if isinstance(value, tuple | list):
+        return [_plain(item) for item in value]
+    if hasattr(value, "__dataclass_fields__"):
+        return {item.name: _plain(getattr(value, item.name)) for item in fields(value)}
+    return value

@@ -6,6 +6,16 @@ from pydantic import BaseModel, ConfigDict
 
 
 class Config(BaseModel):
-    """A part of a scenario: immutable, and strict about unknown keys."""
+    """A part of a scenario: immutable, and strict about unknown keys and numbers that are not finite.
 
-    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True, allow_inf_nan=False)
+    Its validator is built at its first use, when all plugins are loaded.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+        frozen=True,
+        use_attribute_docstrings=True,
+        allow_inf_nan=False,
+        populate_by_name=True,
+        defer_build=True,
+    )

@@ -1,4 +1,4 @@
-"""What travels: messages whose size is computed from what they carry.
+"""Messages, whose size is computed from what they carry.
 
 A message is a frozen dataclass. Fields marked with :func:`payload` are the real numbers that a link has to carry and
 that the ledger counts; everything else (versions, positions, counts of pulls) is header.
@@ -41,7 +41,7 @@ def size_of(value: object) -> int:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Message:
-    """Base of everything that can be said.
+    """Base of all messages.
 
     Header fields, which cost nothing: ``round`` (communication round, -1 if unknown), ``version`` (of the model it is
     about, -1 if none), ``pulls`` (how many pulls' statistics an upload brings that the server does not have yet).

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
+from coband.simulator.arms import ArmSet
 from coband.simulator.arrays import FloatArray, IntArray
 from coband.simulator.core.message import Message
 
@@ -60,14 +61,6 @@ CHANCES = 64
 """How often a node sends again what was given up: a link that is dead for good must not keep a run from ending."""
 Recipient = Address | Multicast | Neighbours | Later
 Outbox = list[tuple[Recipient, Message]]
-
-
-@dataclass(slots=True)
-class Arms:
-    """The arm set of one turn: ``features`` of shape (n, d); ``fixed`` when every turn offers the same set."""
-
-    features: FloatArray
-    fixed: bool = False
 
 
 @dataclass(slots=True)
@@ -125,7 +118,7 @@ class NodeContext:
         config: the algorithm's parameters.
         sharing: see :class:`Sharing`.
         open_coin: opens the private stream of an agent or the server; a node asks for its own (``rng``).
-        domain: the arm set (n, d) when every agent is offered the same one, the same array, at every turn; else None.
+        domain: the arm set when every agent is offered the same one, this very object, at every turn; else None.
         count_turns: finds ``horizon``.
         graph: the graph of the agents, an input of the algorithms that run on one; None in a star.
         network_context: the agent's own network context z_v (paper 004, section 3), where the problem has them.
@@ -138,7 +131,7 @@ class NodeContext:
     config: Any
     sharing: Sharing
     open_coin: Callable[[int], np.random.Generator]
-    domain: FloatArray | None = None
+    domain: ArmSet | None = None
     count_turns: Callable[[], int | None] = lambda: None
     graph: Graph | None = None
     network_context: FloatArray | None = None
@@ -218,8 +211,8 @@ class Agent(Client):
     """A client that acts turn by turn: chooses an arm, learns from its reward, talks."""
 
     @abstractmethod
-    def choose(self, arms: Arms) -> int:
-        """Index of the arm to pull, in the arm set of this turn."""
+    def choose(self, arms: ArmSet) -> int:
+        """Number of the arm to pull, in the arm set of this turn."""
 
     def receive_all(self, messages: Sequence[tuple[Address, Message]]) -> Outbox:
         """LOCAL messages that arrived at one moment, each with the agent that it is from."""
@@ -228,15 +221,15 @@ class Agent(Client):
             outbox += self.receive(message, source)
         return outbox
 
-    def prefetch(self, arms: Arms) -> None:
+    def prefetch(self, arms: ArmSet) -> None:
         """The arm set of the next turn, a moment before it: a chance to prepare it together with other agents' turns.
 
-        Nothing but time may depend on whether this is called.
+        ``choose`` and ``observe`` are given the same object. Nothing but time may depend on whether this is called.
         """
 
     @abstractmethod
-    def observe(self, arm: int, reward: float) -> Outbox:
-        """Learn from the pull of ``arm``; answer with the messages to send now."""
+    def observe(self, arms: ArmSet, arm: int, reward: float) -> Outbox:
+        """Learn from the pull of an arm of the turn's arm set; answer with the messages to send now."""
 
 
 class BatchAgent(Client):

@@ -15,7 +15,8 @@ import pydantic
 from pydantic import Field
 
 from coband.simulator.arrays import FloatArray
-from coband.simulator.problems.world import Spec, Streams, read_only
+from coband.simulator.core.config import Config
+from coband.simulator.problems.world import Streams, read_only
 
 Shape = Literal["ball", "sphere", "box"]
 
@@ -68,7 +69,7 @@ class ArmSource(Protocol):
         """Draw `number` points from the set that contains all arms, (number, d)."""
 
 
-class _Region(Spec, abc.ABC):
+class _Region(Config, abc.ABC):
     """Fresh arms at each turn, independent and uniform in a region.
 
     The specification has no state that is drawn per replication, so it is its own `ArmSource`.
@@ -165,7 +166,7 @@ class NormalisedCubeArms(_Region):
         return cube * _to_radius(cube, 1.0)
 
 
-class PoolArms(Spec):
+class PoolArms(Config):
     """Arms from a fixed pool of points; the pool is drawn once per replication or given in the scenario.
 
     Each turn offers `count` points of the pool, drawn without replacement. With `count: null` each turn offers the

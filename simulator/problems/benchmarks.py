@@ -15,7 +15,7 @@ import numpy as np
 
 from coband.simulator.arrays import FloatArray
 from coband.simulator.problems.arms import ArmSource
-from coband.simulator.problems.world import Spec
+from coband.simulator.problems.rewards import Reward
 
 BRANIN_MAXIMUM = 1.0473938910927865
 """Largest value of `branin` on [0, 1]^2, at three points; by search, see tests/problems/test_benchmarks.py."""
@@ -68,11 +68,9 @@ class BenchmarkFunction:
         return {"maximum_over_region": self.maximum}
 
 
-class BenchmarkReward(Spec):
+class BenchmarkReward(Reward):
     """A reward that is a fixed test function; it draws no random numbers."""
 
-    dimension: ClassVar[int]
-    """Dimension of its arguments, which lie in [0, 1]^dimension."""
     benchmark: ClassVar[BenchmarkFunction]
 
     def draw(self, rng: np.random.Generator, source: ArmSource) -> BenchmarkFunction:
@@ -83,7 +81,7 @@ class BenchmarkReward(Spec):
 class BraninReward(BenchmarkReward):
     """Branin on [0, 1]^2."""
 
-    dimension = 2
+    unit_cube = 2
     benchmark = BenchmarkFunction(branin, BRANIN_MAXIMUM)
     kind: Literal["branin"]
     """Branin-Hoo on [0, 1]^2, normalised and maximised (Picheny et al. 2013); largest value 1.0474."""
@@ -92,7 +90,7 @@ class BraninReward(BenchmarkReward):
 class HartmannReward(BenchmarkReward):
     """Hartmann-4D on [0, 1]^4."""
 
-    dimension = 4
+    unit_cube = 4
     benchmark = BenchmarkFunction(hartmann, HARTMANN_MAXIMUM)
     kind: Literal["hartmann"]
     """Hartmann-4D on [0, 1]^4, normalised and maximised (Picheny et al. 2013); largest value 3.1345."""

@@ -21,6 +21,7 @@ from pydantic import Field
 from scipy.cluster.vq import ClusterError, kmeans2
 
 from coband.simulator.arrays import FloatArray
+from coband.simulator.core.config import Config
 from coband.simulator.problems.datasets import DATASETS, DataError, LabelledRows, file_version, find, load, locate
 from coband.simulator.problems.rewards import GaussianNoise
 from coband.simulator.problems.world import (
@@ -28,7 +29,6 @@ from coband.simulator.problems.world import (
     Noise,
     Problem,
     ProblemEntry,
-    Spec,
     Streams,
     World,
     read_only,
@@ -43,7 +43,7 @@ ROUNDS = 50
 ROUND_STEPS = 10
 
 
-class DataSpec(Spec):
+class DataSpec(Config):
     """The name of a dataset and the location of its file."""
 
     name: Literal["magic", "mushroom"]

@@ -6,11 +6,12 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
+import pydantic
 from pydantic import Field
 
 from coband.simulator.arrays import FloatArray
 from coband.simulator.problems.arms import ArmSource, ArmSpec
-from coband.simulator.problems.rewards import NoiseSpec, RewardFunction, RewardSpec, as_noise
+from coband.simulator.problems.rewards import AnyReward, NoiseSpec, RewardFunction, as_noise
 from coband.simulator.problems.world import (
     Blocks,
     FixedArmsWorld,
@@ -115,12 +116,18 @@ class ContextualProblem(Problem):
     """Contextual bandit with synthetic arms and rewards."""
     arms: ArmSpec
     """How the arm set of a turn is drawn."""
-    reward: RewardSpec
+    reward: AnyReward
     """The mean reward f."""
     noise: NoiseSpec = Field(default=0.1)
     """Noise of a reward; a number is the standard deviation of Gaussian noise (0.1 is ours, paper 000 gives none)."""
     regret: Literal["expected", "realised"] = "expected"
     """expected: max f - f(arm); realised: max f - the noisy reward, as in paper 002's figures; may be negative."""
+
+    @pydantic.model_validator(mode="after")
+    def _check(self) -> ContextualProblem:
+        if misplaced := self.reward.misplaced(self.arms, "arms"):
+            raise ValueError(misplaced)
+        return self
 
     def build(self, streams: Streams, agents: int, base: Path | None = None) -> World:
         """Draw pool and reward function from the streams (world, 0, pool) and (world, 0, reward)."""

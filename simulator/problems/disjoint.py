@@ -15,13 +15,14 @@ import numpy.typing as npt
 from pydantic import Field
 
 from coband.simulator.arrays import FloatArray
+from coband.simulator.core.config import Config
 from coband.simulator.problems.datasets import find, load
-from coband.simulator.problems.world import Problem, ProblemEntry, Spec, Streams, World, check_arm, read_only
+from coband.simulator.problems.world import Problem, ProblemEntry, Streams, World, check_arm, read_only
 
 Scale = Literal["normalise_standardise", "standardise", "normalise", "none"]
 
 
-class LabelledData(Spec):
+class LabelledData(Config):
     """The name of a dataset and the location of its file."""
 
     name: Literal["shuttle", "magic", "mushroom"]

@@ -14,20 +14,18 @@ import numpy as np
 import pydantic
 from pydantic import Field
 from scipy.special import ndtri
-from scipy.stats import qmc
 
 from coband.simulator.arrays import FloatArray
+from coband.simulator.core.config import Config
 from coband.simulator.problems.arms import Pool, uniform_ball, uniform_sphere
-from coband.simulator.problems.benchmarks import BenchmarkReward, BraninReward, HartmannReward
-from coband.simulator.problems.rewards import CosineReward, CubicReward, NoiseSpec, as_noise
-from coband.simulator.problems.rkhs import RkhsReward
-from coband.simulator.problems.world import FixedArmsWorld, Problem, ProblemEntry, Spec, Streams, World, read_only
+from coband.simulator.problems.rewards import AnyReward, NoiseSpec, as_noise
+from coband.simulator.problems.world import FixedArmsWorld, Problem, ProblemEntry, Streams, World, read_only
 
 _OPEN = 2.0**-40
 """Distance from 0 and 1 that keeps normal quantiles finite."""
 
 
-class _RegionPoints(Spec, abc.ABC):
+class _RegionPoints(Config, abc.ABC):
     """A region and the number of points that discretise it."""
 
     dimension: int = Field(ge=1)
@@ -41,6 +39,8 @@ class _RegionPoints(Spec, abc.ABC):
         """The points, (points, d)."""
         if self.method == "uniform":
             return self.independent(rng)
+        from scipy.stats import qmc  # takes half as long to import as all of coband
+
         cube = qmc.Sobol(self.uniforms, scramble=True, rng=rng).random_base2((self.points - 1).bit_length())
         return self.mapped(np.clip(cube[: self.points], _OPEN, 1.0 - _OPEN))
 
@@ -132,11 +132,6 @@ def _directions(cube: FloatArray) -> FloatArray:
 DomainSpec = Annotated[BoxPoints | BallPoints | SpherePoints, Field(discriminator="kind")]
 """Any `problem.domain` section."""
 
-DomainReward = Annotated[
-    CosineReward | CubicReward | RkhsReward | BraninReward | HartmannReward, Field(discriminator="kind")
-]
-"""Any `problem.reward` section."""
-
 
 class FixedDomainProblem(Problem):
     """A finite domain that is drawn once per replication; every turn offers all its points."""
@@ -145,20 +140,15 @@ class FixedDomainProblem(Problem):
     """Bandit over a fixed, discretised domain."""
     domain: DomainSpec
     """The region and its discretisation, the same for every algorithm of a replication."""
-    reward: DomainReward
+    reward: AnyReward
     """The mean reward f."""
     noise: NoiseSpec = Field(default=0.2)
     """Noise of a reward; a number is the standard deviation of Gaussian noise (0.2 in paper 001)."""
 
     @pydantic.model_validator(mode="after")
     def _check(self) -> FixedDomainProblem:
-        if isinstance(self.reward, BenchmarkReward):
-            box, needed = self.domain, self.reward.dimension
-            if not isinstance(box, BoxPoints) or (box.dimension, box.low, box.high) != (needed, 0.0, 1.0):
-                raise ValueError(
-                    f"reward {self.reward.kind} is a function on [0, 1]^{needed}: "
-                    f"write domain: {{kind: box, dimension: {needed}, ...}}."
-                )
+        if misplaced := self.reward.misplaced(self.domain, "domain"):
+            raise ValueError(misplaced)
         return self
 
     def build(self, streams: Streams, agents: int, base: Path | None = None) -> World:

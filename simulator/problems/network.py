@@ -21,9 +21,10 @@ import numpy.typing as npt
 from pydantic import Field
 
 from coband.simulator.arrays import FloatArray
+from coband.simulator.core.config import Config
 from coband.simulator.maths.graphs.covers import centres, classes_of, greedy_colouring, half_diameter, power_graph
-from coband.simulator.maths.kernels.library import KernelSpec
 from coband.simulator.maths.kernels.multitask import Augmented, augmented
+from coband.simulator.maths.kernels.registry import AnyKernel
 from coband.simulator.problems.arms import ArmSource, ArmSpec, uniform_ball, uniform_sphere
 from coband.simulator.problems.contextual import ContextualWorld
 from coband.simulator.problems.datasets import DataError
@@ -34,17 +35,15 @@ from coband.simulator.problems.world import (
     Noise,
     Problem,
     ProblemEntry,
-    Spec,
     Streams,
     World,
     read_only,
 )
 
 Distances = npt.NDArray[np.int64]
-Kernel = Annotated[KernelSpec, Field(discriminator="kind")]
 
 
-class SameContext(Spec):
+class SameContext(Config):
     """z_v = 1 for all agents: they have the same task."""
 
     kind: Literal["same"]
@@ -54,7 +53,7 @@ class SameContext(Spec):
         return np.ones((agents, 1))
 
 
-class RandomContext(Spec):
+class RandomContext(Config):
     """Independent and uniform contexts."""
 
     kind: Literal["ball", "sphere"]
@@ -68,7 +67,7 @@ class RandomContext(Spec):
         return draw(rng, (agents,), self.dimension)
 
 
-class ClusterContext(Spec):
+class ClusterContext(Config):
     """One of several tasks, chosen by the agent's position in the graph; contexts are unit vectors."""
 
     kind: Literal["clusters"]
@@ -178,9 +177,9 @@ class NetworkProblem(Problem):
     """How the arm set of a turn is drawn."""
     contexts: ContextSpec = SameContext(kind="same")
     """The agents' network contexts z_v."""
-    kernel: Kernel
+    kernel: AnyKernel
     """K_x, the kernel of arms."""
-    network_kernel: Kernel | None = None
+    network_kernel: AnyKernel | None = None
     """K_z, the kernel of contexts; null: K_z = 1."""
     composition: Literal["product", "sum"] = "product"
     """product: K = K_z K_x; sum: K = K_z + K_x."""

@@ -18,7 +18,9 @@ import pydantic
 from pydantic import Field
 
 from coband.simulator.arrays import FloatArray
-from coband.simulator.maths.kernels.library import KernelSpec
+from coband.simulator.core.config import Config
+from coband.simulator.maths.kernels.registry import AnyKernel
+from coband.simulator.metrics import Metric
 from coband.simulator.problems.rewards import GaussianNoise, NoiseSpec, as_noise
 from coband.simulator.problems.world import (
     Blocks,
@@ -26,7 +28,6 @@ from coband.simulator.problems.world import (
     Noise,
     Problem,
     ProblemEntry,
-    Spec,
     Streams,
     World,
     check_arm,
@@ -38,7 +39,7 @@ ATTEMPTS = 1000
 CHUNK = 1 << 16  # pulls drawn at once; it bounds the memory of a batch of a million pulls
 
 
-class TableFeatures(Spec):
+class TableFeatures(Config):
     """Explicit features: all 0/1 vectors with ``ones`` ones in a block of ``size`` coordinates; F(x) = theta . x.
 
     theta_i = 0.1 + i * gap, i = 0 .. d - 1, so that the smallest gap is `problem.gap` (paper 003, appendix A).
@@ -92,7 +93,7 @@ class TableFeatures(Spec):
         return (0,) * first + (1,) * (agents - first)
 
 
-class KernelFeatures(Spec):
+class KernelFeatures(Config):
     """Random points z_v and x in boxes, and a function of the RKHS of a kernel on (z, x); ours, after paper 003,
     section 3.
 
@@ -102,7 +103,7 @@ class KernelFeatures(Spec):
 
     kind: Literal["kernel"]
     """Drawn task and arm features and a drawn function of the kernel's RKHS."""
-    kernel: Annotated[KernelSpec, Field(discriminator="kind")]
+    kernel: AnyKernel
     """k((z, x), (z', x')); tasks are the first coordinates: a product whose factors have `columns`."""
     task_dimension: int = Field(default=1, ge=1)
     """Number of coordinates of z."""
@@ -270,4 +271,19 @@ PROBLEM = ProblemEntry(
     summary="each agent looks for the best of its own arms; tasks are the same, similar or different",
     reference="paper 003 (Collaborative Pure Exploration in Kernel Bandit), sections 3 and 6, appendix A",
     cites=("du2023collaborative",),
+    metrics=(
+        Metric("correct", "0 or 1", "1 when all agents are right; of an agent, whether it is", proportion=True),
+        Metric(
+            "error",
+            "0 or 1",
+            "1 when some agent is wrong",
+            better="lower",
+            proportion=True,
+            title="errors",
+            verb="errs least often",
+        ),
+        Metric("correct_agents", "agents", "agents that are right"),
+        Metric("gap", "units of the reward", "the smallest difference between an agent's best arm and another of it"),
+    ),
+    aim="error",
 )

@@ -10,7 +10,7 @@ import json
 from array import array
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from types import MappingProxyType
 
@@ -82,8 +82,13 @@ class Ratings:
     user_names: tuple[str, ...]
 
 
-def read(source: RatingDataset, file: Path) -> Ratings:
+def read(source: RatingDataset, file: Path, most: int | None = None) -> Ratings:
     """Read MovieLens' `ratings.csv` (with its header) or `u.data` (tabs), or Yelp's reviews (JSON lines).
+
+    Args:
+        source: whose file it is.
+        file: to read.
+        most: only so many ratings; None for all.
 
     Raises:
         DataError: the file cannot be read, is empty, or has a malformed line; the message gives the line number.
@@ -91,7 +96,7 @@ def read(source: RatingDataset, file: Path) -> Ratings:
     users: dict[str, int] = {}
     items: dict[str, int] = {}
     user_numbers, item_numbers, values = array("i"), array("i"), array("f")
-    for user, item, rating in _triples(source, file):
+    for user, item, rating in islice(_triples(source, file), most):
         user_numbers.append(users.setdefault(user, len(users)))
         item_numbers.append(items.setdefault(item, len(items)))
         values.append(rating)

@@ -32,13 +32,13 @@ from scipy.sparse import csr_matrix
 from scipy.sparse.linalg import svds
 
 from coband.simulator.arrays import FloatArray
+from coband.simulator.core.config import Config
 from coband.simulator.problems.datasets import DataError, file_version, locate
 from coband.simulator.problems.ratings import RATINGS, Ratings, read
 from coband.simulator.problems.world import (
     Blocks,
     Problem,
     ProblemEntry,
-    Spec,
     Streams,
     World,
     check_arm,
@@ -46,11 +46,14 @@ from coband.simulator.problems.world import (
     read_only,
 )
 
+FIRST_RATINGS = 1_000
+"""Looked at in a file that is too large for a check."""
+
 Scale = Literal["unit_ball", "normalise", "none"]
 IntArray = npt.NDArray[np.int64]
 
 
-class RatingData(Spec):
+class RatingData(Config):
     """The name of a rating dataset and the location of its file."""
 
     name: Literal["movielens", "yelp"]
@@ -276,6 +279,14 @@ class RecommenderProblem(Problem):
     a user. all: the users are divided among the agents, and each turn draws one of the agent's users."""
     scale: Scale = "normalise"
     """normalise: user and item features to norm 1/sqrt(2); unit_ball: divided by the largest norms; none: as is."""
+
+    def peek(self, base: Path | None, most: int) -> str | None:
+        """Look at the first ratings of a large file."""
+        source = RATINGS[self.data.name]
+        file = locate(source, self.data.path, base)
+        if file.stat().st_size <= most:
+            return None
+        return f"the first {len(read(source, file, FIRST_RATINGS).values):,} ratings of {file.name}"
 
     def build(self, streams: Streams, agents: int, base: Path | None = None) -> World:
         """Decompose the ratings, and draw the acting users from the stream (world, 0, users).

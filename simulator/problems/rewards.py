@@ -1,22 +1,28 @@
 """Reward functions and noise: what `problem.reward` and `problem.noise` say.
 
+Rewards are found through the entry-point group ``coband.rewards``, ours and those of other packages alike.
+
 paper 000 is "Learning Kernelized Contextual Bandits in a Distributed and Asynchronous Environment", paper 001 is
 "Order-Optimal Regret in Distributed Kernel Bandits using Uniform Sampling with Shared Randomness".
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import abc
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal, Protocol
+from functools import lru_cache
+from importlib.metadata import entry_points
+from typing import Annotated, Any, ClassVar, Literal, Protocol, get_args, get_origin
 
 import numpy as np
 from pydantic import Discriminator, Field, Tag
 
 from coband.simulator.arrays import FloatArray
+from coband.simulator.core.config import Config
+from coband.simulator.entry_points import ByKind, Loaded, PluginError, is_subclass, kind_of, load
 from coband.simulator.problems.arms import ArmSource, uniform_ball, uniform_sphere
-from coband.simulator.problems.rkhs import RkhsReward
-from coband.simulator.problems.world import Noise, Spec
+from coband.simulator.problems.world import Noise
 
 
 class RewardFunction(Protocol):
@@ -31,6 +37,33 @@ class RewardFunction(Protocol):
 
     def describe(self) -> dict[str, Any]:
         """What was drawn, in JSON types."""
+
+
+class Reward(Config, abc.ABC):
+    """A `problem.reward` section: what a mean reward is drawn from. Its `kind` is the name of its entry point."""
+
+    unit_cube: ClassVar[int | None] = None
+    """d, when f is defined on [0, 1]^d alone; None when arms may lie anywhere."""
+
+    @abc.abstractmethod
+    def draw(self, rng: np.random.Generator, source: ArmSource) -> RewardFunction:
+        """Draw f for one replication.
+
+        Args:
+            rng: the stream (world, 0, reward).
+            source: where arms come from; its `dimension` is d, its `domain` gives points of the region.
+        """
+
+    def misplaced(self, region: Any, key: str) -> str:
+        """What is wrong with a region of arms, the section ``key``, for this reward; empty when nothing is."""
+        bounds = tuple(getattr(region, name, None) for name in ("dimension", "low", "high"))
+        if self.unit_cube is None or (region.kind == "box" and bounds == (self.unit_cube, 0.0, 1.0)):
+            return ""
+        kind = getattr(self, "kind", type(self).__name__)
+        return (
+            f"reward {kind} is a function on [0, 1]^{self.unit_cube}: "
+            f"write {key}: {{kind: box, dimension: {self.unit_cube}, ...}}."
+        )
 
 
 @dataclass(frozen=True)
@@ -70,7 +103,7 @@ def square(u: FloatArray) -> FloatArray:
     return 10.0 * u * u
 
 
-class _RidgeReward(Spec):
+class _RidgeReward(Reward):
     """A function of x . theta, with theta drawn once per replication."""
 
     theta: Literal["ball", "sphere"] = "ball"
@@ -118,11 +151,41 @@ class CubicReward(_RidgeReward):
         return self._draw(rng, source, cubic_async if self.form == "async" else cubic_duets)
 
 
-RewardSpec = Annotated[CosineReward | SquareReward | CubicReward | RkhsReward, Field(discriminator="kind")]
+REWARDS = "coband.rewards"
+
+
+@lru_cache(maxsize=1)
+def installed_rewards() -> Loaded[type[Reward]]:
+    """What the entry-point group holds; read once per process, when a reward is wanted for the first time."""
+    return load(entry_points(group=REWARDS), checked_reward)
+
+
+def rewards() -> Mapping[str, type[Reward]]:
+    """The classes of rewards by kind."""
+    return installed_rewards().found
+
+
+def checked_reward(name: str, found: object) -> type[Reward]:
+    """The object of a reward's entry point.
+
+    Raises:
+        PluginError: it is not a subclass of `Reward` of that `kind`.
+    """
+    if not is_subclass(found, Reward):
+        raise PluginError(f"a subclass of coband.Reward is expected, not {kind_of(found)}")
+    assert isinstance(found, type)
+    assert issubclass(found, Reward)
+    kind = found.model_fields.get("kind")
+    if kind is None or get_origin(kind.annotation) is not Literal or get_args(kind.annotation) != (name,):
+        raise PluginError(f"{found.__name__} must have the field `kind: Literal[{name!r}]`, the entry point's name")
+    return found
+
+
+AnyReward = Annotated[Reward, ByKind(rewards)]
 """Any `problem.reward` section."""
 
 
-class _AdditiveNoise(Spec):
+class _AdditiveNoise(Config):
     """Noise added to the mean."""
 
     def reward(self, mean: float, draw: float) -> float:

@@ -5,15 +5,16 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from pydantic import Field
 
 from coband.simulator.arrays import FloatArray
 from coband.simulator.maths.kernels.bound import BoundKernel
-from coband.simulator.maths.kernels.library import Kernel, KernelSpec
-from coband.simulator.problems.world import Spec
+from coband.simulator.maths.kernels.library import Kernel
+from coband.simulator.maths.kernels.registry import AnyKernel
+from coband.simulator.problems.rewards import Reward
 
 if TYPE_CHECKING:
     from coband.simulator.problems.arms import ArmSource
@@ -47,12 +48,12 @@ class RkhsFunction:
         return {"centres": self.centres.tolist(), "weights": self.weights.tolist()}
 
 
-class RkhsReward(Spec):
+class RkhsReward(Reward):
     """f = sum_j a_j k(c_j, .), scaled to a given norm; a_j standard normal, c_j from the arms' domain (ours)."""
 
     kind: Literal["rkhs"]
     """A function of the kernel's RKHS: sum_j a_j k(c_j, x)."""
-    kernel: Annotated[KernelSpec, Field(discriminator="kind")]
+    kernel: AnyKernel
     """The kernel k."""
     norm: float = Field(default=1.0, gt=0)
     """||f||_k; f is scaled to it, so that |f(x)| <= norm sqrt(k(x, x))."""

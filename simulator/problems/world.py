@@ -15,7 +15,10 @@ from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
-import pydantic
+
+from coband.simulator.core.config import Config
+from coband.simulator.core.world import World as World
+from coband.simulator.metrics import Metric
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -34,58 +37,31 @@ BLOCK_MEMORY = 2**28
 T = TypeVar("T")
 
 
-class Spec(pydantic.BaseModel):
-    """Base of all parts of a `problem:` section: immutable, and strict about unknown keys and non-finite numbers."""
-
-    model_config = pydantic.ConfigDict(
-        frozen=True, extra="forbid", use_attribute_docstrings=True, allow_inf_nan=False, populate_by_name=True
-    )
-
-
-class World(Protocol):
-    """The truth of one replication, drawn once, and the turns of its agents.
-
-    For one agent, turn numbers start at 1 and never go back; agents may be asked in any order.
-    """
-
-    @property
-    def dimension(self) -> int:
-        """Features per arm, d."""
-
-    @property
-    def fixed_arms(self) -> bool:
-        """Whether every agent sees the same arm set, in the same order, at every turn."""
-
-    def arms(self, agent: int, turn: int) -> FloatArray:
-        """Arm features of a turn, shape (n, d), C-contiguous and read-only."""
-
-    def pull(self, agent: int, turn: int, arm: int) -> tuple[float, float]:
-        """Noisy reward of `arm`, and its pseudo-regret max_x f(x) - f(x_arm) >= 0.
-
-        A world with an attribute `realised` that is true gives the realised regret max_x f(x) - reward instead, which
-        may be negative.
-
-        Raises:
-            IndexError: the turn has no such arm.
-        """
-
-    def means(self, agent: int, turn: int) -> FloatArray:
-        """Expected reward f(x) of each arm of a turn, shape (n,), read-only: the hidden truth."""
-
-    def describe(self) -> dict[str, Any]:
-        """The drawn truth (theta, ...) in JSON types, for the record of the run."""
-
-
 class InstanceError(ValueError):
     """No world could be drawn from a valid description; the text says what to change."""
 
 
-class Problem(Spec, abc.ABC):
+class Problem(Config, abc.ABC):
     """The `problem:` section of a scenario: what to draw a world from."""
 
     def validate_for(self, agents: int) -> Iterator[tuple[tuple[str, ...], str]]:
         """(key path, what is wrong) of every part that does not fit the number of agents."""
         return iter(())
+
+    def peek(self, base: Path | None, most: int) -> str | None:
+        """Look at the beginning of data that are too large to be read for a check alone.
+
+        Args:
+            base: as for `build`.
+            most: bytes that may be read in full.
+
+        Returns:
+            What was looked at, in words; None when `build` takes no longer.
+
+        Raises:
+            DataError: a file is missing, or its beginning is malformed.
+        """
+        return None
 
     @abc.abstractmethod
     def build(self, streams: Streams, agents: int, base: Path | None = None) -> World:
@@ -119,6 +95,10 @@ class ProblemEntry:
     reference: str
     cites: tuple[str, ...] = ()
     """What ``coband cite`` prints: keys of ``references.bib``, or whole BibTeX entries."""
+    metrics: tuple[Metric, ...] = ()
+    """The numbers that its worlds score agents with (``score``, ``score_of``)."""
+    aim: str = "regret"
+    """The metric that algorithms are compared on first; another one than regret takes its place."""
 
 
 class Noise(Protocol):

@@ -13,8 +13,10 @@ from coband.simulator.conformance import kit
 from coband.simulator.conformance.runs import Run, run
 from coband.simulator.core.audit import trace as tr
 from coband.simulator.maths.kernels.library import Gaussian
+from coband.simulator.maths.posteriors.dictionary import Dictionary
 from coband.simulator.maths.posteriors.exact import ExactPosterior
-from coband.simulator.maths.posteriors.nystrom import Dictionary, NystromPosterior
+from coband.simulator.maths.posteriors.nystrom import NystromModel
+from coband.simulator.maths.posteriors.observations import Observations
 from tests.core.hosts.test_faults import CHURN, EVERYTHING
 
 KERNEL = {"kind": "gaussian", "gamma": 0.8}
@@ -23,7 +25,7 @@ SMALL: dict[str, Any] = {"kernel": KERNEL, "threshold": 0.8, "q": 1.0, "alpha": 
 
 
 def by_kind(result: Run, kind: str) -> list[tr.Row]:
-    return [row for row in result.events(tr.SEND) if result.names[row[7]] == kind]
+    return [row for row in result.events(tr.SEND) if result.names[row.kind] == kind]
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -58,15 +60,15 @@ def test_delta_sends_only_what_the_agent_lacks(seed: int) -> None:
         # |dS|(d+1) + m'^2 + m' with m' = m + |dS|
         added = next(n for n in range(200) if n * (d + 1) + (m + n) ** 2 + (m + n) == up[8])
         m += added
-        assert model[8] == 0
+        assert model.scalars == 0
         known[agent] = (m, exchange + 1)
     assert delta.result.totals["scalars"] < full.result.totals["scalars"]
 
 
-def server_posterior(result: Run) -> NystromPosterior:
+def server_posterior(result: Run) -> NystromModel:
     server: Any = result.engine.server
     dictionary = Dictionary(Gaussian(gamma=0.8)).appended(server._points)
-    return NystromPosterior.fit(dictionary, server.statistics, 1.0)
+    return NystromModel.fit(dictionary, server.statistics, 1.0)
 
 
 def exact_posterior(result: Run) -> ExactPosterior:
@@ -77,7 +79,7 @@ def exact_posterior(result: Run) -> ExactPosterior:
     for index, held in taken.items():
         pulls = [pull for pull in result.pulls if pull[0] == index]
         for agent, turn, arm, reward in pulls[: len(pulls) - held]:
-            posterior.append(world.points_of(agent, turn)[arm][None], np.array([reward]))
+            posterior.update(Observations(world.points_of(agent, turn)[arm][None], np.array([reward])))
     return posterior
 
 
@@ -114,18 +116,18 @@ def test_overlapping_exchanges_lose_and_double_nothing(
     result = run(
         "async_kernel_ucb", config, agents=4, seed=seed, network=DELAYED, schedule={"kind": "rounds", "turns": 25}
     )
-    overlaps = sum(row[8] > 0 for row in by_kind(result, "model")) if transfer == "delta" else None
+    overlaps = sum(row.scalars > 0 for row in by_kind(result, "model")) if transfer == "delta" else None
     if exchanges == "interleaved" and transfer == "delta":
         assert overlaps
     X = np.random.default_rng(0).uniform(-0.6, 0.6, (20, 3))
-    mean, variance = server_posterior(result).moments(X)
-    expected_mean, expected_variance = exact_posterior(result).moments(X)
+    mean, variance = server_posterior(result).predict(X)
+    expected_mean, expected_variance = exact_posterior(result).predict(X)
     assert mean == pytest.approx(expected_mean, abs=1e-6)
     assert np.sqrt(variance) == pytest.approx(np.sqrt(expected_variance), abs=1e-5)
     # Every agent's newest model is one that the server has had: the newest agent's equals the server's.
     newest: Any = max(result.engine.agents, key=lambda agent: agent._version)  # type: ignore[attr-defined]
     assert newest._version == result.result.rounds
-    assert newest.model.moments(X)[0] == pytest.approx(mean, abs=1e-7)
+    assert newest.model.predict(X)[0] == pytest.approx(mean, abs=1e-7)
 
 
 @pytest.mark.parametrize("transfer", ["full", "delta"])
@@ -135,18 +137,18 @@ def test_an_interleaved_model_message_carries_the_points_in_between(transfer: st
     d, m, extra = 3, 0, 0
     sizes = {0: 0}
     for upload in by_kind(result, "upload"):
-        sizes.setdefault(upload[11], -1)
-    applied = [row for row in result.rows if row[2] == tr.APPLY]
+        sizes.setdefault(upload.version, -1)
+    applied = [row for row in result.rows if row.event == tr.APPLY]
     assert len(applied) == result.result.rounds
     for number, model in enumerate(by_kind(result, "model"), start=1):
-        upload = result.rows[result.rows[model[6]][6]]
-        base = sizes[upload[11]]
-        added = next(n for n in range(300) if n * (d + 1) + (base + n) ** 2 + base + n == upload[8])
+        upload = result.rows[result.rows[model.cause].cause]
+        base = sizes[upload.version]
+        added = next(n for n in range(300) if n * (d + 1) + (base + n) ** 2 + base + n == upload.scalars)
         between = m - base
         m += added
         sizes[number] = m
-        full = transfer == "full" or upload[11] != number - 1
-        assert model[8] == between * (d + 1) + (m * m + m if full else 0)
+        full = transfer == "full" or upload.version != number - 1
+        assert model.scalars == between * (d + 1) + (m * m + m if full else 0)
         extra += between
     assert extra > 0
 
@@ -155,8 +157,8 @@ def test_serial_exchanges_do_not_overlap() -> None:
     result = run("async_kernel_ucb", SMALL, agents=5, network=DELAYED, schedule={"kind": "rounds", "turns": 25})
     open_exchanges, most = 0, 0
     for row in result.rows:
-        if row[2] == tr.SEND and result.names[row[7]] in ("dictionary", "model"):
-            open_exchanges += 1 if result.names[row[7]] == "dictionary" else -1
+        if row.event == tr.SEND and result.names[row.kind] in ("dictionary", "model"):
+            open_exchanges += 1 if result.names[row.kind] == "dictionary" else -1
             most = max(most, open_exchanges)
     assert most == 1
 
@@ -168,12 +170,12 @@ def test_a_blocking_agent_takes_no_turn_during_its_exchange(blocking: bool) -> N
     engaged: set[int] = set()
     during = 0
     for row in result.rows:
-        if row[2] == tr.TRIGGER:
-            engaged.add(row[3])
-        elif row[2] == tr.MODEL:
-            engaged.discard(row[3])
-        elif row[2] == tr.TURN:
-            during += row[3] in engaged
+        if row.event == tr.TRIGGER:
+            engaged.add(row.node)
+        elif row.event == tr.MODEL:
+            engaged.discard(row.node)
+        elif row.event == tr.TURN:
+            during += row.node in engaged
     assert (during == 0) == blocking
     assert len(result.pulls) == 100
     assert len(result.events(tr.WAIT)) == (len(result.events(tr.TRIGGER)) if blocking else 0)
@@ -185,9 +187,9 @@ def test_points_pulled_during_an_exchange_belong_to_the_next_one() -> None:
     )
     pulls = applied = 0
     for row in result.rows:
-        pulls += row[2] == tr.REWARD
-        if row[2] == tr.APPLY:
-            applied += int(float(row[14] or 0))
+        pulls += row.event == tr.REWARD
+        if row.event == tr.APPLY:
+            applied += int(float(row.detail or 0))
     held = sum(agent.unshared for agent in result.engine.agents)
     assert pulls == 60 == applied + held
     assert held > 0
@@ -223,7 +225,7 @@ def test_what_is_given_up_is_exchanged_later(exchanges: str, seed: int) -> None:
     assert result.result.totals["expired"] > 0
     assert result.result.turns == 160
     assert server.applied + sum(agent.unshared for agent in result.engine.agents) == 160
-    last = max(row[1] for row in result.rows if row[2] == tr.APPLY)
+    last = max(row.time for row in result.rows if row.event == tr.APPLY)
     assert last > 20.0
 
 

@@ -29,6 +29,7 @@ VARIANTS: dict[str, list[dict[str, Any]]] = {
         {"width": 4, "steps": 2},
         {"width": 4, "steps": 2, "diagonal": True, "less_comm": False, "threshold": 2.0, "alpha": "theory"},
         {"width": 4, "steps": 2, "init": "normal", "threshold": 1.0, "trigger": "full"},
+        {"width": 4, "steps": 2, "average": "best", "train_from": "averaged"},
     ],
     "fed_lin_ucb": [{}, {"threshold": 0.2, "blocking": True}],
     "fed_glb_ucb": [{}, {"threshold": 0.3, "smoothness": "data", "max_rounds": 3}],

@@ -9,13 +9,15 @@ import networkx as nx
 import numpy as np
 import pytest
 
+from coband.simulator.arms import ArmSet
 from coband.simulator.conformance.graphs import POOL, check_conservation, graph_of, run, world
 from coband.simulator.conformance.runs import Run
 from coband.simulator.core.node import UnsupportedScenario
 from coband.simulator.core.randomness.streams import Streams
 from coband.simulator.maths.graphs.covers import centres, power_graph
 from coband.simulator.maths.posteriors.counts import RepeatsPosterior
-from coband.simulator.maths.posteriors.linear_multitask import Solution, TaskwisePosterior
+from coband.simulator.maths.posteriors.linear_multitask import TaskwisePosterior
+from coband.simulator.maths.posteriors.linear_tasks import Solution
 from tests.oracles import coop_kernel_ucb as oracle
 from tests.oracles.kernels import plain
 from tests.oracles.local import ball, distances
@@ -222,7 +224,7 @@ def test_with_few_fixed_arms_too(name: str, case: int) -> None:
     check_equal(simulated, oracle_of(name, plan, config))
     if config["kernel"]["kind"] != "linear":
         nodes: Any = simulated.engine.agents
-        assert all(isinstance(node.knowledge._posterior, RepeatsPosterior) for node in nodes)
+        assert all(isinstance(node.knowledge.posterior.posterior, RepeatsPosterior) for node in nodes)
     assert simulate(name, plan, config, share=False).result.fingerprint == simulated.result.fingerprint
 
 
@@ -230,7 +232,7 @@ def test_with_few_fixed_arms_too(name: str, case: int) -> None:
 @pytest.mark.parametrize("name", ["coop_kernel_ucb", "eager_kernel_ucb", "dist_kernel_ucb"])
 def test_with_linear_kernels_task_by_task_too(name: str, case: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """As with so many tasks that their features are too many."""
-    monkeypatch.setattr("coband.agents.posterior_forms.PRIMAL_FEATURES", 0)
+    monkeypatch.setattr("coband.simulator.maths.posteriors.choose.PRIMAL_FEATURES", 0)
     solved: list[Solution] = []
     solve = Solution.weights
     monkeypatch.setattr(Solution, "weights", lambda self, own, out: solved.append(self) or solve(self, own, out))
@@ -240,7 +242,7 @@ def test_with_linear_kernels_task_by_task_too(name: str, case: int, monkeypatch:
     simulated = simulate(name, plan, config)
     check_equal(simulated, oracle_of(name, plan, config))
     nodes: Any = simulated.engine.agents
-    assert all(isinstance(node.knowledge._posterior, TaskwisePosterior) for node in nodes)
+    assert all(isinstance(node.knowledge.posterior, TaskwisePosterior) for node in nodes)
     assert solved or config["hops"] > 1 or plan["topology"] != "complete"
     assert simulate(name, plan, config, share=False).result.fingerprint == simulated.result.fingerprint
     lossy = {"loss": 0.3, "transport": "datagram", "latency": {"kind": "exponential", "rate": 1.0}}
@@ -271,7 +273,7 @@ def test_models_agree_at_the_end(name: str, case: int) -> None:
     for v, agent in enumerate(simulated.engine.agents):
         node: Any = agent
         node._learn()
-        mean, variance = node.knowledge.moments(X)
+        mean, variance = node.knowledge.predict(ArmSet(X))
         pairs = [expected.learners[v].moments(oracle.Observation(0, v, k, x)) for k, x in enumerate(X)]
         assert mean == pytest.approx([pair[0] for pair in pairs], abs=1e-8)
         assert np.sqrt(config["lam"] * variance) == pytest.approx([pair[1] for pair in pairs], abs=1e-6)

@@ -6,6 +6,8 @@ import pytest
 
 from coband.simulator.conformance import kit
 from coband.simulator.conformance.runs import algorithm, batches, registry
+from coband.simulator.core.algorithm import SILENT
+from coband.simulator.core.formulas import names_in
 from coband.simulator.experiments.registry.catalogue import describe
 
 NAMES = sorted(registry().algorithms)
@@ -17,7 +19,13 @@ def test_every_algorithm_is_described_in_full(name: str) -> None:
     entry = algorithm(name)
     (item,) = (item for item in describe(name, registry()) if item["kind"] == "algorithm")
     assert item["counts"]
-    assert bool(item["messages"]) == (item["counts"] != ["0 scalars"])
+    assert bool(item["messages"]) == (entry.counts != SILENT)
+    formulas = [formula for message in item["messages"] for formula in (message["scalars"], message["when"])]
+    formulas += [formula for count in item["counts"] for formula in (count["formula"], count["when"])]
+    named = {name for formula in formulas if formula for name in names_in(formula)}
+    assert named <= set(item["where"]) | set(entry.config.model_fields) | {"schedule"}
+    assert all(item["where"].values())
+    assert [metric["name"] for metric in item["metrics"]] == [metric.name for metric in entry.metrics]
     assert {parameter["name"] for parameter in item["parameters"]} == set(entry.config.model_fields)
     assert all("default" in parameter or parameter["required"] for parameter in item["parameters"])
 
@@ -36,5 +44,5 @@ def test_every_problem_is_described_in_full(name: str) -> None:
 def test_runs_send_what_is_described(name: str) -> None:
     schedule = "phases" if batches(name) else "one_at_a_time"
     result = kit.simulate(name, {}, schedule, "constant", "fast", seed=1)
-    described = {(kind, direction) for kind, direction, _ in algorithm(name).messages}
+    described = {(size.message.kind, size.direction) for size in algorithm(name).messages}
     assert set(result.result.ledger.by_kind) <= described

@@ -14,6 +14,7 @@ import pytest
 
 from coband.agents.duets import DuetsConfig
 from coband.server.duets import DuetsServer
+from coband.simulator.arms import ArmSet
 from coband.simulator.conformance.runs import Run, run, world
 from coband.simulator.core.audit import trace as tr
 from coband.simulator.core.randomness.streams import Streams
@@ -162,7 +163,7 @@ def test_the_papers_epochs() -> None:
 def payloads(result: Run) -> Iterator[tuple[str, dict[str, Any]]]:
     """(kind, payload by field) of every message of a full trace."""
     for row in result.events(tr.SEND):
-        yield result.names[row[7]], json.loads(row[14])
+        yield result.names[row.kind], json.loads(row.detail)
 
 
 def numbers(value: Any) -> Iterator[float]:
@@ -187,7 +188,7 @@ def test_no_query_point_is_ever_told(elimination: str) -> None:
         told += payload.pop("points", []) if kind == "inducing_set" else []
         assert not coordinates & set(numbers(list(payload.values())))
     assert kinds == {"epoch_end", "inducing_set", "projection", "epoch_model"}
-    assert {row[3] for row in result.events(tr.SEND) if result.names[row[7]] == "inducing_set"} == {-1}
+    assert {row.node for row in result.events(tr.SEND) if result.names[row.kind] == "inducing_set"} == {-1}
     pulled = {arm for _, _, arm, _ in result.pulls}
     shown = {tuple(point) for point in told}
     assert len(shown) < len({tuple(domain[arm]) for arm in pulled})
@@ -237,13 +238,13 @@ def test_every_node_trims_alike_bit_for_bit(elimination: str, share: bool) -> No
     assert 0 < len(server.active) < 40
     left: dict[int, set[str]] = {}
     for row in result.events(ELIMINATE):
-        left.setdefault(row[10], set()).add(str(row[14]))
+        left.setdefault(row.round, set()).add(str(row.detail))
     assert [len(values) for values in left.values()] == [1] * result.result.rounds
 
 
 def test_trimming_keeps_what_is_within_the_margin() -> None:
     X = np.linspace(0.0, 1.0, 11)[:, None]
-    domain, active = Domain(Gaussian(length_scale=0.3), X), np.array([1, 3, 4, 8])
+    domain, active = Domain(Gaussian(length_scale=0.3), ArmSet.fixed(X)), np.array([1, 3, 4, 8])
     induced = Induced(domain, active, X[[3, 8]])
     vbar = np.array([0.7, -0.4])
     mean = induced.Z @ vbar
@@ -295,8 +296,8 @@ def test_a_straggler_delays_the_epoch_and_changes_no_number_but_time(
     assert {**slow.result.totals} == {**fast.result.totals}
     assert slow.engine.server.active.tolist() == fast.engine.server.active.tolist()  # type: ignore[union-attr]
     for round in range(1, fast.result.rounds + 1):
-        ends = [row[1] for row in slow.events(tr.TRIGGER) if row[10] == round]
-        resumed = [row[1] for row in slow.events(ELIMINATE) if row[10] == round]
+        ends = [row.time for row in slow.events(tr.TRIGGER) if row.round == round]
+        resumed = [row.time for row in slow.events(ELIMINATE) if row.round == round]
         assert len(ends) == len(resumed) == 4
         assert min(resumed) >= max(ends) > min(ends)
 
@@ -306,12 +307,12 @@ def test_agents_of_an_epoch_wait_for_its_end() -> None:
     result = run("duets", SMALL, agents=4, schedule=ROUNDS, network=LATENCY)
     waiting: set[int] = set()
     for row in result.rows:
-        if row[2] == tr.WAIT:
-            waiting.add(row[3])
-        elif row[2] == tr.RESUME:
-            waiting.remove(row[3])
-        elif row[2] == tr.TURN:
-            assert row[3] not in waiting
+        if row.event == tr.WAIT:
+            waiting.add(row.node)
+        elif row.event == tr.RESUME:
+            waiting.remove(row.node)
+        elif row.event == tr.TURN:
+            assert row.node not in waiting
     assert not waiting
     assert len(result.events(tr.WAIT)) == 4 * result.result.rounds
 

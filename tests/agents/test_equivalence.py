@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from coband.simulator.arms import ArmSet
 from coband.simulator.conformance.runs import PROBLEM, Run, run, world
 from coband.simulator.core.randomness.streams import Streams
 from tests.oracles import (
@@ -115,11 +116,9 @@ def test_models_agree_at_the_end(name: str, case: int) -> None:
     for index, agent in enumerate(simulated.engine.agents):
         node: Any = agent
         if name == "one_kernel_ucb":
-            from coband.simulator.core.node import Arms
-
-            node.choose(Arms(X))  # catches up with the log
+            node.choose(ArmSet(X))  # catches up with the log
         model = node.model if name == "async_kernel_ucb" else node.posterior
-        mean, variance = model.moments(X)
+        mean, variance = model.predict(X)
         expected_mean, expected_deviation = oracle.posterior_of(index, X)
         # A dictionary point with a residual below 1e-10 k(x,x) is skipped, which leaves up to 1e-5 of a feature out.
         tolerance = 1e-3 if simulated.result.totals.get("skipped_points", 0) else 1e-7

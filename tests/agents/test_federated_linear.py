@@ -10,6 +10,7 @@ import pytest
 from pydantic import ValidationError
 
 from coband.server.sums import GrowthCheck
+from coband.simulator.arms import ArmSet
 from coband.simulator.conformance.runs import PROBLEM, Run, algorithm, run, world
 from coband.simulator.core.audit import trace as tr
 from coband.simulator.core.randomness.streams import Streams
@@ -94,9 +95,9 @@ def test_a_run_without_delays_is_the_pseudo_code(name: str, case: int) -> None:
     for index, agent in enumerate(simulated.engine.agents):
         node: Any = agent
         if name == "fed_lin_ucb":
-            mean, squares = X @ node.downloaded.theta, node.downloaded.ridge.squares(X)
+            mean, squares = node.downloaded.ridge.predict(X)
         else:
-            mean, squares = node.ridge.moments(X)
+            mean, squares = node.ridge.predict(X)
         expected_mean, expected_deviation = oracle.posterior_of(index, X)
         assert mean == pytest.approx(expected_mean, abs=1e-8)
         assert np.sqrt(squares) == pytest.approx(expected_deviation, abs=1e-8)
@@ -111,7 +112,7 @@ def test_equivalence_cases_communicate(name: str) -> None:
 def test_gradient_rounds_are_those_of_the_pseudo_code(case: int) -> None:
     """Every synchronisation has exactly the oracle's gradient rounds; online steps and estimates agree."""
     _, config, simulated, oracle = solved("fed_glb_ucb", case)
-    kinds = [simulated.names[row[7]] for row in simulated.events(tr.SEND)]
+    kinds = [simulated.names[row.kind] for row in simulated.events(tr.SEND)]
     by_synchronisation: list[int] = []
     for kind in kinds:
         if kind == "sync_start":
@@ -205,9 +206,9 @@ def test_triggers_fire_exactly_when_a_dense_determinant_says_so(name: str) -> No
         if due:
             fired.append(turn)
             last, new = V, 0
-    turns = {row[0]: None for row in simulated.events(tr.TURN)}
-    order = sorted(row[0] for row in simulated.events(tr.TURN))
-    found = [int(np.searchsorted(order, row[0], side="right")) for row in simulated.events(tr.TRIGGER)]
+    turns = {row.seq: None for row in simulated.events(tr.TURN)}
+    order = sorted(row.seq for row in simulated.events(tr.TURN))
+    found = [int(np.searchsorted(order, row.seq, side="right")) for row in simulated.events(tr.TRIGGER)]
     assert len(turns) == 60
     assert len(fired) > 2
     assert found == fired
@@ -225,7 +226,7 @@ def test_an_agent_goes_on_while_its_upload_is_under_way_unless_it_blocks(blockin
     pending: set[int] = set()
     meanwhile = 0
     for row in simulated.rows:
-        event, node = row[2], row[3]
+        event, node = row.event, row.node
         if event == tr.TRIGGER:
             pending.add(node)
         elif event == tr.MODEL:
@@ -263,7 +264,7 @@ def test_tighter_smoothness_needs_fewer_gradient_rounds() -> None:
 
 def test_reward_range_rescales_linearly() -> None:
     """Rewards a y + c with the range a [0, 1] + c are the same bandit."""
-    from coband.simulator.core.node import SERVER, Arms, NodeContext, Sharing
+    from coband.simulator.core.node import SERVER, NodeContext, Sharing
 
     entry = algorithm("fed_glb_ucb")
     X = np.random.default_rng(0).uniform(-0.5, 0.5, (30, 5, 3))
@@ -272,8 +273,9 @@ def test_reward_range_rescales_linearly() -> None:
         config = entry.config.model_validate({"reward_range": [low, high], "threshold": 1e9})
         agent: Any = entry.agent(NodeContext(0, 1, 3, config, Sharing(True), np.random.default_rng))
         for features in X:
-            arm = agent.choose(Arms(features))
-            assert agent.observe(arm, low + (high - low) * float(features[arm, 0] > 0)) == []
+            arms = ArmSet(features)
+            arm = agent.choose(arms)
+            assert agent.observe(arms, arm, low + (high - low) * float(features[arm, 0] > 0)) == []
         thetas.append(agent.theta)
     assert SERVER == -1
     assert np.linalg.norm(thetas[0]) > 0.1

@@ -16,7 +16,7 @@ from coband.simulator.conformance.runs import run, world
 from coband.simulator.core.randomness.streams import Streams
 from coband.simulator.maths.posteriors import finite_domain as domain_exact
 from coband.simulator.maths.posteriors.finite_domain import DomainLogPosterior, DomainPosterior
-from coband.simulator.maths.posteriors.finite_domain_nystrom import DomainNystrom
+from coband.simulator.maths.posteriors.finite_domain_nystrom import DomainNystromPosterior
 from tests.agents.test_equivalence import ORACLES, oracle_of, random_case
 from tests.oracles import gp_ucb
 from tests.oracles.kernels import plain
@@ -26,7 +26,7 @@ FORMS = {
     "one_kernel_ucb": DomainLogPosterior,
     "dis_kernel_ucb": DomainLogPosterior,
     "n_kernel_ucb": DomainPosterior,
-    "approx_dis_kernel_ucb": DomainNystrom,
+    "approx_dis_kernel_ucb": DomainNystromPosterior,
 }
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from pydantic import ValidationError
 
 from coband.simulator.conformance.runs import PROBLEM, Run, algorithm, run, world
 from coband.simulator.core.audit import trace as tr
@@ -47,7 +48,7 @@ def random_case(case: int) -> tuple[dict[str, Any], dict[str, Any]]:
         "alpha_ramp": int(rng.choice([1, 5, 10])),
         "alpha_points": 10,
         "use": str(rng.choice(["both", "both", "both", "a_only", "b_only"])),
-        "aggregate_networks": bool(rng.integers(4)),
+        "average": ["none", "weights", "weights", "best"][int(rng.integers(4))],
         "steps": int(rng.integers(1, 4)),
         "lr": [None, 0.02][int(rng.integers(2))],
         "train": str(rng.choice(["public", "paper"])),
@@ -55,9 +56,14 @@ def random_case(case: int) -> tuple[dict[str, Any], dict[str, Any]]:
         "train_when": str(rng.choice(["always", "alpha"])),
         "training_points": str(rng.choice(["all", "communicated"])),
         "networks": str(rng.choice(["separate", "separate", "shared_storage"])),
+        "train_from": str(rng.choice(["own", "averaged"])),
     }
     if config["train"] == "paper":
         config["lr"] = None
+    if config["networks"] == "shared_storage":
+        config |= {"average": "weights", "train_from": "own"}
+    if config["average"] == "none":
+        config["train_from"] = "own"
     return plan, config
 
 
@@ -106,6 +112,120 @@ def test_a_run_without_delays_is_the_pseudo_code(case: int) -> None:
             assert node.theta_0 == pytest.approx(oracle.storage["theta"], abs=1e-8)  # type: ignore[attr-defined]
 
 
+NETWORKS = [("none", "own"), ("weights", "own"), ("best", "own"), ("weights", "averaged"), ("best", "averaged")]
+
+
+@pytest.mark.parametrize("threshold", [0.0, 2.0])
+@pytest.mark.parametrize(("average", "train_from"), NETWORKS)
+def test_what_is_averaged_and_where_training_starts(average: str, train_from: str, threshold: float) -> None:
+    """With the network alone choosing, arms, weights and sizes are those of the pseudo-code for each option."""
+    plan = {"agents": 3, "seed": 5, "problem": PROBLEM, "schedule": {"kind": "rounds", "turns": 15}}
+    config = {
+        "width": 4,
+        "init": "normal",
+        "use": "b_only",
+        "steps": 3,
+        "train_until": 10,
+        "threshold": threshold,
+        "average": average,
+        "train_from": train_from,
+    }
+    simulated = run("fn_ucb", config, **plan)
+    oracle = oracle_of(plan, config, simulated)
+    assert simulated.pulls == [pull[:4] for pull in oracle.pulls]
+    assert simulated.result.totals["uplink_scalars"] == oracle.uplink
+    for node, expected in zip(networks(simulated), oracle.states, strict=True):  # type: ignore[attr-defined]
+        assert node.theta_own == pytest.approx(expected.theta_own, abs=1e-10)
+        assert node.theta_sync == pytest.approx(expected.theta_sync, abs=1e-10)
+
+
+def networks(simulated: Run) -> list[Any]:
+    """The agents, whose networks a test looks at."""
+    return list(simulated.engine.agents)
+
+
+def test_no_two_of_these_options_are_the_same() -> None:
+    chosen = set()
+    for average, train_from in NETWORKS:
+        config = {"width": 4, "init": "normal", "use": "b_only", "average": average, "train_from": train_from}
+        simulated = run("fn_ucb", config, seed=5, schedule={"kind": "rounds", "turns": 25})
+        chosen.add(tuple(simulated.pulls))
+    assert len(chosen) == len(NETWORKS)
+
+
+@pytest.mark.parametrize("network", ["ideal", "random", "lossy"])
+def test_the_best_network_is_the_one_of_the_smallest_loss(network: str) -> None:
+    """theta_sync is the trained network of some agent, and on its data none of the others' losses was smaller."""
+    from coband.simulator.conformance import kit
+
+    config = {"width": 4, "init": "normal", "average": "best"}
+    schedule = {"kind": "rounds", "turns": 12}
+    nodes = networks(run("fn_ucb", config, agents=4, schedule=schedule, network=kit.NETWORKS[network]))
+    losses = []
+    for node in nodes:
+        inputs, rewards = node._data.points, node._data.rewards
+        losses.append(
+            np.mean(
+                [
+                    (node.network.values(node.theta_own, x[None])[0] - y) ** 2
+                    for x, y in zip(inputs, rewards, strict=True)
+                ]
+            )
+        )
+    best = nodes[int(np.argmin(losses))].theta_own
+    assert all(np.array_equal(node.theta_sync, best) for node in nodes)
+
+
+def test_one_agent_is_alone_whatever_is_averaged() -> None:
+    config = {"width": 4, "init": "normal", "alpha_ramp": 5}
+    schedule = {"kind": "rounds", "turns": 20}
+    pulls = [
+        run("fn_ucb", {**config, "average": average, "train_from": start}, agents=1, schedule=schedule).pulls
+        for average, start in NETWORKS
+    ]
+    assert all(other == pulls[0] for other in pulls)
+
+
+def test_a_network_that_has_diverged_is_never_the_best() -> None:
+    context: Any = networks(run("fn_ucb", {"width": 4, "average": "best"}, schedule={"kind": "rounds", "turns": 2}))
+    context[1].theta_own = context[1].theta_own * np.nan
+    assert context[1]._loss() == np.inf
+    assert context[0]._loss() < np.inf
+
+
+@pytest.mark.parametrize(
+    ("config", "message"),
+    [
+        ({"aggregate_networks": False}, "aggregate_networks is called average: write average: none for false, weights"),
+        (
+            {"networks": "shared_storage", "average": "none"},
+            r"average\(=none\) means nothing with networks: shared_stor",
+        ),
+        (
+            {"networks": "shared_storage", "average": "best"},
+            r"average\(=best\) means nothing with networks: shared_stor",
+        ),
+        (
+            {"networks": "shared_storage", "train_from": "averaged"},
+            r"train_from\(=averaged\) means nothing with networks",
+        ),
+        ({"average": "none", "train_from": "averaged"}, r"train_from\(=averaged\) needs an average, and there is none"),
+        ({"width": 5}, r"width\(=5\) must be even with init: paper.*; write width: 6, or init: normal\."),
+    ],
+    ids=str,
+)
+def test_options_that_make_no_sense_are_refused(config: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValidationError, match=message):
+        algorithm("fn_ucb").config.model_validate(config)
+
+
+@pytest.mark.parametrize("name", ["neural_ucb", "neural_ts"])
+def test_an_odd_width_is_refused_for_lone_agents_too(name: str) -> None:
+    with pytest.raises(ValidationError, match=r"width\(=7\) must be even"):
+        algorithm(name).config.model_validate({"width": 7})
+    assert algorithm(name).config.model_validate({"width": 7, "init": "normal"}).width == 7  # type: ignore[attr-defined]
+
+
 def scalars_of(kind: str, simulated: Run) -> set[int]:
     return {scalars for name, _, _, scalars in simulated.messages if name == kind}
 
@@ -136,7 +256,8 @@ def test_sizes_of_payloads(agents: int, diagonal: bool, less_comm: bool, init: s
         {"layers": 4},
         {"use": "a_only"},
         {"use": "b_only"},
-        {"aggregate_networks": False},
+        {"average": "none"},
+        {"train_from": "averaged"},
         {"alpha": "theory"},
         {"train": "paper"},
         {"precision": "float32"},
@@ -158,6 +279,19 @@ def test_every_variant_sends_the_same(variant: dict[str, Any], diagonal: bool) -
     each = turns * agents * (4 * p + 1 if diagonal else 2 * p * p + 2 * p + 1)
     totals = simulated.result.totals
     assert (totals["uplink_scalars"], totals["downlink_scalars"]) == (each, each)
+
+
+@pytest.mark.parametrize("train_from", ["own", "averaged"])
+@pytest.mark.parametrize("diagonal", [False, True])
+def test_the_best_network_costs_its_loss_once_per_upload(diagonal: bool, train_from: str) -> None:
+    p, turns, agents = 4 * 4 + 5, 5, 3
+    config = {"width": 4, "init": "normal", "diagonal": diagonal, "average": "best", "train_from": train_from}
+    simulated = run("fn_ucb", config, agents=agents, schedule={"kind": "rounds", "turns": turns})
+    base = 4 * p + 1 if diagonal else 2 * p * p + 2 * p + 1
+    assert (scalars_of("upload", simulated), scalars_of("model", simulated)) == ({base + 1}, {base})
+    totals = simulated.result.totals
+    assert totals["uplink_scalars"] == turns * agents * (base + 1)
+    assert totals["downlink_scalars"] == turns * agents * base
 
 
 @pytest.mark.parametrize("network", ["ideal", "random", "narrow", "lossy"])
@@ -214,7 +348,7 @@ def test_a_straggler_holds_the_synchronisation_up() -> None:
     simulated = run(
         "fn_ucb", {"width": 4, "steps": 1}, agents=3, schedule={"kind": "rounds", "turns": 4}, network=network
     )
-    acting = [row[1] for row in simulated.events(tr.CHOOSE) if row[3] == 0]
+    acting = [row.time for row in simulated.events(tr.CHOOSE) if row.node == 0]
     assert acting == pytest.approx([1.0, 5.2, 5.2, 5.2])
     assert simulated.result.stalled == 0
 
@@ -225,6 +359,16 @@ def test_a_straggler_holds_the_synchronisation_up() -> None:
 def test_shared_work_changes_no_bit(threshold: float, init: str, precision: str) -> None:
     """Arms looked at and networks trained together give what every agent would have found alone."""
     config = {"init": init, "threshold": threshold, "alpha_ramp": 20, "steps": 5, "precision": precision}
+    check_shared_work(config)
+
+
+@pytest.mark.parametrize(("average", "train_from"), NETWORKS)
+def test_shared_work_changes_no_bit_whatever_is_averaged(average: str, train_from: str) -> None:
+    check_shared_work({"alpha_ramp": 20, "steps": 5, "average": average, "train_from": train_from})
+
+
+def check_shared_work(config: dict[str, Any]) -> None:
+    """Runs with and without shared work have the same fingerprint, weights and inverses."""
     both = [
         run("fn_ucb", config, agents=4, schedule={"kind": "rounds", "turns": 50}, share=share)
         for share in (True, False)
@@ -236,7 +380,7 @@ def test_shared_work_changes_no_bit(threshold: float, init: str, precision: str)
         assert np.array_equal(mine.theta_own, own.theta_own)
         assert np.array_equal(mine.theta_sync, own.theta_sync)
         assert np.array_equal(mine.local.inverse(), own.local.inverse())
-        assert np.array_equal(mine._synchronised.theta, own._synchronised.theta)
+        assert np.array_equal(mine._synchronised.ridge.theta, own._synchronised.ridge.theta)
 
 
 def test_shared_storage_is_one_set_of_weights_even_without_shared_work() -> None:

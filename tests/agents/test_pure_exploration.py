@@ -28,14 +28,14 @@ KERNEL = {
 
 def samples_of(simulated: Run, agents: int, arms: int) -> list[cope.Counts]:
     """What the run pulled: [round][agent][arm]."""
-    rounds = max(int(row[12]) for row in simulated.events(tr.TURN))
+    rounds = max(int(row.value) for row in simulated.events(tr.TURN))
     counts = np.zeros((rounds, agents, arms), dtype=int)
     phase = [0] * agents
     for row in simulated.rows:
-        if row[2] == tr.TURN:
-            phase[row[3]] = int(row[12])
-        elif row[2] == tr.CHOOSE:
-            counts[phase[row[3]] - 1, row[3], int(row[12])] = json.loads(row[14] or "")["pulls"]
+        if row.event == tr.TURN:
+            phase[row.node] = int(row.value)
+        elif row.event == tr.CHOOSE:
+            counts[phase[row.node] - 1, row.node, int(row.value)] = json.loads(row.detail or "")["pulls"]
     return counts.tolist()
 
 
@@ -72,8 +72,8 @@ def check_against(simulated: Run, oracle: cope.CopeRun, agents: int) -> None:
         assert [np.flatnonzero(row).tolist() for row in node.alive] == oracle.alive[-1]
     eliminated = np.array([sum(map(len, alive)) for alive in oracle.alive])
     arms = agents * len(oracle_arms(simulated))
-    noted = [row for row in simulated.rows if row[2] == tr.CODES["eliminate"] and row[3] == 0]
-    assert [float(row[14] or "") for row in noted] == (np.append(arms, eliminated[:-1]) - eliminated).tolist()
+    noted = [row for row in simulated.rows if row.event == tr.CODES["eliminate"] and row.node == 0]
+    assert [float(row.detail or "") for row in noted] == (np.append(arms, eliminated[:-1]) - eliminated).tolist()
 
 
 def oracle_arms(simulated: Run) -> Any:
@@ -240,7 +240,7 @@ def test_a_slow_agent_delays_the_round() -> None:
     longest = sum(max(map(sum, counts)) for counts in samples_of(quick, 5, 6))
     assert quick.result.simulated_time == pytest.approx(0.5 * longest)
     assert quick.result.simulated_time * 9.5 < slow.result.simulated_time <= quick.result.simulated_time * 10
-    waits = [row for row in slow.events(tr.WAIT) if row[3] >= 0]
+    waits = [row for row in slow.events(tr.WAIT) if row.node >= 0]
     assert len(waits) >= 4 * slow.result.rounds
 
 

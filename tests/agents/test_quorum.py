@@ -4,19 +4,25 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 
+from coband.agents.messages import NeuralUpload
+from coband.server.fn_ucb import FnUcbServer
+from coband.simulator.arrays import FloatArray
 from coband.simulator.conformance import kit
 from coband.simulator.conformance.runs import Run, batches, run
 from coband.simulator.core.audit import trace as tr
 from coband.simulator.core.audit.invariants import InvariantViolation
 from tests.core.hosts.test_faults import CHURN, EVERYTHING
 
-ALGORITHMS: dict[str, dict[str, Any]] = {
+ALGORITHMS: dict[str, dict[str, Any]] = {  # the first word is the algorithm's name
     "approx_dis_kernel_ucb": {"threshold": 0.3, "lam": 0.5},
     "dis_kernel_ucb": {"threshold": 1.0},
     "dis_lin_ucb": {"threshold": 1.0},
     "fn_ucb": {"width": 4, "steps": 2, "threshold": 0.3},
+    "fn_ucb best": {"width": 4, "steps": 2, "threshold": 0.3, "average": "best", "train_from": "averaged"},
+    "fn_ucb none": {"width": 4, "steps": 2, "threshold": 0.3, "average": "none"},
 }
 SLOW: dict[str, Any] = {
     "compute": 0.1,
@@ -28,17 +34,19 @@ SLOW: dict[str, Any] = {
 def simulate(name: str, wait: Any, seed: int = 0, **parts: Any) -> Run:
     schedule = {"kind": "rounds", "turns": 25}
     config = {**ALGORITHMS[name], "wait": wait}
-    return run(name, config, agents=4, seed=seed, schedule=schedule, **{"agent": SLOW, **parts})
+    return run(name.split()[0], config, agents=4, seed=seed, schedule=schedule, **{"agent": SLOW, **parts})
 
 
 def uploads_after_the_end(result: Run) -> int:
     """Uploads with pulls that reached the server when their synchronisation was over."""
     finished = late = 0
     for row in result.rows:
-        if row[2] == tr.APPLY and row[3] == -1:
-            finished = row[11]
-        elif row[2] == tr.DELIVER and row[3] == -1 and result.names[row[7]] in ("points", "statistics", "upload"):
-            late += row[10] <= finished
+        if row.event == tr.APPLY and row.node == -1:
+            finished = row.version
+        elif (
+            row.event == tr.DELIVER and row.node == -1 and result.names[row.kind] in ("points", "statistics", "upload")
+        ):
+            late += row.round <= finished
     return late
 
 
@@ -57,7 +65,7 @@ def test_nobody_waits_for_stragglers_and_what_is_late_counts_once(name: str) -> 
     assert uploads_after_the_end(late) > 0
     assert uploads_after_the_end(all_) == 0
     fast = [
-        max(row[1] for row in result.events(tr.CHOOSE) if row[3] == agent)
+        max(row.time for row in result.events(tr.CHOOSE) if row.node == agent)
         for result in (late, all_)
         for agent in range(4)
     ]
@@ -70,6 +78,23 @@ def test_a_quorum_under_all_faults_loses_nothing(name: str, seed: int) -> None:
     result = simulate(name, {"quorum": 0.5, "timeout": 1.0}, seed, agent=CHURN, network=EVERYTHING)
     kit.check_complete(result, 100)
     kit.check_ledger(result)
+
+
+def test_the_best_network_is_one_of_those_that_came_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    taken: list[list[NeuralUpload]] = []
+    original = FnUcbServer._theta
+
+    def theta(self: FnUcbServer, uploads: list[NeuralUpload]) -> FloatArray:
+        chosen = original(self, uploads)
+        smallest = min(upload.loss for upload in uploads if upload.loss is not None)
+        assert any(upload.loss == smallest and np.array_equal(upload.theta, chosen) for upload in uploads)
+        taken.append(uploads)
+        return chosen
+
+    monkeypatch.setattr(FnUcbServer, "_theta", theta)
+    late = simulate("fn_ucb best", {"quorum": 0.75, "timeout": 2.0})
+    assert {len(uploads) for uploads in taken} == {3}
+    assert len(taken) == late.result.rounds
 
 
 def test_agents_that_are_left_out_keep_the_order_of_the_common_log() -> None:
@@ -98,13 +123,13 @@ GIVING_UP: dict[str, Any] = {
     "retransmission": {"timeout": 0.5, "max_attempts": 2},
 }
 NEEDY: dict[str, tuple[str, dict[str, Any]]] = {
-    **{name: (name, config) for name, config in ALGORITHMS.items()},
+    **{name: (name.split()[0], config) for name, config in ALGORITHMS.items()},
     **{
-        f"{name} quorum": (name, {**config, "wait": {"quorum": 0.5, "timeout": 2.0}})
+        f"{name} quorum": (name.split()[0], {**config, "wait": {"quorum": 0.5, "timeout": 2.0}})
         for name, config in ALGORITHMS.items()
     },
     **{
-        f"{name} hasty": (name, {**config, "wait": {"quorum": 0.5, "timeout": 0.7}})
+        f"{name} hasty": (name.split()[0], {**config, "wait": {"quorum": 0.5, "timeout": 0.7}})
         for name, config in ALGORITHMS.items()
     },
     "fed_lin_ucb": ("fed_lin_ucb", {"threshold": 0.3}),
@@ -153,8 +178,8 @@ def test_exchanges_go_on_after_answers_were_given_up(case: str) -> None:
             "partitions": [{"start": 5.0, "end": 20.0, "groups": [[0]], "one_way": True}],
         },
     )
-    lost = [row[1] for row in result.events(tr.EXPIRE)]
-    models = [row[1] for row in result.events(tr.MODEL) if row[3] == 0]
+    lost = [row.time for row in result.events(tr.EXPIRE)]
+    models = [row.time for row in result.events(tr.MODEL) if row.node == 0]
     assert lost
     assert max(models) > 40
 

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from coband.simulator.cli.main import main
-from coband.simulator.experiments.runs import runner
-from coband.simulator.experiments.scenario import scenario
+from coband.simulator.experiments.runs import study
+from coband.simulator.experiments.runs.study import Study
 from tests.experiments.runs.fakes import FakeScenario
 
 
@@ -23,8 +23,9 @@ class Program:
         self.scenario = FakeScenario()
         self._capsys = capsys
 
-    def load(self, path: object, overrides: tuple[str, ...] = ()) -> Any:
-        return self.scenario.overridden(overrides)
+    def load(self, path: object, overrides: tuple[str, ...], only: tuple[str, ...], numbers: tuple[int, ...]) -> Study:
+        scenario: Any = self.scenario.overridden(overrides)
+        return study.study_of(scenario, only, numbers)
 
     def __call__(self, *arguments: object) -> tuple[int, str, str]:
         """Exit status, standard output and standard error of a command line."""
@@ -39,6 +40,5 @@ def install(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
     """The program, in an empty working directory."""
     program = Program(capsys)
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(scenario, "load", program.load)
-    monkeypatch.setattr(runner.ResolvedText, "of", lambda given: given)
+    monkeypatch.setattr(study, "load_run", program.load)
     return program

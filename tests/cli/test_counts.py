@@ -89,6 +89,16 @@ def test_a_file_elsewhere_names_scenarios_from_where_it_is(
     assert coband(capsys, "check", "--file", "lock.json")[:2] == (0, "a.yaml: as locked\n")
 
 
+def test_a_scenario_that_comes_with_coband_keeps_its_name(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    small = ["--set", "schedule.turns=5", "--set", "agents.count=2"]
+    assert coband(capsys, "lock", "quickstart", *small)[:2] == (0, "quickstart: 37 counts\n")
+    monkeypatch.chdir("studies")
+    checked = coband(capsys, "check", "--file", "../counts.lock.json", *small)
+    assert checked[:2] == (0, "quickstart: as locked\n")
+
+
 def test_settings_reach_every_scenario(capsys: pytest.CaptureFixture[str]) -> None:
     coband(capsys, "lock", "studies/a.yaml", "--set", "schedule.turns=2")
     assert json.loads(Path("counts.lock.json").read_text())["studies/a.yaml"]["One"]["turns"] == 8

@@ -50,8 +50,36 @@ def test_list_one_kind() -> None:
 
 def test_list_as_json() -> None:
     everything = json.loads(CliRunner().invoke(list_, ["--json"]).output)
-    assert list(everything) == ["algorithms", "problems", "datasets"]
+    kinds = ["algorithms", "problems", "kernels", "rewards", "datasets", "metrics", "scenarios"]
+    assert list(everything) == kinds
     assert everything["algorithms"][1] == {"name": "local_ucb", "summary": "Is silent.", "reference": "ours"}
+
+
+def test_list_scenarios() -> None:
+    lines = CliRunner().invoke(list_, ["scenarios"]).output.splitlines()
+    assert lines[0].split() == ["scenarios", "data"]
+    (line,) = [line for line in lines if line.startswith("fn_ucb/magic_quick")]
+    assert line.split(maxsplit=2)[1:] == [
+        "magic",
+        "Paper 002, section 5.2, figure 2b: MAGIC Gamma Telescope, 2 arms in R^20; m = 20, full matrices; N = 2.",
+    ]
+    found = json.loads(CliRunner().invoke(list_, ["scenarios", "--json"]).output)["scenarios"]
+    assert [item for item in found if item["name"] == "quickstart"] == [
+        {
+            "name": "quickstart",
+            "summary": "Five algorithms on one small world: who learns fastest, and what does it send?",
+            "data": None,
+        }
+    ]
+
+
+def test_describe_a_scenario() -> None:
+    lines = CliRunner().invoke(describe, ["fn_ucb/magic_quick"]).output.splitlines()
+    assert lines[0] == "fn_ucb/magic_quick (scenario)"
+    assert lines[1].startswith("  Paper 002, section 5.2")
+    assert lines[-3].startswith("  Quick variant: ")
+    assert lines[-2] == "  data: magic"
+    assert lines[-1].endswith("scenarios/fn_ucb/magic_quick.yaml")
 
 
 def test_describe_an_algorithm() -> None:
@@ -59,7 +87,7 @@ def test_describe_an_algorithm() -> None:
     start = text.index("  alpha")
     assert text.startswith(
         "async_kernel_ucb (algorithm)\n  Talks.\n  paper 000, Algorithm 1\n\nParameters:\n"
-        "  kernel: {kind: gaussian | matern | linear | polynomial | product | sum, ...} "
+        "  kernel: {kind: gaussian | linear | matern | polynomial | product | sum, ...} "
         "(default: {gamma: 1.0, kind: gaussian})\n      The kernel.\n    - kind: gaussian\n"
         "        gamma: a number > 0 or null (default: null)\n"
     )
@@ -69,8 +97,11 @@ def test_describe_an_algorithm() -> None:
         "  steps: a whole number >= 1 and <= 100 (default: 30)\n"
         "  blocking: true or false (default: false)\n"
         "  dims: a list of at most 3 (each a whole number) (default: [])\n\n"
-        "Messages:\n  kind    direction  scalars\n  upload  up         m + 1\n\n"
-        "Communication:\n  each exchange: m + 1\n\n"
+        "Messages:\n  kind    direction  scalars\n  upload  up         m + 1 at each exchange\n\n"
+        "Communication:\n  uplink_scalars = rounds*(m + 1), if not blocking\n\n"
+        "where\n  d: arm dimension\n  m = 2*d\n  rounds: communication rounds completed\n\n"
+        "Metrics:\n  name  meaning                   unit\n"
+        "  naps  how often an agent dozes  naps, lower is better\n\n"
         "Needs: topology star; every message delivered (transport: reliable, or no loss); any problem\n"
     )
 
@@ -89,13 +120,37 @@ def test_describe_a_problem_and_a_dataset() -> None:
     assert "licence: CC BY 4.0" in CliRunner().invoke(describe, ["magic"]).output
 
 
+def test_list_and_describe_kernels_and_rewards() -> None:
+    assert "matern      Matern kernel of order nu" in CliRunner().invoke(list_, ["kernels"]).output
+    assert "square    f(x) = 10 (x . theta)^2." in CliRunner().invoke(list_, ["rewards"]).output
+    kernel = CliRunner().invoke(describe, ["matern"]).output
+    assert kernel.startswith("matern (kernel)\n  Matern kernel of order nu in {0.5, 1.5, 2.5}")
+    assert "\n  length_scale: a number > 0 (default: 1.0)\n" in kernel
+    assert "\n  norm: a number > 0 (default: 1.0)\n" in CliRunner().invoke(describe, ["rkhs"]).output
+
+
+def test_a_kernel_that_is_nearly_right_is_suggested() -> None:
+    with pytest.raises(UnknownNameError, match="nothing is called 'matren'; did you mean matern"):
+        look_up("matren", REGISTRY)
+
+
+def test_list_and_describe_metrics() -> None:
+    metrics = CliRunner().invoke(list_, ["metrics"]).output
+    assert "\nnaps                      how often an agent dozes\n" in metrics
+    assert CliRunner().invoke(describe, ["regret"]).output == (
+        "regret (metric)\n  sum over all pulls of (best mean reward - mean reward of the arm pulled)\n"
+        "  units of the reward, lower is better\n"
+    )
+
+
 @pytest.mark.parametrize(
     ("name", "message"),
     [
         (
             "async_kernel",
             "nothing is called 'async_kernel'; did you mean async_kernel_ucb? known: async_kernel_ucb, local_ucb, "
-            "clusters, contextual, magic, mushroom, shuttle, movielens, yelp",
+            "clusters, contextual, gaussian, linear, matern, polynomial, product, sum, branin, cosine, cubic, "
+            "hartmann, rkhs, square, magic, mushroom, shuttle, movielens, yelp",
         ),
         ("duets", "'duets' is installed but could not be loaded: ModuleNotFoundError: No module named 'torch'"),
     ],

@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 
 from coband.simulator.cli import progress, tables
+from coband.simulator.experiments.runs.driver import Report
+from coband.simulator.experiments.runs.status import EntryStatus, Status
 from tests.cli.fake_cli import Program, install
 from tests.experiments.runs.fakes import FakeScenario
 
@@ -118,9 +120,7 @@ def test_ctrl_c_ends_with_status_130_and_says_what_is_kept(coband: Program) -> N
 
 
 def test_stalled_agents_are_a_warning(capsys: pytest.CaptureFixture[str]) -> None:
-    from coband.simulator.experiments.runs.runner import Report
-
-    progress.warn(Report({"results": []}, [], 0, False, Path("d"), stalled=[("Sync", 3, 17)]))
+    progress.warn(Report({"results": []}, Status("s"), [], 0, Path("d"), stalled=[("Sync", 3, 17)]))
     assert "warning: Sync, replication 3: 17 turns were never taken" in capsys.readouterr().err
 
 
@@ -128,9 +128,11 @@ def test_a_bar_on_a_terminal(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Cap
     monkeypatch.setattr("sys.stderr.isatty", lambda: True)
     monkeypatch.setenv("TERM", "xterm")
     with progress.Bar("study") as bar:
-        bar.begin(4)
-        bar.progressed(2.0)
-    assert "study" in capsys.readouterr().err
+        bar.changed(Status("study", entries={"A": EntryStatus(total=4, done=1)}))
+        bar.advanced(1.0)
+    shown = capsys.readouterr().err
+    assert "study" in shown
+    assert "50%" in shown
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,9 @@ import pytest
 from coband.simulator.cli import sweep as command
 from coband.simulator.cli import sweep_view
 from coband.simulator.cli.main import main
-from coband.simulator.experiments.sweep.status import Progress, Status
-from tests.experiments.sweep.sweeps import TEXT, Here
+from coband.simulator.experiments.runs.status import EntryStatus, Status
+from coband.simulator.experiments.runs.workers import InProcess
+from tests.experiments.sweep.sweeps import TEXT
 
 PLAIN = TEXT.replace("  - {algorithm: deadly, label: D}\n", "").replace("replications: 2", "replications: 3")
 GRID = PLAIN + "grid:\n  problem.noise: [0.1, 0.2]\n  algorithms.K.alpha: [1, 4]\n"
@@ -32,7 +33,7 @@ class Coband:
 @pytest.fixture
 def coband(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Coband:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(command, "_crew", lambda workers, cluster: Here())
+    monkeypatch.setattr(command, "_pool", lambda workers, cluster: InProcess())
     monkeypatch.setattr("sys.argv", ["coband", "sweep", "small.yaml", "--out", "old"])
     Path("small.yaml").write_text(GRID)
     return Coband(capsys)
@@ -126,7 +127,7 @@ def test_a_status_in_words(capsys: pytest.CaptureFixture[str]) -> None:
         workers="2 processes",
         elapsed=10.0,
     )
-    status.entries = {"A": Progress(10, 6, 1, 2, 8.0), "B": Progress(4)}
+    status.entries = {"A": EntryStatus(10, 6, 1, 2, 8.0), "B": EntryStatus(4)}
     status.failures = [{"label": "A", "replication": 3, "kind": "failed", "error": "x\ny\n", "replay": "coband run"}]
     assert status.rate == 0.5
     assert status.seconds_left == pytest.approx((3 * 2 + 4 * 2) * 10 / 8)
@@ -144,7 +145,7 @@ def test_bars_on_a_terminal(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capt
     monkeypatch.setattr("sys.stderr.isatty", lambda: True)
     monkeypatch.setenv("TERM", "xterm")
     with sweep_view.View("study") as view:
-        view.changed(Status("study", elapsed=4.0, entries={"Async": Progress(10, 4, 1, 0, 4.0)}))
+        view.changed(Status("study", elapsed=4.0, entries={"Async": EntryStatus(10, 4, 1, 0, 4.0)}))
     shown = capsys.readouterr().err
     assert "Async" in shown
     assert "5/10, 1 failed" in shown

@@ -10,11 +10,13 @@ import pytest
 
 from coband.agents.one_kernel_ucb import ALGORITHM, OneKernelUCB
 from coband.server.one_kernel_ucb import OneKernelUCBServer
+from coband.simulator.arms import ArmSet
 from coband.simulator.conformance import Case, NonConformance, cases, kit, runs
-from coband.simulator.core.algorithm import Algorithm
+from coband.simulator.core.algorithm import Algorithm, ClosedForm
 from coband.simulator.core.audit.invariants import InvariantViolation
+from coband.simulator.core.formulas import FormulaError
 from coband.simulator.core.message import Message
-from coband.simulator.core.node import Address, Arms, Outbox
+from coband.simulator.core.node import Address, Outbox
 from coband.simulator.experiments.registry.registry import Registry
 
 CALLS = count()
@@ -32,30 +34,37 @@ class ForgetfulServer(OneKernelUCBServer):
 class RestlessAgent(OneKernelUCB):
     """Chooses by something that is not of this run."""
 
-    def choose(self, arms: Arms) -> int:
+    def choose(self, arms: ArmSet) -> int:
         arm = super().choose(arms)
-        return arm if next(CALLS) % 7 else (arm + 1) % len(arms.features)
+        return arm if next(CALLS) % 7 else (arm + 1) % len(arms)
 
 
 class StuckAgent(OneKernelUCB):
     """Waits for an answer that never comes."""
 
-    def observe(self, arm: int, reward: float) -> Outbox:
+    def observe(self, arms: ArmSet, arm: int, reward: float) -> Outbox:
         self.waiting = True
-        return super().observe(arm, reward)
+        return super().observe(arms, arm, reward)
 
 
 class GossipingAgent(OneKernelUCB):
     """Learns from an object that should only save work."""
 
-    def choose(self, arms: Arms) -> int:
+    def choose(self, arms: ArmSet) -> int:
         heard = self.context.sharing.get("gossip", dict[int, int])
         heard[0] = heard.get(0, 0) + 1
-        return heard[0] % len(arms.features)
+        return heard[0] % len(arms)
 
-    def observe(self, arm: int, reward: float) -> Outbox:
+    def observe(self, arms: ArmSet, arm: int, reward: float) -> Outbox:
         self.unshared += 1
         return []
+
+
+class ChattyServer(OneKernelUCBServer):
+    """Reports a number that nobody has declared."""
+
+    def report(self) -> dict[str, float | int]:
+        return {"gossip": 3}
 
 
 def check_all(found: list[Case]) -> None:
@@ -67,10 +76,41 @@ def server(name: str) -> str:
     return f"tests.conformance.test_kit:{name}"
 
 
+UP, DOWN = ALGORITHM.messages
 BROKEN: dict[str, tuple[Algorithm, str]] = {
     "forgetful": (replace(ALGORITHM, server=server("ForgetfulServer")), "1 of 1 pulls were lost"),
     "restless": (replace(ALGORITHM, agent=RestlessAgent), "the same run twice has two fingerprints"),
     "stuck": (replace(ALGORITHM, agent=StuckAgent), "turns were taken, not"),
+}
+SAID_WRONGLY: dict[str, tuple[Algorithm, str]] = {
+    "size": (
+        replace(ALGORITHM, messages=(replace(UP, size="d + 2"), DOWN)),
+        r"a 'point' message that goes up has 4 scalars, but Algorithm.messages says d \+ 2 = 5 scalars \(d = 3\)",
+    ),
+    "no formula": (
+        replace(ALGORITHM, messages=(replace(UP, size="42 kangaroos"), DOWN)),
+        "'42 kangaroos' is no formula",
+    ),
+    "unknown quantity": (
+        replace(ALGORITHM, messages=(replace(UP, size="kangaroos"), DOWN)),
+        "speaks of 'kangaroos'; there",
+    ),
+    "silence": (replace(ALGORITHM, messages=(UP,)), "a 'point' message that goes down was sent, of which"),
+    "never": (replace(ALGORITHM, messages=(UP, replace(DOWN, when="alpha > 9"))), "was sent, of which"),
+    "total": (
+        replace(ALGORITHM, counts=(ClosedForm("uplink_scalars", "T*d"),)),
+        r"the run counts uplink_scalars = 240, but Algorithm.counts says T\*d = 180 \(T = 60, d = 3\)",
+    ),
+    "round": (
+        replace(ALGORITHM, counts=(ClosedForm("downlink_scalars", "d", each="round"),)),
+        "round 1 counts downlink_scalars = 8, but Algorithm.counts says d = 3",
+    ),
+    "count": (replace(ALGORITHM, counts=(ClosedForm("hopes", "0"),)), "speaks of 'hopes'; there is"),
+    "metric": (
+        replace(ALGORITHM, server=server("ChattyServer")),
+        r"ChattyServer reports 'gossip', which nobody declares: add Metric\('gossip', unit, meaning\) to "
+        "Algorithm.metrics of broken",
+    ),
 }
 
 
@@ -92,6 +132,14 @@ def test_a_broken_algorithm_is_caught(planted: str, install: Callable[[Algorithm
         check_all(found)
 
 
+@pytest.mark.parametrize("planted", SAID_WRONGLY)
+def test_what_is_declared_wrongly_is_caught(planted: str, install: Callable[[Algorithm], str]) -> None:
+    algorithm, sentence = SAID_WRONGLY[planted]
+    (case,) = [case for case in cases(install(algorithm)) if str(case).endswith("one_at_a_time-as_declared")]
+    with pytest.raises((NonConformance, FormulaError), match=sentence):
+        case.check()
+
+
 def test_shared_objects_must_not_carry_knowledge(install: Callable[[Algorithm], str]) -> None:
     (case,) = [case for case in cases(install(replace(ALGORITHM, agent=GossipingAgent))) if "determ" in str(case)]
     with pytest.raises(NonConformance, match="shared objects carry knowledge"):
@@ -100,6 +148,6 @@ def test_shared_objects_must_not_carry_knowledge(install: Callable[[Algorithm], 
 
 def test_a_sound_algorithm_passes(install: Callable[[Algorithm], str]) -> None:
     found = cases(install(ALGORITHM), {}, {"alpha": 0.5})
-    assert len({str(case) for case in found}) == len(found) == 2 * (len(kit.NETWORKS) * 3 + 1)
+    assert len({str(case) for case in found}) == len(found) == 2 * (len(kit.NETWORKS) * 3 + 3 + 1)
     for case in found[:2]:
         case.check()

@@ -9,13 +9,14 @@ from typing import Any, ClassVar
 import numpy as np
 from pydantic import TypeAdapter
 
+from coband.simulator.arms import ArmSet
 from coband.simulator.arrays import FloatArray
 from coband.simulator.core.algorithm import Algorithm
-from coband.simulator.core.audit.trace import Row
+from coband.simulator.core.audit.trace import Row, keep
 from coband.simulator.core.config import Config
 from coband.simulator.core.engine import Engine, Plan, RunResult
 from coband.simulator.core.message import Message, payload
-from coband.simulator.core.node import ALL_AGENTS, SERVER, Address, Agent, Arms, NodeContext, Outbox, Server
+from coband.simulator.core.node import ALL_AGENTS, SERVER, Address, Agent, NodeContext, Outbox, Server
 from coband.simulator.core.randomness.streams import Streams
 
 
@@ -62,10 +63,10 @@ class ToyAgent(Agent):
         self.given_up: list[tuple[int, float]] = []
         self._pulls = 0
 
-    def choose(self, arms: Arms) -> int:
+    def choose(self, arms: ArmSet) -> int:
         return 1
 
-    def observe(self, arm: int, reward: float) -> Outbox:
+    def observe(self, arms: ArmSet, arm: int, reward: float) -> Outbox:
         self._pulls += 1
         self.unshared += 1
         if self._pulls % self.context.config.every:
@@ -114,13 +115,35 @@ TOY = Algorithm(
 
 def run(plan: dict[str, Any], seed: int = 0, **config: Any) -> tuple[RunResult, list[Row], Engine]:
     """One run of the toy: the result, all trace rows, and the engine."""
+    return run_on_toys(TOY, ToyConfig(**config), plan, seed)
+
+
+def run_on_graph(
+    algorithm: Algorithm,
+    config: Config,
+    topology: Any,
+    agents: int,
+    schedule: dict[str, Any],
+    seed: int,
+    agent: dict[str, Any] | None,
+    network: dict[str, Any],
+) -> tuple[RunResult, list[Row], Engine]:
+    """One run of agents on a graph, in the toy's world, with all checks."""
+    plan = {
+        "agents": {"count": agents, **(agent or {})},
+        "schedule": schedule,
+        "network": {"topology": topology, **network},
+        "checks": "full",
+    }
+    return run_on_toys(algorithm, config, plan, seed)
+
+
+def run_on_toys(
+    algorithm: Algorithm, config: Config, plan: dict[str, Any], seed: int
+) -> tuple[RunResult, list[Row], Engine]:
+    """One run in the toy's world: the result, all trace rows, and the engine."""
     rows: list[Row] = []
     engine = Engine(
-        TypeAdapter(Plan).validate_python(plan),
-        TOY,
-        ToyConfig(**config),
-        ToyWorld(),
-        Streams(seed),
-        sink=lambda batch, names: rows.extend(batch),
+        TypeAdapter(Plan).validate_python(plan), algorithm, config, ToyWorld(), Streams(seed), sink=keep(rows)
     )
     return engine.run(), rows, engine

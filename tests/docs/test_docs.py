@@ -1,14 +1,22 @@
-"""The documentation does what it says: its commands are run, its Python is executed, its scenarios are used."""
+"""The documentation does what it says: its commands are run, its Python is executed, its scenarios are used.
+
+Each command of ``coband`` is run once as a program of its own, where the pages first use it, and otherwise here:
+starting the program takes longer than most examples.
+"""
 
 from __future__ import annotations
 
 import doctest
+import io
 import os
+import re
 import shlex
 import shutil
 import subprocess
 import sys
+from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
+from unittest import mock
 
 import pytest
 
@@ -18,12 +26,21 @@ from sybil import Example, Sybil
 from sybil.example import SybilFailure
 from sybil.parsers.myst import CodeBlockParser, PythonCodeBlockParser
 
+from coband.simulator.cli.main import main
+
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 EXAMPLES = DOCS / "examples"
 PAGES = sorted(path for folder in (DOCS, DOCS / "howto") for path in folder.glob("*.md"))
 PLUGINS = "plugins"  # where a page's `pip install` puts things
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+COMMAND = re.compile(r"^\$ (coband (\w+).*)$", re.MULTILINE)
+FIRST_USES = {
+    name: command
+    for page in reversed(PAGES)
+    for command, name in reversed(COMMAND.findall(page.read_text(encoding="utf-8")))
+}
+"""Of each command of the program, the first use in the pages."""
 
 
 def save_scenario(example: Example) -> str | None:
@@ -51,16 +68,36 @@ def run_commands(example: Example) -> str | None:
 
 
 def execute(command: str) -> tuple[int, str]:
-    """Run a command of a page with this Python; `pip install` goes to a folder of the page's own."""
-    programs = {"coband": [sys.executable, "-m", "coband"], "python": [sys.executable], "pip": []}
+    """Run a command of a page; what it prints goes with the messages if it ends with another status than 0."""
     words = shlex.split(command)
+    if words[:2] in (["coband", "run"], ["coband", "check"]):
+        words += ["--workers", "1"]  # starting workers takes longer than these small runs
+    alone = words[0] != "coband" or command in FIRST_USES.values() or Path(PLUGINS).exists()
+    code, output, errors = (as_program if alone else in_this_process)(words)
+    return code, output + (errors if code else "")
+
+
+def in_this_process(words: list[str]) -> tuple[int, str, str]:
+    with (
+        mock.patch.object(sys, "argv", words),
+        redirect_stdout(io.TextIOWrapper(io.BytesIO(), "utf-8")) as output,
+        redirect_stderr(io.StringIO()) as errors,
+        pytest.raises(SystemExit) as exit_,
+    ):
+        main(words[1:])
+    output.seek(0)
+    assert isinstance(exit_.value.code, int)
+    return exit_.value.code, output.read(), errors.getvalue()
+
+
+def as_program(words: list[str]) -> tuple[int, str, str]:
+    """Run a command with this Python; `pip install` goes to a folder of the page's own."""
+    programs = {"coband": [sys.executable, "-m", "coband"], "python": [sys.executable], "pip": []}
     arguments = [*programs[words[0]], *words[1:]]
     if words[:2] == ["pip", "install"]:
         shutil.copytree(EXAMPLES / words[-1], words[-1])
         quiet = ["--quiet", "--no-deps", "--no-build-isolation", "--disable-pip-version-check", "--no-warn-conflicts"]
         arguments = [sys.executable, "-m", "pip", "install", *quiet, "--target", PLUGINS, f"./{words[-1]}"]
-    if words[:2] in (["coband", "run"], ["coband", "check"]):
-        arguments += ["--workers", "1"]  # starting workers takes longer than these small runs
     path = os.pathsep.join([PLUGINS, str(ROOT), os.environ.get("PYTHONPATH", "")])
     done = subprocess.run(
         arguments,
@@ -69,7 +106,7 @@ def execute(command: str) -> tuple[int, str]:
         check=False,
         env={**os.environ, "PYTHONPATH": path, "COLUMNS": "160", "OPENBLAS_NUM_THREADS": "1"},
     )
-    return done.returncode, done.stdout + (done.stderr if done.returncode else "")
+    return done.returncode, done.stdout, done.stderr
 
 
 BOOK = Sybil(

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
+
+import coband
 
 ROOT = Path(__file__).parents[2]
 PINNED = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
@@ -30,6 +33,14 @@ def test_every_public_name_can_be_imported() -> None:
         "[]\n",
         "AttributeError: module 'coband' has no attribute 'nothing'",
     )
+
+
+def test_the_reference_lists_the_public_names() -> None:
+    pages = (ROOT / "docs" / "api.md").read_text(encoding="utf-8")
+    listed = [name for line in re.findall(r":members: (.+)", pages) for name in line.split(", ")]
+    assert sorted(listed) == sorted(coband.__all__)
+    constants, classes = [n for n in listed if n.isupper()], [n for n in listed if n[0].isupper() and not n.isupper()]
+    assert coband.__all__ == [*sorted(constants), *sorted(classes), *sorted(n for n in listed if n[0].islower())]
 
 
 def test_blas_is_pinned_before_numpy_is_imported() -> None:

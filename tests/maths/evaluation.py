@@ -1,19 +1,13 @@
 """Posteriors as the papers print them: mean and deviation."""
 
-from typing import Protocol
-
 import numpy as np
 
+from coband.simulator.arms import Points
 from coband.simulator.arrays import FloatArray
+from coband.simulator.maths.posteriors.protocol import Predictor
 
 
-class Posterior(Protocol):
-    """Anything with moments."""
-
-    def moments(self, X: FloatArray) -> tuple[FloatArray, FloatArray]: ...
-
-
-def evaluated(posterior: Posterior, X: FloatArray) -> tuple[FloatArray, FloatArray]:
+def evaluated(posterior: Predictor, X: Points) -> tuple[FloatArray, FloatArray]:
     """Mean and deviation of X (n, d), each (n,)."""
-    mean, variance = posterior.moments(X)
+    mean, variance = posterior.predict(X)
     return mean, np.sqrt(variance)

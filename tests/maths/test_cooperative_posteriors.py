@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from coband.simulator.arms import ArmSet
 from coband.simulator.maths.kernels.library import Gaussian, Linear, Matern
 from coband.simulator.maths.kernels.mean_embeddings import PairMeans, similarities
 from coband.simulator.maths.kernels.multitask import augmented
@@ -17,7 +17,9 @@ from coband.simulator.maths.posteriors.exact import SharedLog
 from coband.simulator.maths.posteriors.group_log import CanonicalPosterior
 from coband.simulator.maths.posteriors.growing_nystrom import GrowingNystrom
 from coband.simulator.maths.posteriors.linear_features import PrimalPosterior
-from coband.simulator.maths.posteriors.linear_multitask import TasksInCommon, TaskwisePosterior
+from coband.simulator.maths.posteriors.linear_multitask import TaskwisePosterior
+from coband.simulator.maths.posteriors.linear_tasks import TasksInCommon
+from coband.simulator.maths.posteriors.observations import Observations
 from tests.oracles.coop_kernel_ucb import mmd_squared
 from tests.oracles.posterior import exact, log_det
 
@@ -36,17 +38,18 @@ def test_any_order_of_news_gives_the_exact_posterior(seed: int) -> None:
     kernel, members = Gaussian(gamma=0.8), (1, 4, 5)
     observations = {(t, v): (rng.uniform(-1, 1, 3), float(rng.standard_normal())) for t in range(1, 8) for v in members}
     log, X = SharedLog(kernel, LAM), rng.uniform(-1, 1, (4, 3))
+    arms = ArmSet(X)
     for _ in range(3):
         posterior = CanonicalPosterior(log, members)
         order, known = list(observations), []
         rng.shuffle(order)
         while order:
             batch, order = sorted(order[:4]), order[4:]
-            log.prefetch(X)
+            log.prefetch(arms)
             points, rewards = map(np.array, zip(*(observations[key] for key in batch), strict=True))
-            posterior.add(batch, partial(lambda *rows: rows, points, rewards))
+            posterior.update(Observations(points, rewards, keys=batch))
             known += batch
-            mean, variance = posterior.moments(X)
+            mean, variance = posterior.predict(arms)
             expected, deviation = exact(X, [observations[key] for key in known], kernel, LAM)
             assert mean == pytest.approx(expected, abs=1e-9)
             assert np.sqrt(variance) == pytest.approx(deviation, abs=1e-7)
@@ -58,18 +61,21 @@ def test_any_order_of_news_gives_the_exact_posterior(seed: int) -> None:
 def test_primal_is_the_kernel_form(network: Any, add_up: bool, bias: float) -> None:
     contexts, of, X, y = data(1, 30)
     kernel = Linear(variance=1.3, bias=bias)
-    posterior = PrimalPosterior(kernel, network, 3, LAM, add_up)
+    own = contexts[0] if network else np.empty(0)
+    posterior = PrimalPosterior(kernel, network, 3, LAM, add_up, own)
     together = augmented(kernel, network, 2 if network else 0, 3, "sum" if add_up else "product")
     tasks = contexts[of] if network else np.empty((30, 0))
     points = together.points(tasks, X, np.zeros(30, dtype=np.int64))
     for start in range(0, 30, 7):
         rows = slice(start, start + 7)
-        posterior.add(tasks[rows], X[rows], y[rows])
+        posterior.update(Observations(X[rows], y[rows], tasks=tasks[rows]))
         known = [(points[i], float(y[i])) for i in range(min(30, start + 7))]
-        mean, variance = posterior.moments(tasks, X)
         expected, deviation = exact(points, known, together.kernel, LAM)
-        assert mean == pytest.approx(expected, abs=1e-6)
-        assert np.sqrt(variance) == pytest.approx(deviation, abs=1e-5)
+        for agent in range(len(contexts)):
+            asked = of == agent
+            mean, variance = posterior.copied(contexts[agent] if network else own).predict(X[asked])
+            assert mean == pytest.approx(expected[asked], abs=1e-6)
+            assert np.sqrt(variance) == pytest.approx(deviation[asked], abs=1e-5)
     sign, log_det = np.linalg.slogdet(np.eye(30) + together.kernel(points, points) / LAM)
     assert posterior.log_det == pytest.approx(sign * log_det, abs=1e-6)
 
@@ -81,11 +87,11 @@ def test_nystrom_is_exact_while_the_dictionary_grows_and_close_after() -> None:
     points = together.points(contexts[of], X, np.zeros(150, dtype=np.int64))
     posterior = GrowingNystrom(together.kernel, LAM, 60)
     at = points[140:]
-    assert posterior.moments(at)[1] == pytest.approx(np.full(10, 1 / LAM))
+    assert posterior.predict(at)[1] == pytest.approx(np.full(10, 1 / LAM))
     for start in range(0, 150, 15):
-        posterior.add(points[start : start + 15], y[start : start + 15])
+        posterior.update(Observations(points[start : start + 15], y[start : start + 15]))
         known = [(p, float(r)) for p, r in zip(points[: start + 15], y, strict=False)]
-        mean, variance = posterior.moments(at)
+        mean, variance = posterior.predict(at)
         expected, deviation = exact(at, known, together.kernel, LAM)
         tolerance = 1e-5 if start < 60 else 0.02
         assert mean == pytest.approx(expected, abs=tolerance)
@@ -127,13 +133,13 @@ def test_counts_and_sums_of_few_points_give_the_exact_posterior(seed: int) -> No
     factors = Factors()
     posteriors = [RepeatsPosterior(kernel, LAM, factors), RepeatsPosterior(kernel, LAM, factors)]
     assert posteriors[0].log_det == 0.0
-    assert posteriors[0].moments(X)[1] == pytest.approx(np.full(4, 1 / LAM))
+    assert posteriors[0].predict(X)[1] == pytest.approx(np.full(4, 1 / LAM))
     for start, end in ((0, 1), (1, 9), (9, 60)):
         known = [(points[i], float(y[i])) for i in range(end)]
         expected, deviation = exact(X, known, kernel, LAM)
         for posterior in posteriors:
-            posterior.add(points[start:end], y[start:end])
-            mean, variance = posterior.moments(X)
+            posterior.update(Observations(points[start:end], y[start:end]))
+            mean, variance = posterior.predict(X)
             assert mean == pytest.approx(expected, abs=1e-9)
             assert np.sqrt(variance) == pytest.approx(deviation, abs=1e-7)
             assert posterior.log_det == pytest.approx(log_det(known, kernel, LAM), abs=1e-9)
@@ -145,8 +151,8 @@ def test_posteriors_that_know_different_rewards_share_nothing() -> None:
     means = []
     for reward in (1.0, -1.0):
         posterior = RepeatsPosterior(kernel, 1.0, factors)
-        posterior.add(point, np.array([reward]))
-        means.append(posterior.moments(point)[0][0])
+        posterior.update(Observations(point, np.array([reward])))
+        means.append(posterior.predict(point)[0][0])
     assert means == pytest.approx([0.5, -0.5])
 
 
@@ -161,9 +167,9 @@ def test_task_by_task_is_the_kernel_form(bias: float, missing: int, lam: float) 
     rewards, X = rng.standard_normal((trials, agents)), rng.uniform(-1, 1, (4, 3))
     table = Gaussian(gamma=0.6)(contexts, contexts)
     common = TasksInCommon(agents, 3 + (bias > 0), lam)
-    together = TaskwisePosterior(kernel, 3, lam, agents, 6, common)
-    alone = TaskwisePosterior(kernel, 3, lam, agents, 6, None)
-    others = TaskwisePosterior(kernel, 3, lam, agents, 0, common)
+    together = TaskwisePosterior(kernel, None, 3, lam, agents, 6, contexts[6], common)
+    alone = TaskwisePosterior(kernel, None, 3, lam, agents, 6, contexts[6], None)
+    others = TaskwisePosterior(kernel, None, 3, lam, agents, 0, contexts[0], common)
     knows = np.arange(missing, agents)
     joined = augmented(kernel, Gaussian(gamma=0.6), 2, 3)
 
@@ -175,11 +181,12 @@ def test_task_by_task_is_the_kernel_form(bias: float, missing: int, lam: float) 
     known: list[Any] = []
     for trial in range(trials):
         for posterior, of in ((together, knows), (alone, knows), (others, np.arange(agents))):
-            posterior.add(of, np.full(len(of), trial + 1), arms[trial, of], rewards[trial, of])
+            keys = [(trial + 1, agent) for agent in of.tolist()]
+            posterior.update(Observations(arms[trial, of], rewards[trial, of], keys=keys))
         known += list(zip(points(knows, arms[trial, knows]), rewards[trial, knows].tolist(), strict=True))
         expected, deviation = exact(points(np.full(4, 6), X), known, joined.kernel, lam)
         for posterior in (together, alone):
-            mean, variance = posterior.moments(X)
+            mean, variance = posterior.predict(X)
             assert mean == pytest.approx(expected, abs=1e-7)
             assert np.sqrt(variance) == pytest.approx(deviation, abs=1e-6)
 
@@ -189,20 +196,21 @@ def test_tasks_in_common_tell_nothing_to_who_knows_less_or_else() -> None:
     rng, numbers = np.random.default_rng(5), np.arange(4)
     X, y = rng.uniform(-1, 1, (3, 4, 2)), rng.standard_normal((3, 4))
     table = np.exp(-np.abs(numbers[:, None] - numbers) / 2.0)
+    trials = [Observations(X[t], y[t], keys=[(t + 1, agent) for agent in range(4)]) for t in range(3)]
     common = TasksInCommon(4, 2, LAM)
-    everything = TaskwisePosterior(Linear(), 2, LAM, 4, 0, common)
+    everything = TaskwisePosterior(Linear(), None, 2, LAM, 4, 0, np.empty(0), common)
     everything.follow(table)
     for gap, believed in ((True, table), (False, np.eye(4))):
-        one, other = (TaskwisePosterior(Linear(), 2, LAM, 4, 1, shared) for shared in (common, None))
+        one, other = (TaskwisePosterior(Linear(), None, 2, LAM, 4, 1, np.empty(0), shared) for shared in (common, None))
         for posterior in (one, other):
             posterior.follow(believed)
             for trial in (1, 3) if gap else (1, 2, 3):
-                posterior.add(numbers, np.full(4, trial), X[trial - 1], y[trial - 1])
-        for trial in (1, 2, 3):
-            everything.add(numbers, np.full(4, trial), X[trial - 1], y[trial - 1])
+                posterior.update(trials[trial - 1])
+        for trial in trials:
+            everything.update(trial)
         everything.follow(table)
         assert not common.holds(numbers, one._counts, one._table)
-        for found, expected in zip(one.moments(X[0]), other.moments(X[0]), strict=True):
+        for found, expected in zip(one.predict(X[0]), other.predict(X[0]), strict=True):
             assert found.tobytes() == expected.tobytes()
 
 

@@ -7,7 +7,9 @@ from hypothesis import strategies as st
 
 from coband.simulator.arrays import FloatArray
 from coband.simulator.maths.kernels.library import Gaussian, Kernel, Linear
-from coband.simulator.maths.posteriors.exact import ExactPosterior, GrowingCholesky, LogPosterior, SharedLog
+from coband.simulator.maths.linalg.cholesky import GrowingCholesky
+from coband.simulator.maths.posteriors.exact import ExactPosterior, LogPosterior, SharedLog
+from coband.simulator.maths.posteriors.observations import Observations
 from tests.maths.evaluation import evaluated
 from tests.maths.test_kernels import EVERY_KERNEL
 
@@ -45,7 +47,7 @@ def assert_close(actual: tuple[FloatArray, FloatArray], expected: tuple[FloatArr
 def test_mean_and_deviation_equal_the_dense_solve(kernel: Kernel, d: int, lam: float) -> None:
     X, y, arms = data(d, 60, d)
     posterior = ExactPosterior(kernel, lam)
-    posterior.append(X, y)
+    posterior.update(Observations(X, y))
     assert_close(evaluated(posterior, arms), dense(kernel, lam, X, y, arms))
     assert posterior.log_det == pytest.approx(dense_log_det(kernel, lam, X), rel=1e-9)
     assert posterior.size == 60
@@ -64,7 +66,7 @@ def test_blocks_of_any_size_give_the_same_posterior(cuts: list[int], lam: float,
     kernel = Gaussian(gamma=1.0)
     posterior = ExactPosterior(kernel, lam)
     for start, end in zip([0, *sorted(cuts)], [*sorted(cuts), 200], strict=True):
-        posterior.append(X[start:end], y[start:end])
+        posterior.update(Observations(X[start:end], y[start:end]))
     assert_close(evaluated(posterior, arms), dense(kernel, lam, X, y, arms))
     assert posterior.log_det == pytest.approx(dense_log_det(kernel, lam, X), rel=1e-9)
 
@@ -81,7 +83,7 @@ def test_choosing_evaluated_arms_one_by_one_keeps_the_factor_exact_and_the_varia
         chosen = int(np.argmax(mean + sigma))
         X.append(arms[chosen])
         y.append(float(np.sin(arms[chosen]).sum()))
-        posterior.append(arms[chosen : chosen + 1], np.array(y[-1:]))
+        posterior.update(Observations(arms[chosen : chosen + 1], np.array(y[-1:])))
     grid = rng.normal(size=(20, 2))
     if lam >= 1e-6:
         mean, sigma = dense(Gaussian(gamma=0.5), lam, np.array(X), np.array(y), grid)
@@ -116,16 +118,16 @@ def test_a_ridge_that_is_not_positive_is_refused(lam: float) -> None:
 def test_the_log_takes_each_row_once() -> None:
     X, y, _ = data(1, 30, 2)
     log = SharedLog(Gaussian(gamma=1.0), 1.0)
-    log.extend(0, X[:10], y[:10])
-    log.extend(0, X[:10], y[:10])
-    log.extend(4, X[4:20], y[4:20])
-    log.extend(20, X[20:20], y[20:20])
-    log.extend(20, X[20:], y[20:])
+    log.extend(0, Observations(X[:10], y[:10]))
+    log.extend(0, Observations(X[:10], y[:10]))
+    log.extend(4, Observations(X[4:20], y[4:20]))
+    log.extend(20, Observations(X[20:20], y[20:20]))
+    log.extend(20, Observations(X[20:], y[20:]))
     np.testing.assert_array_equal(log.points, X)
     np.testing.assert_array_equal(log.rewards, y)
     assert log.size == 30
     with pytest.raises(ValueError, match=r"start\(=31\) must be at most the 30 rows held"):
-        log.extend(31, X[:1], y[:1])
+        log.extend(31, Observations(X[:1], y[:1]))
 
 
 @settings(max_examples=60, deadline=None)
@@ -146,18 +148,18 @@ def test_an_agent_on_the_log_equals_an_agent_of_its_own(
     for pulls, learned in steps:
         for row in own_rows[acted : acted + pulls]:
             evaluated(agent, np.vstack([arms, X[row]]))
-            agent.append_own(X[row], float(y[row]))
+            agent.update(Observations(X[row : row + 1], y[row : row + 1]))
         acted = min(acted + pulls, len(own_rows))
         # Own rows cannot be in the log before they were pulled.
         limit = own_rows[acted] if acted < len(own_rows) else len(owners)
         grown = max(known, min(known + learned, limit))
         taken = sum(known <= row < grown for row in own_rows[:acted])
-        log.extend(known, X[known:grown], y[known:grown])
+        log.extend(known, Observations(X[known:grown], y[known:grown]))
         agent.adopt(grown, taken)
         known = grown
         rows = [*range(known), *(row for row in own_rows[:acted] if row >= known)]
         exact = ExactPosterior(kernel, lam)
-        exact.append(X[rows], y[rows])
+        exact.update(Observations(X[rows], y[rows]))
         assert_close(evaluated(agent, arms), evaluated(exact, arms))
         prefix = dense_log_det(kernel, lam, X[:known])
         assert agent.log_det_gain == pytest.approx(dense_log_det(kernel, lam, X[rows]) - prefix, abs=1e-8)
@@ -168,12 +170,12 @@ def test_agents_behind_the_log_see_their_prefix_alone() -> None:
     X, y, arms = data(3, 100, 3)
     kernel = Gaussian(gamma=0.5)
     log = SharedLog(kernel, 1.0)
-    log.extend(0, X, y)
+    log.extend(0, Observations(X, y))
     for known in (100, 70, 0, 33):
         agent = LogPosterior(log)
         agent.adopt(known, 0)
         expected = ExactPosterior(kernel, 1.0)
-        expected.append(X[:known], y[:known])
+        expected.update(Observations(X[:known], y[:known]))
         assert_close(evaluated(agent, arms), evaluated(expected, arms))
         assert_close(evaluated(agent, arms[2:3]), dense(kernel, 1.0, X[:known], y[:known], arms[2:3]))
 
@@ -189,9 +191,9 @@ def test_agents_behind_the_log_see_their_prefix_alone() -> None:
 def test_impossible_adoptions_are_refused(known: int, own_taken: int, message: str) -> None:
     X, y, arms = data(4, 5, 2)
     log = SharedLog(Gaussian(gamma=1.0), 1.0)
-    log.extend(0, X, y)
+    log.extend(0, Observations(X, y))
     agent = LogPosterior(log)
     agent.adopt(2, 0)
-    agent.append_own(arms[0], 0.5)
+    agent.update(Observations(arms[:1], np.array([0.5])))
     with pytest.raises(ValueError, match=message):
         agent.adopt(known, own_taken)

@@ -7,7 +7,8 @@ import pytest
 
 from coband.simulator.maths.linalg.gram import Downdate, Gram, GrowingGram, MeanInverse
 from coband.simulator.maths.linalg.quadratic_forms import LARGE, is_sparse, quadratic, times
-from coband.simulator.maths.posteriors.ridge import DiagonalRidge, FullRidge, Ridge, ridge
+from coband.simulator.maths.posteriors.choose import ridge
+from coband.simulator.maths.posteriors.ridge import DiagonalRidge, Ridge, RidgeRegression
 
 
 def dense(rows: np.ndarray, lam: float) -> np.ndarray:
@@ -18,16 +19,16 @@ def dense(rows: np.ndarray, lam: float) -> np.ndarray:
 @pytest.mark.parametrize("cadence", [1, 7, 500])
 def test_full_is_the_dense_inverse(sizes: list[int], cadence: int) -> None:
     rng = np.random.default_rng(0)
-    kept, rows = FullRidge(6, 0.3, cadence), np.empty((0, 6))
+    kept, rows = RidgeRegression(6, 0.3, cadence), np.empty((0, 6))
     for size in sizes:
         G = rng.standard_normal((size, 6))
-        kept.add(G)
+        kept.add_squares(G)
         rows = np.vstack([rows, G])
         V = dense(rows, 0.3)
         b = rng.standard_normal(6)
         assert kept.inverse() == pytest.approx(np.linalg.inv(V), abs=1e-10)
         assert kept.solve(b) == pytest.approx(np.linalg.solve(V, b), abs=1e-10)
-        assert kept.squares(G) == pytest.approx(np.einsum("ij,ij->i", G, np.linalg.solve(V, G.T).T), abs=1e-10)
+        assert kept.variance(G) == pytest.approx(np.einsum("ij,ij->i", G, np.linalg.solve(V, G.T).T), abs=1e-10)
         assert kept.log_det == pytest.approx(np.linalg.slogdet(V / 0.3)[1], abs=1e-9)
         assert kept.diagonal == pytest.approx(np.diag(V), abs=1e-9)
 
@@ -35,12 +36,12 @@ def test_full_is_the_dense_inverse(sizes: list[int], cadence: int) -> None:
 def test_diagonal_keeps_the_diagonal() -> None:
     G, b = np.random.default_rng(1).standard_normal((9, 4)), np.arange(4.0)
     kept = DiagonalRidge(4, 0.5)
-    kept.add(G)
+    kept.add_squares(G)
     V = np.diag(dense(G, 0.5))
     assert kept.diagonal == pytest.approx(V)
     assert kept.inverse() == pytest.approx(1 / V)
     assert kept.solve(b) == pytest.approx(b / V)
-    assert kept.squares(G) == pytest.approx((G**2 / V).sum(axis=1))
+    assert kept.variance(G) == pytest.approx((G**2 / V).sum(axis=1))
     assert kept.log_det == pytest.approx(np.log(V / 0.5).sum())
 
 
@@ -49,13 +50,13 @@ def test_a_fork_grows_by_itself(diagonal: bool) -> None:
     rng = np.random.default_rng(2)
     first: Ridge = ridge(5, 1.0, diagonal)
     G, H = rng.standard_normal((4, 5)), rng.standard_normal((8, 5))
-    first.add(G)
+    first.add_squares(G)
     before = first.inverse()
     second = first.forked().forked()
-    second.add(H)  # more rows than features: factored afresh
-    second.add(H[:1])
+    second.add_squares(H)  # more rows than features: factored afresh
+    second.add_squares(H[:1])
     everything: Ridge = ridge(5, 1.0, diagonal)
-    everything.add(np.vstack([G, H, H[:1]]))
+    everything.add_squares(np.vstack([G, H, H[:1]]))
     assert second.inverse() == pytest.approx(everything.inverse(), abs=1e-12)
     assert second.log_det == pytest.approx(everything.log_det)
     assert np.array_equal(first.inverse(), before)
@@ -69,9 +70,9 @@ def test_refactoring_bounds_the_drift() -> None:
     rows = 30.0 * rng.standard_normal((2100, p)) * np.geomspace(1.0, 1e-3, p)
     inverse = np.linalg.inv(dense(rows, lam))
     for cadence in (100, 10**9):
-        kept = FullRidge(p, lam, cadence)
+        kept = RidgeRegression(p, lam, cadence)
         for row in rows:
-            kept.add(row[None])
+            kept.add_squares(row[None])
         errors[cadence] = float(np.abs(kept.inverse() - inverse).max() / np.abs(inverse).max())
     assert errors[100] < 1e-11
     assert errors[100] < errors[10**9] / 100
@@ -129,12 +130,12 @@ def test_sparse_features_give_what_dense_ones_do() -> None:
 def test_updates_by_sparse_features() -> None:
     rng, p = np.random.default_rng(9), LARGE + 1
     G = sparse_rows(rng, 5, p)
-    kept = FullRidge(p, 0.5)
-    kept.add(G[:1])
-    kept.add(G[1:4])
-    kept.add(G[4:])
+    kept = RidgeRegression(p, 0.5)
+    kept.add_squares(G[:1])
+    kept.add_squares(G[1:4])
+    kept.add_squares(G[4:])
     V = dense(G, 0.5)
-    assert kept.squares(G) == pytest.approx(np.einsum("ij,ij->i", G, np.linalg.solve(V, G.T).T))
+    assert kept.variance(G) == pytest.approx(np.einsum("ij,ij->i", G, np.linalg.solve(V, G.T).T))
     assert kept.log_det == pytest.approx(np.linalg.slogdet(V / 0.5)[1])
 
 
@@ -145,10 +146,10 @@ def test_lam_must_be_positive() -> None:
 
 def test_the_average_of_inverses_that_change() -> None:
     rng, mean = np.random.default_rng(6), MeanInverse()
-    kept = [FullRidge(5, 0.5, cadence) for cadence in (500, 7, 40)]
+    kept = [RidgeRegression(5, 0.5, cadence) for cadence in (500, 7, 40)]
     for turn in range(60):
         for one in kept:
-            one.add(rng.standard_normal((1 + turn % 2, 5)))
+            one.add_squares(rng.standard_normal((1 + turn % 2, 5)))
         average = mean.follow([one.inverse() for one in kept])
         dense_average = np.mean([one.inverse().dense() for one in kept], axis=0)
         assert average.dense() == pytest.approx(dense_average, abs=1e-12)
@@ -157,10 +158,10 @@ def test_the_average_of_inverses_that_change() -> None:
 
 
 def test_an_inverse_told_once_does_not_change() -> None:
-    rng, kept = np.random.default_rng(7), FullRidge(4, 1.0)
+    rng, kept = np.random.default_rng(7), RidgeRegression(4, 1.0)
     told, expected = [], []
     for _ in range(70):
-        kept.add(rng.standard_normal((1, 4)))
+        kept.add_squares(rng.standard_normal((1, 4)))
         told.append(kept.inverse())
         expected.append(kept.inverse().dense())
     assert all(np.array_equal(one.dense(), dense) for one, dense in zip(told, expected, strict=True))

@@ -9,14 +9,11 @@ from hypothesis import strategies as st
 
 from coband.simulator.arrays import FloatArray
 from coband.simulator.maths.kernels.library import Gaussian, Kernel, Linear, Matern
+from coband.simulator.maths.posteriors.dictionary import Dictionary, transformation
 from coband.simulator.maths.posteriors.exact import ExactPosterior
-from coband.simulator.maths.posteriors.nystrom import (
-    Dictionary,
-    LocalNystrom,
-    NystromPosterior,
-    Statistics,
-    transformation,
-)
+from coband.simulator.maths.posteriors.nystrom import NystromModel, NystromPosterior
+from coband.simulator.maths.posteriors.observations import Observations
+from coband.simulator.maths.posteriors.statistics import Statistics
 from tests.maths.evaluation import evaluated
 from tests.maths.test_kernels import EVERY_KERNEL
 
@@ -42,9 +39,9 @@ def plain(
     return mean, np.sqrt(np.maximum(variance, 0.0))
 
 
-def fitted(kernel: Kernel, lam: float, S: FloatArray, X: FloatArray, y: FloatArray) -> NystromPosterior:
+def fitted(kernel: Kernel, lam: float, S: FloatArray, X: FloatArray, y: FloatArray) -> NystromModel:
     dictionary = Dictionary(kernel).appended(S)
-    return NystromPosterior.fit(dictionary, Statistics.of(dictionary.embed(X), y), lam)
+    return NystromModel.fit(dictionary, Statistics.of(dictionary.embed(X), y), lam)
 
 
 def points(rng: np.random.Generator, n: int, d: int) -> FloatArray:
@@ -83,14 +80,14 @@ def test_a_dictionary_of_all_points_gives_the_exact_posterior(d: int, lam: float
     X, y, arms = rng.normal(size=(150, d)), rng.normal(size=150), rng.normal(size=(20, d))
     kernel = Gaussian(gamma=0.5)
     posterior, exact = fitted(kernel, lam, X, X, y), ExactPosterior(kernel, lam)
-    exact.append(X, y)
+    exact.update(Observations(X, y))
     mean, sigma = evaluated(posterior, arms)
     np.testing.assert_allclose(mean, evaluated(exact, arms)[0], atol=allowed)
     np.testing.assert_allclose(lam * sigma**2, lam * evaluated(exact, arms)[1] ** 2, atol=1e-7)
 
 
 def test_without_a_dictionary_the_prior_is_returned() -> None:
-    posterior = NystromPosterior.fit(Dictionary(Linear()), Statistics.zero(0), 0.25)
+    posterior = NystromModel.fit(Dictionary(Linear()), Statistics.zero(0), 0.25)
     mean, sigma = evaluated(posterior, np.array([[3.0, 4.0]]))
     assert (mean.tolist(), sigma.tolist()) == ([0.0], [10.0])
     assert posterior.embed(np.ones((3, 2))).shape == (3, 0)
@@ -171,7 +168,7 @@ def test_reexpression_between_unrelated_dictionaries_equals_the_papers_eigen_for
     variance = (1.0 - np.sum(z * np.linalg.solve(ridge, A @ z.T).T, axis=1)) / lam
     old, new = Dictionary(kernel).appended(S_old), Dictionary(kernel).appended(S_new)
     statistics = Statistics.of(old.embed(X), y).reexpressed(old, new)
-    assert_close(evaluated(NystromPosterior.fit(new, statistics, lam), arms), (mean, np.sqrt(variance)))
+    assert_close(evaluated(NystromModel.fit(new, statistics, lam), arms), (mean, np.sqrt(variance)))
 
 
 def test_statistics_add_up_and_refuse_other_sizes() -> None:
@@ -191,7 +188,7 @@ def test_statistics_add_up_and_refuse_other_sizes() -> None:
     with pytest.raises(ValueError, match="must be square"):
         Statistics(np.zeros((2, 3)), np.zeros(2))
     with pytest.raises(ValueError, match="statistics over 4 points do not fit a dictionary of 0"):
-        NystromPosterior.fit(Dictionary(Linear()), total, 1.0)
+        NystromModel.fit(Dictionary(Linear()), total, 1.0)
 
 
 @pytest.mark.parametrize(("d", "gamma", "lam"), [(1, 1.0, 1e-3), (2, 0.3, 1e-3), (2, 1.0, 1.0), (20, 0.5, 10.0)])
@@ -199,7 +196,7 @@ def test_a_long_run_of_updates_stays_with_the_fresh_fit(d: int, gamma: float, la
     """Growing dictionaries, skipped points and refits on the way; the plain statistics are summed apart."""
     rng = np.random.default_rng(d)
     dictionary = Dictionary(Gaussian(gamma=gamma))
-    posterior = NystromPosterior.fit(dictionary, Statistics.zero(0), lam)
+    posterior = NystromModel.fit(dictionary, Statistics.zero(0), lam)
     total, arms = Statistics.zero(0), rng.normal(size=(30, d)) / np.sqrt(d)
     for step in range(150):
         X, y = rng.normal(size=(5, d)) / np.sqrt(d), rng.normal(size=5)
@@ -209,7 +206,7 @@ def test_a_long_run_of_updates_stays_with_the_fresh_fit(d: int, gamma: float, la
         posterior = posterior.updated(dictionary, Z, y)
         total = total.padded(dictionary.size) + Statistics.of(Z, y)
         if step % 15 == 0:
-            assert_close(evaluated(posterior, arms), evaluated(NystromPosterior.fit(dictionary, total, lam), arms))
+            assert_close(evaluated(posterior, arms), evaluated(NystromModel.fit(dictionary, total, lam), arms))
     np.testing.assert_allclose(posterior.statistics.A, total.A, atol=1e-10)
     assert dictionary.size - dictionary.skipped > 5
 
@@ -218,13 +215,13 @@ def test_drift_is_bounded_by_a_refit(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(0)
     S, X, y = points(rng, 40, 20), points(rng, 300, 20), rng.normal(size=300)
     fits: list[int] = []
-    fit = NystromPosterior.fit
+    fit = NystromModel.fit
 
-    def counted(*given: Any) -> NystromPosterior:
+    def counted(*given: Any) -> NystromModel:
         fits.append(1)
         return fit(*given)
 
-    monkeypatch.setattr(NystromPosterior, "fit", counted)
+    monkeypatch.setattr(NystromModel, "fit", counted)
     posterior = fitted(Gaussian(gamma=0.5), 1.0, S, X, y)
     for _ in range(130):
         posterior = posterior.updated(posterior.dictionary, posterior.embed(X[:2]), y[:2])
@@ -274,7 +271,7 @@ def test_a_ridge_below_the_rounding_of_the_statistics_still_gives_the_limit() ->
     dictionary = Dictionary(Gaussian(gamma=0.5)).appended(points(rng, 20, 20))
     arms = points(rng, 5, 20)
     z, lam = dictionary.embed(arms[:1])[0], 1e-9
-    posterior = NystromPosterior.fit(dictionary, Statistics(1e8 * np.outer(z, z), 1e8 * z), lam)
+    posterior = NystromModel.fit(dictionary, Statistics(1e8 * np.outer(z, z), 1e8 * z), lam)
     known = (dictionary.embed(arms) @ z) ** 2 / (z @ z)
     np.testing.assert_allclose(lam * posterior.variance(arms), 1.0 - known, atol=1e-7)
 
@@ -288,16 +285,16 @@ def test_local_points_equal_a_fit_on_the_enlarged_statistics(own: int, d: int, c
     y = rng.normal(size=50 + own)
     base = fitted(kernel, lam, S, X[:50], y[:50])
     before = evaluated(base, arms)
-    local = LocalNystrom(base)
-    for x, reward in zip(X[50:], y[50:], strict=True):
-        local.append(x, float(reward))
+    local = NystromPosterior(base)
+    for row in range(50, 50 + own):
+        local.update(Observations(X[row : row + 1], y[row : row + 1]))
     assert local.size == own
     assert_close(evaluated(local, arms), evaluated(fitted(kernel, lam, S, X, y), arms))
     np.testing.assert_array_equal(evaluated(base, arms), before)
 
 
 def test_local_points_without_a_dictionary_teach_nothing() -> None:
-    local = LocalNystrom(NystromPosterior.fit(Dictionary(Gaussian(gamma=1.0)), Statistics.zero(0), 4.0))
-    local.append(np.ones(2), 3.0)
+    local = NystromPosterior(NystromModel.fit(Dictionary(Gaussian(gamma=1.0)), Statistics.zero(0), 4.0))
+    local.update(Observations(np.ones((1, 2)), np.array([3.0])))
     mean, sigma = evaluated(local, np.ones((1, 2)))
     assert (mean.tolist(), sigma.tolist()) == ([0.0], [0.5])

@@ -102,7 +102,7 @@ def act(out, world, i, a, config, like, storage) -> bool:  # type: ignore[no-unt
 
 
 def ucb_b(a, x, g, config, like, storage) -> float:  # type: ignore[no-untyped-def]
-    theta = a.theta_sync if config.aggregate_networks else a.theta_own
+    theta = a.theta_own if config.average == "none" else a.theta_sync
     if config.networks == "shared_storage":
         theta = storage["theta"]
     inverses = [a.mean_inverse] if config.less_comm else a.inverses
@@ -126,6 +126,14 @@ def weight_of(a, config, like, storage) -> float:  # type: ignore[no-untyped-def
     return min(sigmas) / max(sigmas)
 
 
+def loss(a, config, like) -> float:  # type: ignore[no-untyped-def]
+    """Mean squared error of an agent's network on its own training set."""
+    if not a.data:
+        return float("inf")
+    layers = shaped(a.theta_own, like)
+    return sum((output(layers, x, config) - y) ** 2 for x, y in a.data) / len(a.data)
+
+
 def synchronise(out, everyone, config, like, storage) -> None:  # type: ignore[no-untyped-def]
     """Lines 13 to 18 and algorithm 2."""
     out.rounds += 1
@@ -133,7 +141,7 @@ def synchronise(out, everyone, config, like, storage) -> None:  # type: ignore[n
     matrix = p if config.diagonal else p * p
     for i in range(N):
         out.send("sync_start", SERVER, i, 0)
-    alphas, thetas, inverses = [], [], []
+    alphas, thetas, losses, inverses = [], [], [], []
     W, B = np.zeros((p, p)), np.zeros(p)
     for i, a in enumerate(everyone):
         if config.training_points == "communicated" and a.newest is not None:
@@ -145,15 +153,18 @@ def synchronise(out, everyone, config, like, storage) -> None:  # type: ignore[n
             if config.networks == "shared_storage":
                 storage["theta"] = train(storage["theta"], like, a.data, config)
             else:
-                a.theta_own = train(a.theta_own, like, a.data, config)
+                start = a.theta_own if config.train_from == "own" else a.theta_sync
+                a.theta_own = train(start, like, a.data, config)
         alphas.append(alpha)
         thetas.append(storage["theta"].copy() if config.networks == "shared_storage" else a.theta_own)
+        losses.append(loss(a, config, like))
         inverses.append(np.linalg.inv(a.V_local))
         W, B = W + a.W_new, B + a.B_new
-        out.send("upload", i, SERVER, 2 * matrix + 2 * p + 1)
+        out.send("upload", i, SERVER, 2 * matrix + 2 * p + 1 + (1 if config.average == "best" else 0))
+    theta_sync = thetas[losses.index(min(losses))] if config.average == "best" else np.mean(thetas, axis=0)
     for i, a in enumerate(everyone):
         a.W_sync, a.B_sync = a.W_sync + W, a.B_sync + B
         a.W_new, a.B_new = np.zeros((p, p)), np.zeros(p)
-        a.theta_sync, a.alpha, a.t_last = np.mean(thetas, axis=0), min(alphas), a.t
+        a.theta_sync, a.alpha, a.t_last = theta_sync, min(alphas), a.t
         a.inverses, a.mean_inverse = inverses, np.mean(inverses, axis=0)
         out.send("model", SERVER, i, matrix + 2 * p + 1 + (1 if config.less_comm else N) * matrix)

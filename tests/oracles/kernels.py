@@ -24,10 +24,10 @@ def matrix(spec: dict[str, Any], X: FloatArray, Y: FloatArray) -> FloatArray:
         return reduce(np.multiply, [matrix(factor, X, Y) for factor in spec["factors"]])
     if spec.get("columns") is not None:
         X, Y = X[:, list(spec["columns"])], Y[:, list(spec["columns"])]
-    inner: FloatArray = (X[:, None, :] * Y[None, :, :]).sum(axis=2)
-    if kind == "linear":
-        return spec.get("variance", 1.0) * inner + spec.get("bias", 0.0)
-    if kind == "polynomial":
+    if kind in ("linear", "polynomial"):
+        inner: FloatArray = (X[:, None, :] * Y[None, :, :]).sum(axis=2)
+        if kind == "linear":
+            return spec.get("variance", 1.0) * inner + spec.get("bias", 0.0)
         return (spec.get("scale", 1.0) * inner + spec.get("bias", 1.0)) ** int(spec["degree"])
     squares: FloatArray = ((X[:, None, :] - Y[None, :, :]) ** 2).sum(axis=2)
     if kind == "gaussian":

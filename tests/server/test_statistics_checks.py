@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
+from pkgutil import resolve_name
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import pytest
 
 from coband.server.sums import GrowthCheck, SquaresCheck
-from coband.simulator.conformance.runs import Run, run
+from coband.simulator.conformance.runs import run
+from coband.simulator.experiments.registry.registry import Registry
 from coband.simulator.maths.linalg.gram import Gram
+from coband.simulator.maths.posteriors.observations import Observations
+from coband.simulator.maths.posteriors.ridge import RidgeRegression
 from coband.simulator.maths.posteriors.statistics import Statistics
 from coband.simulator.maths.posteriors.synchronised_ridge import LocalRidge, SynchronisedRidge
 
@@ -18,19 +24,27 @@ INTERLEAVED = {"threshold": 0.5, "server": {"exchanges": "interleaved"}}
 DELAYS: dict[str, Any] = {"network": {"latency": {"kind": "uniform", "high": 3.0}}}
 
 
-def scale_statistics(server: Any) -> None:
+Uploads = list[tuple[int, Any]]
+
+
+def scale_statistics(server: Any, uploads: Uploads) -> None:
     server.statistics = Statistics(1.001 * server.statistics.A, server.statistics.b)
 
 
-def move_rewards(server: Any) -> None:
+def move_rewards(server: Any, uploads: Uploads) -> None:
     server.statistics = Statistics(server.statistics.A, server.statistics.b + 1e-3)
 
 
-def add_a_row(server: Any) -> None:
+def add_a_row(server: Any, uploads: Uploads) -> None:
     server.sums.add(Gram(np.full((1, 3), 0.01)))
 
 
-CASES: dict[str, tuple[str, dict[str, Any], Callable[[Any], None], str]] = {
+def scale_the_last_projection(server: Any, uploads: Uploads) -> None:
+    source, message = uploads.pop()
+    uploads.append((source, replace(message, v=1.001 * message.v)))
+
+
+CASES: dict[str, tuple[str, dict[str, Any], Callable[[Any, Uploads], None], str]] = {
     "async": ("async_kernel_ucb", {"threshold": 0.5}, scale_statistics, "the server's A is not the sum of the"),
     "async b": ("async_kernel_ucb", {"threshold": 0.5}, move_rewards, "the server's b is not the sum of the"),
     "interleaved": ("async_kernel_ucb", INTERLEAVED, scale_statistics, "the server's A is not the sum of the"),
@@ -38,31 +52,34 @@ CASES: dict[str, tuple[str, dict[str, Any], Callable[[Any], None], str]] = {
     "dis_lin": ("dis_lin_ucb", {"threshold": 0.5}, add_a_row, "W is not the sum of the"),
     "fed_lin": ("fed_lin_ucb", {"threshold": 0.5}, add_a_row, "W is not the sum of the"),
     "fed_glb": ("fed_glb_ucb", {"threshold": 0.5, "max_rounds": 2}, add_a_row, "W is not the sum of the"),
-    "duets": ("duets", {}, lambda server: server._vbar.__imul__(1.001), "(lam I + Z^T Z) vbar is not the sum of the"),
+    "duets": ("duets", {}, scale_the_last_projection, "(lam I + Z^T Z) vbar is not the sum of the"),
 }
 
 
-def taken(result: Run) -> Any:
-    assert result.engine._inspection is not None
-    return result.engine._inspection._uploads
+def inspected(name: str, config: dict[str, Any]) -> tuple[Any, Uploads]:
+    """A server after a run, and the uploads that it took in, as the run's last check is told them."""
+    place = Registry.installed().algorithms[name].server
+    assert place is not None
+    with mock.patch.object(resolve_name(place), "discrepancies", return_value=()) as check:
+        result = run(name, config, agents=4, schedule={"kind": "rounds", "turns": 20}, **DELAYS)
+    (uploads,) = check.call_args.args
+    return result.engine.server, list(uploads)
 
 
 @pytest.mark.parametrize("case", CASES)
 def test_statistics_that_are_not_the_sum_of_the_uploads_are_seen(case: str) -> None:
     name, config, tamper, sentence = CASES[case]
-    result = run(name, config, agents=4, schedule={"kind": "rounds", "turns": 20}, **DELAYS)
-    server = result.engine.server
-    assert server is not None
+    server, uploads = inspected(name, config)
     assert server.rounds > 1
-    assert list(server.discrepancies(taken(result))) == []
-    tamper(server)
-    (found,) = server.discrepancies(taken(result))
+    assert list(server.discrepancies(uploads)) == []
+    tamper(server, uploads)
+    (found,) = server.discrepancies(uploads)
     assert found.startswith(sentence)
 
 
 def test_interleaved_exchanges_did_overlap() -> None:
-    result = run("async_kernel_ucb", INTERLEAVED, agents=4, schedule={"kind": "rounds", "turns": 20}, **DELAYS)
-    uploads = [message for _, message in taken(result) if message.kind == "upload"]
+    _, taken = inspected("async_kernel_ucb", INTERLEAVED)
+    uploads = [message for _, message in taken if message.kind == "upload"]
     assert sum(upload.version != number for number, upload in enumerate(uploads)) > 3
 
 
@@ -90,11 +107,10 @@ def test_log_det_and_versions_do_not_fall() -> None:
 
 
 def test_news_are_given_out_once_and_outlast_a_model_that_does_not_know_them() -> None:
-    shared = SynchronisedRidge(2, 1.0)
-    local, x, y = LocalRidge(shared), np.array([1.0, 0.0]), np.array([0.0, 2.0])
-    local.append(x, 1.0)
+    local = LocalRidge(SynchronisedRidge(RidgeRegression(2, 1.0)))
+    local.update(Observations(np.array([[1.0, 0.0]]), np.array([1.0])))
     W, b = local.news()
-    local.append(y, 3.0)
+    local.update(Observations(np.array([[0.0, 2.0]]), np.array([3.0])))
     assert (np.asarray(W).tolist(), b.tolist()) == ([[1.0, 0.0], [0.0, 0.0]], [1.0, 0.0])
     local.clear()
     assert local.size == 1
@@ -104,6 +120,6 @@ def test_news_are_given_out_once_and_outlast_a_model_that_does_not_know_them() -
     local.clear()
     assert isinstance(W, Gram)
     local.restore(W, b)
-    mean, squares = local.moments(np.eye(2))
+    mean, squares = local.predict(np.eye(2))
     assert mean.tolist() == pytest.approx([0.0, 6.0 / 5.0])
     assert squares.tolist() == pytest.approx([1.0, 1.0 / 5.0])

@@ -13,10 +13,22 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from coband.simulator.core.algorithm import Algorithm, Needs
-from coband.simulator.core.config import Config
-from coband.simulator.core.message import Message, payload
-from coband.simulator.core.node import SERVER, Address, Agent, Arms, NodeContext, Outbox, Server
+from coband import (
+    SERVER,
+    Address,
+    Agent,
+    Algorithm,
+    ArmSet,
+    ClosedForm,
+    Config,
+    Message,
+    MessageSize,
+    Needs,
+    NodeContext,
+    Outbox,
+    Server,
+    payload,
+)
 
 FloatArray = NDArray[np.float64]
 
@@ -47,14 +59,14 @@ class FedUcb1(Agent):
         self.new = np.zeros_like(self.known)  # own pulls that it does not have
         self.on_the_way: FloatArray | None = None  # own pulls that it is being told
 
-    def choose(self, arms: Arms) -> int:
+    def choose(self, arms: ArmSet) -> int:
         """The arm with the largest mean + sqrt(2 ln t / n); an arm that nobody has pulled comes first."""
         counts, sums = self.known + self.new + (0 if self.on_the_way is None else self.on_the_way)
         if not counts.all():
             return int(np.argmin(counts))
         return int(np.argmax(sums / counts + np.sqrt(2 * np.log(counts.sum()) / counts)))
 
-    def observe(self, arm: int, reward: float) -> Outbox:
+    def observe(self, arms: ArmSet, arm: int, reward: float) -> Outbox:
         """Count the pull; send what is new when it is time and nothing is on the way."""
         self.new[:, arm] += (1, reward)
         self.unshared += 1
@@ -97,6 +109,12 @@ ALGORITHM = Algorithm(
     summary="UCB1 on the counts of all agents, which share them every so many pulls.",
     reference="Auer et al. 2002, for many agents",
     needs=Needs(ordered=True, fixed_arms=True),
-    messages=(("counts", "up", "2n"), ("counts", "down", "2n to the agent that sent")),
-    counts=("T pulls per agent, no delays: up floor(T / period) * 2n each, down as much",),
+    messages=(
+        MessageSize(Counts, "up", "2*arms"),
+        MessageSize(Counts, "down", "2*arms", "to the agent that sent"),
+    ),
+    counts=(
+        ClosedForm("uplink_scalars", "N*floor(T / N / period)*2*arms", "schedule == 'rounds'"),
+        ClosedForm("downlink_scalars", "N*floor(T / N / period)*2*arms", "schedule == 'rounds'"),
+    ),
 )

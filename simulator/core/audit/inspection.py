@@ -11,16 +11,13 @@ from __future__ import annotations
 import math
 from collections import Counter, defaultdict
 from collections.abc import Sequence, Set
-from typing import TYPE_CHECKING
 
 from coband.simulator.core.audit.invariants import Audit, Copies, InvariantViolation
 from coband.simulator.core.audit.ledger import Ledger
 from coband.simulator.core.audit.progress import Progress
 from coband.simulator.core.message import Message
 from coband.simulator.core.node import SERVER, Address, Client, Node, Server
-
-if TYPE_CHECKING:
-    from coband.simulator.core.network.transport import Packet
+from coband.simulator.core.packet import Packet
 
 ROUNDING = 1e-9  # relative, of sums of the same numbers in another order
 

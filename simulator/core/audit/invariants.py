@@ -9,10 +9,8 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Set
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from coband.simulator.core.network.transport import Flood, Packet
+from coband.simulator.core.packet import Flood, Packet
 
 
 class InvariantViolation(Exception):
@@ -57,7 +55,7 @@ class Audit:
         self._heard: set[tuple[int, int]] = set()
 
     def sent(self, packet: Packet) -> None:
-        """A copy was put on a link."""
+        """A copy was put on a link; its sender must be up."""
         self.copies[packet.message.kind].sent += 1
         if packet.source in self._down:
             text = f"node {packet.source} sent {packet.message.kind!r} to node {packet.destination} while it was down"
@@ -91,7 +89,7 @@ class Audit:
         copies.duplicates += 1
 
     def passed_on(self, flood: Flood, node: int, cause: int) -> None:
-        """A LOCAL message is handed to a node: within its time to live, and once."""
+        """A LOCAL message is handed to a node: it must be within its time to live, and the first copy."""
         if flood.hop > flood.hops:
             raise InvariantViolation(f"a message of {flood.hops} hops reached node {node} after {flood.hop}", cause)
         if (flood.id, node) in self._heard or node == flood.origin:
@@ -109,7 +107,7 @@ class Audit:
         self.copies[packet.message.kind].duplicates += 1
 
     def gave_up(self, packet: Packet) -> None:
-        """The transport gave a message up."""
+        """The transport has given up a message."""
         self.copies[packet.message.kind].expired += 1
         self._skipped.add((*packet.pair, packet.number))
 

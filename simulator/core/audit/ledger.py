@@ -1,4 +1,4 @@
-"""The account of everything that was sent.
+"""The ledger: how much was sent, by kind, direction, agent and round.
 
 Payload: first copies, the scalars that a protocol needs. Wire: all copies that a transport put on a link, repetitions
 and acknowledgements included. A multicast is one entry with its number of receivers, so that totals exist in both

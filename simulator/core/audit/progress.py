@@ -1,4 +1,4 @@
-"""What a run gives: notes of every pull while it goes on, and the result."""
+"""Notes of every pull while a run goes on."""
 
 from __future__ import annotations
 
@@ -6,14 +6,9 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-import numpy as np
-from numpy.typing import NDArray
-
 from coband.simulator.arrays import FloatArray
-from coband.simulator.core.audit.invariants import Audit, InvariantViolation
+from coband.simulator.core.audit.invariants import InvariantViolation
 from coband.simulator.core.audit.ledger import Ledger
-from coband.simulator.core.audit.per_agent import AgentMetrics
-from coband.simulator.core.node import Client, Server
 
 
 @dataclass
@@ -54,37 +49,3 @@ class Progress:
     def describe_choice(self, features: FloatArray, arm: int) -> str | None:
         """The arm set for the trace at level ``full``."""
         return json.dumps({"arm": int(arm), "arms": features.tolist()}) if self.full else None
-
-
-@dataclass
-class RunResult:
-    """What one run gives.
-
-    Attributes:
-        totals: the counts of the ledger and the nodes' own numbers.
-        times, regret, scalars: after each pull or batch, simulated time, cumulative pseudo-regret and scalars.
-        turns_series: cumulative number of pulls after each pull or batch.
-        by_agent: what is known of each agent alone, in order.
-        fingerprint: of the trace.
-        graph: how the agents' graph was made, and its size; None in a star.
-        stalled: turns that the schedule allowed and that were never taken, since agents waited in vain.
-    """
-
-    turns: int
-    regret: float
-    reward: float
-    totals: dict[str, int | float]
-    rounds: int
-    simulated_time: float
-    fingerprint: str
-    graph: str | None
-    stalled: int
-    times: FloatArray
-    regret_series: FloatArray
-    scalars_series: NDArray[np.int64]
-    ledger: Ledger
-    audit: Audit
-    turns_series: NDArray[np.int64]
-    by_agent: list[AgentMetrics]
-    agents: list[Client]
-    server: Server | None

@@ -21,7 +21,11 @@ NODES = 1 << 32
 class Clock(simpy.Environment):
     """A SimPy environment that also schedules callbacks at absolute times.
 
-    One bare event with one callback per turn or message is several times cheaper than a process per message.
+    One bare event with one callback per turn or message is several times cheaper than a process per message. SimPy's
+    public interface has neither an absolute time (``schedule`` takes a delay, and now + (time - now) may round) nor a
+    triggered event that is not scheduled yet. So this class, and nothing else, uses private fields of SimPy:
+    ``Environment._queue`` and ``_eid`` (heap of (time, priority, number, event), and the counter of numbers), and
+    ``Event._ok`` and ``_value``, which ``Event.succeed`` would set.
     """
 
     def at(self, time: float, kind: int, node: int, callback: Callable[[Any], None], value: object = None) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import csv
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Literal
@@ -18,8 +18,8 @@ from pydantic import Field, model_validator
 
 from coband.simulator.core.config import Config
 from coband.simulator.core.randomness.distributions import Distribution
+from coband.simulator.core.randomness.streams import Streams
 
-Streams = Callable[[str, int, str], np.random.Generator]
 BLOCK = 1024
 COLUMNS = ["agent", "time"]
 

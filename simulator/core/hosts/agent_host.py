@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from coband.simulator.arms import ArmSet
 from coband.simulator.core.audit import trace as tr
+from coband.simulator.core.audit.progress import Progress
 from coband.simulator.core.audit.trace import Trace
 from coband.simulator.core.clock.clock import TURN, Clock
 from coband.simulator.core.hosts.host import ClientHost, Inspect, Send
 from coband.simulator.core.message import Message
-from coband.simulator.core.network.transport import Packet
-from coband.simulator.core.node import Address, Agent, Arms
+from coband.simulator.core.node import Address, Agent
+from coband.simulator.core.packet import Packet
 from coband.simulator.core.randomness.distributions import Draws
-
-if TYPE_CHECKING:
-    from coband.simulator.core.audit.progress import Progress
-    from coband.simulator.core.plan import World
+from coband.simulator.core.world import World
 
 
 class AgentHost(ClientHost):
@@ -47,7 +46,8 @@ class AgentHost(ClientHost):
     ) -> None:
         super().__init__(node, clock, trace, handling, send, check)
         self._world, self._compute, self._progress, self._after_turn = world, compute, progress, after_turn
-        self._fixed = world.fixed_arms
+        self._domain = node.context.domain
+        self._prefetched: ArmSet | None = None
         self.turns = 0
         self._due = 0
 
@@ -77,7 +77,7 @@ class AgentHost(ClientHost):
             self._clock.at(now + self._compute(), TURN, self.address, self._end_turn, seq)
 
     def _end_turn(self, event: Any) -> None:
-        if self._rests(TURN, self._end_turn, event):
+        if self._is_suspended(TURN, self._end_turn, event):
             return
         self._busy = False
         self._turn(event.value)
@@ -86,13 +86,13 @@ class AgentHost(ClientHost):
     def _turn(self, cause: int) -> None:
         """Choose, pull, observe, send: one step of the paper's loop."""
         agent, turn, now = self.address, self.turns, self._clock.now
-        features = self._world.arms(agent, turn)
-        arm = self.node.choose(Arms(features, self._fixed))
+        arms, self._prefetched = self._arms(turn), None
+        arm = self.node.choose(arms)
         reward, regret = self._world.pull(agent, turn, arm)
-        detail = self._progress.describe_choice(features, arm)
+        detail = self._progress.describe_choice(arms.features, arm)
         seq = self._trace.record(now, tr.CHOOSE, agent, cause=cause, value=arm, detail=detail)
         seq = self._trace.record(now, tr.REWARD, agent, cause=seq, value=reward)
-        self._carry_out(self.node.observe(arm, reward), seq)
+        self._carry_out(self.node.observe(arms, arm, reward), seq)
         self._progress.pulled(agent, now, regret, reward, seq)
         if self._check is not None:
             self._check(self.node, None, seq)
@@ -118,7 +118,15 @@ class AgentHost(ClientHost):
     def prefetch(self) -> None:
         """Show the agent the arms of the turn that it is about to take."""
         if not (self._busy or self._due or self.down or self.node.waiting or self.node.done):
-            self.node.prefetch(Arms(self._world.arms(self.address, self.turns + 1), self._fixed))
+            self._prefetched = self._arms(self.turns + 1)
+            self.node.prefetch(self._prefetched)
+
+    def _arms(self, turn: int) -> ArmSet:
+        """The arm set of the turn that comes next: one object, however often it is asked for."""
+        if self._domain is not None:
+            return self._domain
+        prefetched = self._prefetched
+        return ArmSet(self._world.arms(self.address, turn)) if prefetched is None else prefetched
 
     def _handle(self, packet: Packet, seq: int) -> None:
         super()._handle(packet, seq)

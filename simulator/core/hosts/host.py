@@ -3,8 +3,8 @@
 Messages that have arrived go before turns that are due. While a node handles a message or takes a turn nothing else
 reaches it, so what it decides at the end of a turn is what it would have decided at the start.
 
-A node that goes down in the middle of a turn or of handling a message keeps what it has: the work rests, and takes as
-long as was left of it when the node is up again.
+A node that goes down in the middle of a turn or of handling a message keeps its state: the work is suspended, and
+resumed when the node is up again.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from coband.simulator.core.audit.invariants import InvariantViolation
 from coband.simulator.core.audit.trace import Trace
 from coband.simulator.core.clock.clock import DELIVERY, TIMER, Clock
 from coband.simulator.core.message import Message
-from coband.simulator.core.network.transport import Packet
 from coband.simulator.core.node import Address, Client, Later, Node, Outbox
+from coband.simulator.core.packet import Packet
 from coband.simulator.core.randomness.distributions import Draws
 
 Send = Callable[[Address, Any, Any, int], None]
@@ -44,11 +44,12 @@ class Host:
         self._busy = False
         self._inbox: deque[tuple[Packet, int]] = deque()
         self._model = -1
-        # While it is down: since when, work whose time came, and timers that rang. Then: for how long work has rested.
+        # While it is down: since when, work that would have ended meanwhile, and timers that expired. After that: for
+        # how long the work at hand was suspended.
         self.down = False
-        self._down_since = self._rested = 0.0
-        self._resting: tuple[float, int, Callable[[Any], None], object] | None = None
-        self._rang: list[Packet] = []
+        self._down_since = self._suspended = 0.0
+        self._postponed: tuple[float, int, Callable[[Any], None], object] | None = None
+        self._expired_timers: list[Packet] = []
 
     def on_packet(self, packet: Packet) -> None:
         """A message has reached this node."""
@@ -70,11 +71,11 @@ class Host:
         self._take(packet, seq)
 
     def on_expiry(self, packet: Packet, seq: int) -> None:
-        """A message of this node's was given up."""
+        """The transport has given up a message that this node sent."""
         self._take(packet, seq)
 
     def _take(self, packet: Packet, seq: int) -> None:
-        """Handle something now or, when busy, later."""
+        """Handle a packet now or, when busy, later."""
         if self._busy:
             self._inbox.append((packet, seq))
         elif self._handling is None:
@@ -89,7 +90,7 @@ class Host:
         self._clock.at(end, DELIVERY, self.address, self._end_handling, (packet, seq))
 
     def _end_handling(self, event: Any) -> None:
-        if self._rests(DELIVERY, self._end_handling, event):
+        if self._is_suspended(DELIVERY, self._end_handling, event):
             return
         self._busy = False
         self._handle(*event.value)
@@ -140,56 +141,56 @@ class Host:
 
     def _set_timer(self, delay: float, message: Message, cause: int) -> None:
         packet = Packet(message, -1, self.address, self.address, 0, cause, tr.NONE, 0)
-        self._clock.at(self._clock.now + delay, TIMER, self.address, self._ring, packet)
+        self._clock.at(self._clock.now + delay, TIMER, self.address, self._on_timer, packet)
 
-    def _ring(self, event: Any) -> None:
+    def _on_timer(self, event: Any) -> None:
         packet: Packet = event.value
         if self.down:
-            self._rang.append(packet)
+            self._expired_timers.append(packet)
         else:
             self._take(packet, packet.send)
 
     # --- going down and coming up
 
     def go_down(self) -> None:
-        """Rest from now on."""
+        """Suspend all work from now on."""
         self.down, self._down_since = True, self._clock.now
 
     def come_up(self, cause: int) -> None:
-        """Go on."""
+        """Resume."""
         self.down = False
         if self._busy:
-            self._rested += self._clock.now - self._down_since
-        if self._resting is not None:
-            (time, *work), self._resting = self._resting, None
-            self._clock.at(time + self._rested, work[0], self.address, work[1], work[2])  # type: ignore[arg-type]
-            self._rested = 0.0
-        rang, self._rang = self._rang, []
-        for packet in rang:
+            self._suspended += self._clock.now - self._down_since
+        if self._postponed is not None:
+            (time, *work), self._postponed = self._postponed, None
+            self._clock.at(time + self._suspended, work[0], self.address, work[1], work[2])  # type: ignore[arg-type]
+            self._suspended = 0.0
+        timers, self._expired_timers = self._expired_timers, []
+        for packet in timers:
             self._take(packet, packet.send)
         self._wake(cause)
 
     def _wake(self, cause: int) -> None:
-        """Up again: look for work."""
+        """Start what became due while the node was down."""
 
     @property
     def has_work(self) -> bool:
         """Whether there is something to do once it is up."""
-        return self._resting is not None or bool(self._rang)
+        return self._postponed is not None or bool(self._expired_timers)
 
-    def _rests(self, kind: int, callback: Callable[[Any], None], event: Any) -> bool:
-        """Whether work that was to end now ends later, since the node is or was down."""
+    def _is_suspended(self, kind: int, callback: Callable[[Any], None], event: Any) -> bool:
+        """Whether work that was to end now ends later, since the node is or was down; then it is put off."""
         if self.down:
-            self._resting = (self._clock.now, kind, callback, event.value)
+            self._postponed = (self._clock.now, kind, callback, event.value)
             return True
-        if self._rested:
-            end, self._rested = self._clock.now + self._rested, 0.0
+        if self._suspended:
+            end, self._suspended = self._clock.now + self._suspended, 0.0
             self._clock.at(end, kind, self.address, callback, event.value)
             return True
         return False
 
     def _next(self) -> None:
-        """Free again: take up what has been waiting."""
+        """Free again: handle what has queued up."""
         while self._inbox and not self._busy:
             packet, seq = self._inbox.popleft()
             if self._handling is None:
@@ -199,7 +200,7 @@ class Host:
 
 
 class ClientHost(Host):
-    """Wraps one client and notes when it waits for the protocol."""
+    """Wraps one client, and records when it starts and stops waiting for the protocol."""
 
     node: Client
     _waited = False

@@ -3,38 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import Any
 
 from coband.simulator.arrays import FloatArray, IntArray
 from coband.simulator.core.audit import trace as tr
+from coband.simulator.core.audit.progress import Progress
 from coband.simulator.core.clock.clock import TURN
 from coband.simulator.core.hosts.host import ClientHost
 from coband.simulator.core.hosts.speed import SlowPeriod
-from coband.simulator.core.network.transport import Packet
 from coband.simulator.core.node import BatchAgent
+from coband.simulator.core.packet import Packet
 from coband.simulator.core.randomness.distributions import Draws
-
-if TYPE_CHECKING:
-    from coband.simulator.core.audit.progress import Progress
-
-
-@runtime_checkable
-class BatchWorld(Protocol):
-    """A problem whose arms stay and that can be pulled in batches."""
-
-    def knowledge(self) -> Any:
-        """What every agent knows beforehand."""
-
-    def pull_batch(self, agent: int, phase: int, counts: IntArray) -> tuple[FloatArray, float]:
-        """(mean reward of each arm, 0 where not pulled; pseudo-regret of all pulls) of an agent's phase, from 1."""
-
-    def score(self, answers: Sequence[int | None]) -> dict[str, float]:
-        """How right the agents' answers are, as numbers for the result."""
-
-    def score_of(self, agent: int, answer: int | None) -> dict[str, float]:
-        """How right one agent's answer is."""
+from coband.simulator.core.world import BatchWorld
 
 
 @dataclass(frozen=True)
@@ -45,7 +26,7 @@ class PhaseTiming:
         pull_time: time of one pull, the agent's slowness included.
         compute: draws the rest of a phase's time; None for none.
         limit: number of phases at most; None for no limit.
-        spell: when the agent is slower than that; None for never.
+        slow_period: when the agent is slower than that; None for never.
     """
 
     pull_time: float
@@ -108,7 +89,7 @@ class PhaseHost(ClientHost):
 
     def _end(self, event: Any) -> None:
         """The batch has been pulled: observe, send."""
-        if self._rests(TURN, self._end, event):
+        if self._is_suspended(TURN, self._end, event):
             return
         seq, counts = event.value
         self._busy = False

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -12,8 +11,7 @@ from coband.simulator.core.clock.clock import Clock
 from coband.simulator.core.config import Config
 from coband.simulator.core.hosts.availability import Always, Availability, Recorded
 from coband.simulator.core.randomness.distributions import ZERO, Distribution, Draws
-
-Streams = Callable[[str, int, str], np.random.Generator]
+from coband.simulator.core.randomness.streams import Streams
 
 
 class Episodes(Config):
@@ -121,7 +119,7 @@ class SlowPeriod:
         return float(mean * self._rng.standard_exponential())
 
     def factor(self) -> float:
-        """What compute times that begin now are multiplied by."""
+        """The factor on compute times that begin now."""
         while self._until <= self._clock.now:
             self._slow = not self._slow
             self._until += self._lasts()
@@ -129,7 +127,7 @@ class SlowPeriod:
 
 
 class SlowPeriodDraws(Draws):
-    """Times that are longer during a spell of slowness."""
+    """Times that are longer during a slow period."""
 
     __slots__ = ("_slow_period",)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import deque
+from itertools import islice
 from pathlib import Path
 
 import networkx as nx
@@ -12,18 +13,22 @@ import numpy as np
 _APART = re.compile(r"[\s,]+")
 
 
-def read_edges(path: Path) -> nx.Graph[str]:
+def read_edges(path: Path, most: int | None = None) -> nx.Graph[str]:
     """An undirected graph from a file with one link per line; loops are dropped, repeated links count once.
 
     Two names apart by blanks, tabs or a comma; what follows them on the line is ignored, and so are empty lines, lines
     that start with # and a header of words before the first numbers. Nodes stand in ascending order of their numbers
     where all are numbers.
 
+    Args:
+        path: the file.
+        most: only so many lines; None for all.
+
     Raises:
         ValueError: a line is no link, or there is none; the text starts with file and line.
     """
     pairs: list[tuple[str, str]] = []
-    for number, line in enumerate(path.read_text(encoding="utf-8", errors="replace").splitlines(), start=1):
+    for number, line in enumerate(_lines(path, most), start=1):
         words = _APART.split(line.strip())
         if not words[0] or words[0].startswith("#"):
             continue
@@ -42,6 +47,13 @@ def read_edges(path: Path) -> nx.Graph[str]:
     graph.add_nodes_from(ordered)
     graph.add_edges_from((first, second) for first, second in pairs if first != second)
     return graph
+
+
+def _lines(path: Path, most: int | None) -> list[str]:
+    if most is None:
+        return path.read_text(encoding="utf-8", errors="replace").splitlines()
+    with path.open(encoding="utf-8", errors="replace") as lines:
+        return list(islice(lines, most))
 
 
 def _numeric(pair: tuple[str, str]) -> bool:

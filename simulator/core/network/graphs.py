@@ -69,6 +69,11 @@ class Graph:
         """The longest of the shortest paths, over pairs that have one."""
         return int(self.distances.max())
 
+    @property
+    def summary(self) -> str:
+        """How it was made, and its size."""
+        return f"{self.description}; {self.nodes} nodes, {self.edges} edges, diameter {self.diameter}"
+
     def ball(self, node: int, hops: int) -> tuple[int, ...]:
         """N_hops(v): the nodes at most ``hops`` links away, the node itself among them, in ascending order."""
         row = self.distances[node]

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Literal
 
-import numpy as np
 from pydantic import BeforeValidator, Field, model_validator
 
 from coband.simulator.core.config import Config
@@ -24,8 +22,8 @@ from coband.simulator.core.randomness.distributions import (
     is_zero,
     number_is_constant,
 )
+from coband.simulator.core.randomness.streams import Streams
 
-Streams = Callable[[str, int, str], np.random.Generator]
 UP, DOWN = "up", "down"
 Rows = tuple[tuple[Annotated[float, Field(ge=0)], ...], ...]
 

@@ -8,67 +8,114 @@ turns. A copy that reaches a node which has seen the message is a duplicate and 
 
 *Transmissions* are the copies put on links, *deliveries* the first copies that reach an agent; on ideal links
 deg(v) + sum of (deg(u) - 1) over the u at distance 1 .. gamma - 1, and |N_gamma(v)| - 1 per message of agent v.
+
+A message to one neighbour makes one hop over their link: one transmission and, when it arrives, one delivery.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence, Set
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
 from coband.simulator.core.audit import trace as tr
-from coband.simulator.core.audit.invariants import Audit
-from coband.simulator.core.audit.ledger import Ledger
-from coband.simulator.core.audit.trace import Trace
-from coband.simulator.core.clock.clock import DELIVERY, TIMER, Clock
+from coband.simulator.core.clock.clock import DELIVERY, TIMER
 from coband.simulator.core.message import Message
 from coband.simulator.core.network.graphs import Graph
-from coband.simulator.core.network.transport import Flood, Packet, Transport
-from coband.simulator.core.node import Address
+from coband.simulator.core.network.transport import Transport
+from coband.simulator.core.node import SERVER, Address, Neighbours, Recipient
+from coband.simulator.core.packet import Flood, Packet
+from coband.simulator.core.run_context import RunContext
 
 SEEN = "seen"
 """Reason of a duplicate that its receiver ignores."""
 
 
-@dataclass(frozen=True)
-class LocalContext:
-    """What both modes of the service work with.
+class Local(ABC):
+    """Carries messages between agents of a graph: to one neighbour, or to all agents within a number of hops.
 
-    Attributes:
+    Args:
+        graph: of the agents.
         trial: the time after which a node passes a message on.
-        down: the nodes that are down now.
+        run: clock, accounts and who is down.
+        transport: carries copies over links.
+        deliver: called with the first copy that reaches an agent.
     """
 
-    graph: Graph
-    trial: float
-    clock: Clock
-    transport: Transport
-    ledger: Ledger
-    trace: Trace
-    audit: Audit
-    down: Set[Address] = frozenset()
-
-
-class Local(ABC):
-    """Carries messages to all agents within a number of hops."""
-
-    def __init__(self, around: LocalContext) -> None:
-        self._around = around
+    def __init__(
+        self, graph: Graph, trial: float, run: RunContext, transport: Transport, deliver: Callable[[Packet], None]
+    ) -> None:
+        self._graph, self._trial, self._run, self._transport, self._deliver = graph, trial, run, transport, deliver
+        self._seen: list[set[Address]] = []  # who has seen a message, by its number
         self._put_off: dict[Address, list[Packet]] = {}
-        around.ledger.deliveries = 0
+        run.ledger.deliveries = 0
+
+    def send(self, origin: Address, recipient: Recipient, message: Message, cause: int) -> None:
+        """Send ``message`` from ``origin``, because of the event ``cause``.
+
+        Raises:
+            ValueError: the recipient is neither neighbours nor one of them.
+        """
+        if isinstance(recipient, Neighbours):
+            self._flood(origin, recipient.hops, message, cause)
+        elif recipient in self._graph.adjacency[origin]:
+            flood = Flood(self._number(origin), origin, 1, 1, unicast=True)
+            self._transport.pass_on(origin, (recipient,), message, cause, flood)
+        else:
+            raise ValueError(self._no_neighbour(origin, recipient))
+
+    def _no_neighbour(self, origin: Address, recipient: Recipient) -> str:
+        near = ", ".join(map(str, self._graph.adjacency[origin]))
+        whom = f"agent {recipient}" if isinstance(recipient, int) else "all agents at once"
+        whom = "the server" if recipient == SERVER else whom
+        have = f"its neighbours are {near}" if near else "it has no neighbours"
+        return f"agent {origin} cannot write to {whom}: {have}. In a graph agents write to NEIGHBOURS or to one of them"
+
+    def _number(self, origin: Address) -> int:
+        """The number of a new LOCAL message, which its origin has seen."""
+        self._seen.append({origin})
+        return len(self._seen) - 1
 
     @abstractmethod
-    def send(self, origin: Address, hops: int, message: Message, cause: int) -> None:
-        """Send ``message`` from ``origin``, because of the event ``cause``."""
+    def _flood(self, origin: Address, hops: int, message: Message, cause: int) -> None:
+        """Send a message to all agents within a number of hops."""
 
     def arrive(self, packet: Packet) -> None:
-        """A copy has come over a link."""
-        raise AssertionError("no copies travel one by one in this mode")
+        """A copy has come over a link: hand over the first one and ignore any other."""
+        self._take(packet)
+
+    def _take(self, packet: Packet) -> bool:
+        """Whether a copy is the first one that reaches its agent, which then gets it."""
+        run, flood, node = self._run, packet.flood, packet.destination
+        assert flood is not None
+        if node in self._seen[flood.id]:
+            run.audit.ignored(packet)
+            run.trace.record(
+                run.clock.now,
+                tr.DUPLICATE,
+                node,
+                packet.source,
+                packet.id,
+                packet.send,
+                packet.kind,
+                packet.scalars,
+                flood.hop,
+                packet.message.round,
+                packet.message.version,
+                packet.attempts,
+                run.trace.name(SEEN),
+            )
+            return False
+        self._seen[flood.id].add(node)
+        run.ledger.deliveries = (run.ledger.deliveries or 0) + 1
+        run.audit.passed_on(flood, node, packet.send)
+        self._deliver(packet)
+        return True
 
     def came_up(self, node: Address) -> None:
-        """A node is up again: it passes on what it should have passed on while it was down."""
+        """A node is up again: it passes on what became due while it was down."""
         for packet in self._put_off.pop(node, ()):
             self._forward(packet)
 
@@ -82,55 +129,22 @@ class Local(ABC):
 
 
 class HopByHop(Local):
-    """Walks every copy over every link, whatever the links do to it.
+    """Walks every copy over every link, whatever the links do to it."""
 
-    Args:
-        deliver: called with the first copy that reaches an agent.
-    """
-
-    def __init__(self, around: LocalContext, deliver: Callable[[Packet], None]) -> None:
-        super().__init__(around)
-        self._deliver = deliver
-        self._seen: list[set[Address]] = []
-
-    def send(self, origin: Address, hops: int, message: Message, cause: int) -> None:
-        """Put a copy on every link of the origin."""
-        flood = Flood(len(self._seen), origin, hops, 1)
-        self._seen.append({origin})
-        self._around.transport.pass_on(origin, self._around.graph.adjacency[origin], message, cause, flood)
+    def _flood(self, origin: Address, hops: int, message: Message, cause: int) -> None:
+        flood = Flood(self._number(origin), origin, hops, 1)
+        self._transport.pass_on(origin, self._graph.adjacency[origin], message, cause, flood)
 
     def arrive(self, packet: Packet) -> None:
         """Hand over the first copy and pass it on; ignore any other."""
-        around, flood, node = self._around, packet.flood, packet.destination
+        flood = packet.flood
         assert flood is not None
-        if node in self._seen[flood.id]:
-            around.audit.ignored(packet)
-            around.trace.record(
-                around.clock.now,
-                tr.DUPLICATE,
-                node,
-                packet.source,
-                packet.id,
-                packet.send,
-                packet.kind,
-                packet.scalars,
-                flood.hop,
-                packet.message.round,
-                packet.message.version,
-                packet.attempts,
-                around.trace.name(SEEN),
-            )
-            return
-        self._seen[flood.id].add(node)
-        around.ledger.deliveries = (around.ledger.deliveries or 0) + 1
-        around.audit.passed_on(flood, node, packet.send)
-        self._deliver(packet)
-        if flood.hop < flood.hops:
-            around.clock.at(around.clock.now + around.trial, TIMER, node, self._pass_on, packet)
+        if self._take(packet) and flood.hop < flood.hops:
+            self._run.clock.at(self._run.clock.now + self._trial, TIMER, packet.destination, self._pass_on, packet)
 
     def _pass_on(self, event: Any) -> None:
         packet: Packet = event.value
-        if packet.destination in self._around.down:
+        if packet.destination in self._run.down:
             self._put_off.setdefault(packet.destination, []).append(packet)
         else:
             self._forward(packet)
@@ -138,10 +152,10 @@ class HopByHop(Local):
     def _forward(self, packet: Packet) -> None:
         flood, node = packet.flood, packet.destination
         assert flood is not None
-        receivers = [other for other in self._around.graph.adjacency[node] if other != packet.source]
+        receivers = [other for other in self._graph.adjacency[node] if other != packet.source]
         if receivers:
             onwards = Flood(flood.id, flood.origin, flood.hops, flood.hop + 1)
-            self._around.transport.pass_on(node, receivers, packet.message, packet.send, onwards)
+            self._transport.pass_on(node, receivers, packet.message, packet.send, onwards)
 
 
 @dataclass(slots=True)
@@ -165,21 +179,27 @@ class Direct(Local):
     """
 
     def __init__(
-        self, around: LocalContext, hear: Callable[[Address, Sequence[tuple[Address, Message]], int], None]
+        self,
+        graph: Graph,
+        trial: float,
+        run: RunContext,
+        transport: Transport,
+        deliver: Callable[[Packet], None],
+        hear: Callable[[Address, Sequence[tuple[Address, Message]], int], None],
     ) -> None:
-        super().__init__(around)
+        super().__init__(graph, trial, run, transport, deliver)
         self._hear = hear
         self._open: dict[int, dict[Address, list[_Sent]]] = {}
         self._layers = lru_cache(maxsize=None)(self._layers_of)
 
-    def send(self, origin: Address, hops: int, message: Message, cause: int) -> None:
+    def _flood(self, origin: Address, hops: int, message: Message, cause: int) -> None:
         """Note the message; all that is sent now is carried together."""
-        around = self._around
-        sent = _Sent(message, message.scalars, around.trace.name(message.kind), cause)
-        self._put(sent, origin, 1, around.graph.degrees[origin], 1)
+        run = self._run
+        sent = _Sent(message, message.scalars, run.trace.name(message.kind), cause)
+        self._put(sent, origin, 1, self._graph.degrees[origin], 1)
         if hops not in self._open:
             self._open[hops] = {}
-            around.clock.at(around.clock.now, DELIVERY, 0, self._leave, hops)
+            run.clock.at(run.clock.now, DELIVERY, 0, self._leave, hops)
         self._open[hops].setdefault(origin, []).append(sent)
 
     def _leave(self, event: Any) -> None:
@@ -188,7 +208,7 @@ class Direct(Local):
 
     def _hop(self, batch: dict[Address, list[_Sent]], hops: int, hop: int) -> None:
         """All messages of a batch make one hop."""
-        around = self._around
+        run = self._run
         for origin, messages in batch.items():
             arriving, copies, senders = self._copies(origin, hop)
             for sent in messages:
@@ -198,13 +218,11 @@ class Direct(Local):
                     self._record_arrival(sent, origin if hop == 1 else tr.EVERYONE, hop, arriving, copies - arriving)
         self._hand_over(batch, hop)
         if hop < hops:
-            self._around.clock.at(
-                around.clock.now + around.trial, DELIVERY, 0, lambda event: self._hop(batch, hops, hop + 1)
-            )
+            run.clock.at(run.clock.now + self._trial, DELIVERY, 0, lambda event: self._hop(batch, hops, hop + 1))
 
     def _copies(self, origin: Address, hop: int) -> tuple[int, int, int]:
         """Agents at distance ``hop`` of the origin, copies put on links for that hop, and by how many agents."""
-        graph = self._around.graph
+        graph = self._graph
         row = graph.distances[origin]
         if hop == 1:
             return graph.degrees[origin], graph.degrees[origin], 1
@@ -213,14 +231,14 @@ class Direct(Local):
 
     def _layers_of(self, hop: int) -> list[list[Address]]:
         """For every agent, the agents at distance ``hop``."""
-        return [(row == hop).nonzero()[0].tolist() for row in self._around.graph.distances]
+        return [(row == hop).nonzero()[0].tolist() for row in self._graph.distances]
 
     def _hand_over(self, batch: dict[Address, list[_Sent]], hop: int) -> None:
         said = {origin: [(origin, sent.message) for sent in messages] for origin, messages in batch.items()}
         causes = {origin: messages[-1].seq for origin, messages in batch.items()}
         alone = all(len(messages) == 1 for messages in said.values())
         first = {origin: messages[0] for origin, messages in said.items()}
-        ledger = self._around.ledger
+        ledger = self._run.ledger
         for node, origins in enumerate(self._layers(hop)):
             if alone:
                 heard = [first[origin] for origin in origins if origin in first]
@@ -232,11 +250,11 @@ class Direct(Local):
 
     def _put(self, sent: _Sent, node: Address, hop: int, copies: int, senders: int) -> None:
         """Count and record the copies of one message that are put on links for one hop."""
-        around, message = self._around, sent.message
-        around.ledger.peer_copies(message.kind, copies, sent.scalars, message.round, senders)
-        sent.id = around.transport.number()
-        sent.seq = around.trace.record(
-            around.clock.now,
+        run, message = self._run, sent.message
+        run.ledger.peer_copies(message.kind, copies, sent.scalars, message.round, senders)
+        sent.id = self._transport.number()
+        sent.seq = run.trace.record(
+            run.clock.now,
             tr.SEND,
             node,
             tr.EVERYONE,
@@ -248,16 +266,16 @@ class Direct(Local):
             message.round,
             message.version,
             copies,
-            detail=around.transport.describe(message),
+            detail=self._transport.describe(message),
         )
 
     def _record_arrival(self, sent: _Sent, source: Address, hop: int, first: int, duplicates: int) -> None:
-        around, message = self._around, sent.message
-        around.audit.flooded(message.kind, first + duplicates, first, sent.scalars)
+        run, message = self._run, sent.message
+        run.audit.flooded(message.kind, first + duplicates, first, sent.scalars)
         for event, copies, reason in ((tr.DELIVER, first, tr.NONE), (tr.DUPLICATE, duplicates, SEEN)):
             if copies:
-                around.trace.record(
-                    around.clock.now,
+                run.trace.record(
+                    run.clock.now,
                     event,
                     tr.EVERYONE,
                     source,
@@ -269,5 +287,5 @@ class Direct(Local):
                     message.round,
                     message.version,
                     copies,
-                    reason if reason == tr.NONE else around.trace.name(SEEN),
+                    reason if reason == tr.NONE else run.trace.name(SEEN),
                 )

@@ -25,13 +25,13 @@ from coband.simulator.core.network.links import (
     LinkRule,
     Matrix,
     Stage,
-    Streams,
 )
 from coband.simulator.core.network.loss import GilbertElliott, Probability, mean_loss
 from coband.simulator.core.network.partitions import Outage, Partition
 from coband.simulator.core.network.topologies import BaseGraph, Topology
 from coband.simulator.core.node import SERVER, Address
 from coband.simulator.core.randomness.distributions import ZERO, is_zero
+from coband.simulator.core.randomness.streams import Streams
 
 LINK_KEYS = ("bandwidth", "loss", "duplicate", "reorder")
 MOST_BACKOFFS = 6

@@ -7,8 +7,9 @@ from typing import Any
 
 from coband.simulator.core.audit import trace as tr
 from coband.simulator.core.clock.clock import DELIVERY, TIMER
-from coband.simulator.core.network.transport import Packet, Transport
+from coband.simulator.core.network.transport import Transport
 from coband.simulator.core.node import Address
+from coband.simulator.core.packet import Packet
 
 
 @dataclass(slots=True)
@@ -21,12 +22,12 @@ class Receiving:
 
 
 class ReliableTransport(Transport):
-    """Every message exactly once and in order per pair, over links that lose and double copies.
+    """Every message exactly once and in order per pair, over links that lose and duplicate copies.
 
     Each copy that arrives is acknowledged (an acknowledgement can be lost too); what is not acknowledged in time is
     sent again, each time after a longer wait; the receiver suppresses duplicates and holds what came too early. A node
-    that is down neither acknowledges nor repeats; it goes on where it was when it is up again. A message that is given
-    up is gone for both ends: the receiver never gets it, even if a copy is still on its way, and the sender is told.
+    that is down neither acknowledges nor retransmits; it resumes when it is up again. A message that is given up is
+    never delivered, even if a copy is still on its way, and its sender is told.
     """
 
     def __init__(self, *args: Any, **keywords: Any) -> None:
@@ -39,7 +40,7 @@ class ReliableTransport(Transport):
 
     @property
     def idle_timers(self) -> int:
-        """Timers of messages that are acknowledged."""
+        """Timers of messages that are acknowledged already."""
         return self._idle_timers
 
     @property
@@ -81,11 +82,11 @@ class ReliableTransport(Transport):
             self._audit.gave_up(packet)
             receiving.skipped.add(packet.number)
             packet.expired = True
-            self._office.give_up(packet, seq)
+            self._handler.give_up(packet, seq)
             self._release(receiving, packet.destination)
 
     def came_up(self, node: Address) -> None:
-        """Do what the node could not do while it was down."""
+        """Hand over and repeat what had to wait while the node was down."""
         for receiving in self._kept.pop(node, ()):
             self._release(receiving, node)
         for packet in self._put_off.pop(node, ()):
@@ -117,7 +118,7 @@ class ReliableTransport(Transport):
             receiving.expected += 1
             if packet is not None:
                 self._audit.delivered(packet, self._clock.now)
-                self._office.deliver(packet)
+                self._handler.deliver(packet)
 
     def _acknowledge(self, packet: Packet) -> None:
         self._ledger.acknowledgement()

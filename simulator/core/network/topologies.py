@@ -7,7 +7,6 @@ Generators are those of networkx; what they draw comes from the stream (network,
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -19,8 +18,8 @@ from pydantic import BeforeValidator, Field
 from coband.simulator.core.config import Config
 from coband.simulator.core.network.edge_lists import read_edges, sample_nodes
 from coband.simulator.core.network.graphs import Graph, GraphError
+from coband.simulator.core.randomness.streams import Streams
 
-Streams = Callable[[str, int, str], np.random.Generator]
 ATTEMPTS = 1000
 """Draws of a random graph before one that is not connected is an error."""
 
@@ -30,6 +29,10 @@ def _graph(found: nx.Graph[Any], description: str) -> Graph:
     number = {node: index for index, node in enumerate(found.nodes)}
     rows = [sorted({number[other] for other in found[node]} - {number[node]}) for node in found.nodes]
     return Graph(tuple(map(tuple, rows)), description)
+
+
+FIRST_LINKS = 1_000
+"""Looked at in a file that is too large for a check."""
 
 
 class BaseGraph(Config):
@@ -180,6 +183,21 @@ class EdgeList(RandomGraph):
     sample: Literal["breadth_first", "random_walk", "largest_component"] = "breadth_first"
     """breadth_first: the nodes nearest to a random one; random_walk: the first nodes that a random walk meets;
     largest_component: random nodes, one after the other, until they hold a connected part of the size."""
+
+    def peek(self, most: int) -> str | None:
+        """Look at the first links of a file of more than ``most`` bytes; None when it is smaller.
+
+        Raises:
+            GraphError: it cannot be read, or its beginning is malformed.
+        """
+        path = Path(self.file).expanduser()
+        if _changed(path)[1] <= most:
+            return None
+        try:
+            read_edges(path, FIRST_LINKS)
+        except ValueError as error:
+            raise GraphError(str(error)) from None
+        return f"the first {FIRST_LINKS:,} lines of {path.name}"
 
     def draw(self, agents: int, rng: np.random.Generator) -> Graph:
         path = Path(self.file).expanduser()

@@ -6,24 +6,23 @@ pair. Where something can be, see ``core.network.reliable``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence, Set
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from coband.simulator.core.audit import trace as tr
-from coband.simulator.core.audit.invariants import Audit
-from coband.simulator.core.audit.ledger import DOWN, UP, Ledger
-from coband.simulator.core.audit.trace import Trace
-from coband.simulator.core.clock.clock import DELIVERY, Clock
+from coband.simulator.core.audit.ledger import DOWN, UP
+from coband.simulator.core.clock.clock import DELIVERY
 from coband.simulator.core.message import Message
 from coband.simulator.core.network.network import Network
 from coband.simulator.core.node import SERVER, Address, Multicast, Recipient
+from coband.simulator.core.packet import Flood, Packet
+from coband.simulator.core.run_context import RunContext
 
 Describe = Callable[[Message], str | None]
 
 
 class PacketHandler(Protocol):
-    """Where packets end."""
+    """Takes what the transport delivers or gives up."""
 
     def deliver(self, packet: Packet) -> None:
         """A packet has reached its receiver."""
@@ -32,91 +31,25 @@ class PacketHandler(Protocol):
         """A packet will never reach its receiver; ``cause``: seq of the event."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Flood:
-    """Where a packet stands on its way through a graph (``core.network.local``).
-
-    Attributes:
-        id: number of the LOCAL message.
-        origin: the agent that it is from.
-        hops: its time to live, in links.
-        hop: links passed when the packet arrives.
-    """
-
-    id: int
-    origin: Address
-    hops: int
-    hop: int
-
-
-@dataclass(slots=True, eq=False)
-class Packet:
-    """One message on its way to one receiver.
-
-    Attributes:
-        id: number of the send; the copies of a multicast share it.
-        number: position in the sequence of messages of this (source, destination), from 1.
-        send: seq of the send event.
-        attempts: copies put on the link so far.
-        acknowledged: the sender knows that the receiver has it.
-        flood: of a message that is passed on from neighbour to neighbour.
-        expired: the transport has given it up, and tells the sender.
-    """
-
-    message: Message
-    id: int
-    source: Address
-    destination: Address
-    number: int
-    send: int
-    kind: int
-    scalars: int
-    attempts: int = 0
-    acknowledged: bool = False
-    flood: Flood | None = None
-    expired: bool = False
-
-    @property
-    def origin(self) -> Address:
-        """The node that said it."""
-        return self.source if self.flood is None else self.flood.origin
-
-    @property
-    def hop(self) -> int:
-        """Links passed by a message that is passed on, 0 otherwise."""
-        return 0 if self.flood is None else self.flood.hop
-
-    @property
-    def pair(self) -> tuple[Address, Address]:
-        """(source, destination)."""
-        return self.source, self.destination
-
-
 class Transport:
     """Sends each message once (``datagram``), in order per pair where ``ordered``.
 
     Args:
-        down: the nodes that are down now; what reaches them is lost.
-        office: takes packets that have reached their receiver, and those that were given up.
+        run: clock, accounts and who is down; what reaches a node that is down is lost.
+        network: the links.
+        handler: takes packets that have reached their receiver, and those that were given up.
         describe: text of a message's payload for the trace, or None.
+        ordered: messages of a pair do not overtake each other.
     """
 
     def __init__(
-        self,
-        clock: Clock,
-        network: Network,
-        ledger: Ledger,
-        trace: Trace,
-        audit: Audit,
-        down: Set[Address],
-        office: PacketHandler,
-        describe: Describe,
-        ordered: bool,
+        self, run: RunContext, network: Network, handler: PacketHandler, describe: Describe, ordered: bool
     ) -> None:
-        self._clock, self._network, self._ledger, self._trace, self._audit = clock, network, ledger, trace, audit
-        self._down, self._office, self.describe, self._ordered = down, office, describe, ordered
-        self._everyone = list(range(ledger.agents))
-        self._header_bits, self._scalar_bits = ledger.header_bits, ledger.scalar_bits
+        self._clock, self._trace, self._down = run.clock, run.trace, run.down
+        self._ledger, self._audit = run.ledger, run.audit
+        self._network, self._handler, self.describe, self._ordered = network, handler, describe, ordered
+        self._everyone = list(range(run.ledger.agents))
+        self._header_bits, self._scalar_bits = run.ledger.header_bits, run.ledger.scalar_bits
         self._messages = 0
         self._numbers: dict[tuple[Address, Address], int] = {}
         self._latest: dict[tuple[Address, Address], float] = {}
@@ -138,7 +71,7 @@ class Transport:
     ) -> None:
         """Put a copy of a LOCAL message on the link to each of some neighbours of ``source``."""
         self._ledger.peer_copies(message.kind, len(receivers), message.scalars, message.round)
-        self._send(source, tr.EVERYONE, receivers, message, cause, flood)
+        self._send(source, receivers[0] if flood.unicast else tr.EVERYONE, receivers, message, cause, flood)
 
     def number(self) -> int:
         """The number of a send; the copies of a multicast share it."""
@@ -211,7 +144,7 @@ class Transport:
         return left
 
     def _arrive_at(self, packet: Packet, arrival: float) -> None:
-        """A copy has passed its link at ``arrival``; the server's capacity may be ahead of it."""
+        """A copy leaves its link at ``arrival``; at the server it may have to wait for the shared capacity."""
         arrival = self._in_turn(packet, arrival)
         if packet.destination == SERVER and self._network.ingress is not None:
             self._clock.at(arrival, DELIVERY, SERVER, self._enter_server, packet)
@@ -246,19 +179,19 @@ class Transport:
             self._lost(packet, "down")
             return
         self._audit.delivered(packet, self._clock.now)
-        self._office.deliver(packet)
+        self._handler.deliver(packet)
 
     def came_up(self, node: Address) -> None:
         """A node is up again."""
 
     @property
     def idle_timers(self) -> int:
-        """Timers ahead that will do nothing."""
+        """Number of scheduled timers that will do nothing."""
         return 0
 
     @property
     def postponed(self) -> bool:
-        """Whether something waits for a node to be up."""
+        """Whether a copy waits for a node to be up."""
         return False
 
     def _event(self, event: int, packet: Packet, reason: int = tr.NONE) -> int:

@@ -9,33 +9,19 @@ from __future__ import annotations
 import json
 import os
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from coband.simulator.experiments.runs import runner
+from coband.simulator.experiments.runs.driver import Commands, Listener, drive
 from coband.simulator.experiments.runs.results import Failure, Record
+from coband.simulator.experiments.runs.study import study_of
+from coband.simulator.experiments.runs.variant import Variant
 from coband.simulator.experiments.scenario.scenario import Scenario, load
+from coband.simulator.experiments.scenario.shipped import is_shipped
 from coband.simulator.experiments.store import directory
-from coband.simulator.experiments.sweep.study import Study, Variant, load_study
-
-NAMES = (
-    "turns",
-    "rounds",
-    "messages",
-    "uplink_scalars",
-    "downlink_scalars",
-    "peer_scalars",
-    "scalars_broadcast_once",
-    "dictionary_size",
-    "deliveries",
-    "transmissions",
-    "hops",
-    "cliques",
-    "gradient_rounds",
-)
-"""What is counted, where a result has it."""
+from coband.simulator.experiments.sweep.study import Sweep, load_study
 
 Counts = dict[str, dict[str, Any]]
 """By label, by name of the count."""
@@ -59,9 +45,7 @@ class Change:
     found: Any
 
 
-def count(
-    file: Path, settings: Sequence[str] = (), workers: int = 1, listener: runner.Listener | None = None
-) -> Counts:
+def count(file: Path, settings: Sequence[str] = (), workers: int = 1, listener: Listener | None = None) -> Counts:
     """Run a scenario's first replication without a trace and count; of a grid, the first and the last variant of each
     algorithm.
 
@@ -82,31 +66,25 @@ def count(
     return {label: counts for label, runs in found for counts in runs.values()}
 
 
-def ends(study: Study) -> list[Variant]:
+def ends(study: Sweep) -> list[Variant]:
     """The first and the last variant of each algorithm of a grid."""
     by_entry = [[variant for variant in study.variants if variant.entry == entry] for entry in study.entries]
     return [variant for variants in by_entry for variant in (variants[0], *variants[1:][-1:])]
 
 
-def _run(scenario: Scenario, file: Path, workers: int, listener: runner.Listener | None) -> Counts:
+def _run(scenario: Scenario, file: Path, workers: int, listener: Listener | None) -> Counts:
     """The counts of a scenario's labels."""
-    scenario = replace(scenario, trace="off")
+    study = study_of(replace(scenario, trace="off"), replications=(0,))
+    commands = Commands(replay=["coband", "run", str(file)], given=["coband", "counts"])
     with tempfile.TemporaryDirectory(prefix="coband-counts-") as scratch:
-        report = runner.Driver(
-            scenario,
-            runner.ResolvedText.of(scenario),
-            runner.jobs_of(scenario, replications=(0,)),
-            directory.create(scenario.name, Path(scratch) / "run"),
-            workers=workers,
-            replay=["coband", "run", str(file)],
-            command=["coband", "counts"],
-            listener=listener,
-        ).run()
+        place = directory.create(scenario.name, Path(scratch) / "run")
+        report = drive(study, place, workers=workers, commands=commands, listener=listener)
     if report.interrupted:
         raise KeyboardInterrupt
     if report.failures:
         raise CountsError(f"{file}: {_broken(report.failures[0])}")
-    return {entry["label"]: counts_of(entry["replications"][0]) for entry in report.object["results"]}
+    names = [name for name, metric in scenario.metrics.items() if metric.locked]
+    return {entry["label"]: counts_of(entry["replications"][0], names) for entry in report.object["results"]}
 
 
 def _broken(failure: Failure) -> str:
@@ -114,9 +92,9 @@ def _broken(failure: Failure) -> str:
     return f"{failure.label} broke off ({last}), so there is nothing to count; to see why: {failure.replay}"
 
 
-def counts_of(record: Record) -> dict[str, Any]:
-    """The counts of one finished job."""
-    return {name: record[name] for name in NAMES if record.get(name) is not None}
+def counts_of(record: Record, names: Iterable[str]) -> dict[str, Any]:
+    """The counts of one finished job: those of the metrics ``names`` that it has."""
+    return {name: record[name] for name in names if record.get(name) is not None}
 
 
 def changes(locked: Counts, found: Counts) -> list[Change]:
@@ -152,12 +130,16 @@ class LockFile:
         self.counts: dict[str, Counts] = _read(path) if path.exists() else {}
 
     def name(self, scenario: Path) -> str:
-        """How the file calls a scenario."""
+        """How the file calls a scenario; one that comes with coband goes by its own name."""
+        if is_shipped(scenario):
+            return scenario.as_posix()
         return Path(os.path.relpath(scenario.absolute(), self._base)).as_posix()
 
     def scenario(self, name: str) -> Path:
         """Where a scenario of that name is, from the working directory if it lies below."""
         found = Path(os.path.normpath(self._base / name))
+        if not found.exists() and is_shipped(Path(name)):
+            return Path(name)
         return found.relative_to(Path.cwd()) if found.is_relative_to(Path.cwd()) else found
 
     def locked(self, scenarios: Sequence[Path]) -> list[str]:

@@ -35,7 +35,7 @@ class Unfinished(Exception):
 
 
 @dataclass(frozen=True)
-class Failure:
+class FailingRun:
     """A failure with a minimal set of faults.
 
     Attributes:
@@ -69,7 +69,7 @@ class Hunt:
         self._agents, self._star = scenario.agents.count, scenario.network.graph is None
         self._horizon: float | None = None
 
-    def seeds(self, seeds: Sequence[int]) -> Iterator[tuple[int, tuple[Fault, ...], list[Failure]]]:
+    def seeds(self, seeds: Sequence[int]) -> Iterator[tuple[int, tuple[Fault, ...], list[FailingRun]]]:
         """Yield for each seed: the seed, its faults, and the failures that they cause.
 
         Raises:
@@ -88,12 +88,12 @@ class Hunt:
             self._horizon = max(1.0, *(result.simulated_time for result in times))
         return self._horizon
 
-    def _find_failure(self, label: str, seed: int, faults: tuple[Fault, ...]) -> Failure | None:
+    def _find_failure(self, label: str, seed: int, faults: tuple[Fault, ...]) -> FailingRun | None:
         error = self._error_of(label, seed, faults)
         if error is None:
             return None
         faults, error = self._shrink(label, seed, faults, error)
-        return Failure(label, seed, faults, error, to_yaml(self._with_faults(label, seed, faults)))
+        return FailingRun(label, seed, faults, error, to_yaml(self._with_faults(label, seed, faults)))
 
     def _shrink(self, label: str, seed: int, faults: tuple[Fault, ...], error: str) -> tuple[tuple[Fault, ...], str]:
         """Remove faults one by one as long as the run still fails, until each remaining fault is necessary."""

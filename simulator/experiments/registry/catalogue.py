@@ -6,18 +6,24 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from typing import Any
 
-from pydantic import BaseModel
+from pydantic import BaseModel, TypeAdapter
 
-from coband.simulator.core.algorithm import Algorithm
+from coband.simulator.core.algorithm import COMMON_QUANTITIES, RUN_QUANTITIES, Algorithm, MessageSize
+from coband.simulator.core.formulas import names_in
+from coband.simulator.core.metrics import CORE
+from coband.simulator.entry_points import summary_of
 from coband.simulator.experiments.registry.registry import RESERVED, Registry
 from coband.simulator.experiments.scenario.input_problems import did_you_mean, quoted
+from coband.simulator.experiments.scenario.shipped import ShippedScenario, paths, shipped_scenario, shipped_scenarios
 from coband.simulator.experiments.scenario.wording import TAG_KEYS, Wording
+from coband.simulator.maths.kernels.registry import kernels
+from coband.simulator.metrics import Metric
 from coband.simulator.problems.datasets import DATASETS, DataError, PublicDataset
 from coband.simulator.problems.ratings import RATINGS
+from coband.simulator.problems.rewards import rewards
 from coband.simulator.problems.world import ProblemEntry
 
 SOURCES: Mapping[str, PublicDataset] = {**DATASETS, **RATINGS}
-KINDS = ("algorithms", "problems", "datasets")
 Item = dict[str, Any]
 
 
@@ -26,11 +32,24 @@ class UnknownNameError(DataError):
 
 
 def catalogue(registry: Registry) -> dict[str, list[Item]]:
-    """Name, one-line summary and reference of everything, by kind."""
+    """Name and one-line summary of everything, by kind, with its reference; for scenarios, the data that they need."""
+    return {
+        **_installed(registry),
+        "scenarios": [
+            {"name": scenario.name, "summary": scenario.summary, "data": scenario.data}
+            for scenario in shipped_scenarios()
+        ],
+    }
+
+
+def _installed(registry: Registry) -> dict[str, list[Item]]:
     return {
         "algorithms": [_line(entry.name, entry.summary, entry.reference) for entry in registry.algorithms.values()],
         "problems": [_line(entry.name, entry.summary, entry.reference) for entry in registry.problems.values()],
+        "kernels": [_line(kind, summary_of(found), "") for kind, found in kernels().items()],
+        "rewards": [_line(kind, summary_of(found), "") for kind, found in rewards().items()],
         "datasets": [_line(data.name, _content(data), data.citation) for data in SOURCES.values()],
+        "metrics": [_line(metric.name, metric.meaning, "") for metric in registry.metrics.values()],
     }
 
 
@@ -63,13 +82,21 @@ def describe(name: str, registry: Registry) -> list[Item]:
                 "licence": source.licence,
             }
         )
+    for kind, classes in (("kernel", kernels()), ("reward", rewards())):
+        if name in classes:
+            found.append(_class(kind, name, classes[name], registry))
+    if name in registry.metrics:
+        found.append({"kind": "metric", **_metric(registry.metrics[name])})
+    if name in paths():
+        found.append(_scenario(shipped_scenario(name)))
     if found:
         return found
     if name in registry.broken:
         raise UnknownNameError(f"{quoted(name)} is installed but could not be loaded: {registry.broken[name]}")
-    known = [item["name"] for items in catalogue(registry).values() for item in items]
-    near = did_you_mean(name, known)
-    raise UnknownNameError(f"nothing is called {quoted(name)}{near or ';'} known: {', '.join(known)}")
+    named = {kind: [item["name"] for item in items] for kind, items in catalogue(registry).items()}
+    near = did_you_mean(name, [known for names in named.values() for known in names])
+    shown = [known for kind, names in named.items() if kind not in ("metrics", "scenarios") for known in names]
+    raise UnknownNameError(f"nothing is called {quoted(name)}{near or ';'} known: {', '.join(dict.fromkeys(shown))}")
 
 
 def _algorithm(algorithm: Algorithm, registry: Registry) -> Item:
@@ -78,15 +105,78 @@ def _algorithm(algorithm: Algorithm, registry: Registry) -> Item:
         **_line(algorithm.name, algorithm.summary, algorithm.reference),
         "server": algorithm.server is not None,
         "needs": asdict(algorithm.needs),
-        "messages": [dict(zip(("kind", "direction", "scalars"), row, strict=True)) for row in algorithm.messages],
-        "counts": list(algorithm.counts),
+        "messages": [_message(message) for message in algorithm.messages],
+        "counts": [asdict(form) for form in algorithm.counts],
+        "where": dict(_quantities(algorithm)),
+        "metrics": [_metric(metric) for metric in algorithm.metrics],
         "parameters": list(_parameters(algorithm.config, registry)),
+    }
+
+
+def _scenario(scenario: ShippedScenario) -> Item:
+    return {
+        "kind": "scenario",
+        "name": scenario.name,
+        "summary": scenario.summary,
+        "header": list(scenario.header),
+        "data": scenario.data,
+        "file": str(scenario.path),
     }
 
 
 def _problem(problem: ProblemEntry, registry: Registry) -> Item:
     parameters = list(_parameters(problem.config, registry))
-    return {"kind": "problem", **_line(problem.name, problem.summary, problem.reference), "parameters": parameters}
+    metrics = [_metric(metric) for metric in problem.metrics]
+    line = _line(problem.name, problem.summary, problem.reference)
+    return {"kind": "problem", **line, "metrics": metrics, "parameters": parameters}
+
+
+def _class(kind: str, name: str, found: type, registry: Registry) -> Item:
+    """A kernel or a reward, described by its class."""
+    schema = TypeAdapter(found).json_schema(mode="validation")
+    parameters = [item for item in _properties(Wording(schema), schema, ()) if item["name"] not in TAG_KEYS]
+    return {"kind": kind, **_line(name, summary_of(found), ""), "parameters": parameters}
+
+
+def _metric(metric: Metric) -> Item:
+    return {
+        **_line(metric.name, metric.meaning, ""),
+        "unit": metric.unit,
+        "better": metric.better,
+        "locked": metric.locked,
+        "of_each_agent": metric.aggregate is None,
+    }
+
+
+def _message(message: MessageSize) -> Item:
+    return {
+        "kind": message.message.kind,
+        "direction": message.direction,
+        "scalars": message.size,
+        "to": message.to,
+        "when": message.when,
+    }
+
+
+def _quantities(algorithm: Algorithm) -> Iterator[tuple[str, str]]:
+    """What the formulas of an algorithm speak of, beside its parameters: (name, meaning), in alphabetical order."""
+    meanings = {**COMMON_QUANTITIES, **RUN_QUANTITIES}
+    meanings |= {metric.name: metric.meaning for metric in (*CORE, *algorithm.metrics)}
+    meanings |= {name: f"= {formula}" for name, formula in algorithm.where.items()}
+    own: dict[str, list[str]] = {}
+    for message in algorithm.messages:
+        for name in names_in(message.size):
+            documented = summary_of(getattr(message.message, name, None)).rstrip(".")
+            documented = documented[:1].lower() + documented[1:]
+            if hasattr(message.message, name) and documented not in own.setdefault(name, []):
+                own[name].append(documented)
+    formulas = [message.size for message in algorithm.messages] + [form.formula for form in algorithm.counts]
+    used = dict.fromkeys(name for text in (*formulas, *algorithm.where.values()) for name in names_in(text))
+    for name in sorted(used, key=str.casefold):
+        if name in own:
+            yield name, "; ".join(own[name])
+        elif name in meanings:
+            yield name, meanings[name]
 
 
 def _parameters(config: type[BaseModel], registry: Registry) -> Iterator[Item]:

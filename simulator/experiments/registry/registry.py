@@ -1,26 +1,30 @@
-"""What is installed: algorithms and problems, found through entry points (``algorithms``, ``problems``).
+"""What is installed: algorithms, problems, kernels and rewards, found through entry points.
 
 Built-ins and third-party packages use the same door. A plugin that does not load is named in ``warnings`` and left out.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from importlib.metadata import EntryPoint, entry_points
-from typing import Any, Literal, TypeVar, get_args, get_origin
+from typing import Any, Literal, get_args, get_origin
 
 from pydantic import BaseModel
 
-from coband.simulator.core.algorithm import Algorithm
+from coband.simulator.core.algorithm import Algorithm, ClosedForm, MessageSize
+from coband.simulator.core.formulas import FormulaError, names_in
+from coband.simulator.core.metrics import CORE, CORE_NAMES
 from coband.simulator.core.node import Agent, BatchAgent
+from coband.simulator.entry_points import Loaded, PluginError, is_subclass, kind_of, load
+from coband.simulator.maths.kernels.registry import installed_kernels
+from coband.simulator.metrics import Metric, by_name
+from coband.simulator.problems.rewards import installed_rewards
 from coband.simulator.problems.world import Problem, ProblemEntry
 
 ALGORITHMS, PROBLEMS = "coband.algorithms", "coband.problems"
-OWN_DISTRIBUTION = "coband"
 RESERVED = ("algorithm", "label")
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,6 +41,26 @@ class Registry:
     broken: Mapping[str, str] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
 
+    @cached_property
+    def metrics(self) -> Mapping[str, Metric]:
+        """Every declared metric by name: coband's own, then those of algorithms and problems."""
+        declared = [entry.metrics for entry in self.algorithms.values()]
+        declared += [entry.metrics for entry in self.problems.values()]
+        return by_name(CORE, *declared)
+
+    def metrics_of(self, problem: str, algorithms: Iterable[str]) -> Mapping[str, Metric]:
+        """The metrics that results of algorithms on a problem can have, by name: coband's own, and what they declare.
+
+        What is not installed here declares nothing.
+        """
+        declared = [self.problems[problem].metrics] if problem in self.problems else []
+        declared += [self.algorithms[name].metrics for name in algorithms if name in self.algorithms]
+        return by_name(CORE, *declared)
+
+    def aim_of(self, problem: str) -> str:
+        """The metric that algorithms on a problem are compared on first."""
+        return self.problems[problem].aim if problem in self.problems else "regret"
+
     @staticmethod
     def installed() -> Registry:
         """The registry of this Python environment, read once per process."""
@@ -48,10 +72,6 @@ class Registry:
         return known is None or parameter in known.config.model_fields
 
 
-class PluginError(Exception):
-    """An entry point whose object is not what its group asks for."""
-
-
 @lru_cache(maxsize=1)
 def _installed() -> Registry:
     return collect(entry_points(group=ALGORITHMS), entry_points(group=PROBLEMS))
@@ -59,40 +79,11 @@ def _installed() -> Registry:
 
 def collect(algorithms: Iterable[EntryPoint], problems: Iterable[EntryPoint]) -> Registry:
     """Load entry points; what does not load becomes a warning."""
-    broken: dict[str, str] = {}
-    warnings: list[str] = []
-    loaded_algorithms = _load(algorithms, checked_algorithm, broken, warnings)
-    loaded_problems = _load(problems, checked_problem, broken, warnings)
-    return Registry(loaded_algorithms, loaded_problems, broken, tuple(warnings))
-
-
-def _load(
-    points: Iterable[EntryPoint], check: Callable[[str, object], T], broken: dict[str, str], warnings: list[str]
-) -> dict[str, T]:
-    loaded: dict[str, T] = {}
-    taken: dict[str, EntryPoint] = {}
-    for point in sorted(points, key=lambda point: (_distribution(point) != OWN_DISTRIBUTION, point.name)):
-        first = taken.setdefault(point.name, point)
-        if first is not point:
-            if first.value != point.value:
-                warnings.append(
-                    f"{point.group}: {point.name!r} of {_distribution(point)} ({point.value}) is ignored: "
-                    f"{_distribution(first)} ({first.value}) has that name"
-                )
-            continue
-        try:
-            loaded[point.name] = check(point.name, point.load())
-        except (Exception, SystemExit) as error:  # whatever a plugin raises, coband goes on without it
-            broken[point.name] = f"{type(error).__name__}: {error}"
-            warnings.append(
-                f"{point.group}: {point.name!r} of {_distribution(point)} ({point.value}) is left out: "
-                f"{broken[point.name]}"
-            )
-    return dict(sorted(loaded.items()))
-
-
-def _distribution(point: EntryPoint) -> str:
-    return "an unknown package" if point.dist is None else str(point.dist.name)
+    found = load(algorithms, checked_algorithm)
+    offered = load(problems, checked_problem)
+    parts: list[Loaded[Any]] = [found, offered, installed_kernels(), installed_rewards()]
+    broken = {name: reason for part in parts for name, reason in part.broken.items()}
+    return Registry(found.found, offered.found, broken, tuple(text for part in parts for text in part.warnings))
 
 
 def checked_algorithm(name: str, found: object) -> Algorithm:
@@ -102,19 +93,43 @@ def checked_algorithm(name: str, found: object) -> Algorithm:
         PluginError: it is not an `Algorithm` of that name with proper parts.
     """
     if not isinstance(found, Algorithm):
-        raise PluginError(f"a coband.Algorithm is expected, not {_kind_of(found)}")
+        raise PluginError(f"a coband.Algorithm is expected, not {kind_of(found)}")
     if found.name != name:
         raise PluginError(f"the entry point is called {name!r} but the algorithm {found.name!r}; give both one name")
-    if not (_is_subclass(found.agent, Agent) or _is_subclass(found.agent, BatchAgent)):
+    if not (is_subclass(found.agent, Agent) or is_subclass(found.agent, BatchAgent)):
         raise PluginError("agent must be a subclass of coband.Agent or coband.BatchAgent")
     if found.server is not None and str(found.server).count(":") != 1:
         raise PluginError(f"server(={found.server!r}) must be None or 'module:Class'")
-    if not _is_subclass(found.config, BaseModel):
+    if not is_subclass(found.config, BaseModel):
         raise PluginError("config must be a pydantic model; derive it from coband.Config")
     clash = [key for key in RESERVED if key in found.config.model_fields]
     if clash:
         raise PluginError(f"config must not have a field {clash[0]!r}, which scenarios use for every algorithm")
+    _check_formulas(found)
+    _check_metrics(found.metrics)
     return found
+
+
+def _check_formulas(algorithm: Algorithm) -> None:
+    """Formulas must be readable; the conformance kit says whether they are right."""
+    for part in (*algorithm.messages, *algorithm.counts):
+        if not isinstance(part, (MessageSize, ClosedForm)):
+            raise PluginError(f"messages and counts hold coband.MessageSize and coband.ClosedForm, not {part!r}")
+    sizes = [text for message in algorithm.messages for text in (message.size, message.when)]
+    forms = [text for form in algorithm.counts for text in (form.formula, form.when)]
+    try:
+        for formula in filter(None, (*sizes, *forms, *algorithm.where.values())):
+            names_in(formula)
+    except FormulaError as error:
+        raise PluginError(str(error)) from None
+
+
+def _check_metrics(metrics: Sequence[Metric]) -> None:
+    for metric in metrics:
+        if not isinstance(metric, Metric):
+            raise PluginError(f"metrics hold coband.Metric, not {metric!r}")
+        if metric.name in CORE_NAMES and metric not in CORE:
+            raise PluginError(f"the metric {metric.name!r} is coband's own; give yours another name")
 
 
 def checked_problem(name: str, found: object) -> ProblemEntry:
@@ -124,20 +139,13 @@ def checked_problem(name: str, found: object) -> ProblemEntry:
         PluginError: it is not a `ProblemEntry` of that name with a proper model.
     """
     if not isinstance(found, ProblemEntry):
-        raise PluginError(f"a coband.ProblemEntry is expected, not {_kind_of(found)}")
+        raise PluginError(f"a coband.ProblemEntry is expected, not {kind_of(found)}")
     if found.name != name:
         raise PluginError(f"the entry point is called {name!r} but the problem {found.name!r}; give both one name")
-    if not _is_subclass(found.config, Problem):
+    if not is_subclass(found.config, Problem):
         raise PluginError("config must be a subclass of coband.Problem")
     kind = found.config.model_fields.get("kind")
     if kind is None or get_origin(kind.annotation) is not Literal or get_args(kind.annotation) != (name,):
         raise PluginError(f"config must have the field `kind: Literal[{name!r}]`")
+    _check_metrics(found.metrics)
     return found
-
-
-def _is_subclass(found: Any, base: type) -> bool:
-    return isinstance(found, type) and issubclass(found, base)
-
-
-def _kind_of(found: object) -> str:
-    return f"the class {found.__name__}" if isinstance(found, type) else f"an object of type {type(found).__name__}"

@@ -18,7 +18,6 @@ from coband.simulator.experiments.report.data import Contender, ReportError, Run
 from coband.simulator.experiments.report.events import Events, read
 from coband.simulator.experiments.report.measures import Measure, measures
 from coband.simulator.experiments.report.rounds import Round, Waits
-from coband.simulator.experiments.runs.results import PROPORTIONS
 from coband.simulator.experiments.statistics import estimates as statistics
 from coband.simulator.experiments.statistics.estimates import Estimate
 
@@ -131,7 +130,7 @@ class Analysis:
 
 
 def _estimate(measure: Measure, values: list[float]) -> Estimate:
-    if measure.key in PROPORTIONS:
+    if measure.proportion:
         return Estimate(statistics.mean(values), statistics.wilson(values), len(values))
     return statistics.estimate(values)
 

@@ -48,19 +48,27 @@ class Difference:
 
     @property
     def verdict(self) -> str:
-        """The label that is lower if both intervals exclude 0, in words."""
+        """The better label if both intervals exclude 0, in words."""
         if self.student is None or self.bootstrap is None:
             return "one replication: no statement about chance"
-        signs = {_sign(self.student), _sign(self.bootstrap)}
-        if signs == {-1}:
-            return f"{self.first} lower"
-        if signs == {1}:
-            return f"{self.second} lower"
+        if self.better is not None:
+            return f"{self.better} {self.measure.better}"
         return "equal" if self.student == self.bootstrap == (0.0, 0.0) else "undecided"
 
-    def is_certain(self, lower: str) -> bool:
-        """Whether ``lower``, one of the two labels, is lower at the Bonferroni level."""
-        return self.strict is not None and _sign(self.strict) == (-1 if lower == self.first else 1)
+    @property
+    def better(self) -> str | None:
+        """The label that is better by both intervals; None if they do not agree or include 0."""
+        signs = {self._sign(interval) for interval in (self.student, self.bootstrap)}
+        return self.first if signs == {-1} else self.second if signs == {1} else None
+
+    def is_certain(self, winner: str) -> bool:
+        """Whether ``winner``, one of the two labels, is better at the Bonferroni level."""
+        return self._sign(self.strict) == (-1 if winner == self.first else 1)
+
+    def _sign(self, interval: Interval | None) -> int:
+        """-1 if the interval shows that the first label is better, 1 if the second, else 0."""
+        sign = 0 if interval is None else _sign(interval)
+        return -sign if self.measure.better == "higher" else sign
 
 
 def _sign(interval: Interval) -> int:
@@ -74,8 +82,8 @@ class Ranking:
 
     Attributes:
         measure: the measure.
-        order: (label, mean) by increasing mean.
-        leaders: the labels with the lowest mean; several if their means are equal.
+        order: (label, mean), the best mean first.
+        leaders: the labels with the best mean; several if their means are equal.
         undecided: the other labels whose difference from a leader is not certain.
         sentence: the result in words.
     """
@@ -154,7 +162,7 @@ def _difference(
 
 
 def ranking(comparison: RunComparison, measure: Measure, found: Sequence[Difference]) -> Ranking:
-    """Find the lowest mean, and the labels whose difference from it is not certain.
+    """Find the best mean, and the labels whose difference from it is not certain.
 
     The leader is chosen by looking at the data. Its differences are therefore judged at the Bonferroni level, at which
     the intervals of all pairs hold together with 95 %.
@@ -162,9 +170,9 @@ def ranking(comparison: RunComparison, measure: Measure, found: Sequence[Differe
     estimates = [
         (one.label, statistics.estimate(list(one.values(measure.key).values()))) for one in comparison.contenders
     ]
-    order = tuple(sorted(estimates, key=lambda item: item[1].mean))
-    lowest = order[0][1].mean
-    leaders = [label for label, estimate in order if estimate.mean - lowest <= ROUNDING * abs(lowest)]
+    order = tuple(sorted(estimates, key=lambda item: item[1].mean, reverse=measure.better == "higher"))
+    best = order[0][1].mean
+    leaders = [label for label, estimate in order if abs(estimate.mean - best) <= ROUNDING * abs(best)]
     others = [label for label, _ in order if label not in leaders]
     undecided = tuple(label for label in others if not all(_is_certain(found, leader, label) for leader in leaders))
     single = any(estimate.count < 2 for _, estimate in order)
@@ -182,18 +190,18 @@ def _sentence(
     if not others:
         return "All are equal." if len(leaders) > 1 else f"{leaders[0]} is alone."
     if len(leaders) > 1:
-        lowest = f"{_list(leaders)} share the lowest mean"
+        best = f"{_list(leaders)} share the {measure.end} mean"
     elif not undecided and not single:
         return f"{leaders[0]} {measure.verb}."
     else:
-        lowest = f"{leaders[0]} has the lowest mean"
+        best = f"{leaders[0]} has the {measure.end} mean"
     if single:
-        return f"{lowest}, in one replication: that says nothing about chance."
+        return f"{best}, in one replication: that says nothing about chance."
     if not undecided:
-        return f"{lowest}."
+        return f"{best}."
     if len(undecided) == len(others):
-        return f"Undecided: {lowest}, but no difference from it is certain."
-    return f"{lowest}, but {'is' if len(leaders) == 1 else 'are'} not told apart from {_few(undecided)}."
+        return f"Undecided: {best}, but no difference from it is certain."
+    return f"{best}, but {'is' if len(leaders) == 1 else 'are'} not told apart from {_few(undecided)}."
 
 
 def _few(labels: Sequence[str]) -> str:

@@ -11,9 +11,10 @@ from matplotlib.figure import Figure
 from coband.simulator.experiments.report import figures as curves
 from coband.simulator.experiments.report import rows, sweeps
 from coband.simulator.experiments.report.analysis import Analysis, nothing_but_idle
+from coband.simulator.experiments.report.data import REGRET
 from coband.simulator.experiments.report.drawing import styled
+from coband.simulator.experiments.report.measures import Measure
 
-NAMES = ("results", "regret", "communication", "differences", "times", "rounds", "sensitivity", "heat")
 MAX_PANELS = 3
 MAX_ROWS = 12
 """With more labels, the figure of results has one line of panels only."""
@@ -25,6 +26,21 @@ UNDATED: dict[str, dict[str, None]] = {
 }
 
 
+@dataclass(frozen=True)
+class Drawing:
+    """A kind of figure that a report can have.
+
+    Attributes:
+        name: name of the figure and of its file.
+        title: what the figure shows, in words.
+        draw: draws the figure; returns None if there are no data for it.
+    """
+
+    name: str
+    title: str
+    draw: Callable[[Analysis], Figure | None]
+
+
 @dataclass(frozen=True, eq=False)
 class NamedFigure:
     """A figure with its name, and a description for readers who cannot see it."""
@@ -32,14 +48,6 @@ class NamedFigure:
     name: str
     title: str
     figure: Figure
-
-
-def figures(analysis: Analysis, names: Collection[str] = NAMES) -> Iterator[NamedFigure]:
-    """Yield the figures with these names for which there are data, in the order of the report."""
-    with styled():
-        for name, title, make in _figure_makers(analysis):
-            if name in names:
-                yield NamedFigure(name, title, make())
 
 
 def rendered(found: NamedFigure, kind: str) -> bytes:
@@ -50,58 +58,95 @@ def rendered(found: NamedFigure, kind: str) -> bytes:
     return buffer.getvalue()
 
 
-def _figure_makers(analysis: Analysis) -> Iterator[tuple[str, str, Callable[[], Figure]]]:
-    labels, timings = analysis.labels, analysis.timings
-    shown = analysis.measures[:MAX_PANELS]
-    summarised = analysis.measures if len(labels) <= MAX_ROWS else shown
-    yield (
-        "results",
-        "Mean and 95 % interval of each algorithm on each measure; the table has the numbers.",
-        lambda: rows.totals_figure(labels, summarised, analysis.estimates),
-    )
+def _several(analysis: Analysis) -> list[Measure]:
+    return analysis.measures if len(analysis.labels) <= MAX_ROWS else analysis.measures[:MAX_PANELS]
+
+
+def _surface(analysis: Analysis) -> sweeps.ResponseSurface | None:
+    """The first measure as a function of the parameters of a sweep; None unless the report is about one sweep."""
     runs = analysis.comparison.runs
-    if len(runs) == 1 and (surface := sweeps.ResponseSurface(runs[0], shown[0].key)).names():
-        yield (
-            "sensitivity",
-            "How the first measure depends on each parameter of the grid, the others at their best.",
-            lambda: sweeps.sensitivity_figure(surface, shown[0].title),
-        )
-        if sweeps.heat_maps(surface):
-            yield (
-                "heat",
-                "The first measure over pairs of parameters of the grid, the others at their best.",
-                lambda: sweeps.heat_figure(surface, shown[0].title),
-            )
-    if not analysis.comparison.pure_exploration:
-        series = [(one.label, one.series) for one in analysis.contenders]
-        yield (
-            "regret",
-            "Cumulative regret against turns, scalars sent and simulated time, and turns against time.",
-            lambda: curves.curve_figure(series),
-        )
-    if not analysis.silent:
-        yield (
-            "communication",
-            "Scalars and messages by kind and direction for each algorithm; the table has them.",
-            lambda: rows.communication_figure(analysis.flows),
-        )
-    if len(labels) > 1:
-        yield (
-            "differences",
-            "Differences between algorithms with 95 % intervals; the tables have the numbers.",
-            lambda: rows.difference_figure([analysis.shown(one) for one in shown]),
-        )
-    if timings and not nothing_but_idle(timings):
-        shares = [(one.contender.label, one.shares.mean(axis=0).tolist()) for one in timings]
-        yield (
-            "times",
-            "Where the simulated time of an average agent went; the table has the numbers.",
-            lambda: rows.times_figure(shares),
-        )
-    with_rounds = [(one.contender.label, one.parts) for one in timings if one.all_rounds]
-    if with_rounds:
-        yield (
-            "rounds",
-            "What the critical path of an average round consists of; the table has the numbers.",
-            lambda: rows.rounds_figure(with_rounds),
-        )
+    surface = sweeps.ResponseSurface(runs[0], analysis.measures[0].key) if len(runs) == 1 else None
+    return surface if surface is not None and surface.names() else None
+
+
+def _totals(analysis: Analysis) -> Figure:
+    return rows.totals_figure(analysis.labels, _several(analysis), analysis.estimates)
+
+
+def _sensitivity(analysis: Analysis) -> Figure | None:
+    surface = _surface(analysis)
+    return None if surface is None else sweeps.sensitivity_figure(surface, analysis.measures[0].title)
+
+
+def _heat(analysis: Analysis) -> Figure | None:
+    surface = _surface(analysis)
+    if surface is None or not sweeps.heat_maps(surface):
+        return None
+    return sweeps.heat_figure(surface, analysis.measures[0].title)
+
+
+def _regret(analysis: Analysis) -> Figure | None:
+    if analysis.comparison.aim != REGRET:
+        return None
+    return curves.curve_figure([(one.label, one.series) for one in analysis.contenders])
+
+
+def _communication(analysis: Analysis) -> Figure | None:
+    return None if analysis.silent else rows.communication_figure(analysis.flows)
+
+
+def _differences(analysis: Analysis) -> Figure | None:
+    if len(analysis.labels) < 2:
+        return None
+    return rows.difference_figure([analysis.shown(one) for one in analysis.measures[:MAX_PANELS]])
+
+
+def _times(analysis: Analysis) -> Figure | None:
+    if not analysis.timings or nothing_but_idle(analysis.timings):
+        return None
+    return rows.times_figure([(one.contender.label, one.shares.mean(axis=0).tolist()) for one in analysis.timings])
+
+
+def _rounds(analysis: Analysis) -> Figure | None:
+    with_rounds = [(one.contender.label, one.parts) for one in analysis.timings if one.all_rounds]
+    return rows.rounds_figure(with_rounds) if with_rounds else None
+
+
+DRAWINGS = (
+    Drawing("results", "Mean and 95 % interval of each algorithm on each measure; the table has the numbers.", _totals),
+    Drawing(
+        "sensitivity",
+        "How the first measure depends on each parameter of the grid, the others at their best.",
+        _sensitivity,
+    ),
+    Drawing("heat", "The first measure over pairs of parameters of the grid, the others at their best.", _heat),
+    Drawing(
+        "regret",
+        "Cumulative regret against turns, scalars sent and simulated time, and turns against time.",
+        _regret,
+    ),
+    Drawing(
+        "communication",
+        "Scalars and messages by kind and direction for each algorithm; the table has them.",
+        _communication,
+    ),
+    Drawing(
+        "differences",
+        "Differences between algorithms with 95 % intervals; the tables have the numbers.",
+        _differences,
+    ),
+    Drawing("times", "Where the simulated time of an average agent went; the table has the numbers.", _times),
+    Drawing("rounds", "What the critical path of an average round consists of; the table has the numbers.", _rounds),
+)
+"""All figures, in the order of the report."""
+
+NAMES = tuple(drawing.name for drawing in DRAWINGS)
+
+
+def figures(analysis: Analysis, names: Collection[str] = NAMES) -> Iterator[NamedFigure]:
+    """Yield the figures with these names for which there are data, in the order of the report."""
+    with styled():
+        for drawing in DRAWINGS:
+            figure = drawing.draw(analysis) if drawing.name in names else None
+            if figure is not None:
+                yield NamedFigure(drawing.name, drawing.title, figure)

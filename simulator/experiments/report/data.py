@@ -9,14 +9,17 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from coband.simulator.experiments.registry.registry import Registry
 from coband.simulator.experiments.runs.results import Record
 from coband.simulator.experiments.scenario import yaml_nodes
 from coband.simulator.experiments.scenario.nodes import plain
 from coband.simulator.experiments.store.store import Series, StoredJob, StoredRun
 from coband.simulator.experiments.store.variants import StoredVariant, variants
+from coband.simulator.metrics import Metric, by_name
 
 WORLD = ("seed", "agents.count", "problem", "network.topology")
 """Keys of a scenario that determine arms and noise; the topology matters only to problems on a graph."""
+REGRET = "regret"
 SETTING = ("agents", "schedule", "network", "server")
 """Further keys in which two runs should agree for their numbers to be comparable."""
 
@@ -107,10 +110,19 @@ class RunComparison:
         names = [str(run.manifest.get("scenario") or run.path.name) for run in self.runs]
         return " and ".join(dict.fromkeys(names))
 
-    @property
-    def pure_exploration(self) -> bool:
-        """Whether agents only look for the best arm, so that the regret of their pulls does not matter."""
-        return all("samples_per_agent" in record for one in self.contenders for record in one.records.values())
+    @cached_property
+    def metrics(self) -> Mapping[str, Metric]:
+        """The metrics of all runs by name: those that problems and algorithms declare, then coband's own."""
+        return by_name(*(tuple(run.metrics.values()) for run in self.runs))
+
+    @cached_property
+    def aim(self) -> str:
+        """The metric that the problem optimises; regret if the runs have different aims."""
+        kinds = [(scenario.get("problem") or {}).get("kind") for scenario in self.scenarios]
+        aims = {Registry.installed().aim_of(str(kind)) for kind in kinds}
+        aim = aims.pop() if len(aims) == 1 else REGRET
+        reported = all(aim in record for one in self.contenders for record in one.records.values())
+        return aim if aim in self.metrics and reported else REGRET
 
     def remarks(self) -> tuple[str, ...]:
         """Remarks that readers need before they compare numbers."""

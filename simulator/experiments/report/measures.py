@@ -1,42 +1,57 @@
-"""The measures by which a report compares algorithms."""
+"""The measures by which a report compares algorithms: metrics that declare whether lower or higher is better."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Self
 
 from coband.simulator.experiments.report.data import RunComparison
+from coband.simulator.metrics import Better, Metric
+
+ORDER = ("regret", "scalars", "uplink_scalars", "messages", "simulated_time")
+"""Order of coband's own metrics; those of the problem and of the algorithms come first."""
 
 
 @dataclass(frozen=True)
 class Measure:
-    """One number of the results; lower is better.
+    """One number of the results by which algorithms are ranked.
 
     Attributes:
         key: name of the number in the results.
         title: name in headings, such as "regret".
         verb: phrase for the best algorithm, such as "has the lowest regret".
+        better: whether lower or higher is better.
+        proportion: whether the number is 0 or 1 in every replication.
     """
 
     key: str
     title: str
     verb: str
+    better: Better = "lower"
+    proportion: bool = False
 
+    @classmethod
+    def of(cls, metric: Metric) -> Self:
+        """The measure of a metric."""
+        return cls(metric.name, metric.heading, metric.praise, metric.better or "lower", metric.proportion)
 
-REGRET = Measure("regret", "regret", "has the lowest regret")
-ERROR = Measure("error", "errors", "errs least often")
-SAMPLES = Measure("samples_per_agent", "samples per agent", "needs the fewest samples")
-COSTS = (
-    Measure("scalars", "scalars sent", "sends the fewest scalars"),
-    Measure("uplink_scalars", "scalars up", "uploads the fewest scalars"),
-    Measure("messages", "messages", "sends the fewest messages"),
-    Measure("simulated_time", "simulated time", "is done first"),
-)
+    @property
+    def end(self) -> str:
+        """ "lowest" or "highest", whichever is best."""
+        return "highest" if self.better == "higher" else "lowest"
 
 
 def measures(comparison: RunComparison) -> list[Measure]:
-    """The measures of a comparison: numbers that all contenders have and that are not equal everywhere."""
-    aims = (ERROR, SAMPLES) if comparison.pure_exploration else (REGRET,)
-    return [aims[0], *(measure for measure in (*aims[1:], *COSTS) if _differs(comparison, measure))]
+    """The measures of a comparison: numbers that all contenders have and that are not equal everywhere.
+
+    The aim of the problem comes first, then the metrics of problem and algorithms, then coband's own. Regret is omitted
+    if the problem has another aim.
+    """
+    metrics, aim = comparison.metrics, comparison.aim
+    ranked = [metric for name, metric in metrics.items() if metric.better and name not in (aim, "regret")]
+    ranked.sort(key=lambda metric: ORDER.index(metric.name) if metric.name in ORDER else -1)
+    rest = [Measure.of(metric) for metric in ranked]
+    return [Measure.of(metrics[aim]), *(measure for measure in rest if _differs(comparison, measure))]
 
 
 def _differs(comparison: RunComparison, measure: Measure) -> bool:

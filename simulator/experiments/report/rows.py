@@ -84,7 +84,7 @@ def difference_figure(found: Sequence[Sequence[Difference]]) -> Figure:
 
 
 def _side(one: Difference) -> int:
-    return -1 if one.verdict == f"{one.first} lower" else int(one.verdict == f"{one.second} lower")
+    return 0 if one.better is None else -1 if one.better == one.first else 1
 
 
 def communication_figure(flows: Sequence[tuple[str, Sequence[Flow]]]) -> Figure:

@@ -11,8 +11,8 @@ from coband.simulator.experiments.report import rounds, times
 from coband.simulator.experiments.report.analysis import Analysis, Timing
 from coband.simulator.experiments.report.communication import ARROWS
 from coband.simulator.experiments.report.comparison import Difference
+from coband.simulator.experiments.report.measures import Measure
 from coband.simulator.experiments.report.rounds import Round
-from coband.simulator.experiments.runs.results import PROPORTIONS
 from coband.simulator.experiments.statistics import estimates as statistics
 from coband.simulator.experiments.statistics.estimates import Estimate
 from coband.simulator.experiments.statistics.numerals import between, bounds, like, number
@@ -40,22 +40,20 @@ class ReportTable:
 
 def results(analysis: Analysis) -> ReportTable:
     """Means and intervals of every label."""
-    columns = [
-        [_estimate(measure.key, found) for found in analysis.estimates(measure)] for measure in analysis.measures
-    ]
+    columns = [[_estimate(measure, found) for found in analysis.estimates(measure)] for measure in analysis.measures]
     rows = tuple(
         (one.label, one.algorithm, str(len(one.records)), *cells)
         for one, cells in zip(analysis.contenders, zip(*columns, strict=True), strict=True)
     )
     header = ("label", "algorithm", "n", *(measure.title for measure in analysis.measures))
     caption = "Mean over n replications ± half the width of the 95 % confidence interval of the mean (Student t)."
-    if any(measure.key in PROPORTIONS for measure in analysis.measures):
-        caption += " Of errors: the share, and Wilson's 95 % interval."
+    if shares := [measure.title for measure in analysis.measures if measure.proportion]:
+        caption += f" Of {' and '.join(shares)}: the share, and Wilson's 95 % interval."
     return ReportTable(caption, header, rows, texts=2)
 
 
-def _estimate(key: str, found: Estimate) -> str:
-    if key in PROPORTIONS:
+def _estimate(measure: Measure, found: Estimate) -> str:
+    if measure.proportion:
         return f"{found.mean:.3g} ({bounds(found.interval)})"
     return between(found.mean, found.interval)
 

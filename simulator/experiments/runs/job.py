@@ -1,4 +1,4 @@
-"""A job is one algorithm on one replication; this is what a worker process does with it."""
+"""A job is one algorithm on one replication; this is how it runs, wherever that is."""
 
 from __future__ import annotations
 
@@ -6,12 +6,10 @@ import gc
 import os
 import time
 import traceback
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import lru_cache
-from pathlib import Path
-from typing import Literal, Protocol
+from typing import Literal
 
 from coband.simulator.core.audit.invariants import InvariantViolation
 from coband.simulator.core.audit.trace import Sink
@@ -22,7 +20,6 @@ from coband.simulator.core.randomness.streams import Streams
 from coband.simulator.experiments.runs.blas import one_thread
 from coband.simulator.experiments.runs.results import Record, record
 from coband.simulator.experiments.scenario.scenario import BAD_INPUT, Scenario
-from coband.simulator.experiments.store.recording import Recording
 from coband.simulator.problems.world import World
 
 COMMIT_SECONDS = 1.0
@@ -32,21 +29,17 @@ OnPull = Callable[[int], None]
 Level = Literal["off", "protocol", "full"]
 
 
-class Source(Hashable, Protocol):
-    """Where a worker finds the scenario; equal sources give equal scenarios, in any process."""
-
-    def load(self) -> Scenario:
-        """The scenario."""
-
-
 @dataclass(frozen=True)
 class Job:
     """One algorithm on one replication.
 
     Attributes:
         id: its number in the store, from 0.
+        label: how results call it.
         trace: level of the trace.
-        driver: process id of the driver when the job may outlive it, else None.
+        driver: process id of the driver, which is the parent of the job's process and whose end ends the job; else
+            None.
+        entry: label in the scenario, where results call it otherwise.
     """
 
     id: int
@@ -56,6 +49,7 @@ class Job:
     seed: int
     trace: str
     driver: int | None = None
+    entry: str | None = None
 
 
 @dataclass(frozen=True)
@@ -102,44 +96,6 @@ def check_driver(job: Job) -> None:
         raise DriverGone(f"the driving process {job.driver} has ended")
 
 
-def perform(job: Job, source: Source, file: Path, on_pull: OnPull | None = None) -> Outcome:
-    """Run a job and record it.
-
-    Args:
-        job: what to run.
-        source: the scenario it is part of.
-        file: where its trace, ledger and series go.
-        on_pull: called now and then with the number of pulls so far.
-
-    Raises:
-        ScenarioError: the scenario cannot be built.
-        DataError: a dataset is missing or malformed.
-    """
-    check_driver(job)
-    scenario = _load(source)
-    recording = Recording(file, job)
-    try:
-        outcome = attempt(job, scenario, recording.store, recording.sink, on_pull)
-    except BaseException:
-        recording.close("interrupted")
-        raise
-    recording.close(outcome.status, outcome.record, outcome.error)
-    return outcome
-
-
-def work(job: Job, source: Source, file: Path) -> Outcome:
-    """`perform` in a worker process, which ends at once when its driver is gone."""
-    try:
-        return perform(job, source, file)
-    except DriverGone:
-        os._exit(1)  # the pool's own way out waits for the driver to hang up
-
-
-@lru_cache(maxsize=2)
-def _load(source: Source) -> Scenario:
-    return source.load()
-
-
 def attempt(
     job: Job,
     scenario: Scenario,
@@ -160,10 +116,17 @@ def attempt(
         ScenarioError, DataError, GraphError, UnsupportedScenario: the input is bad.
         DriverGone: nobody waits for the job.
     """
+    with one_thread(), few_collections():
+        return _attempt(job, scenario, keep, sink, on_pull)
+
+
+def _attempt(
+    job: Job, scenario: Scenario, keep: Callable[[RunResult], None], sink: Sink | None, on_pull: OnPull | None
+) -> Outcome:
+    """`attempt`; when it returns, nothing refers to the nodes of the run any more."""
     start = time.perf_counter()
     try:
-        with one_thread(), few_collections():
-            result = _run(job, scenario, sink, on_pull)
+        result = _run(job, scenario, sink, on_pull)
         wall_seconds = time.perf_counter() - start
         keep(result)
     except PASSED_ON:
@@ -176,7 +139,7 @@ def attempt(
 
 
 def _run(job: Job, scenario: Scenario, sink: Sink | None, on_pull: OnPull | None) -> RunResult:
-    entry = next(entry for entry in scenario.algorithms if entry.label == job.label)
+    entry = next(entry for entry in scenario.algorithms if entry.label == (job.entry or job.label))
     streams = Streams(job.seed, job.replication)
     graph, world = graph_and_world(scenario, streams)
     pulse = Heartbeat(job, on_pull)
@@ -220,12 +183,17 @@ def plan(scenario: Scenario, trace: Level | None = None) -> Plan:
 
 @contextmanager
 def few_collections() -> Iterator[None]:
-    """Let the garbage collector look less often, and once at the end: a run's nodes refer to each other, and would keep
-    their arrays while the next run needs the memory."""
+    """Let the garbage collector look less often, and once at the end, at what the job has made alone.
+
+    A run's nodes refer to each other, and would keep their arrays while the next run needs the memory. What was there
+    before, modules above all, takes ten times as long to look through as a small job takes to run, and is set aside.
+    """
     thresholds = gc.get_threshold()
+    gc.freeze()
     gc.set_threshold(YOUNG_OBJECTS, *thresholds[1:])
     try:
         yield
     finally:
         gc.set_threshold(*thresholds)
         gc.collect()
+        gc.unfreeze()

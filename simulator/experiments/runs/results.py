@@ -8,10 +8,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from coband.simulator.core.metrics import ALWAYS
 from coband.simulator.experiments.statistics import estimates as statistics
 
 if TYPE_CHECKING:
     from coband.simulator.core.engine import RunResult
+    from coband.simulator.metrics import Metric
 
 Value = int | float | str | None
 Record = dict[str, Any]
@@ -20,28 +22,12 @@ Record = dict[str, Any]
 KEYS = (
     "seed",
     "replication",
-    "turns",
-    "regret",
-    "reward",
-    "messages",
-    "uplink_scalars",
-    "downlink_scalars",
-    "peer_scalars",
-    "scalars",
-    "scalars_broadcast_once",
-    "rounds",
-    "simulated_time",
-    "deliveries",
-    "transmissions",
-    "dictionary_size",
-    "stalled",
+    *(metric.name for metric in ALWAYS),
     "graph",
     "fingerprint",
     "wall_seconds",
 )
 """Keys that every record has, null where they do not apply; an algorithm's own numbers follow them."""
-PROPORTIONS = ("correct", "error")
-"""Keys that are 0 or 1 in every record; their intervals are Wilson's."""
 NOT_AVERAGED = ("seed", "replication", "graph", "fingerprint", "agents")
 AGENT_KEYS = ("agent", "turns", "regret", "rounds", "uplink_scalars", "downlink_scalars", "peer_scalars")
 """What is known of every agent of every algorithm; the store has it all, a record only beside what agents report."""
@@ -99,11 +85,19 @@ def plain(value: Any) -> Value:
     return number if math.isfinite(number) else None
 
 
-def summarise(label: str, algorithm: str, records: Sequence[Record]) -> dict[str, Any]:
+def summarise(
+    label: str, algorithm: str, records: Sequence[Record], metrics: Mapping[str, Metric] | None = None
+) -> dict[str, Any]:
     """One entry of ``results``: the records of a label in order of replication, their means and 95 % intervals.
 
-    Intervals are Student's, those of :data:`PROPORTIONS` Wilson's. A key that some replication lacks has neither mean
-    nor interval.
+    Intervals are Student's, those of proportions Wilson's. A key that some replication lacks has neither mean nor
+    interval.
+
+    Args:
+        label: of an entry of the scenario.
+        algorithm: its name.
+        records: of its replications.
+        metrics: the declared ones by name; None for those of coband itself, which has no proportions.
     """
     ordered = sorted(records, key=lambda item: int(item["replication"] or 0))
     means: dict[str, float | None] = {}
@@ -113,13 +107,15 @@ def summarise(label: str, algorithm: str, records: Sequence[Record]) -> dict[str
         numbers = [value for value in values if isinstance(value, (int, float))]
         complete = len(numbers) == len(values)
         means[key] = statistics.mean(numbers) if complete else None
-        bounds = _interval(key, numbers) if complete else None
+        metric = None if metrics is None else metrics.get(key)
+        bounds = _interval(metric, numbers) if complete else None
         intervals[key] = None if bounds is None else list(bounds)
     return {"label": label, "algorithm": algorithm, "replications": ordered, "mean": means, "ci95": intervals}
 
 
-def _interval(key: str, numbers: Sequence[float]) -> tuple[float, float] | None:
-    return statistics.wilson(numbers) if key in PROPORTIONS and numbers else statistics.interval(numbers)
+def _interval(metric: Metric | None, numbers: Sequence[float]) -> tuple[float, float] | None:
+    proportion = metric is not None and metric.proportion
+    return statistics.wilson(numbers) if proportion and numbers else statistics.interval(numbers)
 
 
 def _averaged(records: Iterable[Record]) -> list[str]:
@@ -147,3 +143,8 @@ def dump(value: Any, *, indented: bool = True) -> str:
         ValueError: a number is not finite.
     """
     return json.dumps(value, allow_nan=False, indent=2 if indented else None, ensure_ascii=False) + "\n"
+
+
+def numbers(key: str, records: Iterable[Record]) -> list[float]:
+    """The values of a key, of those records that have one."""
+    return [float(value) for item in records if isinstance(value := item.get(key), (int, float))]

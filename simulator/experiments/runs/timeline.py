@@ -13,7 +13,7 @@ SHARES = (0.25, 0.5, 0.75, 1.0)
 
 
 @dataclass(frozen=True)
-class Progress:
+class Snapshot:
     """Means over replications of a label at one simulated time; ``regret_per_turn`` is None before the first turn."""
 
     time: float
@@ -24,7 +24,7 @@ class Progress:
     scalars: float
 
 
-def timeline(run: StoredRun, labels: Sequence[str]) -> Iterator[Progress]:
+def timeline(run: StoredRun, labels: Sequence[str]) -> Iterator[Snapshot]:
     """Every label at the times when the fastest one has taken a quarter, a half, three quarters and all of its turns.
 
     Between two stored points of a series its earlier one counts, so nothing is said to have happened too early.
@@ -37,7 +37,7 @@ def timeline(run: StoredRun, labels: Sequence[str]) -> Iterator[Progress]:
         time = min(float(np.mean([_time_of(one, share) for one in found])) for found in series.values())
         for label, found in series.items():
             turns, regret, scalars = np.mean([_at(one, time) for one in found], axis=0).tolist()
-            yield Progress(time, label, turns, regret, regret / turns if turns else None, scalars)
+            yield Snapshot(time, label, turns, regret, regret / turns if turns else None, scalars)
 
 
 def _time_of(series: Series, share: float) -> float:

@@ -11,6 +11,7 @@ from coband.simulator.core.clock.schedule import Recorded
 from coband.simulator.core.network.links import Matrix
 from coband.simulator.core.network.network import NetworkConfig
 from coband.simulator.core.randomness.distributions import Constant
+from coband.simulator.experiments.registry.registry import Registry
 from coband.simulator.experiments.scenario.input_problems import InputProblem, KeyPath, did_you_mean, quoted
 from coband.simulator.experiments.scenario.nodes import Node, ScalarNode, SequenceNode, descend
 
@@ -25,13 +26,13 @@ def _entries(root: Node) -> Iterator[tuple[int, str | None, str]]:
             yield index, algorithm, name
 
 
-def cross_check(root: Node, valid: Mapping[str, Any], algorithms: Mapping[str, Algorithm]) -> Iterator[InputProblem]:
+def cross_check(root: Node, valid: Mapping[str, Any], registry: Registry) -> Iterator[InputProblem]:
     """Yield a problem for each violated rule.
 
     Args:
         root: the document.
         valid: the sections that are valid when considered alone.
-        algorithms: the registered algorithms.
+        registry: the installed algorithms and problems.
     """
     if "agents" in valid:
         yield from _weights(root, valid)
@@ -45,9 +46,10 @@ def cross_check(root: Node, valid: Mapping[str, Any], algorithms: Mapping[str, A
     yield from _labels(root)
     yield from _until(root, valid)
     yield from _expectations(root, valid)
+    yield from _counted(root, valid, registry)
     for index, name, _ in _entries(root):
-        if name is not None and name in algorithms:
-            yield from _needs(root, valid, algorithms[name], index)
+        if name is not None and name in registry.algorithms:
+            yield from _needs(root, valid, registry.algorithms[name], index)
 
 
 def _weights(root: Node, valid: Mapping[str, Any]) -> Iterator[InputProblem]:
@@ -139,6 +141,23 @@ def _expectations(root: Node, valid: Mapping[str, Any]) -> Iterator[InputProblem
         if isinstance(values, tuple) and replications is not None and len(values) < replications:
             message = f"has {len(values)} entries: must have one per replication (replications is {replications})"
             yield _at(root, ("expect", index, "equals"), message)
+
+
+def _counted(root: Node, valid: Mapping[str, Any], registry: Registry) -> Iterator[InputProblem]:
+    """An expectation may only name a number that the results of its entry have."""
+    problem: Any = valid.get("problem")
+    names = {label: name for _, name, label in _entries(root) if name in registry.algorithms}
+    for index, expectation in enumerate(valid.get("expect", ()) if problem is not None else ()):
+        for label in (expectation.label, expectation.less_than):
+            if label not in names:
+                continue
+            found = registry.metrics_of(problem.kind, (str(names[label]),))
+            known = [name for name, metric in found.items() if metric.aggregate is not None]
+            if expectation.count not in known:
+                near = did_you_mean(expectation.count, known)
+                message = f"{label} does not count {expectation.count!r}{near or ';'} there is {', '.join(known)}"
+                yield _at(root, ("expect", index, "count"), message)
+                break
 
 
 def _needs(root: Node, valid: Mapping[str, Any], algorithm: Algorithm, index: int) -> Iterator[InputProblem]:

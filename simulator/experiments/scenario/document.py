@@ -17,37 +17,6 @@ from coband.simulator.core.hosts.speed import AgentsConfig, ServerConfig
 from coband.simulator.core.network.network import NetworkConfig
 from coband.simulator.experiments.registry.registry import Registry
 
-CountKey = Literal[
-    "turns",
-    "regret",
-    "reward",
-    "messages",
-    "uplink_scalars",
-    "downlink_scalars",
-    "peer_scalars",
-    "scalars",
-    "scalars_broadcast_once",
-    "rounds",
-    "simulated_time",
-    "dictionary_size",
-    "wire_scalars",
-    "bits",
-    "uplink_scalars_per_agent",
-    "wire_messages",
-    "wire_bits",
-    "deliveries",
-    "transmissions",
-    "correct",
-    "error",
-    "correct_agents",
-    "samples_per_agent",
-    "dropped",
-    "expired",
-    "stalled",
-]
-COUNT_KEYS: tuple[str, ...] = CountKey.__args__  # type: ignore[attr-defined]
-"""The numbers of a result that ``expect`` can refer to."""
-
 
 class Expectation(Config):
     """What ``coband check`` compares with the results: ``equals``; or ``at_least``, ``at_most`` or both; or
@@ -55,7 +24,7 @@ class Expectation(Config):
 
     label: Annotated[str, Field(min_length=1)]
     """Label of the entry of ``algorithms`` whose results are compared."""
-    count: CountKey
+    count: str
     """The number that is compared."""
     equals: int | float | tuple[int | float, ...] | None = None
     """The exact value, or a list with the value of each replication."""
@@ -86,7 +55,7 @@ class Tuning(Config):
 
     replications: Annotated[int, Field(ge=1, le=1_000_000)] = 5
     """Replications on which candidates are compared; their seeds differ from those of the reported replications."""
-    on: CountKey = "regret"
+    on: str = "regret"
     """The number whose mean is compared."""
     best: Literal["lowest", "highest"] = "lowest"
     """Whether the lowest or the highest mean is best."""
@@ -102,7 +71,7 @@ class Until(Config):
     """Stop when half the width of the mean's 95 % confidence interval is at most this number."""
     relative: Annotated[float, Field(gt=0, lt=1)] | None = None
     """Stop when half the width is at most this share of the mean."""
-    on: CountKey = "regret"
+    on: str = "regret"
     """The number whose mean is estimated."""
     max_replications: Annotated[int, Field(ge=2, le=1_000_000)] = 100
     """Largest number of replications; ``replications`` is the smallest."""
@@ -145,8 +114,7 @@ class _Document(Config):
 
 
 _ALGORITHMS = "The algorithms to compare; all entries have the same arms, noise and seeds."
-_RUN_SECTIONS: Mapping[str, Any] = {
-    "expect": (tuple[Expectation, ...], Field(default=(), description="Counts that ``coband check`` verifies.")),
+_LEVELS: Mapping[str, Any] = {
     "trace": (
         Literal["off", "protocol", "full"],
         Field(default="protocol", description="protocol: every event; full: also the contents of messages; off: none."),
@@ -178,6 +146,7 @@ _SWEEP_SECTIONS: Mapping[str, Any] = {
     "tuning": (Tuning | None, Field(default=None, description="For coband sweep: choose the best parameters.")),
     "until": (Until | None, Field(default=None, description="For coband sweep: replications until a mean is known.")),
 }
+_EXPECTED = "Counts that ``coband check`` verifies."
 SWEEP_SECTIONS: tuple[str, ...] = tuple(_SWEEP_SECTIONS)
 """The sections of a scenario file that only sweeps use."""
 
@@ -192,6 +161,22 @@ def _entry_model(algorithm: Algorithm) -> type[BaseModel]:
     )
 
 
+def _of_metrics(registry: Registry) -> dict[str, Any]:
+    """The sections that refer to numbers of a result; the allowed names are the registered metrics."""
+    names: Any = Literal[tuple(name for name, metric in registry.metrics.items() if metric.aggregate is not None)]
+
+    def speaking(model: type[Config], key: str) -> Any:
+        info = model.model_fields[key]
+        fields: Any = {key: (names, info)}
+        return create_model(model.__name__, __base__=model, __doc__=model.__doc__, **fields)
+
+    expectations = GenericAlias(tuple, (speaking(Expectation, "count"), ...))
+    sections: dict[str, Any] = {"expect": (expectations, Field(default=(), description=_EXPECTED))}
+    for key, model in (("tuning", Tuning), ("until", Until)):
+        sections[key] = (speaking(model, "on") | None, _SWEEP_SECTIONS[key][1])
+    return sections
+
+
 def _one_of(models: list[Any], tag: str) -> Any:
     """A union of models, discriminated by ``tag``; a single model as it is."""
     return models[0] if len(models) == 1 else Annotated[Union[tuple(models)], Field(discriminator=tag)]  # noqa: UP007
@@ -202,11 +187,14 @@ def document_model(registry: Registry) -> type[BaseModel]:
     """The model of a scenario file with the registered problems and algorithms."""
     problem = _one_of([entry.config for entry in registry.problems.values()], "kind")
     entry = _one_of([_entry_model(algorithm) for algorithm in registry.algorithms.values()], "algorithm")
+    speaking = _of_metrics(registry)
     fields: Any = {
         "problem": (problem, Field(description="The bandit problem: arms, rewards and noise.")),
         "algorithms": (GenericAlias(tuple, (entry, ...)), Field(min_length=1, description=_ALGORITHMS)),
-        **_RUN_SECTIONS,
+        "expect": speaking["expect"],
+        **_LEVELS,
         **_SWEEP_SECTIONS,
+        **speaking,
     }
     return create_model("Scenario", __base__=_Document, __doc__=_Document.__doc__, **fields)
 

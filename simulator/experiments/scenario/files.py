@@ -7,19 +7,28 @@ from pathlib import Path
 
 from coband.simulator.experiments.scenario.input_problems import ScenarioError
 from coband.simulator.experiments.scenario.nodes import MappingNode, Mark, Node, ScalarNode, SequenceNode, descend
+from coband.simulator.experiments.scenario.shipped import located, similar
 
 MAX_BYTES = 1_000_000
 KINDS_WITH_FILES = ("empirical", "matrix", "edge_list", "trace")
 
 
-def read_text(path: Path) -> str:
-    """The text of a scenario file.
+def read_scenario(path: Path) -> tuple[str, Path]:
+    """Read the text of a scenario; return it with the directory to which relative file names in it refer.
+
+    Args:
+        path: a file, or the name of a shipped scenario where there is no such file.
 
     Raises:
-        ScenarioError: there is no such file, it is too large, or it is not UTF-8.
+        ScenarioError: there is no such file or shipped scenario, it is too large, or it is not UTF-8.
     """
+    file = located(path)
+    return _read_text(file, path), file.absolute().parent
+
+
+def _read_text(file: Path, path: Path) -> str:
     try:
-        with path.open("rb") as stream:
+        with file.open("rb") as stream:
             raw = stream.read(MAX_BYTES + 1)
     except (OSError, ValueError) as error:
         raise _fatal(Mark(str(path)), _unreadable(path, error)) from None
@@ -35,7 +44,7 @@ def read_text(path: Path) -> str:
 
 def _unreadable(path: Path, error: OSError | ValueError) -> str:
     if isinstance(error, FileNotFoundError):
-        return f"there is no such file{_similar_file(path)}"
+        return f"there is no such file{_similar_file(path) or _similar_shipped(path)}"
     if isinstance(error, IsADirectoryError):
         return "is a directory; give a scenario file"
     return f"the file cannot be read: {error.strerror if isinstance(error, OSError) else error}"
@@ -48,6 +57,15 @@ def _similar_file(path: Path) -> str:
         return ""
     near = difflib.get_close_matches(path.name, names, n=1)
     return f"; did you mean {path.parent / near[0]}?" if near else ""
+
+
+def _similar_shipped(path: Path) -> str:
+    near = similar(path)
+    if near:
+        return f"; did you mean {' or '.join(near)}, which {'come' if len(near) > 1 else 'comes'} with coband?"
+    if path.suffix or path.is_absolute():
+        return ""
+    return ", and no scenario of that name comes with coband; `coband list scenarios` shows those that do"
 
 
 def _fatal(mark: Mark, message: str) -> ScenarioError:

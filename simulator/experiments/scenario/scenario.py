@@ -21,9 +21,16 @@ from coband.simulator.core.network.network import NetworkConfig
 from coband.simulator.core.node import UnsupportedScenario
 from coband.simulator.experiments.registry.registry import RESERVED, Registry
 from coband.simulator.experiments.scenario.cross_checks import cross_check
-from coband.simulator.experiments.scenario.document import SWEEP_SECTIONS, Expectation, document_model, json_schema
+from coband.simulator.experiments.scenario.document import (
+    SWEEP_SECTIONS,
+    Expectation,
+    Tuning,
+    Until,
+    document_model,
+    json_schema,
+)
 from coband.simulator.experiments.scenario.explain import Explainer, given
-from coband.simulator.experiments.scenario.files import read_text, with_absolute_paths
+from coband.simulator.experiments.scenario.files import read_scenario, with_absolute_paths
 from coband.simulator.experiments.scenario.input_problems import InputProblem, ScenarioError
 from coband.simulator.experiments.scenario.nodes import MappingNode, Node, child, plain
 from coband.simulator.experiments.scenario.overrides import override
@@ -31,17 +38,20 @@ from coband.simulator.experiments.scenario.wording import Wording
 from coband.simulator.experiments.scenario.yaml_nodes import read
 from coband.simulator.experiments.scenario.yaml_text import to_yaml
 from coband.simulator.experiments.sweep.grid import Grid, split
+from coband.simulator.metrics import Metric
 from coband.simulator.problems.datasets import DataError
 from coband.simulator.problems.world import InstanceError, Problem
 
 __all__ = [
     "BAD_INPUT",
     "InputProblem",
+    "Point",
     "Scenario",
     "ScenarioEntry",
     "ScenarioError",
     "Validation",
     "load",
+    "load_point",
     "loads",
     "read_document",
 ]
@@ -92,6 +102,13 @@ class Scenario:
         document["expect"] = [_dumped(expectation) for expectation in self.expect]
         return document
 
+    @cached_property
+    def metrics(self) -> Mapping[str, Metric]:
+        """The metrics of the results, by name."""
+        names = [entry.algorithm.name for entry in self.algorithms]
+        problem: Any = self.problem
+        return Registry.installed().metrics_of(problem.kind, names)
+
     def to_yaml(self) -> str:
         """The text of a scenario file with all defaults filled in."""
         return to_yaml(self.resolved())
@@ -104,19 +121,50 @@ def _dumped(part: BaseModel) -> dict[str, Any]:
     return part.model_dump(mode="json", by_alias=True)
 
 
+@dataclass(frozen=True)
+class Point:
+    """A scenario with the sections of its file that a `Scenario` does not have.
+
+    Attributes:
+        scenario: the scenario.
+        until: the stopping rule of replications; None: their number is fixed.
+        tuning: how a sweep chooses the best parameters; None: it does not.
+        root: the document.
+    """
+
+    scenario: Scenario
+    until: Until | None
+    tuning: Tuning | None
+    root: Node
+
+    def refusal(self, key: str, message: str) -> ScenarioError:
+        """The error that a section of the file cannot be used here."""
+        found = child(self.root, key)
+        return ScenarioError([(self.root.mark if found is None else found[0]).problem((key,), message)])
+
+
 def load(path: str | Path, overrides: Sequence[str] = (), *, registry: Registry | None = None) -> Scenario:
     """Read a scenario file.
 
     Args:
-        path: the file.
+        path: the file, or the name of a scenario that comes with coband.
         overrides: ``key.path=value``, as given to ``--set``.
         registry: the algorithms and problems that the scenario can name; None: the installed ones.
 
     Raises:
         ScenarioError: the scenario is invalid; the error lists every mistake.
     """
-    path = Path(path)
-    return loads(read_text(path), str(path), overrides, base=path.absolute().parent, registry=registry)
+    return load_point(path, overrides, registry=registry).scenario
+
+
+def load_point(path: str | Path, overrides: Sequence[str] = (), *, registry: Registry | None = None) -> Point:
+    """`load`, with what the file says beside.
+
+    Raises:
+        ScenarioError: with everything that is wrong.
+    """
+    text, base = read_scenario(Path(path))
+    return _point(text, str(path), overrides, base, registry)
 
 
 def loads(
@@ -132,13 +180,18 @@ def loads(
     Raises:
         ScenarioError: the scenario is invalid; the error lists every mistake.
     """
-    base = Path.cwd() if base is None else base
+    return _point(text, file, overrides, Path.cwd() if base is None else base, registry).scenario
+
+
+def _point(text: str, file: str, overrides: Sequence[str], base: Path, registry: Registry | None) -> Point:
     registry = registry or Registry.installed()
     root, problems = read_document(text, file, overrides, registry)
     _, grid, _ = split(root, overrides)
     if grid.axes:
         raise ScenarioError([*problems, _is_a_sweep(grid, file)])
-    return Validation(with_absolute_paths(root, base), registry, problems).scenario(base)
+    validation = Validation(with_absolute_paths(root, base), registry, problems)
+    scenario = validation.scenario(base)
+    return Point(scenario, validation.sweep_sections["until"], validation.sweep_sections["tuning"], root)
 
 
 def read_document(
@@ -203,7 +256,7 @@ class Validation:
             ScenarioError: the document is invalid; the error lists every mistake.
         """
         valid = self._valid_sections()
-        self._problems += cross_check(self._root, valid, self._registry.algorithms)
+        self._problems += cross_check(self._root, valid, self._registry)
         if self._problems:
             raise ScenarioError(self._problems)
         self.sweep_sections = {key: valid.pop(key) for key in SWEEP_SECTIONS}

@@ -6,14 +6,20 @@ import json
 import os
 import re
 import sqlite3
-from collections.abc import Sequence
-from contextlib import closing
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from coband.simulator.experiments.runs.job import Job, Outcome
-from coband.simulator.experiments.runs.results import dump
+from coband.simulator.experiments.runs.planner import Task
+from coband.simulator.experiments.runs.results import Record, dump
+from coband.simulator.experiments.runs.status import Status, now
 from coband.simulator.experiments.store import recording, schema
+
+if TYPE_CHECKING:
+    from coband.simulator.experiments.runs.study import Study
+    from coband.simulator.experiments.runs.work import JobResult
 
 RUNS = Path("runs")
 SCENARIO, MANIFEST, RESULTS, DATABASE, JOBS = "scenario.yaml", "manifest.json", "results.json", "run.sqlite", "jobs"
@@ -23,21 +29,52 @@ class OutputError(ValueError):
     """The run directory cannot be made; the text says why and what to do."""
 
 
+class StorageError(RuntimeError):
+    """Results cannot be written; the text says why."""
+
+
+@contextmanager
+def writing() -> Iterator[None]:
+    """Turn what may go wrong with files into one error.
+
+    Raises:
+        StorageError: no room, no permission, a disk that has gone.
+    """
+    try:
+        yield
+    except OSError as error:
+        place = "" if error.filename is None else f"{error.filename}: "
+        raise StorageError(f"{place}{error.strerror or error}") from error
+    except sqlite3.Error as error:
+        raise StorageError(f"the store cannot be written: {error}") from error
+
+
 class RunDirectory:
     """A run's directory and its store, open for writing; one driver writes it.
 
     Args:
         path: an existing, empty directory.
+
+    Attributes:
+        code: version of the code that workers must have, where results are kept for later drivers; None for any.
     """
+
+    code: str | None = None
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._jobs = path / JOBS
+        self._parts = path / JOBS
         self._manifest: dict[str, Any] = {}
+        self._jobs: dict[Task, Job] = {}
+        self._written = -1
         self._database: sqlite3.Connection | None = None
 
-    def begin(self, scenario: str, manifest: dict[str, Any], jobs: Sequence[Job]) -> None:
-        """Write scenario and manifest and make the store.
+    def held(self) -> AbstractContextManager[None]:
+        """Keep other drivers out, as long as that is needed: nobody else finds a new directory empty."""
+        return nullcontext()
+
+    def open(self, study: Study) -> None:
+        """Make the store.
 
         Raises:
             OutputError: another run has just taken the directory.
@@ -46,76 +83,137 @@ class RunDirectory:
             (self.path / MANIFEST).touch(exist_ok=False)
         except FileExistsError:
             raise OutputError(f"another run has just started in {self.path}; choose another directory.") from None
-        self._jobs.mkdir()
-        self._manifest = manifest
-        replace_text(self.path / SCENARIO, scenario)
-        replace_text(self.path / MANIFEST, dump(manifest))
+        self._parts.mkdir()
+        self._connect(study)
+
+    def _connect(self, study: Study) -> None:
+        self._study = study
         self._database = schema.connect(str(self.path / DATABASE), collected=True)
-        self._store_meta(scenario=scenario, manifest=dump(manifest))
-        schema.insert(self._database, "jobs", [recording.job_row(job, "waiting") for job in jobs])
+
+    def begin(self, manifest: dict[str, Any]) -> None:
+        """Write scenario and manifest."""
+        self._manifest = manifest
+        replace_text(self.path / SCENARIO, self._study.text)
+        self._store_meta(scenario=self._study.text)
+        self._write_manifest()
 
     @property
     def _store(self) -> sqlite3.Connection:
-        assert self._database is not None, "begin() comes first"
+        assert self._database is not None, "open() comes first"
         return self._database
 
     def _store_meta(self, **values: str) -> None:
         schema.insert(self._store, "meta", values.items())
 
-    def job_file(self, job: Job) -> Path:
-        """Where a job records itself while it runs."""
-        return self._jobs / f"{job.id:05d}.sqlite"
+    def _write_manifest(self) -> None:
+        text = dump(self._manifest)
+        replace_text(self.path / MANIFEST, text)
+        self._store_meta(manifest=text)
 
-    def collect(self, job: Job, outcome: Outcome) -> None:
+    def add(self, tasks: Sequence[Task], chosen: Sequence[int] = ()) -> None:
+        """Number jobs that are to be run.
+
+        Args:
+            tasks: the jobs.
+            chosen: numbers of the variants that tuning chose.
+        """
+        for task in tasks:
+            variant = self._study.variants[task.variant]
+            self._jobs[task] = Job(
+                id=len(self._jobs),
+                label=self._study.title(task),
+                algorithm=variant.algorithm,
+                replication=task.replication,
+                seed=variant.scenario.seed,
+                trace=variant.scenario.trace,
+                entry=variant.entry,
+            )
+        schema.insert(self._store, "jobs", [recording.job_row(self._jobs[task], "waiting") for task in tasks])
+
+    def job(self, task: Task) -> Job:
+        """A job with its number."""
+        return self._jobs[task]
+
+    def key(self, task: Task) -> Hashable:
+        """What tells jobs apart: those with equal keys run once."""
+        return task
+
+    def find(self, task: Task) -> Record | None:
+        """Take in the result of an earlier driver, if there is one."""
+        return None
+
+    def job_file(self, task: Task) -> Path | None:
+        """Where a job records itself while it runs; None when its results travel."""
+        return self._parts / f"{self._jobs[task].id:05d}.sqlite"
+
+    def take(self, tasks: Sequence[Task], result: JobResult) -> None:
+        """Keep what a job has given.
+
+        Args:
+            tasks: all that it was the job of.
+            result: what it has given; the rest is in its file.
+        """
+        for task in tasks:
+            self._collect(task, result.outcome)
+
+    def _collect(self, task: Task, outcome: Outcome) -> None:
         """Take a job's recording into the run's store and remove its own file."""
-        file, store = self.job_file(job), self._store
+        file, job = self.job_file(task), self._jobs[task]
+        assert file is not None
         found = file.exists()
-        if found:
-            store.execute("ATTACH ? AS part", (str(file),))
-        try:
-            with store:
-                store.execute("BEGIN")
-                for table in schema.COPIED if found else ():
-                    store.execute(f"INSERT OR IGNORE INTO {table} SELECT * FROM part.{table}")
-                row = recording.job_row(job, outcome.status, outcome.record, outcome.error)
-                store.execute(f"INSERT OR REPLACE INTO jobs VALUES ({', '.join('?' * len(row))})", row)
-        finally:
+        with recording.attached(self._store, file if found else None):
             if found:
-                store.execute("DETACH part")
+                recording.copy_tables(self._store, job.id, (*schema.OF_TRACES, *schema.OF_RESULTS))
+            self._replace(recording.job_row(job, outcome.status, outcome.record, outcome.error))
         recording.remove(file)
 
-    def left_behind(self, job: Job) -> Outcome | None:
-        """How far a job came that has not been collected; None when it has left no file."""
-        file = self.job_file(job)
-        if not file.exists():
-            return None
-        with closing(sqlite3.connect(file)) as connection:
-            try:
-                status, result = connection.execute("SELECT status, result FROM jobs").fetchone()
-            except (sqlite3.DatabaseError, TypeError):  # killed before its tables, or its row, were there
-                recording.remove(file)
-                return None
-        return Outcome(status, None if result is None else json.loads(result))
+    def _replace(self, row: tuple[object, ...]) -> None:
+        self._store.execute(f"INSERT OR REPLACE INTO jobs VALUES ({', '.join('?' * len(row))})", row)
 
-    def write_results(self, report: dict[str, Any], *, final: bool = False) -> None:
-        """Replace results.json, so that at any time it holds all that is finished; the final one is indented."""
-        replace_text(self.path / RESULTS, dump(report, indented=final))
+    def left_behind(self) -> Iterator[tuple[Task, Outcome]]:
+        """Jobs that have recorded something and have not been taken, and how far they came."""
+        for task in self._jobs:
+            file = self.job_file(task)
+            if file is not None and file.exists():
+                status, result = _last_status(file)
+                if status is None:  # killed before its tables, or its row, were there
+                    recording.remove(file)
+                else:
+                    yield task, Outcome(status if status == "finished" else "interrupted", result)
 
-    def end(self, status: str, finished: str) -> None:
-        """Write the final manifest and make the store one file that can be copied and read anywhere."""
-        self._manifest = {**self._manifest, "status": status, "finished": finished}
-        replace_text(self.path / MANIFEST, dump(self._manifest))
-        self._store_meta(manifest=dump(self._manifest))
+    def due(self, status: Status) -> bool:
+        """Whether it is time to write how far it is: after every job."""
+        return status.ended != self._written
+
+    def write(self, status: Status, summary: Callable[[], dict[str, Any]]) -> None:
+        """Write how far it is: results.json, so that at any time it holds all that is finished."""
+        self._written = status.ended
+        replace_text(self.path / RESULTS, dump(summary(), indented=False))
+
+    def end(self, status: Status, summary: dict[str, Any]) -> None:
+        """Write results and manifest, and make the store one file that can be copied and read anywhere."""
+        replace_text(self.path / RESULTS, dump(summary))
+        self._manifest |= {"status": status.state, "finished": now(), "jobs": status.total}
+        self._write_manifest()
         self._store.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         self._store.execute("PRAGMA journal_mode = DELETE")
-        self._store.close()
-        if not any(self._jobs.iterdir()):
-            self._jobs.rmdir()
+        if self._parts.is_dir() and not any(self._parts.iterdir()):
+            self._parts.rmdir()
 
     def close(self) -> None:
-        """Let go of the store without ending the run; what is finished stays readable."""
+        """Let go of the store; what is finished stays readable."""
         if self._database is not None:
             self._database.close()
+
+
+def _last_status(file: Path) -> tuple[str | None, Record | None]:
+    """Status and record in a job's own file."""
+    with closing(sqlite3.connect(file)) as connection:
+        try:
+            status, result = connection.execute("SELECT status, result FROM jobs").fetchone()
+        except (sqlite3.DatabaseError, TypeError):
+            return None, None
+    return status, None if result is None else json.loads(result)
 
 
 def create(name: str, out: Path | None = None) -> RunDirectory:

@@ -4,18 +4,27 @@ from __future__ import annotations
 
 import platform
 import sys
-from collections.abc import Sequence
-from datetime import UTC, datetime
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
 from importlib import metadata
 from typing import Any
 
+from coband.simulator.core.metrics import CORE
 from coband.simulator.experiments.runs import blas
+from coband.simulator.experiments.runs.status import now
+from coband.simulator.metrics import Metric
 
 PACKAGES = ("coband", "numpy", "scipy", "simpy", "networkx", "pydantic", "joblib")
 
 
-def manifest(scenario: str, seed: int, command: Sequence[str], jobs: int, workers: int) -> dict[str, Any]:
-    """Everything but the results, for manifest.json; ``status`` and ``finished`` change when the run ends."""
+def manifest(
+    scenario: str, seed: int, command: Sequence[str], jobs: int, workers: int, metrics: Iterable[Metric] = ()
+) -> dict[str, Any]:
+    """Everything but the results, for manifest.json; ``status`` and ``finished`` change when the run ends.
+
+    Args:
+        metrics: what results can have; coband's own are left out, as every coband knows them.
+    """
     return {
         "scenario": scenario,
         "status": "running",
@@ -33,7 +42,13 @@ def manifest(scenario: str, seed: int, command: Sequence[str], jobs: int, worker
             "python": platform.python_implementation(),
             "byteorder": sys.byteorder,
         },
+        "metrics": [asdict(metric) for metric in metrics if metric not in CORE],
     }
+
+
+def declared(manifest: Mapping[str, Any]) -> tuple[Metric, ...]:
+    """The metrics that a manifest holds, and coband's own."""
+    return (*CORE, *(Metric(**fields) for fields in manifest.get("metrics", ())))
 
 
 def version(package: str) -> str | None:
@@ -42,8 +57,3 @@ def version(package: str) -> str | None:
         return metadata.version(package)
     except metadata.PackageNotFoundError:
         return None
-
-
-def now() -> str:
-    """The time, in UTC, as ISO 8601."""
-    return datetime.now(UTC).isoformat(timespec="seconds")

@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
 from operator import methodcaller
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from coband.simulator.core.audit.trace import COLUMNS, Row
+from coband.simulator.core.audit.trace import COLUMNS, PlainRow
 from coband.simulator.experiments.runs.results import Record, own_numbers, plain
 from coband.simulator.experiments.store import schema
 
@@ -43,7 +44,7 @@ class Recording:
         places = ", ".join("?" * len(COLUMNS))
         self._insert = f"INSERT INTO events VALUES ({int(job.id)}, {places})"
 
-    def sink(self, rows: Sequence[Row], names: Sequence[str]) -> None:
+    def sink(self, rows: Sequence[PlainRow], names: Sequence[str]) -> None:
         """Append a batch of the trace and commit it."""
         connection = self._connection
         connection.execute("BEGIN")
@@ -73,6 +74,38 @@ class Recording:
             schema.insert(self._connection, "jobs", [job_row(self._job, status, record, error)])
         finally:
             self._connection.close()
+
+
+@contextmanager
+def attached(connection: sqlite3.Connection, file: Path | None) -> Iterator[None]:
+    """One transaction, in which what a job has recorded can be copied by :func:`copy_tables`; None for no file."""
+    if file is not None:
+        connection.execute("ATTACH ? AS part", (str(file),))
+    try:
+        with connection:
+            connection.execute("BEGIN")
+            yield
+    finally:
+        if file is not None:
+            connection.execute("DETACH part")
+
+
+def copy_tables(connection: sqlite3.Connection, job: int, tables: Sequence[str]) -> None:
+    """Copy tables of the attached file into that of its run, where the job has this number."""
+    for table in tables:
+        columns = ", ".join(_columns(connection, table))
+        connection.execute(f"INSERT OR IGNORE INTO {table} SELECT ?, {columns} FROM part.{table}", (job,))
+
+
+def stored_tables(file: Path) -> dict[str, list[tuple[object, ...]]]:
+    """What :func:`tables` gives, read from the file of a job."""
+    with closing(sqlite3.connect(file)) as connection:
+        return {table: connection.execute(f"SELECT * FROM {table}").fetchall() for table in schema.OF_RESULTS}
+
+
+def _columns(connection: sqlite3.Connection, table: str) -> list[str]:
+    """The columns of a table but for the first, which is the number of the job."""
+    return [row[1] for row in connection.execute(f"PRAGMA main.table_info({table})")][1:]
 
 
 def remove(file: Path) -> None:

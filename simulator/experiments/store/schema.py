@@ -6,25 +6,15 @@ import sqlite3
 from collections.abc import Iterable
 
 from coband.simulator.core.audit import trace as tr
+from coband.simulator.core.metrics import ALWAYS
 
 VERSION = 1
 PAGE_SIZE = 16384  # fewer, larger pages: bulk copies take half the time that they take with SQLite's default
-COPIED = ("events", "names", "ledger", "ledger_by_agent", "ledger_by_round", "series", "agents")
+OF_TRACES = ("events", "names")
+OF_RESULTS = ("ledger", "ledger_by_agent", "ledger_by_round", "series", "agents")
 
 NUMBERS = (
-    "turns",
-    "regret",
-    "reward",
-    "messages",
-    "uplink_scalars",
-    "downlink_scalars",
-    "peer_scalars",
-    "scalars",
-    "scalars_broadcast_once",
-    "rounds",
-    "simulated_time",
-    "dictionary_size",
-    "stalled",
+    *(metric.name for metric in ALWAYS if metric.name not in ("deliveries", "transmissions")),
     "fingerprint",
     "wall_seconds",
 )

@@ -5,8 +5,9 @@ from __future__ import annotations
 import difflib
 import json
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 from urllib.parse import quote
@@ -19,6 +20,8 @@ from coband.simulator.core.audit.trace import EVENTS
 from coband.simulator.experiments.runs import results
 from coband.simulator.experiments.runs.results import Failure, Record
 from coband.simulator.experiments.store import directory, schema
+from coband.simulator.experiments.store.manifest import declared
+from coband.simulator.metrics import Metric, by_name
 
 _JOBS = "SELECT job, label, algorithm, replication, seed, trace, status, result, error FROM jobs ORDER BY job"
 
@@ -158,6 +161,11 @@ class StoredRun:
         row = self._parts[0].execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
         return None if row is None else str(row[0])
 
+    @cached_property
+    def metrics(self) -> Mapping[str, Metric]:
+        """The metrics that results can have, by name, as they were declared when the run began."""
+        return by_name(declared(self.manifest))
+
     def select(self, label: str | None = None, replication: int | None = None) -> list[StoredJob]:
         """The jobs of a label and a replication, by label in the run's order and then by replication.
 
@@ -189,7 +197,7 @@ class StoredRun:
                 records.setdefault(job.label, []).append(job.record)
             elif job.status in ("violated", "failed"):
                 failures.append(Failure(job.label, job.replication, job.status, job.error or "", ""))
-        entries = [results.summarise(*label, records.get(label[0], ())) for label in self.labels.items()]
+        entries = [results.summarise(*label, records.get(label[0], ()), self.metrics) for label in self.labels.items()]
         return results.report(str(self.manifest.get("scenario", "")), entries, failures)
 
     def series(self, label: str) -> list[Series]:

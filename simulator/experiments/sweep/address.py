@@ -5,69 +5,50 @@ from __future__ import annotations
 import hashlib
 import inspect
 import json
+from collections.abc import Iterator
 from functools import lru_cache
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-import threadpoolctl
 from pydantic import BaseModel
 
 from coband.simulator.core.algorithm import Algorithm
-from coband.simulator.experiments.scenario.scenario import Scenario
+from coband.simulator.experiments.runs.code_version import code_version, sha256
+from coband.simulator.experiments.scenario.scenario import Scenario, ScenarioEntry
+from coband.simulator.maths.kernels import registry as kernel_registry
 from coband.simulator.problems import datasets
+from coband.simulator.problems.rewards import rewards
 
-ROOT = Path(__file__).resolve().parents[3]
-CODE = ("simulator/core", "simulator/maths", "simulator/problems", "agents", "server")
-"""The parts of the program that results depend on, with :data:`MODULES`."""
-MODULES = ("runs/job", "runs/results", "store/recording")
-LIBRARIES = ("numpy", "scipy", "networkx", "simpy")
 WORLD = ("agents", "server", "schedule", "network", "problem", "checks", "share")
 """The sections of a scenario that results depend on, beside the algorithm's own."""
-HOMES = {"numpy", "numpy.libs", "scipy", "scipy.libs"}
-"""Folders in which numpy and scipy bring their BLAS; other packages may have loaded one of their own."""
-
-
-def sha256(*parts: str | bytes) -> str:
-    """Digest of some texts, each told apart from the next."""
-    digest = hashlib.sha256()
-    for part in parts:
-        raw = part.encode() if isinstance(part, str) else part
-        digest.update(len(raw).to_bytes(8, "big"))
-        digest.update(raw)
-    return digest.hexdigest()
-
-
-@lru_cache(maxsize=1)
-def kernels() -> tuple[str, ...]:
-    """The BLAS of numpy and scipy, such as ``openblas 0.3.30 Haswell``: other kernels give other last bits."""
-    import scipy.linalg  # noqa: F401, loads its BLAS
-
-    found = threadpoolctl.ThreadpoolController().select(user_api="blas").info()
-    own = [library for library in found if HOMES & set(Path(library["filepath"]).parts)]
-    keys = ("internal_api", "version", "architecture")
-    return tuple(sorted({" ".join(str(library.get(key)) for key in keys) for library in own or found}))
-
-
-@lru_cache(maxsize=1)
-def code_version() -> str:
-    """A digest of the code that results depend on, to the last bit, with the libraries below it."""
-    files = [file for part in CODE for file in sorted((ROOT / part).rglob("*.py"))]
-    files += [ROOT / "simulator" / "experiments" / f"{name}.py" for name in MODULES]
-    parts: list[str | bytes] = [f"{name} {metadata.version(name)}" for name in LIBRARIES]
-    parts += kernels()
-    for file in files:
-        parts += [file.relative_to(ROOT).as_posix(), file.read_bytes()]
-    return sha256(*parts)[:16]
 
 
 @lru_cache(maxsize=64)
 def _plugin_version(algorithm: Algorithm) -> str:
     """Digest of the modules of an algorithm from another package; ours are part of `code_version`."""
-    modules = {inspect.getmodule(part) for part in (algorithm.agent, algorithm.config)}
+    return _foreign_code(algorithm.agent, algorithm.config)
+
+
+def _foreign_code(*classes: type) -> str:
+    """Digest of the modules of classes from other packages."""
+    modules = {inspect.getmodule(part) for part in classes}
     foreign = [module for module in modules if module is not None and module.__name__.split(".")[0] != "coband"]
     files = sorted({str(module.__file__) for module in foreign if module.__file__})
     return sha256(*(Path(file).read_bytes() for file in files))
+
+
+def _foreign_kinds(part: Any) -> Iterator[type]:
+    """The kernels and rewards of other packages that a section names."""
+    if isinstance(part, list):
+        for item in part:
+            yield from _foreign_kinds(item)
+    elif isinstance(part, dict):
+        for known in (kernel_registry.kernels(), rewards()):
+            named = known.get(str(part.get("kind")))
+            if named is not None and named.__module__.split(".")[0] != "coband":
+                yield named
+        for value in part.values():
+            yield from _foreign_kinds(value)
 
 
 class Files:
@@ -103,12 +84,15 @@ def configuration_digest(scenario: Scenario, files: Files) -> dict[str, str]:
     if content:
         sections["problem"]["data"]["path"] = content
     world = sha256(str(scenario.seed), *(_canonical(section, files) for section in sections.values()))
-    return {
-        entry.label: sha256(
-            world, entry.algorithm.name, _plugin_version(entry.algorithm), _canonical(_dumped(entry.config), files)
-        )
-        for entry in scenario.algorithms
-    }
+    return {entry.label: _entry_digest(world, sections, entry, files) for entry in scenario.algorithms}
+
+
+def _entry_digest(world: str, sections: dict[str, Any], entry: ScenarioEntry, files: Files) -> str:
+    config = _dumped(entry.config)
+    kinds = tuple(_foreign_kinds([*sections.values(), config]))
+    code = (_foreign_code(*kinds),) if kinds else ()
+    version = _plugin_version(entry.algorithm)
+    return sha256(world, entry.algorithm.name, version, _canonical(config, files), *code)
 
 
 def address(digest: str, replication: int) -> str:

@@ -7,10 +7,16 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any, ClassVar
 
 from coband.simulator.experiments.registry.registry import Registry
-from coband.simulator.experiments.scenario.document import Tuning, Until
-from coband.simulator.experiments.scenario.files import read_text, with_absolute_paths
+from coband.simulator.experiments.runs.job import Level
+from coband.simulator.experiments.runs.planner import Planner
+from coband.simulator.experiments.runs.results import Failure
+from coband.simulator.experiments.runs.study import Study
+from coband.simulator.experiments.runs.variant import Parameter, Variant
+from coband.simulator.experiments.scenario.document import Tuning
+from coband.simulator.experiments.scenario.files import read_scenario, with_absolute_paths
 from coband.simulator.experiments.scenario.input_problems import InputProblem, did_you_mean, quoted
 from coband.simulator.experiments.scenario.nodes import MappingNode, ScalarNode, descend
 from coband.simulator.experiments.scenario.overrides import steps_of
@@ -18,7 +24,8 @@ from coband.simulator.experiments.scenario.scenario import Scenario, ScenarioErr
 from coband.simulator.experiments.scenario.yaml_nodes import resolve
 from coband.simulator.experiments.sweep.address import Files, configuration_digest
 from coband.simulator.experiments.sweep.grid import Coordinates, Grid, Key, Value, split
-from coband.simulator.problems.datasets import DataError
+from coband.simulator.experiments.sweep.planner import TuningPlanner
+from coband.simulator.experiments.sweep.summary import summary
 
 _PLAIN = re.compile(r"[\w./-]+")
 MOST_POINTS = 20_000
@@ -26,104 +33,47 @@ MOST_PROBLEMS = 50
 
 
 @dataclass(frozen=True)
-class Parameter:
-    """The value of one key for one variant.
+class Sweep(Study):
+    """A scenario at every point of its grid: variants entry by entry within each point, what is alike once.
 
     Attributes:
-        tuned: whether tuning chooses it.
-        displayed: whether results name it; keys that go in step and call their values alike need one name.
-    """
-
-    key: Key
-    value: Value
-    tuned: bool
-    displayed: bool
-
-    def __str__(self) -> str:
-        return f"{self.key.name}={self.value.label}"
-
-
-@dataclass(frozen=True)
-class Variant:
-    """One entry of ``algorithms`` with the parameters that matter for it.
-
-    Attributes:
-        number: its place in the sweep, from 0.
-        entry: label of the entry.
-        parameters: in the order of the axes; those that change nothing for this entry are left out.
-        scenario: the point's scenario with this entry alone, without a trace.
-        settings: those of the grid, for ``--set``; all keys, since the file needs them all to be one scenario.
-        digest: of everything that determines results, but for the replication.
-    """
-
-    number: int
-    entry: str
-    parameters: tuple[Parameter, ...]
-    scenario: Scenario
-    settings: tuple[str, ...]
-    digest: str
-
-    @property
-    def algorithm(self) -> str:
-        """Name of the algorithm."""
-        return self.scenario.algorithms[0].algorithm.name
-
-    @property
-    def label(self) -> str:
-        """How results call it, such as ``Async [gap=0.1, alpha=4]``."""
-        return f"{self.entry} [{', '.join(map(str, self.displayed))}]" if self.parameters else self.entry
-
-    @property
-    def displayed(self) -> list[Parameter]:
-        """The parameters that results name."""
-        return [parameter for parameter in self.parameters if parameter.displayed]
-
-    @property
-    def context(self) -> tuple[str, ...]:
-        """What it shares with the candidates that tuning compares it with."""
-        return (self.entry, *(str(parameter) for parameter in self.displayed if not parameter.tuned))
-
-
-@dataclass(frozen=True)
-class Study:
-    """A sweep before it runs.
-
-    Attributes:
-        text: the scenario file.
         points: how many points the grid has.
-        variants: entry by entry within each point, what is alike once.
-        missing: a data set that is not there; the sweep can be validated, not run.
+        tuning: how the best parameters are chosen; None to run all of them.
     """
 
-    name: str
-    text: str
-    base: Path
-    points: int
-    replications: int
-    variants: tuple[Variant, ...]
-    tuning: Tuning | None
-    until: Until | None
-    missing: DataError | None
+    points: int = 1
+    tuning: Tuning | None = None
 
-    @property
-    def entries(self) -> list[str]:
-        """Labels of the algorithms, in the order of the file."""
-        return list(dict.fromkeys(variant.entry for variant in self.variants))
+    bad_input_ends: ClassVar[bool] = False
+
+    def facts(self) -> dict[str, Any]:
+        """The size of the grid."""
+        return {"points": self.points, "variants": len(self.variants)}
+
+    def planner(self) -> Planner:
+        """Decides what runs."""
+        return Planner(self) if self.tuning is None else TuningPlanner(self, self.tuning)
+
+    def summary(self, planner: Planner, failures: Sequence[Failure]) -> dict[str, Any]:
+        """The object that ``coband sweep --json`` prints and results.json holds."""
+        return summary(self, planner, failures)
 
 
-def load_study(path: str | Path, overrides: Sequence[str] = (), *, registry: Registry | None = None) -> Study:
+def load_study(
+    path: str | Path, overrides: Sequence[str] = (), *, trace: Level = "off", registry: Registry | None = None
+) -> Sweep:
     """Read a scenario file as a sweep; without a grid it has one point.
 
     Args:
-        path: the file.
+        path: the file, or the name of a scenario that comes with coband.
         overrides: ``key.path=value``, as given to ``--set``; one of a key of the grid fixes that key.
+        trace: how much of their traces jobs keep, whatever the file says.
         registry: what the scenario can name; None for what is installed.
 
     Raises:
         ScenarioError: with everything that is wrong at any point.
     """
-    path = Path(path)
-    text, base = read_text(path), path.absolute().parent
+    text, base = read_scenario(Path(path))
     registry = registry or Registry.installed()
     root, problems = read_document(text, str(path), overrides, registry)
     rest, grid, more = split(root, overrides)
@@ -135,11 +85,10 @@ def load_study(path: str | Path, overrides: Sequence[str] = (), *, registry: Reg
     tuning, until = found.last.sweep_sections["tuning"], found.last.sweep_sections["until"]
     tuned = _tuned_axes(root, grid, tuning)
     files = Files()
-    variants = _variants(grid, found.scenarios, tuned, files)
+    variants = _variants(grid, found.scenarios, tuned, files, trace)
     scenario = next(iter(found.scenarios.values()))
-    return Study(
-        scenario.name, text, base, len(grid), scenario.replications, tuple(variants), tuning, until, files.missing
-    )
+    numbers = tuple(range(scenario.replications))
+    return Sweep(scenario.name, text, tuple(variants), numbers, until, files.missing, len(grid), tuning)
 
 
 class _Points:
@@ -200,7 +149,9 @@ def _tuned_axes(root: MappingNode, grid: Grid, tuning: Tuning | None) -> set[int
     return {known[path] for path in named}
 
 
-def _variants(grid: Grid, scenarios: dict[Coordinates, Scenario], tuned: set[int], files: Files) -> list[Variant]:
+def _variants(
+    grid: Grid, scenarios: dict[Coordinates, Scenario], tuned: set[int], files: Files, trace: Level
+) -> list[Variant]:
     """What there is to run: for each entry the points that differ for it."""
     digests: dict[str, dict[Coordinates, str]] = defaultdict(dict)
     for point, scenario in scenarios.items():
@@ -216,16 +167,20 @@ def _variants(grid: Grid, scenarios: dict[Coordinates, Scenario], tuned: set[int
             if cell in seen:
                 continue
             seen.add(cell)
-            alone = replace(scenario, algorithms=(entry,), expect=(), trace="off")
+            alone = replace(scenario, algorithms=(entry,), expect=(), trace=trace)
             parameters = tuple(
-                Parameter(key, key.values[point[axis]], axis in tuned, key in grid.axes[axis].displayed)
+                _parameter(key, key.values[point[axis]], axis in tuned, key in grid.axes[axis].displayed)
                 for axis in axes
                 for key in grid.axes[axis].keys
             )
             settings = tuple(f"{key.path}={_argument(value, scenario.base)}" for key, value in grid.chosen(point))
             digest = digests[entry.label][point]
-            variants.append(Variant(len(variants), entry.label, parameters, alone, settings, digest))
+            variants.append(Variant(len(variants), entry.label, alone, parameters, settings, digest))
     return variants
+
+
+def _parameter(key: Key, value: Value, tuned: bool, displayed: bool) -> Parameter:
+    return Parameter(key.path, key.name, value.label, value.number, tuned, displayed)
 
 
 def _relevant(grid: Grid, digests: dict[Coordinates, str]) -> list[int]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from coband.simulator.experiments.runs import results
 from coband.simulator.experiments.runs.results import Record
 from coband.simulator.experiments.scenario.document import Tuning
 from coband.simulator.experiments.statistics import estimates as statistics
@@ -39,13 +40,8 @@ def choose(tuning: Tuning, context: tuple[str, ...], found: Mapping[int, Sequenc
     sign = 1.0 if tuning.best == "lowest" else -1.0
     scores: dict[int, float] = {}
     for variant, records in found.items():
-        values = numbers(tuning.on, records)
+        values = results.numbers(tuning.on, records)
         if len(values) == tuning.replications:
             scores[variant] = sign * statistics.mean(values)
     best = min(scores, key=lambda variant: scores[variant]) if scores else None
     return Choice(context, best, tuple(found))
-
-
-def numbers(key: str, records: Sequence[Record]) -> list[float]:
-    """The values of a key, of those records that have one."""
-    return [float(value) for record in records if isinstance(value := record.get(key), (int, float))]

@@ -14,22 +14,22 @@ from collections import defaultdict, deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from operator import itemgetter
+from operator import attrgetter
 from typing import Any
 
 from coband.simulator.core.audit import trace as tr
+from coband.simulator.core.audit.trace import Row
 from coband.simulator.experiments.store.store import Event
-from coband.simulator.experiments.traces.reading import Raw, TraceReader
+from coband.simulator.experiments.traces.reading import TraceReader
 
-SEQ, TIME, EVENT, NODE, PEER, CAUSE, KIND, REASON = (
-    tr.COLUMNS.index(name) for name in ("seq", "time", "event", "node", "peer", "cause", "kind", "reason")
-)
+COPIED = slice(tr.COLUMNS.index("kind") + 1, tr.COLUMNS.index("reason"))
+"""The columns that mean the same in any trace: from scalars to value."""
 LINK_EVENTS = ("drop", "duplicate", "expire", "retransmit")
 """Events that happen to a copy on its link; they have their own order, apart from the events of the node."""
 COMPARED = ("time", "event", "node", "peer", "kind", "scalars", "hop", "round", "version", "value", "reason")
 """The compared columns: the contents of an event without its numbers."""
 UNMATCHED = -2
-Pair = tuple[Raw | None, Raw | None]
+Pair = tuple[Row | None, Row | None]
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ def compare(first: TraceReader, second: TraceReader) -> TraceComparison:
         here, there = (next(side, None) for side in sides)
         if here is None and there is None:
             return TraceComparison(matching.common)
-        if here is None or there is None or here[0][TIME] != there[0][TIME]:
+        if here is None or there is None or here[0].time != there[0].time:
             pair = _first_only(first, second, here, there)
         else:
             diverged = matching.match(here, there)
@@ -87,24 +87,24 @@ def compare(first: TraceReader, second: TraceReader) -> TraceComparison:
         )
 
 
-def _moments(reader: TraceReader) -> Iterator[list[Raw]]:
+def _moments(reader: TraceReader) -> Iterator[list[Row]]:
     """Yield the events of a trace, grouped by simulated time."""
-    return (list(rows) for _, rows in groupby(reader.raw(), key=itemgetter(TIME)))
+    return (list(rows) for _, rows in groupby(reader.raw(), key=attrgetter("time")))
 
 
-def _first_only(first: TraceReader, second: TraceReader, here: list[Raw] | None, there: list[Raw] | None) -> Pair:
+def _first_only(first: TraceReader, second: TraceReader, here: list[Row] | None, there: list[Row] | None) -> Pair:
     """The first difference if one trace has events at a time at which the other has none."""
-    if there is None or (here is not None and here[0][TIME] < there[0][TIME]):
+    if there is None or (here is not None and here[0].time < there[0].time):
         assert here is not None
-        return here[0], _next_at_node(second, here[0][NODE], there)
-    return _next_at_node(first, there[0][NODE], here), there[0]
+        return here[0], _next_at_node(second, here[0].node, there)
+    return _next_at_node(first, there[0].node, here), there[0]
 
 
-def _next_at_node(reader: TraceReader, node: int, moment: list[Raw] | None) -> Raw | None:
+def _next_at_node(reader: TraceReader, node: int, moment: list[Row] | None) -> Row | None:
     """The first event at a node at or after the given moment."""
     if moment is None:
         return None
-    return next(reader.raw("AND seq >= ? AND node = ?", (moment[0][SEQ], node)), None)
+    return next(reader.raw("AND seq >= ? AND node = ?", (moment[0].seq, node)), None)
 
 
 class _Matching:
@@ -119,19 +119,19 @@ class _Matching:
         self._first, self._second = first, second
         self._matches = array("q")  # number of the second trace's event, by number of the first trace's event
 
-    def match(self, here: Sequence[Raw], there: Sequence[Raw]) -> Pair | None:
+    def match(self, here: Sequence[Row], there: Sequence[Row]) -> Pair | None:
         """Match the events of one moment; return None if all match, else the first pair that differs."""
-        waiting: dict[Any, deque[Raw]] = defaultdict(deque)
+        waiting: dict[Any, deque[Row]] = defaultdict(deque)
         for row in there:
-            waiting[self._stream_of(self._second, row, row[CAUSE])].append(row)
+            waiting[self._stream_of(self._second, row, row.cause)].append(row)
         diverged: set[Any] = set()
         found: Pair | None = None
         for row in here:
-            cause = self._matches[row[CAUSE]] if row[CAUSE] != tr.NONE else tr.NONE
+            cause = self._matches[row.cause] if row.cause != tr.NONE else tr.NONE
             stream = self._stream_of(self._first, row, cause)
             queue = waiting[stream]
             if stream not in diverged and queue and self._correspond(row, cause, queue[0]):
-                self._matches.append(queue.popleft()[SEQ])
+                self._matches.append(queue.popleft().seq)
                 self.common += 1
                 continue
             self._matches.append(UNMATCHED)
@@ -140,24 +140,24 @@ class _Matching:
             diverged.add(stream)
         if found is None:
             rest = [queue[0] for queue in waiting.values() if queue]
-            return (None, min(rest, key=itemgetter(SEQ))) if rest else None
+            return (None, min(rest, key=attrgetter("seq"))) if rest else None
         return found
 
     @staticmethod
-    def _stream_of(reader: TraceReader, row: Raw, cause: int) -> Any:
+    def _stream_of(reader: TraceReader, row: Row, cause: int) -> Any:
         """The sequence to which an event belongs: its node, its link, or its cause if it concerns several agents."""
-        if row[NODE] == tr.EVERYONE:
+        if row.node == tr.EVERYONE:
             return "after", cause
-        if reader.events.get(row[EVENT]) in LINK_EVENTS:
-            return "link", row[NODE], row[PEER]
-        return "node", row[NODE]
+        if reader.events.get(row.event) in LINK_EVENTS:
+            return "link", row.node, row.peer
+        return "node", row.node
 
-    def _correspond(self, here: Raw, cause: int, there: Raw) -> bool:
-        if cause != there[CAUSE] or here[PEER] != there[PEER] or here[KIND + 1 : REASON] != there[KIND + 1 : REASON]:
+    def _correspond(self, here: Row, cause: int, there: Row) -> bool:
+        if cause != there.cause or here.peer != there.peer or here[COPIED] != there[COPIED]:
             return False
         first, second = self._first, self._second
         return (
-            first.events.get(here[EVENT]) == second.events.get(there[EVENT])
-            and first.names.get(here[KIND]) == second.names.get(there[KIND])
-            and first.names.get(here[REASON]) == second.names.get(there[REASON])
+            first.events.get(here.event) == second.events.get(there.event)
+            and first.names.get(here.kind) == second.names.get(there.kind)
+            and first.names.get(here.reason) == second.names.get(there.reason)
         )

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 from coband.simulator.core.audit import trace as tr
 from coband.simulator.experiments.store.store import Event, StoredJob, StoredRun, StoreError
 
 SERVER = -1
-Raw = tuple[Any, ...]
-"""The columns of :data:`~coband.simulator.core.audit.trace.COLUMNS`, as stored."""
 COLUMNS = ", ".join(tr.COLUMNS)
 
 
@@ -40,12 +37,12 @@ class TraceReader:
         found = job.part.execute("SELECT sql FROM sqlite_master WHERE name = 'events'").fetchone()
         self._at = "job = ? AND seq = ?" if "WITHOUT ROWID" in found[0] else "job = ? AND rowid = 1 + ?"
 
-    def raw(self, condition: str = "", values: Sequence[object] = ()) -> Iterator[Raw]:
+    def raw(self, condition: str = "", values: Sequence[object] = ()) -> Iterator[tr.Row]:
         """Yield stored rows in order of seq; ``condition`` is SQL that starts with AND."""
         query = f"SELECT {COLUMNS} FROM events WHERE job = ? {condition} ORDER BY seq"
-        return self.job.part.execute(query, (self.job.id, *values))
+        return map(tr.Row._make, self.job.part.execute(query, (self.job.id, *values)))
 
-    def decode(self, row: Raw) -> Event:
+    def decode(self, row: tr.Row) -> Event:
         """A stored row as an event with names in place of codes."""
         seq, time, event, node, peer, message, cause, kind, scalars, hop, round, version, value, reason, detail = row
         return Event(
@@ -81,10 +78,10 @@ class TraceReader:
             raise StoreError(f"{_job_name(self.job)} has no event {seq}; {have}.")
         return self.decode(row)
 
-    def _lookup(self, seq: int) -> Raw | None:
+    def _lookup(self, seq: int) -> tr.Row | None:
         query = f"SELECT {COLUMNS} FROM events WHERE {self._at}"
-        row: Raw | None = self.job.part.execute(query, (self.job.id, seq)).fetchone()
-        return row
+        row = self.job.part.execute(query, (self.job.id, seq)).fetchone()
+        return None if row is None else tr.Row._make(row)
 
     @property
     def last(self) -> int | None:

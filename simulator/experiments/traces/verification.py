@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import starmap
 from typing import Any, cast
 
 from coband.simulator.core.audit import trace as tr
@@ -60,11 +61,11 @@ def _verify_job(job: StoredJob) -> TraceVerification:
     return TraceVerification(job, walker.events, "", tuple(found))
 
 
-def _rows(job: StoredJob) -> Iterator[tuple[Any, ...]]:
+def _rows(job: StoredJob) -> Iterator[tr.Row]:
     columns = ", ".join(tr.NUMERIC)
-    for row in job.part.execute(f"SELECT {columns} FROM events WHERE job = ? ORDER BY seq", (job.id,)):
+    for row in starmap(tr.Row, job.part.execute(f"SELECT {columns} FROM events WHERE job = ? ORDER BY seq", (job.id,))):
         # SQLite stores NaN as NULL; only this column can be NaN
-        yield row if row[VALUE] is not None else (*row[:VALUE], math.nan, *row[VALUE + 1 :])
+        yield row if row.value is not None else row._replace(value=math.nan)
 
 
 def _against_record(record: dict[str, Any], walker: TraceWalk, fingerprint: str) -> Iterator[str]:
@@ -133,7 +134,7 @@ class TraceWalk:
         self.sent: dict[tuple[str, str], list[int]] = {}
         self._messages: dict[int, SentMessage] = {}
 
-    def through(self, rows: Iterator[tuple[Any, ...]]) -> Iterator[tuple[Any, ...]]:
+    def through(self, rows: Iterator[tr.Row]) -> Iterator[tr.Row]:
         """Yield the same rows, after checking each."""
         expected, clock = 0, -math.inf
         for row in rows:
@@ -145,11 +146,11 @@ class TraceWalk:
             if cause >= seq:
                 self._note("cause", f"event {seq} has cause {cause}, which is not earlier")
             if event == SEND:
-                self._send(seq, node, peer, message, kind, scalars, int(row[VALUE]))
+                self._send(seq, node, peer, message, kind, scalars, int(row.value))
             elif event == DELIVER:
-                self._deliver(seq, node, peer, message, cause, int(row[VALUE]) if node == tr.EVERYONE else 1)
-            elif event == DUPLICATE and self._is_seen(row[REASON]) and message in self._messages:
-                self._messages[message].arrive(int(row[VALUE]) if node == tr.EVERYONE else 1)
+                self._deliver(seq, node, peer, message, cause, int(row.value) if node == tr.EVERYONE else 1)
+            elif event == DUPLICATE and self._is_seen(row.reason) and message in self._messages:
+                self._messages[message].arrive(int(row.value) if node == tr.EVERYONE else 1)
             elif event in (DROP, EXPIRE) and message in self._messages:
                 self._messages[message].lost.add(peer)
             expected, clock = seq + 1, time

@@ -1,11 +1,23 @@
-"""What the base kernels share: how they are bound to points, and accurate distances for the stationary ones."""
+"""What kernels share: how base kernels are bound to points, accurate distances for stationary ones, composites."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Annotated, Any, ClassVar, Self
+
 import numpy as np
+from annotated_types import Ge, Gt
 
 from coband.simulator.arrays import FloatArray
-from coband.simulator.maths.kernels.bound import BoundBaseKernel, BoundKernel, select_columns
+from coband.simulator.maths.kernels.bound import BoundBaseKernel, BoundComposite, BoundKernel, select_columns
+
+Positive = Annotated[float, Gt(0)]
+NonNegative = Annotated[float, Ge(0)]
+Columns = tuple[Annotated[int, Ge(0)], ...]
+
+STRICT: Mapping[str, Any] = {"extra": "forbid", "allow_inf_nan": False}
+"""How scenarios are read into kernels: no unknown keys, no infinite numbers."""
 
 _CLOSE = 1e-4
 """Squared distances below this share of the squared norms are taken by difference: relative error at most 1e-12."""
@@ -15,6 +27,7 @@ _PAIRS_AT_ONCE = 1 << 16
 class BaseKernel:
     """A kernel of the form ``finish(left(X) right(Y)^T)``, on the coordinates ``columns`` of the points."""
 
+    __pydantic_config__: ClassVar[Mapping[str, Any]] = STRICT
     columns: tuple[int, ...] | None
 
     def __call__(self, X: FloatArray, Y: FloatArray) -> FloatArray:
@@ -53,7 +66,14 @@ class BaseKernel:
         """The elementwise part, in place on G (n, m)."""
         raise NotImplementedError
 
-    def _check_columns(self) -> None:
+    def on_columns(self, start: int, width: int) -> Self:
+        """This kernel on coordinates ``start`` .. ``start + width - 1`` of longer points."""
+        columns = tuple(range(width)) if self.columns is None else self.columns
+        moved: Self = replace(self, columns=tuple(start + column for column in columns))  # type: ignore[type-var]
+        return moved
+
+    def check_columns(self) -> None:
+        """Refuse columns that cannot be; for ``__post_init__``."""
         if self.columns is not None:
             object.__setattr__(self, "columns", tuple(self.columns))
             if not self.columns or min(self.columns) < 0:
@@ -63,7 +83,8 @@ class BaseKernel:
 class StationaryKernel(BaseKernel):
     """A function of r = ||x - y|| / l, from G = -r^2/2 = u.v - ||u||^2/2 - ||v||^2/2 with u = x/l and v = y/l."""
 
-    def _inverse_length(self) -> float:
+    def inverse_length(self) -> float:
+        """1/l."""
         raise NotImplementedError
 
     def diag(self, X: FloatArray) -> FloatArray:
@@ -91,7 +112,7 @@ class StationaryKernel(BaseKernel):
     def _lifted(self, X: FloatArray, norm: int, one: int) -> FloatArray:
         lifted = np.empty((X.shape[0], X.shape[1] + 2))
         scaled = lifted[:, :-2]
-        np.multiply(X, self._inverse_length(), out=scaled)
+        np.multiply(X, self.inverse_length(), out=scaled)
         norms = np.einsum("ij,ij->i", scaled, scaled)
         np.multiply(norms, -0.5, out=lifted[:, norm])
         lifted[:, one] = 1.0
@@ -103,3 +124,49 @@ def squared_norms(X: FloatArray, columns: tuple[int, ...] | None) -> FloatArray:
     seen = select_columns(X, columns)
     norms: FloatArray = np.einsum("ij,ij->i", seen, seen)
     return norms
+
+
+def check_positive(**values: float | None) -> None:
+    """Refuse parameters that are given and not > 0, by name."""
+    for name, value in values.items():
+        if value is not None and not value > 0:
+            raise ValueError(f"{name}(={value}) must be > 0.")
+
+
+def check_nonnegative(**values: float) -> None:
+    """Refuse parameters that are not >= 0, by name."""
+    for name, value in values.items():
+        if not value >= 0:
+            raise ValueError(f"{name}(={value}) must be >= 0.")
+
+
+class CompositeKernel:
+    """What products and sums share: ``_combine`` is the numpy function that joins two kernel matrices in place."""
+
+    __pydantic_config__ = STRICT
+    _combine: ClassVar[np.ufunc]
+
+    def _parts(self) -> tuple[KernelSpec, ...]:
+        raise NotImplementedError
+
+    def on_columns(self, start: int, width: int) -> Self:
+        """This kernel on coordinates ``start`` .. ``start + width - 1`` of longer points."""
+        raise NotImplementedError
+
+    def __call__(self, X: FloatArray, Y: FloatArray) -> FloatArray:
+        """The matrix k(X, Y), shape (n, m); exactly symmetric with exact diagonal when X is Y."""
+        K: FloatArray = self._combine.reduce([part(X, Y) for part in self._parts()])
+        return K
+
+    def diag(self, X: FloatArray) -> FloatArray:
+        """The product or sum of the parts' k(x, x), shape (n,)."""
+        diagonal: FloatArray = self._combine.reduce([part.diag(X) for part in self._parts()])
+        return diagonal
+
+    def against(self, Y: FloatArray) -> BoundKernel:
+        """This kernel with its second argument fixed to Y (m, d)."""
+        return BoundComposite(self._combine, tuple(part.against(Y) for part in self._parts()))
+
+
+KernelSpec = BaseKernel | CompositeKernel
+"""Every kernel that a scenario can name, told apart by ``kind``."""

@@ -8,22 +8,28 @@ configuration: a validating reader finds ranges in the annotations and cross-fie
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Annotated, Any, ClassVar, Literal, Protocol, get_args
+from dataclasses import dataclass, field, replace
+from typing import Annotated, Literal, Protocol, Self
 
 import numpy as np
-from annotated_types import Ge, Gt
+from annotated_types import Ge
 
 from coband.simulator.arrays import FloatArray
-from coband.simulator.maths.kernels.base import BaseKernel, StationaryKernel, squared_norms
-from coband.simulator.maths.kernels.bound import BoundComposite, BoundKernel
+from coband.simulator.maths.kernels.base import (
+    BaseKernel,
+    Columns,
+    CompositeKernel,
+    KernelSpec,
+    NonNegative,
+    Positive,
+    StationaryKernel,
+    check_nonnegative,
+    check_positive,
+    squared_norms,
+)
+from coband.simulator.maths.kernels.bound import BoundKernel
+from coband.simulator.maths.kernels.registry import AnyKernel
 
-Positive = Annotated[float, Gt(0)]
-NonNegative = Annotated[float, Ge(0)]
-Columns = tuple[Annotated[int, Ge(0)], ...]
-
-_STRICT: Mapping[str, Any] = {"extra": "forbid", "allow_inf_nan": False}
 _MATERN_ORDERS = (0.5, 1.5, 2.5)
 _FAR = -5e2
 """Lifted norms below this (-norm^2/2 in length scales) make a Gaussian's exponent wrong by more than about 1e-13."""
@@ -50,7 +56,6 @@ class Gaussian(StationaryKernel):
         ValueError: both or none of the two are given, or the one given is not positive.
     """
 
-    __pydantic_config__: ClassVar[Mapping[str, Any]] = _STRICT
     gamma: Positive | None = None
     length_scale: Positive | None = None
     columns: Columns | None = None
@@ -62,10 +67,10 @@ class Gaussian(StationaryKernel):
                 f"exactly one of gamma(={self.gamma}) and length_scale(={self.length_scale}) must be given; "
                 "gamma = 1 / (2 length_scale^2)."
             )
-        _check_positive(gamma=self.gamma, length_scale=self.length_scale)
-        self._check_columns()
+        check_positive(gamma=self.gamma, length_scale=self.length_scale)
+        self.check_columns()
 
-    def _inverse_length(self) -> float:
+    def inverse_length(self) -> float:
         return 1.0 / self.length_scale if self.length_scale is not None else math.sqrt(2.0 * (self.gamma or 0.0))
 
     def cancels(self, right: FloatArray) -> bool:
@@ -88,7 +93,6 @@ class Matern(StationaryKernel):
         ValueError: nu is another number, or the length scale is not positive.
     """
 
-    __pydantic_config__: ClassVar[Mapping[str, Any]] = _STRICT
     nu: Positive = 2.5
     length_scale: Positive = 1.0
     columns: Columns | None = None
@@ -97,10 +101,10 @@ class Matern(StationaryKernel):
     def __post_init__(self) -> None:
         if self.nu not in _MATERN_ORDERS:
             raise ValueError(f"nu(={self.nu}) must be one of {', '.join(map(str, _MATERN_ORDERS))}.")
-        _check_positive(length_scale=self.length_scale)
-        self._check_columns()
+        check_positive(length_scale=self.length_scale)
+        self.check_columns()
 
-    def _inverse_length(self) -> float:
+    def inverse_length(self) -> float:
         return math.sqrt(2.0 * self.nu) / self.length_scale
 
     def cancels(self, right: FloatArray) -> bool:
@@ -127,16 +131,15 @@ class Matern(StationaryKernel):
 class Linear(BaseKernel):
     """k(x, y) = variance x.y + bias, with variance > 0 and bias >= 0."""
 
-    __pydantic_config__: ClassVar[Mapping[str, Any]] = _STRICT
     variance: Positive = 1.0
     bias: NonNegative = 0.0
     columns: Columns | None = None
     kind: Literal["linear"] = field(default="linear", kw_only=True)
 
     def __post_init__(self) -> None:
-        _check_positive(variance=self.variance)
-        _check_nonnegative(bias=self.bias)
-        self._check_columns()
+        check_positive(variance=self.variance)
+        check_nonnegative(bias=self.bias)
+        self.check_columns()
 
     def diag(self, X: FloatArray) -> FloatArray:
         """k(x, x) = variance ||x||^2 + bias, shape (n,)."""
@@ -156,7 +159,6 @@ class Linear(BaseKernel):
 class Polynomial(BaseKernel):
     """k(x, y) = (scale x.y + bias)^degree, with degree >= 1, scale > 0 and bias >= 0."""
 
-    __pydantic_config__: ClassVar[Mapping[str, Any]] = _STRICT
     degree: Annotated[int, Ge(1)] = 2
     scale: Positive = 1.0
     bias: NonNegative = 1.0
@@ -166,9 +168,9 @@ class Polynomial(BaseKernel):
     def __post_init__(self) -> None:
         if self.degree < 1 or int(self.degree) != self.degree:
             raise ValueError(f"degree(={self.degree}) must be an integer >= 1.")
-        _check_positive(scale=self.scale)
-        _check_nonnegative(bias=self.bias)
-        self._check_columns()
+        check_positive(scale=self.scale)
+        check_nonnegative(bias=self.bias)
+        self.check_columns()
 
     def diag(self, X: FloatArray) -> FloatArray:
         """k(x, x) = (scale ||x||^2 + bias)^degree, shape (n,)."""
@@ -184,52 +186,16 @@ class Polynomial(BaseKernel):
         return np.power(G, self.degree, out=G)
 
 
-class _Composite:
-    """What products and sums share: ``_combine`` is the numpy function that joins two kernel matrices in place."""
-
-    _combine: ClassVar[np.ufunc]
-
-    def _parts(self) -> tuple[KernelSpec, ...]:
-        raise NotImplementedError
-
-    def __call__(self, X: FloatArray, Y: FloatArray) -> FloatArray:
-        """The matrix k(X, Y), shape (n, m); exactly symmetric with exact diagonal when X is Y."""
-        K: FloatArray = self._combine.reduce([part(X, Y) for part in self._parts()])
-        return K
-
-    def diag(self, X: FloatArray) -> FloatArray:
-        """The product or sum of the parts' k(x, x), shape (n,)."""
-        diagonal: FloatArray = self._combine.reduce([part.diag(X) for part in self._parts()])
-        return diagonal
-
-    def against(self, Y: FloatArray) -> BoundKernel:
-        """This kernel with its second argument fixed to Y (m, d)."""
-        return BoundComposite(self._combine, tuple(part.against(Y) for part in self._parts()))
-
-
-class _ByKind:
-    """Tells a pydantic reader to pick the member of the union by its ``kind``, so that errors name one kernel only.
-
-    Pydantic asks annotations for a schema by this method's name; nothing of it is imported here.
-    """
-
-    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> dict[str, Any]:
-        members = {kernel.__dataclass_fields__["kind"].default: kernel for kernel in get_args(source)}
-        choices = {kind: handler.generate_schema(kernel) for kind, kernel in members.items()}
-        return {"type": "tagged-union", "discriminator": "kind", "choices": choices}
-
-
 @dataclass(frozen=True)
-class Product(_Composite):
+class Product(CompositeKernel):
     """k(x, y) = product of the factors' k(x, y).
 
     Raises:
         ValueError: no factor is given.
     """
 
-    __pydantic_config__: ClassVar[Mapping[str, Any]] = _STRICT
     _combine = np.multiply
-    factors: tuple[Annotated[KernelSpec, _ByKind()], ...]
+    factors: tuple[AnyKernel, ...]
     kind: Literal["product"] = field(default="product", kw_only=True)
 
     def __post_init__(self) -> None:
@@ -238,18 +204,21 @@ class Product(_Composite):
     def _parts(self) -> tuple[KernelSpec, ...]:
         return self.factors
 
+    def on_columns(self, start: int, width: int) -> Self:
+        """All factors on those coordinates."""
+        return replace(self, factors=tuple(factor.on_columns(start, width) for factor in self.factors))
+
 
 @dataclass(frozen=True)
-class Sum(_Composite):
+class Sum(CompositeKernel):
     """k(x, y) = sum of the terms' k(x, y).
 
     Raises:
         ValueError: no term is given.
     """
 
-    __pydantic_config__: ClassVar[Mapping[str, Any]] = _STRICT
     _combine = np.add
-    terms: tuple[Annotated[KernelSpec, _ByKind()], ...]
+    terms: tuple[AnyKernel, ...]
     kind: Literal["sum"] = field(default="sum", kw_only=True)
 
     def __post_init__(self) -> None:
@@ -258,23 +227,9 @@ class Sum(_Composite):
     def _parts(self) -> tuple[KernelSpec, ...]:
         return self.terms
 
-
-KernelSpec = Gaussian | Matern | Linear | Polynomial | Product | Sum
-"""Every kernel that a scenario can name, told apart by ``kind``."""
-
-KERNELS: tuple[type, ...] = (Gaussian, Matern, Linear, Polynomial, Product, Sum)
-
-
-def _check_positive(**values: float | None) -> None:
-    for name, value in values.items():
-        if value is not None and not value > 0:
-            raise ValueError(f"{name}(={value}) must be > 0.")
-
-
-def _check_nonnegative(**values: float) -> None:
-    for name, value in values.items():
-        if not value >= 0:
-            raise ValueError(f"{name}(={value}) must be >= 0.")
+    def on_columns(self, start: int, width: int) -> Self:
+        """All terms on those coordinates."""
+        return replace(self, terms=tuple(term.on_columns(start, width) for term in self.terms))
 
 
 def _nonempty(name: str, kernels: tuple[KernelSpec, ...]) -> tuple[KernelSpec, ...]:

@@ -10,7 +10,7 @@ nothing where K_z = 1.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import reduce
 from typing import Literal
 
@@ -18,8 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coband.simulator.arrays import FloatArray
+from coband.simulator.maths.kernels.base import KernelSpec
 from coband.simulator.maths.kernels.bound import BoundComposite, BoundKernel
-from coband.simulator.maths.kernels.library import Gaussian, Kernel, KernelSpec, Product, Sum
+from coband.simulator.maths.kernels.library import Gaussian, Kernel
 
 Composition = Literal["product", "sum"]
 
@@ -192,7 +193,7 @@ def augmented(
         composition: how K_z and K_x are joined.
         arm_similarity: K_arm of two arms in different places of an arm set.
     """
-    of_arms = on_columns(kernel, tasks, dimension)
+    of_arms = kernel.on_columns(tasks, dimension)
     scale = None
     joined: Kernel
     if network is None:
@@ -203,20 +204,10 @@ def augmented(
         joined = Gaussian(gamma=1.0)
         scale = np.repeat([_root(network), _root(kernel)], [tasks, dimension])
     else:
-        joined = Combined((on_columns(network, 0, tasks), of_arms), composition)
+        joined = Combined((network.on_columns(0, tasks), of_arms), composition)
     if arm_similarity < 1.0:
         joined = Combined((joined, SameArm(arm_similarity, tasks + dimension)), "product")
     return Augmented(joined, scale, arm_similarity < 1.0)
-
-
-def on_columns(kernel: KernelSpec, start: int, width: int) -> KernelSpec:
-    """The kernel on coordinates ``start`` .. ``start + width - 1`` of longer points."""
-    if isinstance(kernel, Product):
-        return Product(tuple(on_columns(factor, start, width) for factor in kernel.factors))
-    if isinstance(kernel, Sum):
-        return Sum(tuple(on_columns(term, start, width) for term in kernel.terms))
-    columns = tuple(range(width)) if kernel.columns is None else kernel.columns
-    return replace(kernel, columns=tuple(start + column for column in columns))
 
 
 def _merges(kernel: KernelSpec, network: KernelSpec, composition: Composition) -> bool:

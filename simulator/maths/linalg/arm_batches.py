@@ -1,15 +1,16 @@
-"""Arm sets that several agents are about to be offered, and what is worked out for all of them in one pass.
+"""Arm sets that several agents are about to be offered, and what is computed for all of them in one pass.
 
-numpy multiplies a stack of matrices slice by slice, so a slice of an answer has the bits that it has alone.
+numpy multiplies a stack of matrices slice by slice, so a slice of a result has the bits that it has alone.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from typing import Any, TypeVar
 
 import numpy as np
 
+from coband.simulator.arms import ArmSet
 from coband.simulator.arrays import FloatArray
 
 T = TypeVar("T")
@@ -19,53 +20,51 @@ class ArmBatch:
     """Arm sets of one shape and the answers to questions about them.
 
     Attributes:
-        X: the arm sets, (N, n, d).
+        X: features of the arm sets, (N, n, d).
     """
 
-    def __init__(self, sets: list[FloatArray]) -> None:
-        self.X: FloatArray = np.array(sets)
-        self._answers: dict[tuple[Any, ...], tuple[object, Any]] = {}
+    def __init__(self, sets: list[ArmSet]) -> None:
+        self.X: FloatArray = np.array([arms.features for arms in sets])
+        self._answers: dict[Hashable, Any] = {}
 
-    def ask(self, question: str, about: object, work: Callable[[], T]) -> T:
-        """The answer to a question about an object, worked out when it is first asked.
+    def ask(self, question: Hashable, work: Callable[[], T]) -> T:
+        """The answer to a question, computed when it is first asked.
 
         Args:
-            question: which one.
-            about: what it depends on besides the arms; the same object is never to change.
+            question: which one, and about which version of a model if it depends on one.
             work: gives the answer for all arm sets, the n-th slice from the n-th set alone.
         """
-        key = (question, id(about))
-        if key not in self._answers:
-            self._answers[key] = (about, work())  # holding the object keeps its id from being given away
-        answer: T = self._answers[key][1]
+        if question not in self._answers:
+            self._answers[question] = work()
+        answer: T = self._answers[question]
         return answer
 
 
 class ArmBatches:
-    """Puts the arm sets that are foreseen together into stacks."""
+    """Puts the arm sets that are announced together into stacks."""
 
     def __init__(self) -> None:
-        self._prefetched: list[FloatArray] = []
-        self._stacks: dict[int, tuple[ArmBatch, int]] | None = None
+        self._prefetched: list[ArmSet] = []
+        self._stacks: dict[ArmSet, tuple[ArmBatch, int]] | None = None
 
-    def prefetch(self, X: FloatArray) -> None:
-        """An agent is about to be offered X (n, d), the same array that it will ask about."""
+    def prefetch(self, arms: ArmSet) -> None:
+        """An agent is about to be offered these arms."""
         if self._stacks is not None:
             self._prefetched, self._stacks = [], None
-        self._prefetched.append(X)
+        self._prefetched.append(arms)
 
-    def find(self, X: FloatArray) -> tuple[ArmBatch, int]:
-        """The stack that holds X, and the number of its slice; a stack of its own unless X was foreseen."""
+    def find(self, arms: ArmSet) -> tuple[ArmBatch, int]:
+        """The stack that holds the arm set, and the number of its slice; one of its own unless it was announced."""
         if self._stacks is None:
             self._stacks = self._stacked()
-        return self._stacks[id(X)] if id(X) in self._stacks else (ArmBatch([X]), 0)
+        return self._stacks[arms] if arms in self._stacks else (ArmBatch([arms]), 0)
 
-    def _stacked(self) -> dict[int, tuple[ArmBatch, int]]:
-        shapes: dict[tuple[int, ...], dict[int, FloatArray]] = {}
-        for X in self._prefetched:
-            shapes.setdefault(X.shape, {})[id(X)] = X
-        found: dict[int, tuple[ArmBatch, int]] = {}
+    def _stacked(self) -> dict[ArmSet, tuple[ArmBatch, int]]:
+        shapes: dict[tuple[int, ...], dict[ArmSet, None]] = {}
+        for arms in self._prefetched:
+            shapes.setdefault(arms.features.shape, {})[arms] = None
+        found: dict[ArmSet, tuple[ArmBatch, int]] = {}
         for sets in shapes.values():
-            stack = ArmBatch(list(sets.values()))
-            found.update({key: (stack, place) for place, key in enumerate(sets)})
+            stack = ArmBatch(list(sets))
+            found.update({arms: (stack, place) for place, arms in enumerate(sets)})
         return found

@@ -1,16 +1,26 @@
-"""Results by version, so that nodes on equal versions share one."""
+"""Results by what they were made from, so that nodes that would compute the same share one."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from typing import Generic, TypeVar
+from typing import Generic, Protocol, TypeVar
 from weakref import WeakValueDictionary
 
 T = TypeVar("T")
 
 
+class Sharing(Protocol):
+    """Where nodes find the caches that they have in common (``core.node.Sharing``)."""
+
+    on: bool
+    """False: every node gets objects of its own."""
+
+    def get(self, key: Hashable, build: Callable[[], T]) -> T:
+        """The object under ``key``, built if there is none."""
+
+
 class VersionCache(Generic[T]):
-    """What has been built for a version is handed to all who ask for it: it saves work and tells nothing.
+    """What has been built for a version is handed to all who ask for it: a pure cache.
 
     Only the newest versions are kept; who uses an older one holds on to it.
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from coband.simulator.arrays import FloatArray
 from coband.simulator.maths.linalg.growing_rows import GrowingRows
+from coband.simulator.maths.linalg.matrices import padded
 
 CADENCE = 500
 """Observations between two factorisations of a full matrix."""
@@ -55,6 +56,11 @@ class Gram:
         W *= self.sign
         return W if self.base is None else W + self.base
 
+    def padded(self, dimension: int) -> Gram:
+        """The same with zeros in further rows and columns, (dimension, dimension)."""
+        rows = np.hstack([self.rows, np.zeros((len(self.rows), dimension - self.rows.shape[1]))])
+        return type(self)(rows, None if self.base is None else padded(self.base, dimension))
+
     def __array__(self, dtype: None = None, copy: bool | None = None) -> FloatArray:
         return self.dense()
 
@@ -83,6 +89,14 @@ class GrowingGram:
         self._dimension, self._cadence = dimension, cadence
         self._base: FloatArray | None = None
         self._rows = GrowingRows(dimension)
+
+    def padded(self, dimension: int) -> GrowingGram:
+        """The same with zeros in further rows and columns, (dimension, dimension)."""
+        W = self.matrix.padded(dimension)
+        grown = GrowingGram(dimension, self._cadence)
+        grown._base = W.base
+        grown._rows.append(W.rows)
+        return grown
 
     def add(self, rows: FloatArray) -> None:
         """W += rows^T rows."""

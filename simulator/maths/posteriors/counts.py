@@ -16,10 +16,13 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg.lapack import dpotrf, dtrtrs
 
+from coband.simulator.arms import Points, features_of
 from coband.simulator.arrays import FloatArray
 from coband.simulator.maths.kernels.bound import BoundKernel
 from coband.simulator.maths.kernels.library import Kernel
 from coband.simulator.maths.linalg.caches import RecentCache
+from coband.simulator.maths.posteriors.observations import Observations
+from coband.simulator.maths.posteriors.protocol import Posterior
 
 
 @dataclass(frozen=True)
@@ -46,8 +49,11 @@ class CountFactor:
 
     def solve(self, cross: FloatArray) -> FloatArray:
         """V = L^(-1) S k(U, X), (p, n), for ``cross`` = k(X, U), (n, p)."""
+        B: FloatArray = (cross * self.roots).T
+        if not B.size:
+            return B
         V: FloatArray
-        V, _ = dtrtrs(self.L, (cross * self.roots).T, lower=1)
+        V, _ = dtrtrs(self.L, B, lower=1)
         return V
 
     def whiten(self, sums: FloatArray) -> FloatArray:
@@ -65,7 +71,7 @@ Factors = RecentCache[tuple[CountFactor, FloatArray]]
 """The last factors with their whitened rewards, by the observations that they stand for."""
 
 
-class RepeatsPosterior:
+class RepeatsPosterior(Posterior):
     """Exact posterior on observations of few distinct points.
 
     Args:
@@ -95,8 +101,9 @@ class RepeatsPosterior:
         """log det(I + K/lam)."""
         return self._solved()[0].log_det(self._lam) if self.distinct else 0.0
 
-    def add(self, P: FloatArray, y: FloatArray) -> None:
-        """Learn observations: points P (n, d) with rewards y (n,)."""
+    def update(self, observations: Observations) -> None:
+        """Learn observations."""
+        P, y = observations.features, observations.rewards
         new = []
         for index, (row, reward) in enumerate(zip(np.ascontiguousarray(P), y.tolist(), strict=True)):
             number = self._number.setdefault(row.tobytes(), self.distinct)
@@ -110,8 +117,9 @@ class RepeatsPosterior:
             self._meet(np.ascontiguousarray(P[new]))
         self._latest = None
 
-    def moments(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Mean and variance (paper 000, eq. 1) at X (n, d), each (n,)."""
+    def predict(self, arms: Points) -> tuple[FloatArray, FloatArray]:
+        """Mean and variance (paper 000, eq. 1) of n arms, each (n,)."""
+        X = features_of(arms)
         prior = self._kernel.diag(X)
         if self._bound is None:
             return np.zeros(len(X)), prior / self._lam

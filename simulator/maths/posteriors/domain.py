@@ -11,6 +11,7 @@ from functools import cached_property
 
 import numpy as np
 
+from coband.simulator.arms import ArmSet, Points, features_of
 from coband.simulator.arrays import FloatArray, IndexArray
 from coband.simulator.maths.kernels.library import Kernel
 from coband.simulator.maths.posteriors.counts import CountFactor
@@ -27,13 +28,14 @@ class Domain:
 
     Args:
         kernel: the kernel.
-        points: the points (n, d), in the order in which they are offered as arms.
+        arms: the domain, ``ArmSet.fixed``: what an agent is offered at each turn.
     """
 
-    def __init__(self, kernel: Kernel, points: FloatArray) -> None:
+    def __init__(self, kernel: Kernel, arms: ArmSet) -> None:
         self.kernel = kernel
-        self.points = points
-        self.distinct, self._places = distinct(points)
+        self.arms = arms
+        self.points = arms.features
+        self.distinct, self._places = distinct(self.points)
         self.diag = kernel.diag(self.distinct)
         self._bound = kernel.against(self.distinct)
 
@@ -57,29 +59,33 @@ class Domain:
         column[entry] = self.diag[entry]
         return column
 
-    def entries(self, X: FloatArray) -> IndexArray:
-        """Numbers, among the distinct points, of points X (p, d) of the domain, (p,).
+    def entries(self, points: Points) -> IndexArray:
+        """Numbers, among the distinct points, of p points of the domain, (p,).
+
+        Those of the domain's arms follow from their ids; other points are looked up.
 
         Raises:
             ValueError: a point is not one of the domain.
         """
+        if points is self.arms:
+            return points.ids if self._places is None else self._places
+        if isinstance(points, ArmSet) and points.domain is self.arms:
+            return self.number(points.ids)
         try:
-            return np.array([self._numbers[row.tobytes()] for row in np.ascontiguousarray(X)], dtype=np.intp)
+            rows = np.ascontiguousarray(features_of(points))
+            return np.array([self._numbers[row.tobytes()] for row in rows], dtype=np.intp)
         except KeyError:
             raise ValueError(f"a point is not one of the {self.size} points of the domain.") from None
 
     def number(self, arms: IndexArray) -> IndexArray:
-        """Numbers, among the distinct points, of the points of those places in ``points``."""
+        """Numbers, among the distinct points, of the arms with those ids."""
         return arms if self._places is None else self._places[arms]
 
-    def at(self, X: FloatArray, *values: FloatArray) -> tuple[FloatArray, ...]:
-        """What ``values`` (M,) of the distinct points are at the points X (p, d) of the domain, each (p,).
-
-        For the domain's own array ``points`` nothing is looked up.
-        """
-        if X is self.points:
-            return values if self._places is None else tuple(value[self._places] for value in values)
-        entries = self.entries(X)
+    def at(self, points: Points, *values: FloatArray) -> tuple[FloatArray, ...]:
+        """What ``values`` (M,) of the distinct points are at p points of the domain, each (p,)."""
+        if points is self.arms and self._places is None:
+            return values
+        entries = self.entries(points)
         return tuple(value[entries] for value in values)
 
     @cached_property

@@ -15,20 +15,21 @@ from __future__ import annotations
 import numpy as np
 from scipy.linalg.lapack import dtrtrs
 
+from coband.simulator.arms import Points, features_of
 from coband.simulator.arrays import FloatArray
 from coband.simulator.maths.kernels.bound import BoundKernel
 from coband.simulator.maths.kernels.library import Kernel
 from coband.simulator.maths.linalg.cholesky import GrowingCholesky
 from coband.simulator.maths.linalg.growing_rows import GrowingRows
 from coband.simulator.maths.linalg.solve_cache import SolveCache
-
-__all__ = ["ExactPosterior", "GrowingCholesky", "LogPosterior", "SharedLog"]
+from coband.simulator.maths.posteriors.observations import Observations
+from coband.simulator.maths.posteriors.protocol import Posterior
 
 
 class SharedLog:
     """The factor over one canonical, append-only log of observations, of which many agents know prefixes.
 
-    It saves work and passes nothing on: what is asked about the first ``known`` rows depends on those rows alone.
+    A pure cache: what is asked about the first ``known`` rows depends on those rows alone.
 
     Args:
         kernel: the kernel.
@@ -61,40 +62,36 @@ class SharedLog:
         """The rewards in order, a read-only view (n,)."""
         return self._rewards.leading(self._size)[:, 0]
 
-    def extend(self, start: int, X: FloatArray, y: FloatArray) -> None:
+    def extend(self, start: int, observations: Observations) -> None:
         """Make sure that rows ``start``, ``start + 1``, ... of the log are held; rows held already are skipped.
 
         Args:
             start: number of the first row given.
-            X: points (p, d).
-            y: rewards (p,).
+            observations: the rows; those held already are not looked at.
 
         Raises:
-            ValueError: ``start`` leaves a gap after the rows held, or X and y differ in length.
+            ValueError: ``start`` leaves a gap after the rows held.
         """
         held = self._size - start
-        if held >= len(y):
-            return
-        if held < 0 or len(X) != len(y):
-            raise ValueError(
-                f"start(={start}) must be at most the {self._size} rows held, with one reward per point; "
-                f"{len(X)} points and {len(y)} rewards were given."
-            )
-        self._append(np.array(X[held:], dtype=np.float64), np.array(y[held:], dtype=np.float64))
+        if held < 0:
+            raise ValueError(f"start(={start}) must be at most the {self._size} rows held.")
+        if held < len(observations):
+            X = np.array(observations.features[held:], dtype=np.float64)
+            self._append(X, np.array(observations.rewards[held:], dtype=np.float64))
 
-    def prefetch(self, X: FloatArray) -> None:
-        """Say that ``solve`` will be asked about this very array before the log grows."""
-        self._solve_cache.prefetch(X)
+    def prefetch(self, arms: Points) -> None:
+        """Announce that ``solve`` will be asked about this arm set before the log grows."""
+        self._solve_cache.prefetch(arms)
 
-    def solve(self, X: FloatArray, known: int) -> FloatArray:
-        """V = L^(-1) k(X_known, X), read-only (known, n), over the first ``known`` rows of the log.
+    def solve(self, arms: Points, known: int) -> FloatArray:
+        """V = L^(-1) k(X_known, X) of n arms X, read-only (known, n), over the first ``known`` rows of the log.
 
         Raises:
             ValueError: fewer than ``known`` rows are held.
         """
         if not 0 <= known <= self._size:
             raise ValueError(f"known(={known}) must be between 0 and the {self._size} rows held.")
-        return self._solve_cache(X, known)
+        return self._solve_cache(arms, known)
 
     def log_det(self, known: int) -> float:
         """log det(I + K/lam) of the first ``known`` rows."""
@@ -125,7 +122,7 @@ class SharedLog:
         self._size += len(y)
 
 
-class ExactPosterior:
+class ExactPosterior(Posterior):
     """Exact posterior of one agent on its own growing data (paper 000, eq. 1).
 
     Args:
@@ -146,23 +143,24 @@ class ExactPosterior:
         """log det(I + K/lam)."""
         return self._log.log_det(self._log.size)
 
-    def append(self, X: FloatArray, y: FloatArray) -> None:
-        """Add the observations X (p, d), y (p,). A single point of the last ``moments`` costs no second solve."""
-        self._log.extend(self._log.size, X, y)
+    def update(self, observations: Observations) -> None:
+        """Learn observations. A single arm of the last ``predict`` costs no second solve."""
+        self._log.extend(self._log.size, observations)
 
-    def moments(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Mean and variance (paper 000, eq. 1) of the arms X (n, d), each (n,)."""
+    def predict(self, arms: Points) -> tuple[FloatArray, FloatArray]:
+        """Mean and variance (paper 000, eq. 1) of n arms, each (n,)."""
         log = self._log
-        V = log.solve(X, log.size)
-        variance = log.kernel.diag(X) - _column_squares(V)
+        V = log.solve(arms, log.size)
+        variance = log.kernel.diag(features_of(arms)) - _column_squares(V)
         return V.T @ log.whitened_rewards(log.size), _scaled(variance, log.lam)
 
 
-class LogPosterior:
-    """Exact posterior of one agent that knows the first ``known`` rows of a log and has points of its own besides.
+class LogPosterior(Posterior):
+    """Exact posterior of one agent that knows the first ``known`` rows of a log and has own observations besides.
 
-    The own points are a small factor on top of the log's: with W = L^(-1) k(X_known, X_own), it is the factor of the
-    Schur complement k(X_own, X_own) + lam I - W^T W.
+    ``update`` adds own observations, ``adopt`` learns more of the log. The own points are a small factor on top of the
+    log's: with W = L^(-1) k(X_known, X_own), it is the factor of the Schur complement
+    k(X_own, X_own) + lam I - W^T W.
 
     Args:
         log: the shared log.
@@ -193,17 +191,13 @@ class LogPosterior:
         """log det(I + K_all/lam) - log det(I + K_known/lam), the own points' share."""
         return 0.0 if self._own is None else self._own.log_det
 
-    def append_own(self, x: FloatArray, y: float) -> None:
-        """Add the agent's own observation: the arm x (d,) and its reward."""
-        self._extend_own(x[None], np.array([y]))
-
-    def extend_own(self, X: FloatArray, y: FloatArray) -> None:
-        """Add own observations X (p, d), y (p,) at once."""
-        if len(y):
-            self._extend_own(X, y)
+    def update(self, observations: Observations) -> None:
+        """Add own observations."""
+        if len(observations):
+            self._extend_own(observations.points, observations.rewards)
 
     def adopt(self, known: int, own_taken: int) -> None:
-        """Learn the log up to row ``known``; the first ``own_taken`` own points are among those rows.
+        """Learn the log up to row ``known``; the first ``own_taken`` own observations are among those rows.
 
         Raises:
             ValueError: ``known`` shrinks or exceeds the rows held, or ``own_taken`` exceeds the own points.
@@ -217,10 +211,14 @@ class LogPosterior:
         if own is not None and own.size > own_taken:
             self._extend_own(own.points[own_taken:], own.rewards[own_taken:])
 
-    def moments(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Mean and variance (paper 000, eq. 1) of the arms X (n, d) given all known data, each (n,)."""
-        log = self._log
-        V = log.solve(X, self._known)
+    def prefetch(self, arms: Points) -> None:
+        """Announce the arms to all agents of the log."""
+        self._log.prefetch(arms)
+
+    def predict(self, arms: Points) -> tuple[FloatArray, FloatArray]:
+        """Mean and variance (paper 000, eq. 1) of n arms given all known data, each (n,)."""
+        log, X = self._log, features_of(arms)
+        V = log.solve(arms, self._known)
         mean = V.T @ log.whitened_rewards(self._known)
         variance = log.kernel.diag(X) - _column_squares(V)
         if self._own is not None:
@@ -229,8 +227,8 @@ class LogPosterior:
             variance -= _column_squares(U)
         return mean, _scaled(variance, log.lam)
 
-    def _extend_own(self, X: FloatArray, y: FloatArray) -> None:
-        V = self._log.solve(X, self._known)
+    def _extend_own(self, points: Points, y: FloatArray) -> None:
+        X, V = features_of(points), self._log.solve(points, self._known)
         if self._own is None:
             self._own = _Extension(self._log, self._known, X.shape[1])
         self._own.append(X, y, V)

@@ -18,10 +18,13 @@ import math
 
 import numpy as np
 
+from coband.simulator.arms import Points
 from coband.simulator.arrays import FloatArray
 from coband.simulator.maths.linalg.growing_rows import GrowingRows
 from coband.simulator.maths.linalg.matrices import add_outer
 from coband.simulator.maths.posteriors.domain import Domain
+from coband.simulator.maths.posteriors.observations import Observations
+from coband.simulator.maths.posteriors.protocol import Posterior
 
 BLOCK = 64
 """Rows per flush."""
@@ -33,7 +36,7 @@ WHOLE_COVARIANCE = 8192
 class DomainLog:
     """The posterior over one canonical, append-only log of observations, of which many agents know prefixes.
 
-    It saves work and passes nothing on: what is asked about the first ``known`` rows depends on those rows alone.
+    A pure cache: what is asked about the first ``known`` rows depends on those rows alone.
 
     Args:
         domain: the points that can be observed, and the kernel.
@@ -49,7 +52,7 @@ class DomainLog:
             raise ValueError(f"lam(={lam}) must be > 0.")
         self.domain, self.lam = domain, lam
         self.size = 0
-        self.log_det = 0.0
+        self._log_dets = [0.0]
         self.mean: FloatArray = np.zeros(domain.size)
         self.unscaled: FloatArray = domain.diag
         self._prefixes = prefixes
@@ -61,27 +64,24 @@ class DomainLog:
         most = domain.size // 4 if domain.size <= WHOLE_COVARIANCE else domain.size
         self._without_base = max(BLOCK, most)
 
-    def extend(self, start: int, X: FloatArray, y: FloatArray) -> None:
+    def extend(self, start: int, observations: Observations) -> None:
         """Make sure that rows ``start``, ``start + 1``, ... of the log are held; rows held already are skipped.
 
         Args:
             start: number of the first row given.
-            X: points of the domain (p, d).
-            y: rewards (p,).
+            observations: the rows, points of the domain; those held already are not looked at.
 
         Raises:
-            ValueError: ``start`` leaves a gap after the rows held, X and y differ in length, or a point is unknown.
+            ValueError: ``start`` leaves a gap after the rows held, or a point is unknown.
         """
         held = self.size - start
-        if held >= len(y):
-            return
-        if held < 0 or len(X) != len(y):
-            raise ValueError(
-                f"start(={start}) must be at most the {self.size} rows held, with one reward per point; "
-                f"{len(X)} points and {len(y)} rewards were given."
-            )
-        for entry, reward in zip(self.domain.entries(X[held:]).tolist(), y[held:].tolist(), strict=True):
-            self._append(entry, reward)
+        if held < 0:
+            raise ValueError(f"start(={start}) must be at most the {self.size} rows held.")
+        if held < len(observations):
+            points = observations.features[held:] if held else observations.points
+            entries = self.domain.entries(points).tolist()
+            for entry, reward in zip(entries, observations.rewards[held:].tolist(), strict=True):
+                self._append(entry, reward)
 
     def covariance(self, entry: int, known: int) -> FloatArray:
         """C(., u) of all distinct points with one of them, given the first ``known`` rows, (M,)."""
@@ -105,6 +105,10 @@ class DomainLog:
             mean, unscaled = mean + z * v, unscaled - v * v
         return mean, unscaled
 
+    def log_det(self, known: int) -> float:
+        """log det(I + K/lam) of the first ``known`` rows."""
+        return self._log_dets[known]
+
     def posterior(self) -> DomainLogPosterior:
         """The posterior of an agent that knows nothing yet."""
         return DomainLogPosterior(self)
@@ -114,7 +118,7 @@ class DomainLog:
         self._rows.append(v[None])
         self._whitened.append(z)
         self.mean, self.unscaled = self.mean + z * v, self.unscaled - v * v
-        self.log_det += gain
+        self._log_dets.append(self._log_dets[-1] + gain)
         self.size += 1
         if self.size - self._flushed >= BLOCK and self.size > self._without_base:
             self._flush()
@@ -131,8 +135,8 @@ class DomainLog:
             self._first = self.size
 
 
-class DomainPosterior:
-    """Exact posterior of one agent on its own growing data, over a fixed domain; duties of ``ExactPosterior``.
+class DomainPosterior(Posterior):
+    """``ExactPosterior`` for the points of a domain: one agent on its own growing data.
 
     Args:
         domain: the points that can be observed, and the kernel.
@@ -150,22 +154,22 @@ class DomainPosterior:
     @property
     def log_det(self) -> float:
         """log det(I + K/lam)."""
-        return self._log.log_det
+        return self._log.log_det(self._log.size)
 
-    def append(self, X: FloatArray, y: FloatArray) -> None:
-        """Add the observations X (p, d), points of the domain, with rewards y (p,)."""
-        self._log.extend(self._log.size, X, y)
+    def update(self, observations: Observations) -> None:
+        """Learn observations of points of the domain."""
+        self._log.extend(self._log.size, observations)
 
-    def moments(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Mean and variance (paper 000, eq. 1) of points X (n, d) of the domain, each (n,)."""
+    def predict(self, arms: Points) -> tuple[FloatArray, FloatArray]:
+        """Mean and variance (paper 000, eq. 1) of n points of the domain, each (n,)."""
         log = self._log
-        return _at(log.domain, X, log.mean, log.unscaled, log.lam)
+        return _at(log.domain, arms, log.mean, log.unscaled, log.lam)
 
 
-class DomainLogPosterior:
-    """Exact posterior of one agent that knows a prefix of a log and has points of its own besides, over a fixed domain.
+class DomainLogPosterior(Posterior):
+    """``LogPosterior`` for the points of a domain: one agent that knows a prefix of a log, and own observations.
 
-    Duties of ``LogPosterior``. The own points are further rows v on top of the prefix.
+    ``update`` adds own observations, further rows v on top of the prefix; ``adopt`` learns more of the log.
 
     Args:
         log: the shared log.
@@ -174,7 +178,7 @@ class DomainLogPosterior:
     def __init__(self, log: DomainLog) -> None:
         self._log = log
         self._known = 0
-        self._prefix = self._moments = (log.domain.diag * 0.0, log.domain.diag)
+        self._prefix = self._predicted = (log.domain.diag * 0.0, log.domain.diag)
         self._own: list[tuple[int, float]] = []
         self._rows = GrowingRows(log.domain.size, 4)
         self._gain = 0.0
@@ -190,16 +194,23 @@ class DomainLogPosterior:
         return len(self._own)
 
     @property
+    def log_det(self) -> float:
+        """log det(I + K_all/lam)."""
+        return self._log.log_det(self._known) + self._gain
+
+    @property
     def log_det_gain(self) -> float:
         """log det(I + K_all/lam) - log det(I + K_known/lam), the own points' share."""
         return self._gain
 
-    def append_own(self, x: FloatArray, y: float) -> None:
-        """Add the agent's own observation: a point x (d,) of the domain and its reward."""
-        self._append(int(self._log.domain.entries(x[None])[0]), y)
+    def update(self, observations: Observations) -> None:
+        """Add own observations, of points of the domain."""
+        entries = self._log.domain.entries(observations.points).tolist()
+        for entry, reward in zip(entries, observations.rewards.tolist(), strict=True):
+            self._append(entry, reward)
 
     def adopt(self, known: int, own_taken: int) -> None:
-        """Learn the log up to row ``known``; the first ``own_taken`` own points are among those rows.
+        """Learn the log up to row ``known``; the first ``own_taken`` own observations are among those rows.
 
         Raises:
             ValueError: ``known`` shrinks or exceeds the rows held, or ``own_taken`` exceeds the own points.
@@ -208,23 +219,23 @@ class DomainLogPosterior:
             raise ValueError(f"known(={known}) must be between {self._known} and the {self._log.size} rows held.")
         if not 0 <= own_taken <= self.own_size:
             raise ValueError(f"own_taken(={own_taken}) must be between 0 and the {self.own_size} own points.")
-        self._prefix = self._moments = self._log.advance(*self._prefix, self._known, known)
+        self._prefix = self._predicted = self._log.advance(*self._prefix, self._known, known)
         self._known = known
         kept, self._own = self._own[own_taken:], []
         self._rows, self._gain = GrowingRows(self._log.domain.size, 4), 0.0
         for entry, y in kept:
             self._append(entry, y)
 
-    def moments(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Mean and variance (paper 000, eq. 1) of points X (n, d) of the domain given all known data, each (n,)."""
-        return _at(self._log.domain, X, *self._moments, self._log.lam)
+    def predict(self, arms: Points) -> tuple[FloatArray, FloatArray]:
+        """Mean and variance (paper 000, eq. 1) of n points of the domain given all known data, each (n,)."""
+        return _at(self._log.domain, arms, *self._predicted, self._log.lam)
 
     def _append(self, entry: int, y: float) -> None:
-        mean, unscaled = self._moments
+        mean, unscaled = self._predicted
         W = self._rows.leading(self.own_size)
         covariance = self._log.covariance(entry, self._known) - W[:, entry] @ W
         v, z, gain = whiten(covariance, entry, y - float(mean[entry]), self._log.lam)
-        self._moments = mean + z * v, unscaled - v * v
+        self._predicted = mean + z * v, unscaled - v * v
         self._own.append((entry, y))
         self._rows.append(v[None])
         self._gain += gain
@@ -245,7 +256,7 @@ def whiten(covariance: FloatArray, entry: int, residual: float, lam: float) -> t
 
 
 def _at(
-    domain: Domain, X: FloatArray, mean: FloatArray, unscaled: FloatArray, lam: float
+    domain: Domain, arms: Points, mean: FloatArray, unscaled: FloatArray, lam: float
 ) -> tuple[FloatArray, FloatArray]:
-    mean, unscaled = domain.at(X, mean, unscaled)
+    mean, unscaled = domain.at(arms, mean, unscaled)
     return mean, np.maximum(unscaled, 0.0) * (1.0 / lam)

@@ -9,23 +9,26 @@ import math
 
 import numpy as np
 
+from coband.simulator.arms import Points
 from coband.simulator.arrays import FloatArray, IndexArray
 from coband.simulator.maths.linalg.growing_rows import GrowingRows
 from coband.simulator.maths.posteriors.dictionary import Dictionary
 from coband.simulator.maths.posteriors.domain import Domain
-from coband.simulator.maths.posteriors.nystrom import NystromPosterior
+from coband.simulator.maths.posteriors.nystrom import NystromModel
+from coband.simulator.maths.posteriors.observations import Observations
+from coband.simulator.maths.posteriors.protocol import Posterior
 from coband.simulator.maths.posteriors.statistics import Statistics
 
 
-class DomainModel:
-    """An immutable Nystrom posterior at all points of a domain, to be shared by the agents that hold it.
+class DomainNystromModel:
+    """What a Nystrom model says about all points of a domain; immutable, to be shared by the agents that hold it.
 
     Attributes:
-        base: the posterior.
+        base: the model.
         mean, variance: of the M distinct points, (M,).
     """
 
-    def __init__(self, domain: Domain, base: NystromPosterior) -> None:
+    def __init__(self, domain: Domain, base: NystromModel) -> None:
         self.domain, self.base = domain, base
         predictor = base.predictor
         self._features = predictor.features(domain.distinct)
@@ -40,8 +43,8 @@ class DomainModel:
         return self._covariances[entry]
 
 
-class DomainNystrom:
-    """One agent's posterior over a domain: a shared model and its own points since; duties of ``LocalNystrom``.
+class DomainNystromPosterior(Posterior):
+    """``NystromPosterior`` for the points of a domain: a shared model and the agent's own points since.
 
     Own point j with reward y changes P, and with it the covariances z^T P z between all points, by a rank-one term:
     with g_j = z(U)^T P_(j-1) z(x_j) and c_j = 1 + g_j(x_j),
@@ -51,41 +54,49 @@ class DomainNystrom:
     Only the rows v_j = g_j / sqrt(c_j) are kept, over the points of the domain and not of the dictionary.
 
     Attributes:
-        base: the shared posterior.
-        base_variance: sigma_base^2 of the points of the last ``moments``.
+        base: the shared model.
+        base_variance: sigma_base^2, given the model's data alone, of the arms of the last ``predict``.
     """
 
-    def __init__(self, model: DomainModel) -> None:
+    def __init__(self, model: DomainNystromModel) -> None:
         self.model, self.base = model, model.base
         self.base_variance: FloatArray = np.empty(0)
         self._mean, self._variance = model.mean, model.variance
         self._rows = GrowingRows(model.domain.size, 4)
+        self._gain = 0.0
 
     @property
     def size(self) -> int:
         """Number of own points."""
         return self._rows.size
 
-    def append(self, x: FloatArray, y: float) -> None:
-        """Add the agent's own observation: a point x (d,) of the domain and its reward."""
-        entry = int(self.model.domain.entries(x[None])[0])
-        V = self._rows.leading(self.size)
-        g = self.model.covariance(entry) - V[:, entry] @ V
-        root = math.sqrt(1.0 + g[entry])
-        v = g / root
-        self._mean = self._mean + v * ((y - self._mean[entry]) / root)
-        self._variance = self._variance - v * v
-        self._rows.append(v[None])
+    @property
+    def log_det(self) -> float:
+        """log det(I + K~/lam) of the model's and the own data, K~ the kernel matrix of the embedded points."""
+        return self.base.log_det + self._gain
 
-    def moments(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Mean and variance (paper 000, eq. 2) of points X (n, d) of the domain, each (n,)."""
-        mean, variance, base = self.model.domain.at(X, self._mean, self._variance, self.model.variance)
+    def update(self, observations: Observations) -> None:
+        """Add own observations, of points of the domain."""
+        entries = self.model.domain.entries(observations.points).tolist()
+        for entry, y in zip(entries, observations.rewards.tolist(), strict=True):
+            V = self._rows.leading(self.size)
+            g = self.model.covariance(entry) - V[:, entry] @ V
+            root = math.sqrt(1.0 + g[entry])
+            v = g / root
+            self._mean = self._mean + v * ((y - self._mean[entry]) / root)
+            self._variance = self._variance - v * v
+            self._rows.append(v[None])
+            self._gain += 2.0 * math.log(root)
+
+    def predict(self, arms: Points) -> tuple[FloatArray, FloatArray]:
+        """Mean and variance (paper 000, eq. 2) of n points of the domain, each (n,)."""
+        mean, variance, base = self.model.domain.at(arms, self._mean, self._variance, self.model.variance)
         self.base_variance = base
         return mean, np.maximum(variance, 0.0)
 
-    def base_variance_of(self, X: FloatArray) -> FloatArray:
-        """sigma^2 (paper 000, eq. 2) of points X (n, d) of the domain given the base's data alone, (n,)."""
-        return self.model.domain.at(X, self.model.variance)[0]
+    def base_variance_of(self, arms: Points) -> FloatArray:
+        """sigma^2 (paper 000, eq. 2) of n points of the domain given the model's data alone, (n,)."""
+        return self.model.domain.at(arms, self.model.variance)[0]
 
 
 class DomainEmbedding:

@@ -8,18 +8,19 @@ know everything up to the last trial, share one factor, and in any other case th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Collection, Iterable
 
 import numpy as np
 
+from coband.simulator.arms import Points
 from coband.simulator.arrays import FloatArray
 from coband.simulator.maths.posteriors.exact import LogPosterior, SharedLog
+from coband.simulator.maths.posteriors.observations import Key, Observations
+from coband.simulator.maths.posteriors.protocol import Posterior
 
-Key = tuple[int, int]
 
-
-class CanonicalPosterior:
-    """What one agent knows of a group's observations.
+class CanonicalPosterior(Posterior):
+    """What one agent knows of a group's observations, which have ``keys``.
 
     Args:
         log: in canonical order, after the ``first`` observations if there are any.
@@ -28,7 +29,7 @@ class CanonicalPosterior:
     """
 
     def __init__(self, log: SharedLog, members: tuple[int, ...], first: Iterable[Key] = ()) -> None:
-        self.log = log
+        self._log = log
         self._members = members
         self._first = frozenset(first)
         self._posterior = LogPosterior(log)
@@ -42,47 +43,47 @@ class CanonicalPosterior:
         """log det(I + K/lam) of all that is known."""
         return self._posterior.log_det
 
-    def add(self, keys: list[Key], rows: Callable[[], tuple[FloatArray, FloatArray]]) -> None:
-        """Learn observations with these keys, in canonical order.
-
-        Args:
-            keys: (trial, agent) of each.
-            rows: gives their points P (p, d) and rewards y (p,); not asked for where the log has them already.
-        """
+    def update(self, observations: Observations) -> None:
+        """Learn observations; points and rewards that the log has already are not looked at."""
+        assert observations.keys is not None, "observations of a group have keys"
+        keys = list(observations.keys)
         trial, position = self._next
         if position == 0 and not self._first and keys == [(trial, member) for member in self._members]:
             run, cursor = keys, (trial + 1, 0)  # one whole trial, as with one hop and ideal links
         else:
             run, cursor = self._without_gap(set(keys))
-        if self._beyond or len(run) < len(keys):
-            self._add_with_gaps(keys, *rows())
+        if self._beyond or run != keys:
+            self._update_with_gaps(keys, observations)
             return
         start = self._posterior.known
-        if self.log.size < start + len(run):
-            self.log.extend(start, *rows())
+        if self._log.size < start + len(run):
+            self._log.extend(start, observations)
         self._posterior.adopt(start + len(run), 0)
         self._next = cursor
 
-    def _add_with_gaps(self, keys: list[Key], P: FloatArray, y: FloatArray) -> None:
-        news = {key: (point, float(reward)) for key, point, reward in zip(keys, P, y, strict=True)}
+    def _update_with_gaps(self, keys: list[Key], observations: Observations) -> None:
+        rows = zip(keys, observations.features, observations.rewards.tolist(), strict=True)
+        news = {key: (point, reward) for key, point, reward in rows}
         known = {**self._beyond, **news}
         run, cursor = self._without_gap(known)
         # Whatever stays on top is factored anew, so the log is followed only where that gains more than it costs.
         if run and 2 * len(run) >= len(known) - len(run):
-            rows = [known.pop(key) for key in run]
             start = self._posterior.known
-            self.log.extend(start, np.array([point for point, _ in rows]), np.array([reward for _, reward in rows]))
-            self._posterior.adopt(start + len(rows), self._posterior.own_size)
+            self._log.extend(start, _joined([known.pop(key) for key in run]))
+            self._posterior.adopt(start + len(run), self._posterior.own_size)
             self._next, self._beyond, news = cursor, known, known
         else:
             self._beyond = known
         if news:
-            points, rewards = zip(*news.values(), strict=True)
-            self._posterior.extend_own(np.array(points), np.array(rewards))
+            self._posterior.update(_joined(news.values()))
 
-    def moments(self, P: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Mean and variance (paper 000, eq. 1) at P (n, d), each (n,)."""
-        return self._posterior.moments(P)
+    def prefetch(self, arms: Points) -> None:
+        """Announce the arms to all agents of the log."""
+        self._log.prefetch(arms)
+
+    def predict(self, arms: Points) -> tuple[FloatArray, FloatArray]:
+        """Mean and variance (paper 000, eq. 1) of n arms, each (n,)."""
+        return self._posterior.predict(arms)
 
     def _without_gap(self, known: Collection[Key]) -> tuple[list[Key], tuple[int, int]]:
         """The keys that come next in the log, as far as they are known, and where the first gap is."""
@@ -97,3 +98,8 @@ class CanonicalPosterior:
             position += 1
             if position == len(self._members):
                 trial, position = trial + 1, 0
+
+
+def _joined(rows: Collection[tuple[FloatArray, float]]) -> Observations:
+    points, rewards = zip(*rows, strict=True)
+    return Observations(np.array(points), np.array(rewards))

@@ -14,13 +14,16 @@ import numpy as np
 from scipy.linalg.blas import dsyrk
 from scipy.linalg.lapack import dpotrf, dtrtrs
 
+from coband.simulator.arms import Points, features_of
 from coband.simulator.arrays import FloatArray
 from coband.simulator.maths.kernels.library import Kernel
 from coband.simulator.maths.posteriors.dictionary import Dictionary
+from coband.simulator.maths.posteriors.observations import Observations
+from coband.simulator.maths.posteriors.protocol import Posterior
 
 
-class GrowingNystrom:
-    """Statistics of one agent's data over a dictionary of its first ``size`` points.
+class GrowingNystrom(Posterior):
+    """Statistics of one agent's data over a dictionary of its first ``size`` points, whose order matters.
 
     Args:
         kernel: the kernel.
@@ -37,8 +40,18 @@ class GrowingNystrom:
         self._factored = True
         self._whitened = np.zeros(0)
 
-    def add(self, P: FloatArray, y: FloatArray) -> None:
-        """Learn observations: points P (n, d) with rewards y (n,)."""
+    @property
+    def log_det(self) -> float:
+        """log det(I + K~/lam), K~ the kernel matrix of the embedded points."""
+        self._refactor()
+        pivots = np.diagonal(self._factor)
+        return float(2.0 * np.log(pivots).sum() - len(pivots) * np.log(self._lam))
+
+    def update(self, observations: Observations) -> None:
+        """Learn observations."""
+        P, y = observations.features, observations.rewards
+        if not len(y):
+            return
         room = self._limit - self.dictionary.size
         if room > 0:
             self.dictionary = self.dictionary.appended(P[:room])
@@ -52,14 +65,16 @@ class GrowingNystrom:
         self._b += Z.T @ y
         self._factored = False
 
-    def moments(self, P: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Mean and variance at P (n, d), each (n,)."""
-        if not self.dictionary.size:
-            return np.zeros(len(P)), self.dictionary.kernel.diag(P) / self._lam
+    def predict(self, arms: Points) -> tuple[FloatArray, FloatArray]:
+        """Mean and variance at n arms, each (n,)."""
+        P = features_of(arms)
+        prior = self.dictionary.kernel.diag(P)
+        if not self.dictionary.size or not len(P):
+            return np.zeros(len(P)), prior / self._lam
         Z = self.dictionary.embed(P)
         self._refactor()
         U, _ = dtrtrs(self._factor, Z.T, lower=1)
-        unseen = self.dictionary.kernel.diag(P) - np.einsum("ij,ij->i", Z, Z)
+        unseen = prior - np.einsum("ij,ij->i", Z, Z)
         variance = np.maximum(unseen, 0.0) / self._lam + np.einsum("ij,ij->j", U, U)
         return U.T @ self._whitened, variance
 

@@ -1,8 +1,7 @@
 """Linear kernels in the primal: ridge regression on explicit features, exact, in memory that does not grow.
 
-With features phi, V = sum phi phi^T + lam I and b = sum phi y,
-
-    mu(x) = phi^T V^(-1) b,   sigma(x)^2 = phi^T V^(-1) phi = (k(x, x) - k(x)^T (K + lam I)^(-1) k(x)) / lam.
+A kernel that is linear in the arm is an inner product of features of task and arm together, so its posterior is that of
+``maths.posteriors.ridge``.
 """
 
 from __future__ import annotations
@@ -10,79 +9,14 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from scipy.linalg.lapack import dpotrf, dpotrs
 
+from coband.simulator.arms import Points, features_of
 from coband.simulator.arrays import FloatArray
 from coband.simulator.maths.kernels.library import Kernel, Linear
-from coband.simulator.maths.linalg.matrices import padded
 from coband.simulator.maths.posteriors.dictionary import SKIP_BELOW, Dictionary
-
-
-class RidgeRegression:
-    """Ridge regression whose features may grow in number; data without a feature have it at zero.
-
-    Args:
-        features: number of features p to start with.
-        lam: ridge parameter lam > 0.
-    """
-
-    def __init__(self, features: int, lam: float) -> None:
-        self.lam = lam
-        self._inverse = np.eye(features) / lam
-        self._b = np.zeros(features)
-        self._theta = np.zeros(features)
-        self._log_det = 0.0
-
-    @property
-    def features(self) -> int:
-        """Number of features p."""
-        return len(self._b)
-
-    @property
-    def log_det(self) -> float:
-        """log det(V / lam) = log det(I + K/lam)."""
-        return self._log_det
-
-    @property
-    def inverse(self) -> FloatArray:
-        """V^(-1), (p, p)."""
-        return self._inverse
-
-    def grow(self, features: int) -> None:
-        """Add features, up to so many."""
-        if features > self.features:
-            self._inverse = padded(self._inverse, features, 1.0 / self.lam)
-            self._b = np.concatenate([self._b, np.zeros(features - len(self._b))])
-            self._theta = np.concatenate([self._theta, np.zeros(features - len(self._theta))])
-
-    def add(self, Phi: FloatArray, y: FloatArray) -> None:
-        """Learn observations: features (n, p) with rewards (n,)."""
-        block = max(1, self.features)  # the Woodbury formula costs n p^2 where blocks have at most p rows
-        for start in range(0, len(y), block):
-            self._add_block(Phi[start : start + block])
-        self._b += Phi.T @ y
-        self._theta = self._inverse @ self._b
-
-    def _add_block(self, Phi: FloatArray) -> None:
-        U = Phi @ self._inverse
-        M = U @ Phi.T
-        M.flat[:: len(M) + 1] += 1.0
-        C, _ = dpotrf(M, lower=1)
-        solved, _ = dpotrs(C, U, lower=1)
-        self._inverse -= U.T @ solved
-        self._log_det += 2.0 * float(np.log(np.diagonal(C)).sum())
-
-    def copied(self) -> RidgeRegression:
-        """The same, to go on with apart."""
-        copy = RidgeRegression(0, self.lam)
-        copy._inverse, copy._b, copy._theta = self._inverse.copy(), self._b.copy(), self._theta.copy()
-        copy._log_det = self._log_det
-        return copy
-
-    def moments(self, Phi: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Mean and variance at features Phi (n, p), each (n,)."""
-        variance = np.einsum("ij,ij->i", Phi @ self._inverse, Phi)
-        return Phi @ self._theta, np.maximum(variance, 0.0)
+from coband.simulator.maths.posteriors.observations import Observations
+from coband.simulator.maths.posteriors.protocol import MultitaskPosterior
+from coband.simulator.maths.posteriors.ridge import RidgeRegression
 
 
 class ArmFeatures:
@@ -139,7 +73,7 @@ class TaskFeatures:
         return np.ones(len(tasks)) if self._dictionary is None else self._dictionary.kernel.diag(tasks)
 
 
-class PrimalPosterior:
+class PrimalPosterior(MultitaskPosterior):
     """The posterior of K_z K_x, or of K_z + K_x, with a linear K_x: zeta(z) (x) x, or [x | zeta(z)], as features.
 
     Args:
@@ -148,19 +82,23 @@ class PrimalPosterior:
         dimension: d.
         lam: ridge parameter.
         add_up: K_z + K_x in place of the product.
+        task: the agent's own, (s,).
     """
 
-    def __init__(self, kernel: Linear, network: Kernel | None, dimension: int, lam: float, add_up: bool) -> None:
+    def __init__(
+        self, kernel: Linear, network: Kernel | None, dimension: int, lam: float, add_up: bool, task: FloatArray
+    ) -> None:
         self._arms = ArmFeatures(kernel, dimension)
         self._tasks = TaskFeatures(network)
         self._kernel = kernel
         self._add_up = add_up and network is not None
+        self._task = task
         self._ridge = RidgeRegression(self._features(), lam)
 
-    def copied(self) -> PrimalPosterior:
-        """The same, to go on with apart."""
+    def copied(self, task: FloatArray) -> PrimalPosterior:
+        """The same on an agent with this task (s,), to go on with apart."""
         copy = object.__new__(PrimalPosterior)
-        copy.__dict__.update(self.__dict__, _tasks=self._tasks.copied(), _ridge=self._ridge.copied())
+        copy.__dict__.update(self.__dict__, _tasks=self._tasks.copied(), _ridge=self._ridge.forked(), _task=task)
         return copy
 
     def _features(self) -> int:
@@ -172,16 +110,21 @@ class PrimalPosterior:
         """log det(I + K/lam)."""
         return self._ridge.log_det
 
-    def add(self, tasks: FloatArray, X: FloatArray, y: FloatArray) -> None:
-        """Learn observations of tasks (n, s): arms X (n, d) with rewards y (n,)."""
-        self._tasks.meet(tasks)
+    def update(self, observations: Observations) -> None:
+        """Learn observations of any tasks."""
+        if not len(observations):
+            return
+        assert observations.tasks is not None, "observations of several tasks say which"
+        self._tasks.meet(observations.tasks)
         self._ridge.grow(self._features())
-        self._ridge.add(self._phi(tasks, X), y)
+        self._ridge.update(Observations(self._phi(observations.tasks, observations.features), observations.rewards))
 
-    def moments(self, tasks: FloatArray, X: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Mean and variance at arms X (n, d) of tasks (n, s), each (n,)."""
+    def predict(self, arms: Points) -> tuple[FloatArray, FloatArray]:
+        """Mean and variance of n arms of the own task, each (n,)."""
+        X = features_of(arms)
+        tasks = np.repeat(self._task[None], len(X), axis=0)
         Phi = self._phi(tasks, X)
-        mean, variance = self._ridge.moments(Phi)
+        mean, variance = self._ridge.predict(Phi)
         prior, of_tasks = self._kernel.diag(X), self._tasks.norms(tasks)
         prior = prior + of_tasks if self._add_up else prior * of_tasks
         unseen = np.maximum(prior - np.einsum("ij,ij->i", Phi, Phi), 0.0)
@@ -193,4 +136,4 @@ class PrimalPosterior:
         if self._add_up:
             return np.hstack([of_arms, of_tasks])
         products: FloatArray = of_tasks[:, :, None] * of_arms[:, None, :]
-        return products.reshape(len(X), -1)
+        return products.reshape(len(X), of_tasks.shape[1] * of_arms.shape[1])

@@ -13,24 +13,20 @@ so badly conditioned that Q would lose digits, the embedding z(x), with w = P b 
 
 from __future__ import annotations
 
+from functools import cached_property
+
 import numpy as np
 from scipy.linalg.lapack import dpotrf, dpotri, dtrtrs
 
+from coband.simulator.arms import Points
 from coband.simulator.arrays import FloatArray
 from coband.simulator.maths.linalg.growing_rows import GrowingRows
 from coband.simulator.maths.linalg.matrices import add_outer, padded
-from coband.simulator.maths.posteriors.dictionary import Dictionary, transformation
+from coband.simulator.maths.posteriors.dictionary import Dictionary
+from coband.simulator.maths.posteriors.observations import Observations
 from coband.simulator.maths.posteriors.predictor import NystromPredictor
+from coband.simulator.maths.posteriors.protocol import Posterior, Predictor
 from coband.simulator.maths.posteriors.statistics import Statistics
-
-__all__ = [
-    "Dictionary",
-    "LocalNystrom",
-    "NystromPosterior",
-    "NystromPredictor",
-    "Statistics",
-    "transformation",
-]
 
 EMBED_BELOW = 1e-6
 """Relative pivot below which features are embeddings: squares of 1/pivot enter Q."""
@@ -39,8 +35,10 @@ RESIDUAL_ALLOWED = 1e-9
 """Largest entry of (A + lam I) P b - b, relative to the largest of b, that an update may leave."""
 
 
-class NystromPosterior:
-    """An immutable Nystrom posterior. Made by ``fit`` from statistics and by ``updated`` from another posterior.
+class NystromModel(Predictor):
+    """An immutable version of a Nystrom posterior, which many agents can hold.
+
+    Made by ``fit`` from statistics and by ``updated`` from another version.
 
     Attributes:
         dictionary: the dictionary of m points.
@@ -70,8 +68,8 @@ class NystromPosterior:
         )
 
     @classmethod
-    def fit(cls, dictionary: Dictionary, statistics: Statistics, lam: float) -> NystromPosterior:
-        """The posterior of given statistics, from scratch: O(m^3).
+    def fit(cls, dictionary: Dictionary, statistics: Statistics, lam: float) -> NystromModel:
+        """The model of given statistics, from scratch: O(m^3).
 
         Raises:
             ValueError: the statistics are not over the dictionary's points, or lam is not positive.
@@ -86,13 +84,18 @@ class NystromPosterior:
         """Embeddings z of X (n, d), as rows (n, m)."""
         return self.dictionary.embed(X)
 
-    def moments(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Mean and variance (paper 000, eq. 2) of X (n, d), each (n,); 0 and k(x,x)/lam without dictionary."""
-        return self.predictor.moments(X)
+    def predict(self, arms: Points) -> tuple[FloatArray, FloatArray]:
+        """Mean and variance (paper 000, eq. 2) of n arms, each (n,); 0 and k(x,x)/lam without dictionary."""
+        return self.predictor.predict(arms)
 
-    def variance(self, X: FloatArray) -> FloatArray:
-        """sigma^2 (paper 000, eq. 2) of X (n, d), shape (n,)."""
-        return self.predictor.variance(X)
+    def variance(self, arms: Points) -> FloatArray:
+        """sigma^2 (paper 000, eq. 2) of n arms, shape (n,)."""
+        return self.predictor.variance(arms)
+
+    @cached_property
+    def log_det(self) -> float:
+        """log det(I + A/lam), which is log det(I + K~/lam) for the kernel matrix K~ = Z Z^T of the embedded data."""
+        return float(np.linalg.slogdet(np.eye(self.statistics.size) + self.statistics.A / self.lam)[1])
 
     def gain(self, f: FloatArray) -> FloatArray:
         """G f (m,) for features f (m,), where f^T G f' = z^T P z'."""
@@ -100,10 +103,10 @@ class NystromPosterior:
             return self._P @ f
         return self._dual(self._P @ (self.dictionary.inverse_root @ f))
 
-    def updated(self, dictionary: Dictionary, Z: FloatArray, y: FloatArray) -> NystromPosterior:
-        """The posterior with p more observations, over a dictionary that continues the present one: O(m^2 p).
+    def updated(self, dictionary: Dictionary, Z: FloatArray, y: FloatArray) -> NystromModel:
+        """The model with p more observations, over a dictionary that continues the present one: O(m^2 p).
 
-        P is padded with I/lam and gets a rank-p Woodbury correction. Rounding errors are bounded: a posterior is fit
+        P is padded with I/lam and gets a rank-p Woodbury correction. Rounding errors are bounded: a model is fit
         from its statistics every 64 updates, and at once where P b does not solve (A + lam I) x = b closely.
 
         Args:
@@ -122,13 +125,13 @@ class NystromPosterior:
         m = dictionary.size
         statistics = self.statistics.extended(Z, y)
         if self._updates + 1 >= UPDATES_BEFORE_REFIT or 2 * len(Z) > m:
-            return NystromPosterior.fit(dictionary, statistics, self.lam)
+            return NystromModel.fit(dictionary, statistics, self.lam)
         P = padded(self._P, m, 1.0 / self.lam)
         G = _woodbury_root(P, Z)
         add_outer(P, -1.0, G)
         Q = self._updated_form(dictionary, G)
-        posterior = NystromPosterior(dictionary, statistics, self.lam, P, Q, self._updates + 1)
-        return posterior if posterior._solve_cache() else NystromPosterior.fit(dictionary, statistics, self.lam)
+        model = NystromModel(dictionary, statistics, self.lam, P, Q, self._updates + 1)
+        return model if model._solves() else NystromModel.fit(dictionary, statistics, self.lam)
 
     def _updated_form(self, dictionary: Dictionary, G: FloatArray) -> FloatArray | None:
         if self._embeds or dictionary.smallest_pivot < EMBED_BELOW:
@@ -149,26 +152,26 @@ class NystromPosterior:
     def _dual(self, h: FloatArray) -> FloatArray:
         return h if self._embeds else self.dictionary.inverse_root.T @ h
 
-    def _solve_cache(self) -> bool:
+    def _solves(self) -> bool:
         A, b = self.statistics.A, self.statistics.b
         residual = A @ self._theta + self.lam * self._theta - b
         return bool(np.abs(residual).max(initial=0.0) <= RESIDUAL_ALLOWED * np.abs(b).max(initial=0.0))
 
 
-class LocalNystrom:
-    """One agent's posterior: a shared immutable base and its own points since, added in the base's dictionary.
+class NystromPosterior(Posterior):
+    """One agent's posterior: a shared immutable model and its own points since, added in the model's dictionary.
 
     Each own point j corrects P by a rank-one term, P_j = P_(j-1) - h_j h_j^T / c_j with h_j = P_(j-1) z_j and
-    c_j = 1 + z_j^T h_j. Only H_j (h_j in the base's features) and c_j are kept; the base is not copied:
+    c_j = 1 + z_j^T h_j. Only H_j (h_j in the model's features) and c_j are kept; the model is not copied:
 
         sigma(x)^2 = sigma_base(x)^2 - sum_j (f.H_j)^2 / c_j,    w_j = w_(j-1) + H_j (y_j - mu_(j-1)(x_j)) / c_j.
 
     Attributes:
-        base: the shared posterior.
-        base_variance: sigma_base^2 of the points of the last ``moments``.
+        base: the shared model.
+        base_variance: sigma_base^2, given the model's data alone, of the arms of the last ``predict``.
     """
 
-    def __init__(self, base: NystromPosterior) -> None:
+    def __init__(self, base: NystromModel) -> None:
         self.base = base
         self.base_variance: FloatArray = np.empty(0)
         self._w = base.predictor.w
@@ -180,30 +183,36 @@ class LocalNystrom:
         """Number of own points."""
         return self._H.size
 
-    def append(self, x: FloatArray, y: float) -> None:
-        """Add the agent's own observation: the arm x (d,) and its reward."""
-        f = self.base.predictor.features(x[None])[0]
-        H, c = self._corrections()
-        h = self.base.gain(f)
-        h -= ((H @ f) / c) @ H
-        c_new = 1.0 + f @ h
-        self._w = self._w + h * ((y - f @ self._w) / c_new)
-        self._H.append(h[None])
-        self._c.append(np.array([[c_new]]))
+    @property
+    def log_det(self) -> float:
+        """log det(I + K~/lam) of the model's and the own data, K~ the kernel matrix of the embedded points."""
+        return self.base.log_det + float(np.log(self._corrections()[1]).sum())
 
-    def moments(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Mean and variance (paper 000, eq. 2) of X (n, d) given the base's and the own data, each (n,)."""
+    def update(self, observations: Observations) -> None:
+        """Add own observations."""
+        F = self.base.predictor.features(observations.points)
+        for f, y in zip(F, observations.rewards.tolist(), strict=True):
+            H, c = self._corrections()
+            h = self.base.gain(f)
+            h -= ((H @ f) / c) @ H
+            c_new = 1.0 + f @ h
+            self._w = self._w + h * ((y - f @ self._w) / c_new)
+            self._H.append(h[None])
+            self._c.append(np.array([[c_new]]))
+
+    def predict(self, arms: Points) -> tuple[FloatArray, FloatArray]:
+        """Mean and variance (paper 000, eq. 2) of n arms given the model's and the own data, each (n,)."""
         base = self.base.predictor
-        F = base.features(X)
-        self.base_variance = variance = base.variance_of(X, F)
+        F = base.features(arms)
+        self.base_variance = variance = base.variance_of(arms, F)
         if self.size:
             H, c = self._corrections()
             variance = np.maximum(variance - ((F @ H.T) ** 2) @ (1.0 / c), 0.0)
         return F @ self._w, variance
 
-    def base_variance_of(self, X: FloatArray) -> FloatArray:
-        """sigma^2 (paper 000, eq. 2) of X (n, d) given the base's data alone, shape (n,)."""
-        return self.base.variance(X)
+    def base_variance_of(self, arms: Points) -> FloatArray:
+        """sigma^2 (paper 000, eq. 2) of n arms given the model's data alone, shape (n,)."""
+        return self.base.variance(arms)
 
     def _corrections(self) -> tuple[FloatArray, FloatArray]:
         return self._H.leading(self.size), self._c.leading(self.size)[:, 0]

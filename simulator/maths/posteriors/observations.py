@@ -1,14 +1,97 @@
-"""A growing data set of points and rewards."""
+"""What posteriors learn from: points with their rewards."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
-from coband.simulator.arrays import FloatArray
+from coband.simulator.arms import ArmSet, Points, features_of
+from coband.simulator.arrays import FloatArray, IndexArray
+
+Key = tuple[int, int]
+"""(trial, agent) of an observation."""
 
 
 class Observations:
-    """Points of shape (n, d) and rewards of shape (n,), in the order in which they came.
+    """n observations, immutable.
+
+    Args:
+        points: arms that were pulled, or any points (n, d).
+        rewards: (n,).
+        tasks: of each the task z, or the agent's number where K_z is a table, (n, s); None where there is one task.
+        places: of each the arm's place in its arm set, (n,); None where that makes no difference.
+        keys: of each its (trial, agent); None where nobody asks.
+
+    Raises:
+        ValueError: points and rewards differ in number.
+    """
+
+    __slots__ = ("_keys", "_places", "_points", "_rewards", "_tasks")
+
+    def __init__(
+        self,
+        points: Points,
+        rewards: FloatArray,
+        *,
+        tasks: FloatArray | None = None,
+        places: IndexArray | None = None,
+        keys: Sequence[Key] | None = None,
+    ) -> None:
+        if len(points) != len(rewards):
+            raise ValueError(
+                f"one reward per point is needed; {len(points)} points and {len(rewards)} rewards were given."
+            )
+        self._points, self._rewards = points, rewards
+        self._tasks, self._places, self._keys = tasks, places, keys
+
+    @classmethod
+    def pull(cls, arms: ArmSet, arm: int, reward: float) -> Observations:
+        """The pull of one arm of an arm set."""
+        return cls(arms.select(arm), np.array([reward]))
+
+    def __len__(self) -> int:
+        return len(self.rewards)
+
+    @property
+    def points(self) -> Points:
+        """Arms, or points (n, d)."""
+        return self._points
+
+    @property
+    def features(self) -> FloatArray:
+        """Features of the points, (n, d)."""
+        return features_of(self.points)
+
+    @property
+    def rewards(self) -> FloatArray:
+        """Rewards, (n,)."""
+        return self._rewards
+
+    @property
+    def tasks(self) -> FloatArray | None:
+        """Tasks, (n, s)."""
+        return self._tasks
+
+    @property
+    def places(self) -> IndexArray | None:
+        """Places of the arms in their arm sets, (n,)."""
+        return self._places
+
+    @property
+    def keys(self) -> Sequence[Key] | None:
+        """(trial, agent) of each."""
+        return self._keys
+
+    @property
+    def key_bytes(self) -> bytes:
+        """The keys in a compact form, by which caches tell which observations these are."""
+        assert self.keys is not None, "these observations have no keys"
+        return np.array(self.keys, dtype=np.int32).tobytes()
+
+
+class GrowingObservations:
+    """Points of shape (n, d) and rewards of shape (n,), in the order in which they came, with room for more.
 
     Args:
         dimension: d.
@@ -40,6 +123,11 @@ class Observations:
         self._rewards[self.size] = reward
         self.size += 1
 
-    def since(self, start: int) -> tuple[FloatArray, FloatArray]:
-        """Copies of the points and rewards from number ``start`` on."""
-        return self._points[start : self.size].copy(), self._rewards[start : self.size].copy()
+    def extend(self, observations: Observations) -> None:
+        """Add observations in their order."""
+        for point, reward in zip(observations.features, observations.rewards.tolist(), strict=True):
+            self.append(point, reward)
+
+    def since(self, start: int) -> Observations:
+        """Those from number ``start`` on, copied."""
+        return Observations(self._points[start : self.size].copy(), self._rewards[start : self.size].copy())

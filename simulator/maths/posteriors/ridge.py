@@ -1,27 +1,34 @@
-"""Ridge regression on explicit features: V = lam I + W, W = sum g g^T, b = sum y g, theta = V^(-1) b.
+"""Ridge regression on explicit features: V = lam I + W, W = sum g g^T, b = sum y g, theta = V^(-1) b, and
 
-With p features a full matrix keeps V^(-1) by updates of low rank, O(p^2) per observation, and factors afresh every
-``cadence`` observations, which bounds its drift; a diagonal one keeps diag(W) alone. V is a precision matrix, V^(-1)
-the covariance of theta up to the noise.
+    mu(g) = g^T theta,   sigma(g)^2 = g^T V^(-1) g,
+
+which for features with k(x, y) = g(x)^T g(y) is the exact posterior of paper 000, eq. 1, at a cost that does not grow
+with the data. V is a precision matrix, V^(-1) the covariance of theta up to the noise.
 """
 
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from typing import Self
 
 import numpy as np
 from scipy.linalg.lapack import dpotrf, dpotri, dtrtrs
 
+from coband.simulator.arms import Points, features_of
 from coband.simulator.arrays import FloatArray
 from coband.simulator.maths.linalg.gram import BLOCK, CADENCE, Downdate, Gram, GrowingGram
 from coband.simulator.maths.linalg.growing_rows import GrowingRows
+from coband.simulator.maths.linalg.matrices import padded
 from coband.simulator.maths.linalg.quadratic_forms import is_sparse, quadratic, times
+from coband.simulator.maths.posteriors.observations import Observations
+from coband.simulator.maths.posteriors.protocol import Posterior
 
 
-class Ridge(ABC):
-    """V = lam I + W for a growing W.
+class Ridge(Posterior):
+    """What ridge regression with a full and with a diagonal V have in common.
+
+    ``update`` and ``predict`` take features (n, p) as points, ``predict`` also stacks of them, (..., n, p).
 
     Args:
         dimension: p.
@@ -34,28 +41,63 @@ class Ridge(ABC):
     def __init__(self, dimension: int, lam: float) -> None:
         if not lam > 0:
             raise ValueError(f"lam(={lam}) must be > 0.")
-        self.dimension, self.lam = dimension, lam
+        self.lam = lam
+        self._b = np.zeros(dimension)
+        self._theta: FloatArray | None = np.zeros(dimension)
+
+    @property
+    def dimension(self) -> int:
+        """Number of features p."""
+        return len(self._b)
+
+    @property
+    def b(self) -> FloatArray:
+        """sum y g, (p,)."""
+        return self._b
+
+    @property
+    def theta(self) -> FloatArray:
+        """V^(-1) b, (p,)."""
+        if self._theta is None:
+            self._theta = self.solve(self._b)
+        return self._theta
+
+    def update(self, observations: Observations) -> None:
+        """W += G^T G and b += G^T y for observations with features G (n, p)."""
+        G = observations.features
+        self.add_squares(G)
+        self._b = self._b + G.T @ observations.rewards
+        self._theta = None
+
+    def predict(self, arms: Points) -> tuple[FloatArray, FloatArray]:
+        """G theta and ||g||^2 in the norm of V^(-1), for the rows of G (..., n, p), each (..., n)."""
+        G = features_of(arms)
+        return G @ self.theta, self.variance(G)
 
     @abstractmethod
-    def add(self, G: FloatArray) -> None:
-        """W += G^T G (its diagonal) for observations with features G (r, p)."""
+    def add_squares(self, G: FloatArray) -> None:
+        """W += G^T G alone, for observations with features G (r, p) whose rewards nobody asks about."""
 
     @abstractmethod
-    def follow(self, W: Gram | FloatArray) -> None:
-        """Make W the sum: a :class:`Gram` that has grown out of the one followed so far, or a diagonal (p,)."""
+    def follow(self, W: Gram | FloatArray, b: FloatArray) -> None:
+        """Make W and b the sums.
+
+        Args:
+            W: a :class:`Gram` that has grown out of the one followed so far, or a diagonal (p,); see ``squares_of``.
+            b: (p,).
+        """
+
+    @abstractmethod
+    def squares_of(self, G: FloatArray) -> Gram | FloatArray:
+        """G^T G in the form that ``follow`` takes."""
 
     @abstractmethod
     def solve(self, b: FloatArray) -> FloatArray:
         """V^(-1) b, (p,)."""
 
     @abstractmethod
-    def squares(self, G: FloatArray) -> FloatArray:
+    def variance(self, G: FloatArray) -> FloatArray:
         """||g||^2 in the norm of V^(-1) for the rows of G (..., n, p), clipped at 0; shape (..., n)."""
-
-    @property
-    @abstractmethod
-    def log_det(self) -> float:
-        """log det(V / lam) = log det(I + W/lam)."""
 
     @property
     @abstractmethod
@@ -66,9 +108,11 @@ class Ridge(ABC):
     def inverse(self) -> FloatArray | Gram:
         """V^(-1) as it is now and stays, (p, p), or its diagonal (p,)."""
 
-    @abstractmethod
     def forked(self) -> Self:
         """A copy that grows by itself."""
+        copy = object.__new__(type(self))
+        copy.lam, copy._b, copy._theta = self.lam, self._b, self._theta
+        return copy
 
 
 class DiagonalRidge(Ridge):
@@ -78,18 +122,22 @@ class DiagonalRidge(Ridge):
         super().__init__(dimension, lam)
         self._V = np.full(dimension, float(lam))
 
-    def add(self, G: FloatArray) -> None:
+    def add_squares(self, G: FloatArray) -> None:
         self._V += np.einsum("ij,ij->j", G, G)
+        self._theta = None
 
-    def follow(self, W: Gram | FloatArray) -> None:
+    def follow(self, W: Gram | FloatArray, b: FloatArray) -> None:
         assert isinstance(W, np.ndarray)
-        self._V = self.lam + W
+        self._V, self._b, self._theta = self.lam + W, b, None
+
+    def squares_of(self, G: FloatArray) -> FloatArray:
+        return Gram(G).diagonal
 
     def solve(self, b: FloatArray) -> FloatArray:
         solved: FloatArray = b / self._V
         return solved
 
-    def squares(self, G: FloatArray) -> FloatArray:
+    def variance(self, G: FloatArray) -> FloatArray:
         return quadratic(G, 1.0 / self._V)
 
     @property
@@ -105,13 +153,15 @@ class DiagonalRidge(Ridge):
         return inverse
 
     def forked(self) -> Self:
-        copy = type(self)(self.dimension, self.lam)
+        copy = super().forked()
         copy._V = self._V.copy()
         return copy
 
 
-class FullRidge(Ridge):
-    """V^(-1) by updates of low rank: with U = V^(-1) G^T, V^(-1) -= U (I + G U)^(-1) U^T.
+class RidgeRegression(Ridge):
+    """The full V^(-1) by updates of low rank: with U = V^(-1) G^T, V^(-1) -= U (I + G U)^(-1) U^T.
+
+    That is O(p^2) per observation; V is factored afresh every ``cadence`` observations, which bounds the drift.
 
     Args:
         dimension: p.
@@ -130,24 +180,45 @@ class FullRidge(Ridge):
         self._followed = self._own.matrix
         self._before: tuple[Gram, ...] = ()
 
-    def add(self, G: FloatArray) -> None:
+    def add_squares(self, G: FloatArray) -> None:
+        if not len(G):
+            return
         base = self._followed.base
         self._own.add(G)
         W = self._own.matrix
         if W.base is base and len(G) <= self.dimension:
             self._update(G)
-            self._followed = W
+            self._followed, self._theta = W, None
         else:
-            self.follow(W)
+            self._follow(W)
 
-    def follow(self, W: Gram | FloatArray) -> None:
+    def follow(self, W: Gram | FloatArray, b: FloatArray) -> None:
         assert isinstance(W, Gram)
+        self._b = b
+        self._follow(W)
+
+    def squares_of(self, G: FloatArray) -> Gram:
+        return Gram(G)
+
+    def grow(self, dimension: int) -> None:
+        """Add features, up to so many; observations so far have them at zero. Not for one that has followed a W."""
+        more = dimension - self.dimension
+        if more <= 0:
+            return
+        self._restart(padded(self.inverse().dense(), dimension, 1.0 / self.lam), dimension)
+        self._diagonal = np.concatenate([self._diagonal, np.full(more, float(self.lam))])
+        self._b, self._theta = np.concatenate([self._b, np.zeros(more)]), None
+        self._before = tuple(part.padded(dimension) for part in self._before)
+        self._own = self._own.padded(dimension)
+        self._followed = self._own.matrix
+
+    def _follow(self, W: Gram) -> None:
         news = W.rows[len(self._followed.rows) :]
         if W.base is not self._followed.base or len(news) > self.dimension:
             self._factor(sum((part.dense() for part in self._before), start=W.dense()))
         elif len(news):
             self._update(news)
-        self._followed = W
+        self._followed, self._theta = W, None
 
     def _update(self, G: FloatArray) -> None:
         if len(G) == 1:
@@ -155,7 +226,7 @@ class FullRidge(Ridge):
         else:
             self._update_together(G)
         if self._rows.size >= BLOCK:
-            self._restart(self.inverse().dense())
+            self._restart(self.inverse().dense(), self.dimension)
 
     def _update_once(self, g: FloatArray) -> None:
         u = self._times(g)
@@ -184,8 +255,8 @@ class FullRidge(Ridge):
         product: FloatArray = S.T @ (S @ g)
         return product
 
-    def _restart(self, inverse: FloatArray) -> None:
-        self._base, self._rows = inverse, GrowingRows(self.dimension, 4)
+    def _restart(self, inverse: FloatArray, dimension: int) -> None:
+        self._base, self._rows = inverse, GrowingRows(dimension, 4)
 
     def _factor(self, W: FloatArray) -> None:
         """V^(-1) and log det from scratch."""
@@ -197,12 +268,12 @@ class FullRidge(Ridge):
         self._log_det = 2.0 * float(np.log(np.diagonal(C)).sum()) - len(W) * float(np.log(self.lam))
         P, _ = dpotri(C, lower=1)
         lower = np.tril(P)
-        self._restart(lower + np.tril(lower, -1).T)
+        self._restart(lower + np.tril(lower, -1).T, self.dimension)
 
     def solve(self, b: FloatArray) -> FloatArray:
-        return self._times(b)
+        return self._times(b) if len(b) else b
 
-    def squares(self, G: FloatArray) -> FloatArray:
+    def variance(self, G: FloatArray) -> FloatArray:
         return quadratic(G, self.inverse())
 
     @property
@@ -217,14 +288,12 @@ class FullRidge(Ridge):
         return Downdate(self._rows.leading(self._rows.size), self._base)
 
     def forked(self) -> Self:
-        copy = type(self)(self.dimension, self.lam, self.cadence)
+        copy = super().forked()
+        copy.cadence = self.cadence
         copy._before = (*self._before, self._followed)
+        copy._own = GrowingGram(self.dimension, self.cadence)
+        copy._followed = copy._own.matrix
         copy._base, copy._rows = self._base, self._rows.forked(self._rows.size)
         copy._diagonal = self._diagonal.copy()
         copy._log_det = self._log_det
         return copy
-
-
-def ridge(dimension: int, lam: float, diagonal: bool) -> FullRidge | DiagonalRidge:
-    """V = lam I, full or diagonal."""
-    return DiagonalRidge(dimension, lam) if diagonal else FullRidge(dimension, lam)

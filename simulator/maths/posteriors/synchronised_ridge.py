@@ -6,36 +6,45 @@ from typing import Literal
 
 import numpy as np
 
+from coband.simulator.arms import Points, features_of
 from coband.simulator.arrays import FloatArray
 from coband.simulator.maths.linalg.gram import Gram
 from coband.simulator.maths.linalg.growing_rows import GrowingRows
-from coband.simulator.maths.posteriors.ridge import Ridge, ridge
+from coband.simulator.maths.posteriors.observations import Observations
+from coband.simulator.maths.posteriors.protocol import Posterior
+from coband.simulator.maths.posteriors.ridge import Ridge
 
 
 class SynchronisedRidge:
-    """V = lam I + W_sync and b_sync of the newest synchronisation.
+    """The ridge regression of the newest synchronisation, with its version.
 
     It may be shared by agents that all take part in every synchronisation: while one of them still acts on a version
     the next one cannot exist.
+
+    Args:
+        ridge: without observations.
+
+    Attributes:
+        version: of the synchronisation; 0 before the first.
+        ridge: V = lam I + W_sync and b_sync.
     """
 
-    def __init__(self, dimension: int, lam: float, diagonal: bool = False) -> None:
+    def __init__(self, ridge: Ridge) -> None:
         self.version = 0
-        self.ridge: Ridge = ridge(dimension, lam, diagonal)
-        self.diagonal = diagonal
-        self.b = np.zeros(dimension)
-        self.theta = np.zeros(dimension)
+        self.ridge = ridge
 
     def follow(self, version: int, W: Gram | FloatArray, b: FloatArray) -> None:
         """Take in a synchronisation, unless another agent has done so."""
         if version != self.version:
-            self.version, self.b = version, b
-            self.ridge.follow(W)
-            self.theta = self.ridge.solve(b)
+            self.version = version
+            self.ridge.follow(W, b)
 
 
-class LocalRidge:
-    """The synchronised part and an agent's own news, which are taken up when they are needed."""
+class LocalRidge(Posterior):
+    """The synchronised part and an agent's own news, which enter V when they are needed.
+
+    ``update`` adds news. Observations and arms are features (n, p), arms also stacks of them, (..., n, p).
+    """
 
     def __init__(self, shared: SynchronisedRidge) -> None:
         self._shared = shared
@@ -55,21 +64,27 @@ class LocalRidge:
         left = self._rows.leading(self._rows.size)[self._given :]
         self._start(left, self._b - self._b_given if len(left) else np.zeros_like(self._b))
 
-    def append(self, g: FloatArray, y: float) -> None:
-        """A pull: features g (p,) and reward."""
-        self._rows.append(g[None])
-        self._b += y * g
+    def update(self, observations: Observations) -> None:
+        """Add pulls."""
+        G = observations.features
+        self._rows.append(G)
+        self._b = self._b + G.T @ observations.rewards
 
     @property
     def has_news(self) -> bool:
         """Whether there are pulls since the newest synchronisation."""
         return self._rows.size > 0
 
-    def moments(self, G: FloatArray) -> tuple[FloatArray, FloatArray]:
+    @property
+    def log_det(self) -> float:
+        """log det(V / lam), news included."""
+        return self._current().log_det
+
+    def predict(self, arms: Points) -> tuple[FloatArray, FloatArray]:
         """G theta and ||g||^2 in the norm of V^(-1), for the rows of G (..., n, p), each (..., n)."""
-        current = self._current()
-        theta = current.solve(self._shared.b + self._b) if self.has_news else self._shared.theta
-        return G @ theta, current.squares(G)
+        G, current, synchronised = features_of(arms), self._current(), self._shared.ridge
+        theta = current.solve(synchronised.b + self._b) if self.has_news else synchronised.theta
+        return G @ theta, current.variance(G)
 
     @property
     def size(self) -> int:
@@ -94,9 +109,10 @@ class LocalRidge:
 
     def news(self) -> tuple[Gram | FloatArray, FloatArray]:
         """W_new, in the form that the ridge follows, and b_new, of the pulls that have not been given out yet."""
-        W, b = Gram(self._rows.leading(self._rows.size)[self._given :]), self._b - self._b_given
-        self._given, self._b_given = self._rows.size, self._b.copy()
-        return W.diagonal if self._shared.diagonal else W, b
+        W = self._shared.ridge.squares_of(self._rows.leading(self._rows.size)[self._given :])
+        b = self._b - self._b_given
+        self._given, self._b_given = self._rows.size, self._b
+        return W, b
 
     def restore(self, W: Gram, b: FloatArray) -> None:
         """Take back what was given out and forgotten: it is news again."""
@@ -110,6 +126,6 @@ class LocalRidge:
         if self._own is None:
             self._own = self._shared.ridge.forked()
         if self._taken < size:
-            self._own.add(self._rows.leading(size)[self._taken :])
+            self._own.add_squares(self._rows.leading(size)[self._taken :])
             self._taken = size
         return self._own

@@ -12,7 +12,8 @@ from coband.simulator.conformance.runs import run as run_algorithm
 from coband.simulator.core.audit.invariants import InvariantViolation
 from coband.simulator.core.hosts.host import Host
 from coband.simulator.core.network.reliable import ReliableTransport
-from coband.simulator.core.network.transport import Packet, Transport
+from coband.simulator.core.network.transport import Transport
+from coband.simulator.core.packet import Packet
 from tests.core import toys
 from tests.core.hosts.test_faults import CHURN, EVERYTHING, outage
 from tests.core.network.test_network_runs import plan
@@ -34,7 +35,7 @@ def test_a_transport_that_delivers_twice(monkeypatch: pytest.MonkeyPatch) -> Non
         release(self, receiving, node)
         if packet is not None:
             self._audit.delivered(packet, self._clock.now)
-            self._office.deliver(packet)
+            self._handler.deliver(packet)
 
     monkeypatch.setattr(ReliableTransport, "_release", twice)
     text = violation(plan(network=LOSSY))
@@ -46,7 +47,7 @@ def test_a_transport_that_delivers_twice_behind_the_audit(monkeypatch: pytest.Mo
 
     def twice(self: Transport, event: Any) -> None:
         arrive(self, event)
-        self._office.deliver(event.value)
+        self._handler.deliver(event.value)
 
     monkeypatch.setattr(Transport, "_arrive", twice)
     assert "1 pulls were taken in that nobody had sent" in violation(plan(network={"latency": 0.5}, checks="full"))
@@ -79,7 +80,7 @@ def test_a_server_that_counts_twice(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_server_that_adds_statistics_twice(monkeypatch: pytest.MonkeyPatch) -> None:
-    take_in, collect = AsyncKernelUCBServer._take_in, ApproxDisKernelUCBServer.collect
+    take_in, collect = AsyncKernelUCBServer._add_upload, ApproxDisKernelUCBServer.collect
 
     def taken_twice(self: AsyncKernelUCBServer, agent: int, upload: Any) -> Any:
         answer = take_in(self, agent, upload)
@@ -92,7 +93,7 @@ def test_a_server_that_adds_statistics_twice(monkeypatch: pytest.MonkeyPatch) ->
             self.statistics = self.statistics + self.statistics
         return answer
 
-    monkeypatch.setattr(AsyncKernelUCBServer, "_take_in", taken_twice)
+    monkeypatch.setattr(AsyncKernelUCBServer, "_add_upload", taken_twice)
     with pytest.raises(InvariantViolation, match="is not the sum of"):
         run_algorithm("async_kernel_ucb", {"threshold": 2.0})
     monkeypatch.setattr(ApproxDisKernelUCBServer, "collect", collected_twice)
@@ -101,7 +102,7 @@ def test_a_server_that_adds_statistics_twice(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_work_that_ends_at_a_node_that_is_down(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Host, "_rests", lambda *parts: False)
+    monkeypatch.setattr(Host, "_is_suspended", lambda *parts: False)
     text = violation(plan(agent={"compute": 2.0}, network=outage(0, start=2.0, end=5.0)))
     assert text.startswith("node 0 acted while it was down")
 
@@ -120,7 +121,7 @@ def test_a_repetition_from_a_node_that_is_down(monkeypatch: pytest.MonkeyPatch) 
 def test_a_message_that_is_handed_to_a_node_that_is_down(monkeypatch: pytest.MonkeyPatch) -> None:
     def arrive(self: Transport, event: Any) -> None:
         self._audit.delivered(event.value, self._clock.now)
-        self._office.deliver(event.value)
+        self._handler.deliver(event.value)
 
     monkeypatch.setattr(Transport, "_arrive", arrive)
     network = {"latency": 0.5, "transport": "datagram", **outage("server", start=1.2, end=4.0)}

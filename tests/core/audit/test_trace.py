@@ -14,7 +14,8 @@ import pytest
 from coband.simulator.core.audit import trace as tr
 from coband.simulator.core.audit.invariants import InvariantViolation, check_pulls
 from coband.simulator.core.hosts.agent_host import AgentHost
-from coband.simulator.core.network.transport import Packet, Transport
+from coband.simulator.core.network.transport import Transport
+from coband.simulator.core.packet import Packet
 from tests.core.toys import run
 
 PLAN: dict[str, Any] = {
@@ -26,19 +27,19 @@ PLAN: dict[str, Any] = {
 
 def test_events_are_numbered_and_caused_by_earlier_ones() -> None:
     _, rows, engine = run(PLAN)
-    assert [row[0] for row in rows] == list(range(engine.trace.events))
-    assert all(row[6] < row[0] for row in rows)
+    assert [row.seq for row in rows] == list(range(engine.trace.events))
+    assert all(row.cause < row.seq for row in rows)
     assert all(earlier[1] <= later[1] for earlier, later in itertools.pairwise(rows))
     for row in rows:
-        if row[2] == tr.DELIVER:
-            assert rows[row[6]][2] == tr.SEND
-            assert rows[row[6]][5] == row[5]
+        if row.event == tr.DELIVER:
+            assert rows[row.cause].event == tr.SEND
+            assert rows[row.cause].message == row.message
 
 
 def test_every_message_goes_back_to_a_pull() -> None:
     _, rows, engine = run(PLAN)
-    last = max(row[0] for row in rows if row[2] == tr.DELIVER and row[3] >= 0)
-    chain = [tr.EVENTS[row[2]] for row in engine.trace.chain(last)]
+    last = max(row.seq for row in rows if row.event == tr.DELIVER and row.node >= 0)
+    chain = [tr.EVENTS[row.event] for row in engine.trace.chain(last)]
     assert chain == ["deliver", "send", "deliver", "send", "reward", "choose", "turn"]
 
 
@@ -48,20 +49,20 @@ def test_the_fingerprint_is_the_same_at_every_level(level: str) -> None:
     reference, _, _ = run(PLAN)
     assert result.fingerprint == reference.fingerprint
     assert (not rows) == (level == "off")
-    assert any(row[14] for row in rows if row[2] == tr.CHOOSE) == (level == "full")
+    assert any(row.detail for row in rows if row.event == tr.CHOOSE) == (level == "full")
 
 
 def test_full_traces_hold_payloads_and_arms() -> None:
     _, rows, _ = run({**PLAN, "trace": "full"})
-    sends = [json.loads(row[14]) for row in rows if row[2] == tr.SEND and row[14]]
+    sends = [json.loads(row.detail) for row in rows if row.event == tr.SEND and row.detail]
     assert {"values": [1.0, 1.0, 1.0]} in sends
-    choices = [json.loads(row[14]) for row in rows if row[2] == tr.CHOOSE and row[14]]
+    choices = [json.loads(row.detail) for row in rows if row.event == tr.CHOOSE and row.detail]
     assert choices[0] == {"arm": 1, "arms": [[1.0, 0.0], [0.0, 1.0]]}
 
 
 def test_the_fingerprint_can_be_recomputed_from_the_rows() -> None:
     result, rows, engine = run(PLAN)
-    assert tr.fingerprint_of([row[:14] for row in rows], list(engine.trace._names)) == result.fingerprint
+    assert tr.fingerprint_of(rows, list(engine.trace._names)) == result.fingerprint
 
 
 def test_the_fingerprint_depends_on_the_seed_and_on_parameters() -> None:

@@ -77,7 +77,7 @@ def test_delays_between_pairs_from_a_file(tmp_path: Path) -> None:
     file.write_text("0, 1, 2\n1, 0, 5\n0.5, 0.25, 0\n")
     network = {"latency": {"kind": "matrix", "file": str(file)}}
     _, rows, _ = run(plan(agents=2, network=network))
-    arrivals = {(row[4], row[3]): row[1] for row in rows if row[2] == tr.DELIVER and row[10] < 2}
+    arrivals = {(row.peer, row.node): row.time for row in rows if row.event == tr.DELIVER and row.round < 2}
     assert arrivals[0, -1] == 3.0
     assert arrivals[1, -1] == 6.0
     assert (arrivals[-1, 0], arrivals[-1, 1]) == (3.5, 3.25)
@@ -102,7 +102,7 @@ def test_the_order_of_a_pair_is_kept_in_front_of_the_servers_capacity() -> None:
 def test_a_link_doubles_datagrams() -> None:
     network = {"transport": "datagram", "links": [{"direction": "down", "duplicate": 0.25}], "latency": 0.1}
     result, rows, engine = run(plan(turns=2000, network=network), seed=1)
-    doubled = sum(1 for row in rows if row[2] == tr.DUPLICATE)
+    doubled = sum(1 for row in rows if row.event == tr.DUPLICATE)
     assert doubled == pytest.approx(500, rel=0.15)
     assert len(engine.agents[0].heard) == 2000 + doubled  # type: ignore[attr-defined]
     assert result.audit.copies["news"].duplicated == doubled
@@ -129,7 +129,7 @@ def test_a_message_to_a_node_that_is_down_waits_or_is_lost() -> None:
     result, rows, engine = run(plan(network=network))
     assert times(rows, tr.RETRANSMIT) == [2.0, 4.0]  # copies arrive at 1.5 and 2.5, when it is down, and at 4.5
     assert engine.server.order == [(0, 1.0)]  # type: ignore[union-attr]
-    assert [row[1] for row in rows if row[2] == tr.DELIVER and row[3] == -1] == [4.5]
+    assert [row.time for row in rows if row.event == tr.DELIVER and row.node == -1] == [4.5]
     result, rows, engine = run(plan(network={**network, "transport": "datagram"}))
     assert engine.server.order == []  # type: ignore[union-attr]
     assert result.totals["dropped"] == 1
@@ -141,7 +141,7 @@ def test_a_node_that_is_down_takes_its_turns_later() -> None:
     assert (times(rows, tr.DOWN), times(rows, tr.UP)) == ([2.0], [3.5])
 
 
-def test_work_rests_while_its_node_is_down() -> None:
+def test_work_is_suspended_while_its_node_is_down() -> None:
     network = {"outages": [{"start": 2.0, "end": 3.0, "nodes": [0]}, {"start": 5.0, "end": 9.0, "nodes": [0]}]}
     _, rows, _ = run(plan(agent={"compute": 5.0}, network=network))
     assert times(rows, tr.TURN) == [1.0]
@@ -195,8 +195,17 @@ def test_availability_from_a_file(tmp_path: Path) -> None:
     assert found == [[(2.5, 4.0)], [(0.0, 3.0), (6.0, math.inf)], []]
     agent = {"availability": {"kind": "trace", "file": str(file)}}
     result, rows, _ = run(plan(agents=3, turns=8, agent=agent))
-    assert [row[1] for row in rows if row[2] == tr.TURN and row[3] == 0] == [1.0, 2.0, 4.0, 4.0, 5.0, 6.0, 7.0, 8.0]
-    assert [row[1] for row in rows if row[2] == tr.TURN and row[3] == 1] == [3.0, 3.0, 3.0, 4.0, 5.0]
+    assert [row.time for row in rows if row.event == tr.TURN and row.node == 0] == [
+        1.0,
+        2.0,
+        4.0,
+        4.0,
+        5.0,
+        6.0,
+        7.0,
+        8.0,
+    ]
+    assert [row.time for row in rows if row.event == tr.TURN and row.node == 1] == [3.0, 3.0, 3.0, 4.0, 5.0]
     assert result.stalled == 3
 
 
@@ -256,13 +265,13 @@ def test_nothing_happens_at_a_node_that_is_down() -> None:
     down: set[int] = set()
     acts = Counter[int]()
     for row in rows:
-        if row[2] == tr.DOWN:
-            down.add(row[3])
-        elif row[2] == tr.UP:
-            down.remove(row[3])
-        elif row[2] not in (tr.DROP, tr.DUPLICATE):  # these tell of copies on links
-            assert row[3] not in down, row
-            acts[row[2]] += 1
+        if row.event == tr.DOWN:
+            down.add(row.node)
+        elif row.event == tr.UP:
+            down.remove(row.node)
+        elif row.event not in (tr.DROP, tr.DUPLICATE):  # these tell of copies on links
+            assert row.node not in down, row
+            acts[row.event] += 1
     assert acts[tr.SEND] > 100
     assert len(times(rows, tr.DOWN)) > 10
 
@@ -292,7 +301,7 @@ def test_availability_is_the_agents_own_stream() -> None:
     agent = {"availability": CHURN["availability"]}
     _, few, _ = run(plan(agents=2, turns=90, agent=agent), seed=4)
     _, many, _ = run(plan(agents=5, turns=90, agent=agent, network=EVERYTHING | {"outages": []}), seed=4)
-    first = [[row[1] for row in rows if row[2] == tr.DOWN and row[3] == 1][:5] for rows in (few, many)]
+    first = [[row.time for row in rows if row.event == tr.DOWN and row.node == 1][:5] for rows in (few, many)]
     shorter = min(map(len, first))
     assert shorter > 1
     assert first[0][:shorter] == first[1][:shorter]

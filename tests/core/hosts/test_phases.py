@@ -13,7 +13,7 @@ from pydantic import TypeAdapter
 from coband.simulator.arrays import FloatArray, IntArray
 from coband.simulator.core.algorithm import Algorithm, Needs
 from coband.simulator.core.audit import trace as tr
-from coband.simulator.core.audit.trace import Row
+from coband.simulator.core.audit.trace import Row, keep
 from coband.simulator.core.config import Config
 from coband.simulator.core.engine import Engine, Plan, RunResult
 from coband.simulator.core.message import Message, payload
@@ -101,7 +101,7 @@ def greet(agents: int = 3, world: Any = None, **plan: Any) -> tuple[RunResult, l
         GreetingConfig(),
         world or BatchToyWorld(),
         Streams(0),
-        sink=lambda batch, names: rows.extend(batch),
+        sink=keep(rows),
     )
     return engine.run(), rows
 
@@ -126,9 +126,12 @@ def test_phases_are_counted_in_pulls() -> None:
         for agent in range(3)
     ]
     assert result.stalled == 0
-    turns = [row for row in rows if row[2] == tr.TURN]
-    assert [row[12] for row in turns if row[3] == 0] == [1, 2, 3]
-    assert [row[14] for row in rows if row[2] == tr.CHOOSE][:2] == ['{"arm": 0, "pulls": 1}', '{"arm": 1, "pulls": 9}']
+    turns = [row for row in rows if row.event == tr.TURN]
+    assert [row.value for row in turns if row.node == 0] == [1, 2, 3]
+    assert [row.detail for row in rows if row.event == tr.CHOOSE][:2] == [
+        '{"arm": 0, "pulls": 1}',
+        '{"arm": 1, "pulls": 9}',
+    ]
 
 
 def test_messages_between_agents_are_counted_per_receiver() -> None:
@@ -137,7 +140,7 @@ def test_messages_between_agents_are_counted_per_receiver() -> None:
     assert result.totals["scalars_broadcast_once"] == 2 * 4 * 3
     assert result.totals["uplink_scalars"] == result.totals["downlink_scalars"] == 0
     assert {way for _, way in result.ledger.by_kind} == {"peer"}
-    assert len([row for row in rows if row[2] == tr.DELIVER]) == 4 * 3 * 3
+    assert len([row for row in rows if row.event == tr.DELIVER]) == 4 * 3 * 3
 
 
 def test_each_pair_has_a_link_of_its_own() -> None:
@@ -146,8 +149,8 @@ def test_each_pair_has_a_link_of_its_own() -> None:
     down = {"links": [{"agents": [0], "direction": "down", "latency": 5.0}]}
     for network, late in ((up, {(0, 1), (0, 2)}), (down, {(1, 0), (2, 0)})):
         _, rows = greet(network=network)
-        sent = {row[0]: row[1] for row in rows if row[2] == tr.SEND}
-        delays = {(row[4], row[3]): row[1] - sent[row[6]] for row in rows if row[2] == tr.DELIVER}
+        sent = {row.seq: row.time for row in rows if row.event == tr.SEND}
+        delays = {(row.peer, row.node): row.time - sent[row.cause] for row in rows if row.event == tr.DELIVER}
         assert {pair for pair, delay in delays.items() if delay == 5.0} == late
         assert {delay for pair, delay in delays.items() if pair not in late} == {0.0}
 
@@ -168,7 +171,9 @@ def test_slow_agents_and_pull_time() -> None:
     slow = {"stragglers": {"fraction": 0.34, "slowdown": 4}, "compute": 1.0}
     result, rows = greet(schedule={"kind": "phases", "pull_time": 0.5}, agent=slow)
     assert result.simulated_time == 3 * 4 * (10 * 0.5 + 1)
-    assert {row[3] for row in rows if row[2] == tr.WAIT} | {row[3] for row in rows if row[2] == tr.RESUME} != set()
+    assert {row.node for row in rows if row.event == tr.WAIT} | {
+        row.node for row in rows if row.event == tr.RESUME
+    } != set()
 
 
 def test_limits() -> None:

@@ -10,17 +10,16 @@ import networkx as nx
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from pydantic import TypeAdapter
 
+from coband.simulator.arms import ArmSet
 from coband.simulator.core.algorithm import Algorithm, Needs
 from coband.simulator.core.audit import trace as tr
 from coband.simulator.core.audit.trace import Row
 from coband.simulator.core.config import Config
-from coband.simulator.core.engine import Engine, Plan, RunResult
+from coband.simulator.core.engine import Engine, RunResult
 from coband.simulator.core.message import Message, payload
-from coband.simulator.core.node import Address, Agent, Arms, Neighbours, NodeContext, Outbox
-from coband.simulator.core.randomness.streams import Streams
-from tests.core.toys import ToyWorld
+from coband.simulator.core.node import Address, Agent, Neighbours, NodeContext, Outbox
+from tests.core.toys import run_on_graph
 from tests.oracles.local import Flooding, ball, distances
 
 
@@ -44,10 +43,10 @@ class Talker(Agent):
         self.heard: list[tuple[int, int, int]] = []  # (own turns taken, trial, agent)
         self.turns = 0
 
-    def choose(self, arms: Arms) -> int:
+    def choose(self, arms: ArmSet) -> int:
         return 1
 
-    def observe(self, arm: int, reward: float) -> Outbox:
+    def observe(self, arms: ArmSet, arm: int, reward: float) -> Outbox:
         self.turns += 1
         self.unshared += 1
         said = Said(trial=self.turns, agent=self.context.index, reward=reward)
@@ -95,22 +94,16 @@ def talk(
     agent: dict[str, Any] | None = None,
     **network: Any,
 ) -> tuple[RunResult, list[Row], Engine]:
-    plan = {
-        "agents": {"count": agents, **(agent or {})},
-        "schedule": schedule or {"kind": "rounds", "turns": turns},
-        "network": {"topology": topology, **network},
-        "checks": "full",
-    }
-    rows: list[Row] = []
-    engine = Engine(
-        TypeAdapter(Plan).validate_python(plan),
+    return run_on_graph(
         TALK,
         TalkerConfig(hops=hops),
-        ToyWorld(),
-        Streams(seed),
-        sink=lambda batch, names: rows.extend(batch),
+        topology,
+        agents,
+        schedule or {"kind": "rounds", "turns": turns},
+        seed,
+        agent,
+        network,
     )
-    return engine.run(), rows, engine
 
 
 def heard(engine: Engine) -> list[list[tuple[int, int, int]]]:
@@ -215,8 +208,8 @@ def copies_by_time(rows: list[Row], event: int) -> dict[tuple[float, int], float
     """(time, hop) -> copies; a row about several nodes counts by its value."""
     counts: dict[tuple[float, int], float] = Counter()
     for row in rows:
-        if row[2] == event:
-            counts[row[1], row[9]] += row[12] if event == tr.SEND or row[3] == tr.EVERYONE else 1
+        if row.event == event:
+            counts[row.time, row.hop] += row.value if event == tr.SEND or row.node == tr.EVERYONE else 1
     return counts
 
 
@@ -246,8 +239,8 @@ def test_under_loss_nothing_is_doubled_and_nothing_outlives_its_hops(
     assert result.totals["deliveries"] <= ideal.totals["deliveries"]
     if transport == "reliable" and hops == 1:  # over several hops a detour that is quicker can use up the hops
         assert result.totals["deliveries"] == ideal.totals["deliveries"]
-    assert max((row[9] for row in rows if row[2] == tr.DELIVER), default=0) <= hops
-    delivered = sum(row[2] == tr.DELIVER for row in rows)
+    assert max((row.hop for row in rows if row.event == tr.DELIVER), default=0) <= hops
+    delivered = sum(row.event == tr.DELIVER for row in rows)
     assert delivered == result.totals["deliveries"]
     copies = result.audit.copies.get("said")
     if copies is not None:
@@ -257,21 +250,21 @@ def test_under_loss_nothing_is_doubled_and_nothing_outlives_its_hops(
 def test_latency_and_bandwidth_delay_each_hop() -> None:
     """A line, 3 scalars at 6 per unit: half a unit on each link, 0.25 of latency; hop 2 starts a trial later."""
     _, rows, _ = talk("line", 3, 2, 1, latency=0.25, bandwidth=6.0)
-    times = sorted((row[1], row[3], row[9]) for row in rows if row[2] == tr.DELIVER)
+    times = sorted((row.time, row.node, row.hop) for row in rows if row.event == tr.DELIVER)
     first, second = 1.0 + 0.75, 1.0 + 0.75 + 1.0 + 0.75
     assert times == [(first, 0, 1), (first, 1, 1), (first, 1, 1), (first, 2, 1), (second, 0, 2), (second, 2, 2)]
 
 
 def test_a_link_rule_slows_the_links_of_one_agent() -> None:
     _, rows, _ = talk("line", 3, 1, 1, links=[{"agents": [0], "direction": "up", "latency": 5.0}])
-    times = {(row[4], row[3]): row[1] for row in rows if row[2] == tr.DELIVER}
+    times = {(row.peer, row.node): row.time for row in rows if row.event == tr.DELIVER}
     assert times == {(0, 1): 6.0, (1, 0): 1.0, (1, 2): 1.0, (2, 1): 1.0}
 
 
 def test_a_partition_holds_messages_back_or_loses_them() -> None:
     partition = [{"start": 0.0, "end": 2.5, "groups": [[0, 1]]}]
     lost, rows, engine = talk("line", 4, 1, 4, partitions=partition, transport="datagram")
-    assert {(row[4], row[3]) for row in rows if row[2] == tr.DELIVER and row[1] < 2.5} == {
+    assert {(row.peer, row.node) for row in rows if row.event == tr.DELIVER and row.time < 2.5} == {
         (0, 1),
         (1, 0),
         (2, 3),
@@ -287,7 +280,7 @@ def test_a_partition_holds_messages_back_or_loses_them() -> None:
 def test_a_one_way_partition_cuts_one_direction() -> None:
     partition = [{"start": 0.0, "end": 99.0, "groups": [[0]], "one_way": True}]
     _, rows, _ = talk("line", 3, 1, 2, partitions=partition, transport="datagram")
-    pairs = Counter((row[4], row[3]) for row in rows if row[2] == tr.DELIVER)
+    pairs = Counter((row.peer, row.node) for row in rows if row.event == tr.DELIVER)
     assert pairs == {(1, 0): 2, (1, 2): 2, (2, 1): 2}
 
 

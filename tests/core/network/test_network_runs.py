@@ -27,7 +27,7 @@ def plan(agents: int = 1, turns: int = 1, **parts: Any) -> dict[str, Any]:
 
 
 def times(rows: list[tr.Row], event: int) -> list[float]:
-    return [row[1] for row in rows if row[2] == event]
+    return [row.time for row in rows if row.event == event]
 
 
 def test_without_delay_everything_happens_at_the_time_of_the_turn() -> None:
@@ -39,7 +39,7 @@ def test_without_delay_everything_happens_at_the_time_of_the_turn() -> None:
 
 def test_turns_go_before_deliveries_and_the_server_before_agents() -> None:
     _, rows, engine = run(plan(agents=2, turns=1))
-    order = [(row[2], row[3]) for row in rows if row[2] in (tr.TURN, tr.DELIVER)]
+    order = [(row.event, row.node) for row in rows if row.event in (tr.TURN, tr.DELIVER)]
     assert order == [
         (tr.TURN, 0),
         (tr.TURN, 1),
@@ -66,17 +66,17 @@ def test_bandwidth_in_bits_counts_headers() -> None:
 def test_a_link_serialises_copies_in_order() -> None:
     _, rows, _ = run(plan(turns=3, network={"links": [{"direction": "up", "bandwidth": 1.0}]}))
     # three reports of 3 scalars, sent at 1, 2, 3, leave the link at 4, 7, 10
-    assert [row[1] for row in rows if row[2] == tr.DELIVER and row[3] == -1] == [4.0, 7.0, 10.0]
+    assert [row.time for row in rows if row.event == tr.DELIVER and row.node == -1] == [4.0, 7.0, 10.0]
 
 
 def test_the_shared_uplink_makes_agents_queue() -> None:
     _, rows, _ = run(plan(agents=4, network={"server": {"uplink": 3.0}}))
-    assert [row[1] for row in rows if row[2] == tr.DELIVER and row[3] == -1] == [2.0, 3.0, 4.0, 5.0]
+    assert [row.time for row in rows if row.event == tr.DELIVER and row.node == -1] == [2.0, 3.0, 4.0, 5.0]
 
 
 def test_the_shared_downlink_makes_a_broadcast_queue() -> None:
     _, rows, _ = run(plan(agents=4, network={"server": {"downlink": 2.0}}), every=1)
-    first = [row[1] for row in rows if row[2] == tr.DELIVER and row[3] >= 0 and row[10] == 1]
+    first = [row.time for row in rows if row.event == tr.DELIVER and row.node >= 0 and row.round == 1]
     assert first == [1.5, 2.0, 2.5, 3.0]
 
 
@@ -122,16 +122,16 @@ def test_payload_does_not_depend_on_loss_but_the_wire_does() -> None:
     clean, _, _ = run(plan(agents=2, turns=20))
     lossy, rows, _ = run(plan(agents=2, turns=20, network={"loss": 0.3}))
     assert lossy.totals["scalars"] == clean.totals["scalars"] == 40 * (3 + 2)
-    repeated = sum(row[8] for row in rows if row[2] == tr.RETRANSMIT)
+    repeated = sum(row.scalars for row in rows if row.event == tr.RETRANSMIT)
     assert repeated > 0
     assert lossy.totals["wire_scalars"] == clean.totals["scalars"] + repeated
-    drops = Counter(row[2] for row in rows)[tr.DROP]
+    drops = Counter(row.event for row in rows)[tr.DROP]
     assert drops > 0
 
 
 def test_a_lossy_datagram_network_loses_for_good() -> None:
     result, rows, engine = run(plan(turns=200, network={"loss": 0.5, "transport": "datagram"}), seed=1)
-    lost = sum(1 for row in rows if row[2] == tr.DROP and row[3] == 0)
+    lost = sum(1 for row in rows if row.event == tr.DROP and row.node == 0)
     assert 60 < lost < 140
     assert len(engine.server.order) == 200 - lost  # type: ignore[union-attr]
     assert result.audit.lost_for_good
@@ -140,7 +140,7 @@ def test_a_lossy_datagram_network_loses_for_good() -> None:
 def test_transport_gives_up_after_max_attempts_and_goes_on() -> None:
     network = {"loss": 0.8, "retransmission": {"max_attempts": 2, "timeout": 1.0}}
     result, rows, engine = run(plan(turns=50, network=network), seed=5)
-    expired = sum(1 for row in rows if row[2] == tr.EXPIRE)
+    expired = sum(1 for row in rows if row.event == tr.EXPIRE)
     assert expired == result.audit.given_up > 0
     values = [value for _, value in engine.server.order]  # type: ignore[union-attr]
     assert values == sorted(values)
@@ -149,7 +149,7 @@ def test_transport_gives_up_after_max_attempts_and_goes_on() -> None:
 def test_compute_time_and_stragglers_delay_turns() -> None:
     agent = {"compute": 2.0, "stragglers": {"fraction": 0.5, "slowdown": 10.0}}
     _, rows, _ = run(plan(agents=2, turns=2, agent=agent))
-    ends = {node: [row[1] for row in rows if row[2] == tr.CHOOSE and row[3] == node] for node in (0, 1)}
+    ends = {node: [row.time for row in rows if row.event == tr.CHOOSE and row.node == node] for node in (0, 1)}
     slow, fast = sorted(ends, key=lambda node: -ends[node][0])
     assert ends[fast] == [3.0, 5.0]  # turn 2 starts when turn 1 has ended, not at time 2
     assert ends[slow] == [21.0, 41.0]
@@ -163,7 +163,7 @@ def test_speed_divides_compute_times() -> None:
 def test_a_message_waits_while_its_receiver_is_busy() -> None:
     _, rows, engine = run(plan(agents=2, agent={"compute": 5.0}, network={"latency": 1.0}, server={"handling": 2.0}))
     # reports reach the server at 7; it handles one until 9, the other until 11
-    news = [row[1] for row in rows if row[2] == tr.SEND and row[3] == -1]
+    news = [row.time for row in rows if row.event == tr.SEND and row.node == -1]
     assert news == [9.0, 11.0]
     assert engine.agents[0].heard == [1.0, 2.0]  # type: ignore[attr-defined]
 
@@ -203,7 +203,7 @@ def test_links_do_not_disturb_each_other() -> None:
     _, alone, _ = run(plan(agents=1, turns=10, network=network))
     _, together, _ = run(plan(agents=3, turns=10, network=network))
     first = [
-        sorted(row[1] for row in rows if row[2] == tr.DELIVER and row[5] >= 0 and row[4] == 0)
+        sorted(row.time for row in rows if row.event == tr.DELIVER and row.message >= 0 and row.peer == 0)
         for rows in (alone, together)
     ]
     assert first[0] == first[1]
@@ -229,7 +229,7 @@ def recorded(tmp_path: Path, text: str, **parts: Any) -> dict[str, Any]:
 def test_turns_from_a_file_come_at_their_times(tmp_path: Path) -> None:
     schedule = recorded(tmp_path, "agent,time\n1,4.5\n0,2\n\n2,2\n0,0.25\n1,2\n")
     found, rows, _ = run({"agents": {"count": 3}, "schedule": schedule, "network": {}})
-    turns = [(row[1], row[3]) for row in rows if row[2] == tr.TURN]
+    turns = [(row.time, row.node) for row in rows if row.event == tr.TURN]
     assert turns == [(0.25, 0), (2.0, 0), (2.0, 1), (2.0, 2), (4.5, 1)]
     assert (found.turns, found.stalled) == (5, 0)
 

@@ -1,27 +1,45 @@
-"""Algorithms and a registry for tests of scenario files; nothing here is ever run."""
+"""Algorithms and a registry for tests of scenario files; nothing here ever does anything."""
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from dataclasses import dataclass
+from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from coband.simulator.core.algorithm import Algorithm, Needs
+from coband.simulator.arms import ArmSet
+from coband.simulator.arrays import FloatArray
+from coband.simulator.core.algorithm import Algorithm, ClosedForm, MessageSize, Needs
 from coband.simulator.core.config import Config
-from coband.simulator.core.message import Message
-from coband.simulator.core.node import Address, Agent, Arms, Outbox
+from coband.simulator.core.message import Message, payload
+from coband.simulator.core.node import Address, Agent, Outbox, Server
 from coband.simulator.experiments.registry.registry import Registry
-from coband.simulator.maths.kernels.library import Gaussian, KernelSpec
+from coband.simulator.maths.kernels.library import Gaussian
+from coband.simulator.maths.kernels.registry import AnyKernel
+from coband.simulator.metrics import Metric
 from coband.simulator.problems import classification, contextual
 
 
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Vector(Message):
+    """Up: some numbers."""
+
+    kind: ClassVar[str] = "upload"
+    numbers: FloatArray = payload()
+
+
 class Silent(Agent):
-    def choose(self, arms: Arms) -> int:
+    def choose(self, arms: ArmSet) -> int:
         return 0
 
-    def observe(self, arm: int, reward: float) -> Outbox:
+    def observe(self, arms: ArmSet, arm: int, reward: float) -> Outbox:
         return []
 
+    def receive(self, message: Message, source: Address) -> Outbox:
+        return []
+
+
+class Quiet(Server):
     def receive(self, message: Message, source: Address) -> Outbox:
         return []
 
@@ -29,7 +47,7 @@ class Silent(Agent):
 class AsyncConfig(Config):
     """Parameters."""
 
-    kernel: Annotated[KernelSpec, Field(discriminator="kind")] = Gaussian(gamma=1.0)
+    kernel: AnyKernel = Gaussian(gamma=1.0)
     """The kernel."""
     alpha: float = Field(default=1.0, ge=0)
     """Exploration."""
@@ -48,12 +66,14 @@ class LocalConfig(Config):
 ASYNC = Algorithm(
     name="async_kernel_ucb",
     agent=Silent,
-    server="server.nothing:Server",
+    server="tests.experiments.registry.plugins:Quiet",
     config=AsyncConfig,
     summary="Talks.",
     reference="paper 000, Algorithm 1",
-    messages=(("upload", "up", "m + 1"),),
-    counts=("each exchange: m + 1",),
+    messages=(MessageSize(Vector, "up", "m + 1", "at each exchange"),),
+    counts=(ClosedForm("uplink_scalars", "rounds*(m + 1)", "not blocking"),),
+    where={"m": "2*d"},
+    metrics=(Metric("naps", "naps", "how often an agent dozes", better="lower", locked=True),),
 )
 LOCAL = Algorithm(
     name="local_ucb",

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from coband.simulator.cli.main import main
-from coband.simulator.core.audit.trace import EVENTS, NOBODY, NONE, Row
+from coband.simulator.core.audit.trace import EVENTS, NOBODY, NONE, NUMERIC, Row
 from coband.simulator.experiments.report.events import COLUMNS, Events
 
 SCENARIO = """
@@ -72,7 +72,7 @@ class Made:
 
 def from_rows(rows: list[Row], names: list[str]) -> Events:
     """The events of a run that was not stored."""
-    columns = [(row[1], *row[2:14]) for row in rows]
+    columns = [row[1 : len(NUMERIC)] for row in rows]
     return Events(np.array(columns, dtype=list(COLUMNS.items())), EVENTS, tuple(names))
 
 

@@ -8,8 +8,10 @@ import pytest
 
 from coband.simulator.experiments.report import comparison as comparisons
 from coband.simulator.experiments.report.data import Contender, RunComparison
-from coband.simulator.experiments.report.measures import REGRET
+from coband.simulator.experiments.report.measures import Measure
 from coband.simulator.experiments.statistics import estimates as statistics
+
+REGRET = Measure("regret", "regret", "has the lowest regret")
 
 
 class FakeContender(Contender):

@@ -57,6 +57,6 @@ def test_the_slow_agent_is_waited_for() -> None:
     for one in found:
         assert sum(one.parts) == pytest.approx(one.end - one.start)
     durations = dict.fromkeys(range(4), 0.0)
-    for choose in (row for row in run.rows if events.words[row[2]] == "choose"):
-        durations[choose[3]] = max(durations[choose[3]], choose[1] - run.rows[choose[6]][1])
+    for choose in (row for row in run.rows if events.words[row.event] == "choose"):
+        durations[choose.node] = max(durations[choose.node], choose.time - run.rows[choose.cause].time)
     assert waits(found)[0].agent == max(durations, key=lambda agent: durations[agent])

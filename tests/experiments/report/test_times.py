@@ -115,8 +115,12 @@ def test_categories_add_up_in_real_runs(name: str, config: dict[str, Any], netwo
     times = breakdown(events, 4, end)
     assert times.sum(axis=1) == pytest.approx(np.full(4, end), rel=1e-12)
     assert times.min() >= 0
-    turns = {seq: row for seq, row in enumerate(run.rows) if events.words[row[2]] == "turn"}
-    compute = [row[1] - turns[row[6]][1] for row in run.rows if events.words[row[2]] == "choose" and row[6] in turns]
+    turns = {seq: row for seq, row in enumerate(run.rows) if events.words[row.event] == "turn"}
+    compute = [
+        row.time - turns[row.cause].time
+        for row in run.rows
+        if events.words[row.event] == "choose" and row.cause in turns
+    ]
     assert times[:, CATEGORIES.index("compute")].sum() == pytest.approx(sum(compute))
 
 

@@ -7,10 +7,11 @@ import time
 from pathlib import Path
 from typing import Literal
 
+from coband.simulator.arms import ArmSet
 from coband.simulator.core.algorithm import Algorithm
 from coband.simulator.core.config import Config
 from coband.simulator.core.message import Message
-from coband.simulator.core.node import Agent, Arms, NodeContext, Outbox
+from coband.simulator.core.node import Agent, NodeContext, Outbox
 
 
 class Deadly(Config):
@@ -31,7 +32,7 @@ class DeadlyAgent(Agent):
         super().__init__(setting)
         self._turns = 0
 
-    def choose(self, arms: Arms) -> int:
+    def choose(self, arms: ArmSet) -> int:
         self._turns += 1
         if self._turns == 3:
             self._misbehave()
@@ -46,7 +47,7 @@ class DeadlyAgent(Agent):
         if config.mischief == "error":
             raise ZeroDivisionError("a bug")
 
-    def observe(self, arm: int, reward: float) -> Outbox:
+    def observe(self, arms: ArmSet, arm: int, reward: float) -> Outbox:
         self.unshared += 1
         return []
 

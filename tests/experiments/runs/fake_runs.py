@@ -5,11 +5,14 @@ from __future__ import annotations
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
-from coband.simulator.experiments.runs import runner
+from coband.simulator.experiments.runs.driver import Commands, Report, drive
+from coband.simulator.experiments.runs.study import study_of
+from coband.simulator.experiments.scenario.document import Until
 from coband.simulator.experiments.store import directory
 from tests.experiments.runs.fakes import FakeScenario
 
@@ -23,12 +26,20 @@ class Notes:
         self.total = 0
         self.progress: list[float] = []
         self.failures: list[Any] = []
+        self.states: list[str] = []
+        self._ended = 0
 
-    def begin(self, jobs: int) -> None:
-        self.total = jobs
+    def changed(self, status: Any) -> None:
+        self.states.append(status.state)
+        self.total, self._ended = status.total, status.ended
+        self._come_to(status.ended)
 
-    def progressed(self, jobs: float) -> None:
-        self.progress.append(jobs)
+    def advanced(self, share: float) -> None:
+        self._come_to(self._ended + share)
+
+    def _come_to(self, jobs: float) -> None:
+        if jobs != ([0, *self.progress])[-1]:
+            self.progress.append(jobs)
 
     def failed(self, failure: Any) -> None:
         self.failures.append(failure)
@@ -40,35 +51,56 @@ def perform(
     listener: Any = None,
     only: Sequence[str] = (),
     numbers: Sequence[int] = (),
+    until: Until | None = None,
     **scenario: Any,
-) -> runner.Report:
+) -> Report:
     """Run a fake scenario into ``out``."""
     fake: Any = FakeScenario(**scenario)
-    return runner.Driver(
-        fake,
-        fake,
-        runner.jobs_of(fake, only, numbers),
-        directory.create(fake.name, out),
-        workers=workers,
-        replay=["coband", "run", "my file.yaml"],
-        command=["coband", "run", "my file.yaml"],
-        listener=listener,
-    ).run()
+    study = study_of(fake, only, numbers, until)
+    command = ["coband", "run", "my file.yaml"]
+    place = directory.create(fake.name, out)
+    return drive(study, place, workers=workers, commands=Commands(command, command), listener=listener)
 
 
-def start(out: Path, workers: int = 1, **scenario: Any) -> subprocess.Popen[str]:
-    """The same in a process of its own, which can be killed."""
-    code = (
-        f"from pathlib import Path; from tests.experiments import fake_runs\n"
+@contextmanager
+def python(code: str) -> Iterator[subprocess.Popen[str]]:
+    """Python code in a process of its own, which can be killed or interrupted and does not outlive the block.
+
+    It takes SIGINT as it does in the foreground of a terminal, even where this process ignores it, as under nohup.
+    """
+    process = subprocess.Popen(
+        [sys.executable, "-c", f"import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n{code}"],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+        assert process.stdout is not None
+        process.stdout.close()  # not read to its end: workers that go on for a moment hold the other side open
+
+
+def started(out: Path, workers: int = 1, **scenario: Any) -> AbstractContextManager[subprocess.Popen[str]]:
+    """`perform` in a process of its own."""
+    return python(
+        f"from pathlib import Path; from tests.experiments.runs import fake_runs\n"
         f"report = fake_runs.perform(Path({str(out)!r}), {workers}, **{scenario!r})\n"
         f"print(report.interrupted, report.missing)"
     )
-    return subprocess.Popen([sys.executable, "-c", code], cwd=ROOT, stdout=subprocess.PIPE, text=True)
 
 
-def wait_until(condition: Callable[[], bool], seconds: float = 120.0) -> None:
-    """Wait until something in another process has happened."""
-    end = time.monotonic() + seconds
+def wait_until(condition: Callable[[], bool], process: subprocess.Popen[str] | None = None) -> None:
+    """Wait until something in another process has happened, however long that takes, unless the process ends.
+
+    Args:
+        condition: what is waited for.
+        process: where it happens; None to wait for ten minutes at most.
+    """
+    end = time.monotonic() + 600.0
     while not condition():
-        assert time.monotonic() < end, "it did not happen in time"
+        assert process is None or process.poll() is None, "the process has ended, and it did not happen"
+        assert process is not None or time.monotonic() < end, "it did not happen in time"
         time.sleep(0.02)

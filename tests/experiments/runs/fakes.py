@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar
@@ -12,12 +13,15 @@ from typing import Any, ClassVar
 import numpy as np
 from pydantic import BaseModel
 
+from coband.simulator.arms import ArmSet
 from coband.simulator.core.algorithm import Algorithm
 from coband.simulator.core.clock.schedule import Rounds
 from coband.simulator.core.hosts.speed import AgentsConfig, ServerConfig
 from coband.simulator.core.message import Message, payload
+from coband.simulator.core.metrics import CORE
 from coband.simulator.core.network.network import NetworkConfig
-from coband.simulator.core.node import ALL_AGENTS, SERVER, Agent, Arms, NodeContext, Outbox, Server
+from coband.simulator.core.node import ALL_AGENTS, SERVER, Agent, NodeContext, Outbox, Server
+from coband.simulator.metrics import Metric, by_name
 
 
 class Config(BaseModel):
@@ -46,11 +50,11 @@ class FakeAgent(Agent):
         self._rewards: list[float] = []
         self._turn = 0
 
-    def choose(self, arms: Arms) -> int:
+    def choose(self, arms: ArmSet) -> int:
         self._turn += 1
-        return self._turn % len(arms.features)
+        return self._turn % len(arms)
 
-    def observe(self, arm: int, reward: float) -> Outbox:
+    def observe(self, arms: ArmSet, arm: int, reward: float) -> Outbox:
         self._rewards.append(reward)
         self.unshared += 1
         if self.unshared < self.context.config.every:
@@ -82,7 +86,7 @@ ALGORITHM = Algorithm("fake", FakeAgent, "tests.experiments.runs.fakes:FakeServe
 
 
 class FakeWorld:
-    """Four arms; does ``mischief`` at the 20th turn of agent 0."""
+    """Four arms; does ``mischief`` at the 20th turn of agent 0, or is "endless": it takes hours."""
 
     dimension = 2
     fixed_arms = True
@@ -97,8 +101,8 @@ class FakeWorld:
     def pull(self, agent: int, turn: int, arm: int) -> tuple[float, float]:
         if (agent, turn) == (0, 20):
             self._misbehave()
-        if self._mischief == "slow":
-            time.sleep(0.004)
+        if self._mischief == "endless":
+            time.sleep(0.004 if turn < 4000 else 10.0)
         means = self._arms.sum(axis=1)
         return float(means[arm]), float(means.max() - means[arm])
 
@@ -149,7 +153,7 @@ class FakeExpect:
 
 @dataclass(frozen=True)
 class FakeScenario:
-    """Stands in for a validated scenario; it is its own source."""
+    """Stands in for a validated scenario."""
 
     name: str = "fake"
     seed: int = 3
@@ -165,6 +169,10 @@ class FakeScenario:
     checks: str = "cheap"
     share: bool = True
     base: Path = Path()
+
+    @property
+    def metrics(self) -> Mapping[str, Metric]:
+        return by_name(CORE)
 
     @property
     def agents(self) -> AgentsConfig:
@@ -184,9 +192,6 @@ class FakeScenario:
 
     def to_yaml(self) -> str:
         return f"name: {self.name}\n"
-
-    def load(self) -> Any:
-        return self
 
     def overridden(self, overrides: tuple[str, ...]) -> FakeScenario:
         changes: dict[str, Any] = {}

@@ -26,9 +26,8 @@ NETWORK = (
 )
 COUNTS = (
     "turns, regret, reward, messages, uplink_scalars, downlink_scalars, peer_scalars, scalars, "
-    "scalars_broadcast_once, rounds, simulated_time, dictionary_size, wire_scalars, bits, uplink_scalars_per_agent, "
-    "wire_messages, wire_bits, deliveries, transmissions, correct, error, correct_agents, samples_per_agent, "
-    "dropped, expired, stalled"
+    "scalars_broadcast_once, rounds, simulated_time, deliveries, transmissions, dictionary_size, stalled, "
+    "uplink_scalars_per_agent, bits, wire_messages, wire_scalars, wire_bits, dropped, expired, naps"
 )
 ENTRY = "{algorithm: async_kernel_ucb, label: Bold, alpha: 4}"
 COUNT = "must be a whole number >= 1 and <= 1000000"
@@ -250,7 +249,7 @@ EDITS: list[tuple[str, str, list[str]]] = [
             "14:73: problem.reward.kernel.factors[0].varianc: unknown key; did you mean variance? "
             "allowed: variance, bias, columns, kind",
             "14:93: problem.reward.kernel.factors[1].kind: 'lin' is not a known kind; did you mean linear? "
-            "known: gaussian, matern, linear, polynomial, product, sum",
+            "known: gaussian, linear, matern, polynomial, product, sum",
         ],
     ),
     # names

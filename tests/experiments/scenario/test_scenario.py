@@ -14,7 +14,7 @@ from coband.simulator.core.algorithm import Needs
 from coband.simulator.core.randomness.distributions import Constant, Empirical, Exponential
 from coband.simulator.experiments.registry.registry import Registry
 from coband.simulator.experiments.scenario.cross_checks import cross_check
-from coband.simulator.experiments.scenario.document import COUNT_KEYS, json_schema
+from coband.simulator.experiments.scenario.document import json_schema
 from coband.simulator.experiments.scenario.scenario import Scenario, ScenarioError, load, loads
 from coband.simulator.experiments.scenario.yaml_nodes import read
 from coband.simulator.experiments.scenario.yaml_text import to_yaml
@@ -314,7 +314,7 @@ def test_schema_is_made_of_the_models() -> None:
     assert list(local["properties"]) == ["algorithm", "label", "beta"]
     assert local["required"] == ["algorithm", "beta"]
     assert local["description"] == "Is silent.\n\nours"
-    assert schema["$defs"]["Expectation"]["properties"]["count"]["enum"] == list(COUNT_KEYS)
+    assert schema["$defs"]["Expectation"]["properties"]["count"]["enum"] == list(REGISTRY.metrics)
 
 
 def test_schema_asks_for_the_tag_of_a_union() -> None:

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import subprocess
-import sys
-from collections.abc import Iterator
-from concurrent.futures import Executor
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
 from coband.simulator.experiments.registry.registry import Registry
-from coband.simulator.experiments.runs import executors
-from coband.simulator.experiments.sweep.driver import Commands, Driver, Report
-from coband.simulator.experiments.sweep.study import Study, load_study
-from coband.simulator.experiments.sweep.workers import Local, WorkerPool
+from coband.simulator.experiments.runs.driver import Commands, Report, drive
+from coband.simulator.experiments.runs.job import Level
+from coband.simulator.experiments.runs.workers import InProcess, Local, WorkerPool
+from coband.simulator.experiments.sweep.directory import SweepDirectory
+from coband.simulator.experiments.sweep.study import Sweep, load_study
 from tests.experiments.runs import deadly
-from tests.experiments.runs.fake_runs import ROOT
+from tests.experiments.runs.fake_runs import python
 
 TEXT = """\
 name: small
@@ -40,67 +38,34 @@ def registry() -> Registry:
     return Registry({**installed.algorithms, "deadly": deadly.ALGORITHM}, installed.problems)
 
 
-def study(folder: Path, more: str = "", *settings: str) -> Study:
+def study(folder: Path, more: str = "", *settings: str, trace: Level = "off") -> Sweep:
     """The scenario :data:`TEXT` with ``more`` after it, from a file."""
     file = folder / "small.yaml"
     file.write_text(TEXT + more)
-    return load_study(file, settings, registry=registry())
+    return load_study(file, settings, trace=trace, registry=registry())
 
 
-class Here:
-    """A crew that does its jobs in this process."""
-
-    died: tuple[type[BaseException], ...] = ()
-    outlives = True
-    dashboard: str | None = None
-
-    def size(self) -> int:
-        return 1
-
-    def executor(self, workers: int | None = None) -> Executor:
-        return executors.Serial()
-
-    def breaks(self) -> bool:
-        return False
-
-    def abandon(self) -> None:
-        pass
-
-    def close(self) -> None:
-        pass
-
-    def describe(self) -> str:
-        return "this process"
-
-
-def perform(what: Study, out: Path, crew: WorkerPool | None = None, listener: Any = None) -> Report:
+def perform(what: Sweep, out: Path, pool: WorkerPool | None = None, listener: Any = None) -> Report:
     """Run a study into ``out``."""
     out.mkdir(exist_ok=True)
-    commands = Commands(["coband", "run", "small.yaml"], "coband sweep --resume", ["coband", "sweep", "small.yaml"])
-    crew = crew or Here()
+    commands = Commands(["coband", "run", "small.yaml"], ["coband", "sweep", "small.yaml"], "coband sweep --resume")
+    pool = pool or InProcess()
     try:
-        return Driver(what, out, crew, commands, listener).run()
+        return drive(what, SweepDirectory(out), workers=pool, commands=commands, listener=listener)
     finally:
-        crew.close()
+        pool.close()
 
 
-@contextmanager
-def started(folder: Path, out: Path, more: str, cluster: str | None = None) -> Iterator[subprocess.Popen[str]]:
+def started(
+    folder: Path, out: Path, more: str, cluster: str | None = None
+) -> AbstractContextManager[subprocess.Popen[str]]:
     """The same in a process of its own with two workers, which can be killed."""
-    code = (
-        f"from pathlib import Path; from tests.experiments import sweeps\n"
+    return python(
+        f"from pathlib import Path; from tests.experiments.sweep import sweeps\n"
         f"report = sweeps.perform(sweeps.study(Path({str(folder)!r}), {more!r}), Path({str(out)!r}), "
         f"sweeps.two_workers({cluster!r}))\n"
         f"print(report.status.state, report.status.done, report.missing)"
     )
-    process = subprocess.Popen([sys.executable, "-c", code], cwd=ROOT, stdout=subprocess.PIPE, text=True)
-    try:
-        yield process
-    finally:
-        process.kill()
-        process.wait(timeout=60)
-        assert process.stdout is not None
-        process.stdout.close()  # not read to its end: workers that wait at a gate hold the other side open
 
 
 GATED_JOBS = 6
@@ -115,7 +80,7 @@ def gated(folder: Path) -> tuple[str, Path]:
 
 def two_workers(cluster: str | None = None) -> WorkerPool:
     """Two processes, or those of a cluster."""
-    from coband.simulator.experiments.sweep.workers import Cluster
+    from coband.simulator.experiments.sweep.cluster import Cluster
 
     return Local(2) if cluster is None else Cluster(cluster)
 

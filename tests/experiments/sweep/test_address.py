@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from coband.simulator.experiments.sweep import address
+from coband.simulator.experiments.runs import code_version
 
 NUMPYS = "/site-packages/numpy.libs/libscipy_openblas64_-1.so"
 FOREIGN = "/site-packages/solver.libs/libopenblas-2.so"
@@ -36,5 +36,5 @@ def controller(*libraries: tuple[str, str]) -> type:
     ids=["another package's is left out", "the system's counts where numpy brings none"],
 )
 def test_kernels(loaded: list[tuple[str, str]], found: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(address.threadpoolctl, "ThreadpoolController", controller(*loaded))
-    assert address.kernels.__wrapped__() == found
+    monkeypatch.setattr(code_version.threadpoolctl, "ThreadpoolController", controller(*loaded))
+    assert code_version.kernels.__wrapped__() == found

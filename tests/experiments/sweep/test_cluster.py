@@ -13,8 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from coband.simulator.experiments.runs import runner
-from coband.simulator.experiments.sweep.workers import Cluster, WorkerPoolError
+from coband.simulator.experiments.runs.dispatch import WORKER_DIED
+from coband.simulator.experiments.runs.workers import WorkerPoolError
+from coband.simulator.experiments.sweep.cluster import Cluster
 from tests.experiments.runs.fake_runs import ROOT, wait_until
 from tests.experiments.sweep.sweeps import GATED_JOBS, fingerprints, gated, perform, result_cache, started, study
 
@@ -98,11 +99,11 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 def workers(address: str) -> int:
-    crew = Cluster(address)
+    pool = Cluster(address)
     try:
-        return crew.size()
+        return pool.size()
     finally:
-        crew.close()
+        pool.close()
 
 
 def pids(address: str) -> list[int]:
@@ -124,10 +125,10 @@ def test_a_cluster_gives_what_this_machine_gives(cluster: str, tmp_path: Path) -
 def test_a_worker_killed_in_mid_sweep_costs_nothing(cluster: str, tmp_path: Path) -> None:
     out, (more, gate) = tmp_path / "out", gated(tmp_path)
     with started(tmp_path, out, more, cluster) as process:
-        wait_until(lambda: len(result_cache(out)) >= 2)
+        wait_until(lambda: len(result_cache(out)) >= 2, process)
         os.kill(pids(cluster)[0], signal.SIGKILL)
         gate.unlink()
-        output, _ = process.communicate(timeout=120)
+        output, _ = process.communicate()
     assert output.split() == ["finished", str(GATED_JOBS), "0"]
     found = json.loads((out / "results.json").read_text())
     assert fingerprints(found) == fingerprints(perform(study(tmp_path, more), tmp_path / "here").object)
@@ -135,8 +136,8 @@ def test_a_worker_killed_in_mid_sweep_costs_nothing(cluster: str, tmp_path: Path
 
 def test_resume_after_the_driver_was_killed(cluster: str, tmp_path: Path) -> None:
     out, (more, gate) = tmp_path / "out", gated(tmp_path)
-    with started(tmp_path, out, more, cluster):
-        wait_until(lambda: len(result_cache(out)) >= 2)
+    with started(tmp_path, out, more, cluster) as process:
+        wait_until(lambda: len(result_cache(out)) >= 2, process)
     gate.unlink()
     kept = len(result_cache(out))
     report = perform(study(tmp_path, more), out, Cluster(cluster))
@@ -149,7 +150,7 @@ def test_a_job_that_kills_its_worker_costs_only_itself(cluster: str, tmp_path: P
     what = study(tmp_path, "grid: {algorithms.D.mischief: [none, kill]}\n", "replications=1")
     report = perform(what, tmp_path / "out", Cluster(cluster))
     assert [(item["label"], item["error"]) for item in report.object["failures"]] == [
-        ("D [mischief=kill]", runner.WORKER_DIED)
+        ("D [mischief=kill]", WORKER_DIED)
     ]
     assert set(fingerprints(report.object)) == {("D [mischief=none]", 0), ("K", 0)}
 
@@ -168,9 +169,9 @@ def test_without_dask_the_message_names_the_extra(monkeypatch: pytest.MonkeyPatc
 
 
 def test_workers_of_another_kind_are_refused(cluster: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("coband.simulator.experiments.sweep.workers.code_version", lambda: "another")
+    monkeypatch.setattr("coband.simulator.experiments.sweep.cluster.code_version", lambda: "another")
     with pytest.raises(WorkerPoolError, match=r"2 of 2 workers .* its code or its libraries are of another version"):
         Cluster(cluster)
-    monkeypatch.setattr("coband.simulator.experiments.sweep.workers.kernels", lambda: ("mkl 2025 avx2",))
-    with pytest.raises(WorkerPoolError, match=r"in their last bits. Start it with `dask worker .*-nanny simulator`"):
+    monkeypatch.setattr("coband.simulator.experiments.sweep.cluster.kernels", lambda: ("mkl 2025 avx2",))
+    with pytest.raises(WorkerPoolError, match=r"in their last bits. Start it with `dask worker .*-nanny coband`"):
         Cluster(cluster)

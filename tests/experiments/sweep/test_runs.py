@@ -11,34 +11,22 @@ from typing import Any
 
 import pytest
 
-from coband.simulator.experiments.runs import runner
+from coband.simulator.experiments.runs import work as work_module
+from coband.simulator.experiments.runs.dispatch import WORKER_DIED
+from coband.simulator.experiments.runs.driver import drive
 from coband.simulator.experiments.runs.job import Outcome
+from coband.simulator.experiments.runs.study import study_of
+from coband.simulator.experiments.runs.workers import Local
 from coband.simulator.experiments.store import directory, store
 from coband.simulator.experiments.sweep import lock, status
 from coband.simulator.experiments.sweep import result_cache as files_module
-from coband.simulator.experiments.sweep import work as work_module
 from coband.simulator.experiments.sweep.result_cache import ResultCache
 from coband.simulator.experiments.sweep.tuning import FIRST_REPLICATION
-from coband.simulator.experiments.sweep.workers import Local
 from coband.simulator.problems.datasets import DataError
-from tests.experiments.runs.fake_runs import wait_until
+from tests.experiments.runs.fake_runs import Notes, wait_until
 from tests.experiments.sweep.sweeps import GATED_JOBS, fingerprints, gated, perform, result_cache, started, study
 
 GRID = "grid:\n  problem.noise: [0.1, 0.2]\n  algorithms.D.size: [0.01, 0.02]\n"
-
-
-class Notes:
-    """A listener that remembers."""
-
-    def __init__(self) -> None:
-        self.failures: list[Any] = []
-        self.states: list[str] = []
-
-    def changed(self, status: Any) -> None:
-        self.states.append(status.state)
-
-    def failed(self, failure: Any) -> None:
-        self.failures.append(failure)
 
 
 def test_a_job_gives_what_a_run_gives(tmp_path: Path) -> None:
@@ -46,15 +34,7 @@ def test_a_job_gives_what_a_run_gives(tmp_path: Path) -> None:
     found = fingerprints(report.object)
     assert len(found) == 2 * (2 * 2 + 2)  # the axis of D alone does not multiply K
     one = study(tmp_path, "", "problem.noise=0.2").variants[1].scenario
-    whole = runner.Driver(
-        one,
-        runner.ResolvedText.of(one),
-        runner.jobs_of(one),
-        directory.create("one", tmp_path / "run"),
-        workers=1,
-        replay=[],
-        command=[],
-    ).run()
+    whole = drive(study_of(one), directory.create("one", tmp_path / "run"))
     alone = {record["replication"]: record["fingerprint"] for record in whole.object["results"][0]["replications"]}
     assert alone == {replication: found["K [noise=0.2]", replication] for replication in (0, 1)}
 
@@ -93,7 +73,7 @@ def test_what_is_finished_does_not_run_again_and_new_points_run_alone(
     assert {file: after[file] for file in before} == before
     assert [entry.kept for entry in report.status.entries.values()] == [2, 2]
     assert report.status.done == report.status.total == 8
-    monkeypatch.setattr("coband.simulator.experiments.sweep.dispatch.work", pytest.fail)
+    monkeypatch.setattr("coband.simulator.experiments.runs.workers.work", pytest.fail)
     again = perform(study(tmp_path, "grid: {problem.noise: [0.1, 0.2]}\n"), tmp_path / "out")
     assert fingerprints(again.object) == fingerprints(report.object)
 
@@ -114,7 +94,7 @@ def test_workers_that_die_cost_only_the_job_that_kills_them(tmp_path: Path) -> N
     report = perform(what, tmp_path / "out", Local(2), notes)
     assert sorted((failure.label, failure.error.splitlines()[-1]) for failure in notes.failures) == [
         ("D [mischief=error]", "ZeroDivisionError: a bug"),
-        ("D [mischief=kill]", runner.WORKER_DIED),
+        ("D [mischief=kill]", WORKER_DIED),
     ]
     assert set(fingerprints(report.object)) == {("D [mischief=none]", 0), ("K", 0)}
     assert report.status.state == "failed"
@@ -128,7 +108,7 @@ def test_workers_that_die_cost_only_the_job_that_kills_them(tmp_path: Path) -> N
 def test_a_killed_driver_loses_nothing_finished_and_resume_runs_the_rest(tmp_path: Path) -> None:
     out, (more, gate) = tmp_path / "out", gated(tmp_path)
     with started(tmp_path, out, more) as process:
-        wait_until(lambda: len(result_cache(out)) == 4)
+        wait_until(lambda: len(result_cache(out)) == 4, process)
         with pytest.raises(lock.LockedError, match=f"another sweep is running in {out} .process {process.pid} on "):
             perform(study(tmp_path, more), out)
     assert status.read(out).state == "killed"
@@ -142,9 +122,9 @@ def test_a_killed_driver_loses_nothing_finished_and_resume_runs_the_rest(tmp_pat
 def test_ctrl_c_keeps_what_is_finished(tmp_path: Path) -> None:
     out, (more, _) = tmp_path / "out", gated(tmp_path)
     with started(tmp_path, out, more) as process:
-        wait_until(lambda: len(result_cache(out)) == 4)
+        wait_until(lambda: len(result_cache(out)) == 4, process)
         process.send_signal(signal.SIGINT)
-        output, _ = process.communicate(timeout=60)
+        output, _ = process.communicate()
     assert output.split() == ["interrupted", "4", "2"]
     assert len(fingerprints(json.loads((out / "results.json").read_text()))) == 4
     assert json.loads((out / "manifest.json").read_text())["status"] == "interrupted"
@@ -233,10 +213,10 @@ def test_bad_input_of_one_job_is_a_failure_of_that_job(tmp_path: Path, monkeypat
     notes = Notes()
     real = work_module.attempt
 
-    def refuse(job: Any, scenario: Any, keep: Any) -> Outcome:
+    def refuse(job: Any, scenario: Any, keep: Any, sink: Any, on_pull: Any) -> Outcome:
         if job.label == "D":
             raise DataError("the file is gone")
-        return real(job, scenario, keep)
+        return real(job, scenario, keep, sink, on_pull)
 
     monkeypatch.setattr(work_module, "attempt", refuse)
     report = perform(study(tmp_path), tmp_path / "out", listener=notes)

@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 
 SCRIPT = Path(__file__).with_suffix(".cjs")
-APPEND, FINALISE, QUERY = 1, 2, 3
+APPEND, FINALISE, QUERY, RESET = 1, 2, 3, 10
 NULL, VARINT, FLOAT, STRING, BLOB = 1, 2, 3, 4, 5
 
 
@@ -34,12 +34,11 @@ def home() -> Path:
     return found[0]
 
 
-def ask(trace: Path, queries: Sequence[str], scratch: Path) -> list[list[dict[str, Any]]]:
-    """Load a trace and ask questions in SQL; the rows of each answer."""
-    parts = [_request(0, APPEND, _field(101, trace.read_bytes())), _request(1, FINALISE)]
-    parts += [_request(2 + n, QUERY, _field(103, _field(1, sql.encode()))) for n, sql in enumerate(queries)]
+def ask(traces: Sequence[Path], queries: Sequence[str], scratch: Path) -> list[list[list[dict[str, Any]]]]:
+    """Load traces one after the other and ask each the same questions in SQL; the rows of each answer, by trace."""
+    calls = [call for trace in traces for call in _session(trace, queries)]
     requests, replies = scratch / "requests", scratch / "replies"
-    requests.write_bytes(b"".join(parts))
+    requests.write_bytes(b"".join(_request(number, *call) for number, call in enumerate(calls)))
     subprocess.run(["node", str(SCRIPT), str(home()), str(requests), str(replies)], check=True, timeout=120)
     batches = [value[0] for field, value in _replies(replies.read_bytes()) if field == 203]
     answers, current = list[list[dict[str, Any]]](), _Answer()
@@ -47,8 +46,16 @@ def ask(trace: Path, queries: Sequence[str], scratch: Path) -> list[list[dict[st
         if current.take(batch):
             answers.append(current.rows)
             current = _Answer()
-    assert len(answers) == len(queries)
-    return answers
+    assert len(answers) == len(traces) * len(queries)
+    return [answers[start : start + len(queries)] for start in range(0, len(answers), len(queries))]
+
+
+def _session(trace: Path, queries: Sequence[str]) -> Iterator[tuple[int, bytes]]:
+    """Method and body of the calls about one trace."""
+    yield RESET, b""
+    yield APPEND, _field(101, trace.read_bytes())
+    yield FINALISE, b""
+    yield from ((QUERY, _field(103, _field(1, sql.encode()))) for sql in queries)
 
 
 class _Answer:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from coband.simulator.experiments.runs import runner
+from coband.simulator.experiments.runs.driver import Commands, drive
+from coband.simulator.experiments.runs.study import study_of
 from coband.simulator.experiments.scenario.scenario import loads
 from coband.simulator.experiments.store import directory
 
@@ -60,15 +61,8 @@ algorithms:
 
 def perform(text: str, out: Path, *settings: str, only: tuple[str, ...] = ()) -> Path:
     """Run a scenario into a new directory."""
-    scenario = loads(text, overrides=settings)
-    report = runner.Driver(
-        scenario,
-        runner.ResolvedText.of(scenario),
-        runner.jobs_of(scenario, only),
-        directory.create("x", out),
-        workers=1,
-        replay=["coband", "run", "x.yaml"],
-        command=["coband", "run", "x.yaml"],
-    ).run()
+    study = study_of(loads(text, overrides=settings), only)
+    command = ["coband", "run", "x.yaml"]
+    report = drive(study, directory.create("x", out), commands=Commands(command, command))
     assert not report.failures, report.failures
     return out

@@ -16,8 +16,6 @@ from coband.simulator.experiments.traces.reading import TraceReader, one_job
 from tests.experiments.traces import runs
 
 NAMES = tr.COLUMNS
-SEQ, TIME, EVENT, NODE, PEER, MESSAGE, CAUSE, KIND = range(8)
-REASON, VALUE = NAMES.index("reason"), NAMES.index("value")
 
 
 def compared(first: Path, second: Path, label: str | None = None) -> TraceComparison:
@@ -25,40 +23,40 @@ def compared(first: Path, second: Path, label: str | None = None) -> TraceCompar
         return compare(TraceReader(one_job(here, label)), TraceReader(one_job(there, label)))
 
 
-def track(row: tuple) -> object:
+def track(row: tr.Row) -> object:
     """What must keep its order: a node, a link; what several agents share, by its cause."""
-    if row[NODE] == tr.EVERYONE:
-        return "after", row[CAUSE]
-    link = row[EVENT] in (tr.DROP, tr.DUPLICATE, tr.EXPIRE, tr.RETRANSMIT)
-    return ("link", row[NODE], row[PEER]) if link else row[NODE]
+    if row.node == tr.EVERYONE:
+        return "after", row.cause
+    link = row.event in (tr.DROP, tr.DUPLICATE, tr.EXPIRE, tr.RETRANSMIT)
+    return ("link", row.node, row.peer) if link else row.node
 
 
-def shuffled(rows: list[tuple], rng: np.random.Generator) -> list[tuple]:
+def shuffled(rows: list[tr.Row], rng: np.random.Generator) -> list[tr.Row]:
     """The same events in another order: within a moment any that keeps causes and tracks; renumbered."""
-    order: list[tuple] = []
+    order: list[tr.Row] = []
     start = 0
     while start < len(rows):
         end = start
-        while end < len(rows) and rows[end][TIME] == rows[start][TIME]:
+        while end < len(rows) and rows[end].time == rows[start].time:
             end += 1
         left = rows[start:end]
         while left:
-            here = {row[SEQ] for row in left}
+            here = {row.seq for row in left}
             seen: set[object] = set()
             ready = []
             for row in left:
-                if track(row) not in seen and row[CAUSE] not in here:
+                if track(row) not in seen and row.cause not in here:
                     ready.append(row)
                 seen.add(track(row))
             chosen = ready[rng.integers(len(ready))]
             left.remove(chosen)
             order.append(chosen)
         start = end
-    numbers = {row[SEQ]: number for number, row in enumerate(order)} | {-1: -1}
-    sent = dict.fromkeys(row[MESSAGE] for row in order if row[MESSAGE] >= 0)
+    numbers = {row.seq: number for number, row in enumerate(order)} | {-1: -1}
+    sent = dict.fromkeys(row.message for row in order if row.message >= 0)
     messages = {message: number + 7 for number, message in enumerate(sent)} | {-1: -1}
     return [
-        (numbers[row[SEQ]], *row[1:MESSAGE], messages[row[MESSAGE]], numbers[row[CAUSE]], *row[KIND:]) for row in order
+        row._replace(seq=numbers[row.seq], message=messages[row.message], cause=numbers[row.cause]) for row in order
     ]
 
 
@@ -68,19 +66,16 @@ def rewritten(run: Path, out: Path, seed: int, change: int | None = None) -> Pat
     rng = np.random.default_rng(seed)
     connection = sqlite3.connect(out / "run.sqlite")
     with connection:
-        rows = list(connection.execute(f"SELECT {', '.join(NAMES)} FROM events ORDER BY seq"))
+        rows = list(map(tr.Row._make, connection.execute(f"SELECT {', '.join(NAMES)} FROM events ORDER BY seq")))
         count = connection.execute("SELECT count(*) FROM names").fetchone()[0]
         codes = dict(enumerate(rng.permutation(count).tolist())) | {-1: -1}
         if change is not None:
-            rows[change] = (*rows[change][:VALUE], rows[change][VALUE] + 1, *rows[change][VALUE + 1 :])
+            rows[change] = rows[change]._replace(value=rows[change].value + 1)
         rows = shuffled(rows, rng)
         connection.execute("DELETE FROM events")
         connection.executemany(
             f"INSERT INTO events VALUES (0, {', '.join('?' * len(NAMES))})",
-            [
-                (*row[:KIND], codes[row[KIND]], *row[KIND + 1 : REASON], codes[row[REASON]], *row[REASON + 1 :])
-                for row in rows
-            ],
+            [row._replace(kind=codes[row.kind], reason=codes[row.reason]) for row in rows],
         )
         connection.execute("UPDATE names SET code = code + 1000")
         for old, new in codes.items():

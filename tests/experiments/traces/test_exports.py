@@ -26,6 +26,14 @@ RUNS: dict[str, tuple[str, tuple[str, ...]]] = {
     "hops": (runs.GRAPH, ("network.local.mode=hop_by_hop", "network.latency=0.1")),
     "tasks": (runs.TASKS, ()),
 }
+PARSED = ("lossy", "ties", "late", "hops")
+QUESTIONS = (
+    "select name, value from stats where severity in ('error', 'data_loss') and value > 0",
+    "select ts, dur from slice",
+    "select count(*) as n from flow",
+    "select count(*) as n from counter",
+)
+Parsed = tuple[list[dict[str, Any]], list[list[dict[str, Any]]]]
 
 
 @pytest.fixture(scope="module")
@@ -140,21 +148,20 @@ def check_spans(items: list[dict[str, Any]]) -> None:
     assert ended == len(begun)
 
 
-@pytest.mark.parametrize("name", ["lossy", "ties", "late", "hops"])
-def test_perfettos_own_parser_takes_everything(stored: dict[str, Path], tmp_path: Path, name: str) -> None:
+@pytest.fixture(scope="module")
+def parsed(stored: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> dict[str, Parsed]:
+    """Traces, and what Perfetto's own parser makes of them: starting it takes seconds, so it reads them all."""
     perfetto_parser.home()
-    file = exported(stored[name], "perfetto", tmp_path / "trace.json")
-    items = json.loads(file.read_text())["traceEvents"]
-    errors, slices, flows, counters = perfetto_parser.ask(
-        file,
-        [
-            "select name, value from stats where severity in ('error', 'data_loss') and value > 0",
-            "select ts, dur from slice",
-            "select count(*) as n from flow",
-            "select count(*) as n from counter",
-        ],
-        tmp_path,
-    )
+    place = tmp_path_factory.mktemp("perfetto")
+    files = [exported(stored[name], "perfetto", place / f"{name}.json") for name in PARSED]
+    answers = perfetto_parser.ask(files, QUESTIONS, place)
+    items = [json.loads(file.read_text())["traceEvents"] for file in files]
+    return dict(zip(PARSED, zip(items, answers, strict=True), strict=True))
+
+
+@pytest.mark.parametrize("name", PARSED)
+def test_perfettos_own_parser_takes_everything(parsed: dict[str, Parsed], name: str) -> None:
+    items, (errors, slices, flows, counters) = parsed[name]
     assert errors == []
     assert Counter((row["ts"], row["dur"]) for row in slices) == Counter(expected_slices(items))
     assert flows == [{"n": sum(bool(item.get("flow_in")) for item in items)}]

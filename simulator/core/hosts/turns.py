@@ -23,14 +23,14 @@ class Turns:
 
     Args:
         agents: number of agents.
-        foreseeing: whether agents may look at their arms before a round.
+        prefetching: whether agents are shown their arms before a round.
     """
 
     def __init__(
         self, schedule: AnySchedule, agents: int, clock: Clock, streams: Streams, progress: Progress, prefetching: bool
     ) -> None:
         self._schedule, self._agents, self._clock, self._streams = schedule, agents, clock, streams
-        self._progress, self._foreseeing = progress, prefetching
+        self._progress, self._prefetching = progress, prefetching
         self._hosts: Sequence[Host] = ()
         self._thinking: list[Draws] = []
         self._ticks: Iterator[tuple[float, int]] = iter(())
@@ -72,14 +72,14 @@ class Turns:
             self._clock.at(time, TURN, agent, self._tick, agent)
 
     def _tick(self, event: Any) -> None:
-        if event.value == 0 and self._foreseeing:
+        if event.value == 0 and self._prefetching:
             for agent in range(self._agents):
                 self.host(agent).prefetch()
         self.host(event.value).tick()
         self._schedule_tick()
 
     def think(self, agent: Address) -> None:
-        """Renewal: the agent's next turn is due when it has thought."""
+        """Renewal: the agent's next turn is due when its think time is over."""
         schedule = self._schedule
         assert isinstance(schedule, Renewal)
         host = self.host(agent)

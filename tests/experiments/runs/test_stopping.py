@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from coband.simulator.experiments.runs.stopping import more
 from coband.simulator.experiments.scenario.document import Until
-from coband.simulator.experiments.sweep.stopping import more
 from coband.simulator.experiments.sweep.tuning import choose
 
 

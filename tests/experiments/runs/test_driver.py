@@ -8,15 +8,18 @@ from typing import Any
 
 import pytest
 
-from coband.simulator.experiments.runs import results, runner
+from coband.simulator.experiments.runs import results
+from coband.simulator.experiments.runs.dispatch import WORKER_DIED
+from coband.simulator.experiments.runs.driver import Report
 from coband.simulator.experiments.runs.job import DriverGone, Job, check_driver
+from coband.simulator.experiments.runs.study import SelectionError, Study, study_of
 from coband.simulator.experiments.store import directory, store
 from coband.simulator.experiments.store.recording import sampled_turns
-from tests.experiments.runs.fake_runs import Notes, perform, start, wait_until
+from tests.experiments.runs.fake_runs import Notes, perform, started, wait_until
 from tests.experiments.runs.fakes import FakeScenario
 
 
-def fingerprints(report: runner.Report) -> dict[tuple[str, int], Any]:
+def fingerprints(report: Report) -> dict[tuple[str, int], Any]:
     return {
         (entry["label"], record["replication"]): record["fingerprint"]
         for entry in report.object["results"]
@@ -24,22 +27,23 @@ def fingerprints(report: runner.Report) -> dict[tuple[str, int], Any]:
     }
 
 
+def tasks(study: Study) -> list[tuple[str, int]]:
+    return [(study.title(task), task.replication) for task in study.planner().begin()]
+
+
 def test_jobs_are_every_label_on_every_replication() -> None:
     fake: Any = FakeScenario(replications=2)
-    jobs = [(job.id, job.label, job.replication) for job in runner.jobs_of(fake)]
-    assert jobs == [(0, "Often", 0), (1, "Seldom", 0), (2, "Often", 1), (3, "Seldom", 1)]
-    assert [job.replication for job in runner.jobs_of(fake, only=["Seldom"], replications=[7, 3])] == [3, 7]
-    assert len(runner.jobs_of(fake, only=["fake"])) == 4
+    assert tasks(study_of(fake)) == [("Often", 0), ("Seldom", 0), ("Often", 1), ("Seldom", 1)]
+    assert tasks(study_of(fake, only=["Seldom"], replications=[7, 3])) == [("Seldom", 3), ("Seldom", 7)]
+    assert len(tasks(study_of(fake, only=["fake"]))) == 4
 
 
 def test_an_unknown_name_lists_the_nearest() -> None:
     fake: Any = FakeScenario()
-    with pytest.raises(
-        runner.SelectionError, match="no algorithm or label 'Seldon' in this scenario; did you mean Seldom"
-    ):
-        runner.jobs_of(fake, only=["Seldon"])
-    with pytest.raises(runner.SelectionError, match="there are Often, fake, Seldom"):
-        runner.jobs_of(fake, only=["xyz"])
+    with pytest.raises(SelectionError, match="no algorithm or label 'Seldon' in this scenario; did you mean Seldom"):
+        study_of(fake, only=["Seldon"])
+    with pytest.raises(SelectionError, match="there are Often, fake, Seldom"):
+        study_of(fake, only=["xyz"])
 
 
 def test_results_hold_every_replication_with_means_and_intervals(tmp_path: Path) -> None:
@@ -116,7 +120,7 @@ def test_an_error_in_one_job_leaves_the_others(tmp_path: Path) -> None:
 
 def test_a_job_that_kills_its_worker_costs_only_itself(tmp_path: Path) -> None:
     report = perform(tmp_path / "run", workers=2, mischief=((0, "kill"),), replications=4, labels=("Often",))
-    assert [(failure.replication, failure.error) for failure in report.failures] == [(0, runner.WORKER_DIED)]
+    assert [(failure.replication, failure.error) for failure in report.failures] == [(0, WORKER_DIED)]
     assert len(fingerprints(report)) == 3
 
 
@@ -133,10 +137,10 @@ def test_an_interruption_keeps_what_is_finished(tmp_path: Path) -> None:
 
 def test_an_interruption_stops_the_workers(tmp_path: Path) -> None:
     out = tmp_path / "run"
-    process = start(out, workers=2, mischief=((1, "slow"),), turns=5000, count=1, labels=("Often",))
-    wait_until(lambda: results_of(out) == 1 and stored_events(out, 1) > 0)
-    process.send_signal(signal.SIGINT)
-    output, _ = process.communicate(timeout=60)
+    with started(out, workers=2, mischief=((1, "endless"),), turns=5000, count=1, labels=("Often",)) as process:
+        wait_until(lambda: results_of(out) == 1 and stored_events(out, 1) > 0, process)
+        process.send_signal(signal.SIGINT)
+        output, _ = process.communicate()
     assert output.split() == ["True", "1"]
     with store.open_run(out) as run:
         assert [job.status for job in run.jobs] == ["finished", "interrupted"]
@@ -144,10 +148,8 @@ def test_an_interruption_stops_the_workers(tmp_path: Path) -> None:
 
 def test_a_killed_run_loses_nothing_finished_and_keeps_partial_traces(tmp_path: Path) -> None:
     out = tmp_path / "run"
-    process = start(out, mischief=((1, "slow"),), turns=2000, count=1, labels=("Often",))
-    wait_until(lambda: results_of(out) == 1 and stored_events(out, 1) > 0)
-    process.kill()
-    process.communicate(timeout=60)
+    with started(out, mischief=((1, "endless"),), turns=5000, count=1, labels=("Often",)) as process:
+        wait_until(lambda: results_of(out) == 1 and stored_events(out, 1) > 0, process)
     assert results_of(out) == 1
     with store.open_run(out) as run:
         assert [job.status for job in run.jobs] == ["finished", "running"]
@@ -192,9 +194,10 @@ def test_a_run_overwrites_nothing(tmp_path: Path) -> None:
         directory.create("x", tmp_path / "full" / "file")
     (tmp_path / "empty").mkdir()
     first, second = directory.create("x", tmp_path / "empty"), directory.create("x", tmp_path / "empty")
-    first.begin("", {}, [])
+    fake: Any = FakeScenario()
+    first.open(study_of(fake))
     with pytest.raises(directory.OutputError, match="another run has just started"):
-        second.begin("", {}, [])
+        second.open(study_of(fake))
     first.close()
 
 

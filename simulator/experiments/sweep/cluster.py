@@ -1,14 +1,16 @@
-"""Who does the jobs: processes on this machine, or the workers of a Dask cluster; both behind one executor."""
+"""The workers of a Dask cluster."""
 
 from __future__ import annotations
 
 import time
 import warnings
-from concurrent.futures import BrokenExecutor, Executor
-from typing import Any, Protocol
+from concurrent.futures import Executor, Future
+from typing import Any
 
-from coband.simulator.experiments.runs import executors
-from coband.simulator.experiments.sweep.address import code_version, kernels
+from coband.simulator.experiments.runs.code_version import code_version, kernels
+from coband.simulator.experiments.runs.job import OnPull
+from coband.simulator.experiments.runs.work import JobResult, Work, work
+from coband.simulator.experiments.runs.workers import AHEAD, WorkerPoolError
 
 CONNECT_SECONDS = 10.0
 LOOK_SECONDS = 2.0
@@ -25,92 +27,6 @@ def identity() -> tuple[str, tuple[str, ...]]:
     return code_version(), kernels()
 
 
-class WorkerPoolError(RuntimeError):
-    """There is nobody to do the jobs; the text says why and what to do."""
-
-
-class WorkerPool(Protocol):
-    """Workers."""
-
-    @property
-    def died(self) -> tuple[type[BaseException], ...]:
-        """What a future raises when the process that ran its job has died."""
-
-    @property
-    def outlives(self) -> bool:
-        """Whether workers go on without the driver's process."""
-
-    @property
-    def dashboard(self) -> str | None:
-        """Address of a page about the workers, if there is one."""
-
-    def size(self) -> int:
-        """How many jobs run at once."""
-
-    def executor(self, workers: int | None = None) -> Executor:
-        """The executor, made anew where it has been broken; with a size of its own where that is possible."""
-
-    def breaks(self) -> bool:
-        """Whether the death of one worker ends the executor and everything in it."""
-
-    def abandon(self) -> None:
-        """Let go of the executor; jobs under way are lost."""
-
-    def close(self) -> None:
-        """The end."""
-
-    def describe(self) -> str:
-        """Who they are, in a few words."""
-
-
-class Local:
-    """Processes of this machine.
-
-    Args:
-        workers: how many; None for one per core.
-    """
-
-    died: tuple[type[BaseException], ...] = (BrokenExecutor,)
-    outlives = False
-    dashboard: str | None = None
-
-    def __init__(self, workers: int | None = None) -> None:
-        self._workers = workers or executors.cores()
-        self._executor: Executor | None = None
-        self._made = 0
-
-    def size(self) -> int:
-        """One job for each process."""
-        return self._workers
-
-    def executor(self, workers: int | None = None) -> Executor:
-        """A pool of processes; another one when another size is asked for."""
-        wanted = workers or self._workers
-        if self._executor is not None and self._made != wanted:
-            self.abandon()
-        if self._executor is None:
-            self._executor, self._made = executors.processes(wanted), wanted
-        return self._executor
-
-    def breaks(self) -> bool:
-        """A pool does not survive its workers."""
-        return True
-
-    def abandon(self) -> None:
-        """Stop the processes at once."""
-        if self._executor is not None:
-            executors.stop(self._executor)
-            self._executor = None
-
-    def close(self) -> None:
-        """Stop the processes."""
-        self.abandon()
-
-    def describe(self) -> str:
-        """Their number."""
-        return f"{self._workers} process{'es' * (self._workers != 1)}"
-
-
 class Cluster:
     """The workers of a Dask cluster that already runs.
 
@@ -118,10 +34,11 @@ class Cluster:
         address: of its scheduler, such as tcp://HOST:8786.
 
     Raises:
-        CrewError: no Dask here, no scheduler there, or its workers run another coband.
+        WorkerPoolError: no Dask here, no scheduler there, or its workers run another coband.
     """
 
-    outlives = True
+    in_process = False
+    children = False
 
     def __init__(self, address: str) -> None:
         self._client: Any = _connected(address)
@@ -162,11 +79,22 @@ class Cluster:
             self._size = sum(int(worker["nthreads"]) for worker in self._workers().values())
         return self._size
 
-    def executor(self, workers: int | None = None) -> Executor:
-        """Dask's executor."""
-        if self._executor is None:
-            self._executor = self._client.get_executor(pure=False)
-        return self._executor
+    def window(self) -> int:
+        """Twice as many as run at once."""
+        return AHEAD * max(1, self.size())
+
+    def submit(self, item: Work, on_pull: OnPull | None = None, *, alone: bool = False) -> Future[JobResult]:
+        """Give a job to the scheduler.
+
+        Raises:
+            WorkerPoolError: it does not answer.
+        """
+        try:
+            if self._executor is None:
+                self._executor = self._client.get_executor(pure=False)
+            return self._executor.submit(work, item)
+        except (OSError, RuntimeError) as error:
+            raise WorkerPoolError(f"the workers cannot be reached any more: {error}") from error
 
     def breaks(self) -> bool:
         """Dask gives the jobs of a dead worker to others."""

@@ -1,0 +1,148 @@
+"""Whether a run sends what the algorithm declares: the size of every message, closed forms, and names of metrics."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from coband.simulator.conformance.demands import demand
+from coband.simulator.conformance.runs import Run, algorithm, registry
+from coband.simulator.core.algorithm import ClosedForm, MessageSize, attributes
+from coband.simulator.core.audit import trace as tr
+from coband.simulator.core.audit.ledger import DOWN, PEER, UP
+from coband.simulator.core.formulas import evaluate, names_in
+from coband.simulator.core.message import Message
+from coband.simulator.core.node import SERVER
+from coband.simulator.core.world import BatchWorld
+from coband.simulator.metrics import by_name
+
+IN_A_ROUND = {"uplink_scalars": UP, "downlink_scalars": DOWN, "peer_scalars": PEER}
+"""What can be said of every communication round, and where to look for it."""
+Quantities = dict[str, Any]
+Sent = tuple[Message, str, int, int]
+"""A message that was sent: it, its direction, scalars of one copy, number of copies."""
+
+
+def check_messages(name: str, run: Run) -> None:
+    """Every message is declared and has the size that its formula says."""
+    entry = algorithm(name)
+    for message, direction, scalars, _ in sent(run):
+        what = f"a {message.kind!r} message that goes {direction}"
+        values = entry.quantities(common(run), run.engine.config, message)
+        found = [size for size in entry.messages if _speaks_of(size, message, direction, values)]
+        demand(bool(found), f"{what} was sent, of which Algorithm.messages of {name} says nothing")
+        for size in found:
+            expected = evaluate(size.size, values)
+            explained = f"{size.size} = {expected:,} scalars ({_given(size.size, values)})"
+            demand(expected == scalars, f"{what} has {scalars:,} scalars, but Algorithm.messages says {explained}")
+
+
+def check_closed_forms(name: str, run: Run, schedule: str) -> None:
+    """Every closed form that applies gives what the run counts."""
+    entry = algorithm(name)
+    totals = {**common(run), **run_quantities(run, schedule)}
+    values = entry.quantities(totals, run.engine.config)
+    for form in entry.counts:
+        if form.when and not evaluate(form.when, values):
+            continue
+        if form.each == "round":
+            _check_rounds(name, run, form)
+        else:
+            known = ", ".join(sorted(totals))
+            demand(form.count in totals, f"Algorithm.counts of {name} speaks of {form.count!r}; there is {known}")
+            _check_form(f"the run counts {form.count} =", totals[form.count], form, values)
+
+
+def check_metrics(name: str, run: Run, problem: str) -> None:
+    """Every number that nodes and problem report is a declared metric."""
+    entry, engine = algorithm(name), run.engine
+    own = by_name(entry.metrics)
+    nodes = [*engine.agents, *([] if engine.server is None else [engine.server])]
+    reported = {key: type(node).__name__ for node in nodes for key in node.report()}
+    reported |= {key: f"{type(agent).__name__}.report_own" for agent in engine.agents for key in agent.report_own()}
+    for key, where in reported.items():
+        demand(key in own, _undeclared(key, where, f"Algorithm.metrics of {name}"))
+    if isinstance(engine.world, BatchWorld) and problem in registry().problems:
+        scored = by_name(registry().problems[problem].metrics)
+        answers = [getattr(agent, "answer", None) for agent in engine.agents]
+        for key in {**engine.world.score(answers), **engine.world.score_of(0, answers[0])}:
+            demand(key in scored, _undeclared(key, f"problem {problem}", f"ProblemEntry.metrics of {problem}"))
+
+
+def _undeclared(key: str, where: str, place: str) -> str:
+    return (
+        f"{where} reports {key!r}, which nobody declares: add Metric({key!r}, unit, meaning) to {place}, so that it "
+        "can be expected, locked, compared and described"
+    )
+
+
+def sent(run: Run) -> Iterator[Sent]:
+    """Every message of a run, in the order of sending."""
+    for row, message in zip(run.events(tr.SEND), run.sent, strict=True):
+        direction = DOWN if row[3] == SERVER else UP if row[4] == SERVER else PEER
+        yield message, direction, int(row[8]), int(row[12])
+
+
+def common(run: Run) -> Quantities:
+    """`coband.simulator.core.algorithm.COMMON_QUANTITIES` of a run."""
+    world = run.engine.world
+    found = {"N": len(run.engine.agents), "d": world.dimension}
+    if isinstance(world, BatchWorld) or world.fixed_arms:
+        found["arms"] = len(world.arms(0, 1))
+    return found
+
+
+def run_quantities(run: Run, schedule: str) -> Quantities:
+    """`coband.simulator.core.algorithm.RUN_QUANTITIES` of a run, and every number of its result."""
+    result, engine = run.result, run.engine
+    found: Quantities = {"turns": result.turns, "rounds": result.rounds, **result.totals}
+    found |= {"T": result.turns, "schedule": schedule}
+    if engine.server is not None:
+        found["applied"] = engine.server.applied
+    if engine.graph is not None and "hops" in result.totals:
+        hops, graph = int(result.totals["hops"]), engine.graph
+        pulling = [agent for agent, *_ in run.pulls]
+        found["reach"] = sum(len(graph.ball(agent, hops)) - 1 for agent in pulling)
+        found["copies"] = sum(_copies(graph.degrees, agent, graph.ball(agent, hops - 1)) for agent in pulling)
+    return found
+
+
+def _copies(degrees: tuple[int, ...], origin: int, passing: tuple[int, ...]) -> int:
+    """Links that a message crosses: all of its origin's, and all but the one it came by of whoever passes it on."""
+    return degrees[origin] + sum(degrees[node] - 1 for node in passing if node != origin)
+
+
+def _speaks_of(size: MessageSize, message: Message, direction: str, values: Quantities) -> bool:
+    fits = isinstance(message, size.message) and size.direction == direction
+    return fits and (not size.when or bool(evaluate(size.when, values)))
+
+
+def _check_rounds(name: str, run: Run, form: ClosedForm) -> None:
+    demand(form.count in IN_A_ROUND, f"a closed form of each round is about {' or '.join(IN_A_ROUND)}")
+    entry, direction = algorithm(name), IN_A_ROUND[form.count]
+    counted: dict[int, int] = defaultdict(int)
+    about: dict[int, dict[str, set[Any]]] = defaultdict(lambda: defaultdict(set))
+    for message, way, scalars, copies in sent(run):
+        for key, value in attributes(message).items():
+            about[message.round][key].add(value)
+        if way == direction:
+            counted[message.round] += scalars * copies
+    outside = counted.pop(-1, 0)
+    demand(not outside, f"{outside:,} of the {form.count} belong to no round: the messages do not say which one")
+    for number, count in counted.items():
+        alike = {key: next(iter(found)) for key, found in about[number].items() if len(found) == 1}
+        values = entry.quantities({**common(run), **alike}, run.engine.config)
+        _check_form(f"round {number} counts {form.count} =", count, form, values)
+
+
+def _check_form(what: str, count: float, form: ClosedForm, values: Mapping[str, Any]) -> None:
+    expected = evaluate(form.formula, values)
+    explained = f"{form.formula} = {expected:,} ({_given(form.formula, values)})"
+    close = math.isclose(count, expected, rel_tol=1e-12, abs_tol=1e-12)
+    demand(close, f"{what} {count:,}, but Algorithm.counts says {explained}")
+
+
+def _given(formula: str, values: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name} = {values[name]}" for name in names_in(formula))

@@ -1,0 +1,65 @@
+"""The numbers that every result has, declared as an algorithm or a problem declares its own."""
+
+from __future__ import annotations
+
+from coband.simulator.metrics import DICTIONARY_SIZE, Metric
+
+ALWAYS: tuple[Metric, ...] = (
+    Metric("turns", "pulls", "pulls of all agents", locked=True),
+    Metric(
+        "regret",
+        "units of the reward",
+        "sum over all pulls of (best mean reward - mean reward of the arm pulled)",
+        better="lower",
+    ),
+    Metric("reward", "units of the reward", "sum of all rewards"),
+    Metric(
+        "messages",
+        "messages",
+        "messages sent, a broadcast counted once per receiver",
+        better="lower",
+        locked=True,
+        verb="sends the fewest messages",
+    ),
+    Metric(
+        "uplink_scalars",
+        "scalars",
+        "real numbers that agents sent to the server",
+        better="lower",
+        locked=True,
+        title="scalars up",
+        verb="uploads the fewest scalars",
+    ),
+    Metric("downlink_scalars", "scalars", "real numbers that the server sent, counted per receiver", locked=True),
+    Metric("peer_scalars", "scalars", "real numbers that agents sent to each other, counted per link", locked=True),
+    Metric(
+        "scalars",
+        "scalars",
+        "real numbers sent in all",
+        better="lower",
+        title="scalars sent",
+        verb="sends the fewest scalars",
+    ),
+    Metric("scalars_broadcast_once", "scalars", "real numbers sent, a broadcast counted once", locked=True),
+    Metric("rounds", "rounds", "communication rounds completed", aggregate="max", locked=True),
+    Metric("simulated_time", "time units", "when the last thing happened", better="lower", verb="is done first"),
+    Metric("deliveries", "messages", "first copies that reached an agent of a graph", locked=True),
+    Metric("transmissions", "messages", "copies put on the links of a graph", locked=True),
+    DICTIONARY_SIZE,
+    Metric("stalled", "turns", "turns never taken, since agents waited in vain"),
+)
+"""What every record has, null where it does not apply; columns of the run store."""
+
+CORE: tuple[Metric, ...] = (
+    *ALWAYS,
+    Metric("uplink_scalars_per_agent", "scalars", "uplink scalars of an average agent"),
+    Metric("bits", "bits", "payload and headers of all messages"),
+    Metric("wire_messages", "messages", "messages, repetitions and acknowledgements of the transport"),
+    Metric("wire_scalars", "scalars", "real numbers sent, repetitions included"),
+    Metric("wire_bits", "bits", "payload and headers of all that the transport sent"),
+    Metric("dropped", "messages", "copies that were lost on the way"),
+    Metric("expired", "messages", "messages that the transport gave up"),
+)
+"""All that coband itself counts and measures."""
+
+CORE_NAMES = frozenset(metric.name for metric in CORE)

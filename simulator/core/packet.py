@@ -1,0 +1,75 @@
+"""What is on the way: one copy of a message between two nodes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from coband.simulator.core.message import Message
+from coband.simulator.core.node import Address
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Flood:
+    """Where a LOCAL message stands on its way through a graph (``core.network.local``).
+
+    Attributes:
+        id: number of the LOCAL message.
+        origin: the agent that it is from.
+        hops: its time to live, in links.
+        hop: links passed when the packet arrives.
+        unicast: it goes to one neighbour only, and its origin is told when it is given up.
+    """
+
+    id: int
+    origin: Address
+    hops: int
+    hop: int
+    unicast: bool = False
+
+
+@dataclass(slots=True, eq=False)
+class Packet:
+    """One message on its way to one receiver.
+
+    Attributes:
+        id: number of the send; the copies of a multicast share it.
+        number: position in the sequence of messages of this (source, destination), from 1.
+        send: seq of the send event.
+        attempts: copies put on the link so far.
+        acknowledged: the sender knows that the receiver has it.
+        flood: of a LOCAL message; None in a star.
+        expired: the transport has given it up, and tells the sender.
+    """
+
+    message: Message
+    id: int
+    source: Address
+    destination: Address
+    number: int
+    send: int
+    kind: int
+    scalars: int
+    attempts: int = 0
+    acknowledged: bool = False
+    flood: Flood | None = None
+    expired: bool = False
+
+    @property
+    def origin(self) -> Address:
+        """The node whose message it is; its source may only pass it on."""
+        return self.source if self.flood is None else self.flood.origin
+
+    @property
+    def hop(self) -> int:
+        """Links passed by a LOCAL message, 0 for others."""
+        return 0 if self.flood is None else self.flood.hop
+
+    @property
+    def pair(self) -> tuple[Address, Address]:
+        """(source, destination)."""
+        return self.source, self.destination
+
+    @property
+    def own(self) -> bool:
+        """Whether it is its source's own message to its destination, and no copy of a flood."""
+        return self.flood is None or self.flood.unicast

@@ -1,0 +1,138 @@
+"""What a run gives when it has ended."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from coband.simulator.arrays import FloatArray
+from coband.simulator.core.audit.invariants import Audit
+from coband.simulator.core.audit.ledger import Ledger
+from coband.simulator.core.audit.per_agent import AgentMetrics, per_agent_metrics
+from coband.simulator.core.audit.progress import Progress
+from coband.simulator.core.network.graphs import Graph
+from coband.simulator.core.node import BatchAgent, Client, Server
+from coband.simulator.core.run_context import RunContext
+from coband.simulator.core.world import BatchWorld, World
+from coband.simulator.metrics import Metric
+
+
+@dataclass
+class RunResult:
+    """What one run gives.
+
+    Attributes:
+        totals: the counts of the ledger and the nodes' own numbers.
+        times, regret, scalars: after each pull or batch, simulated time, cumulative pseudo-regret and scalars.
+        turns_series: cumulative number of pulls after each pull or batch.
+        by_agent: what is known of each agent alone, in order.
+        fingerprint: of the trace.
+        graph: how the agents' graph was made, and its size; None in a star.
+        stalled: turns that the schedule allowed and that were never taken, since agents waited in vain.
+    """
+
+    turns: int
+    regret: float
+    reward: float
+    totals: dict[str, int | float]
+    rounds: int
+    simulated_time: float
+    fingerprint: str
+    graph: str | None
+    stalled: int
+    times: FloatArray
+    regret_series: FloatArray
+    scalars_series: NDArray[np.int64]
+    ledger: Ledger
+    audit: Audit
+    turns_series: NDArray[np.int64]
+    by_agent: list[AgentMetrics]
+    agents: list[Client]
+    server: Server | None
+
+
+@dataclass(frozen=True)
+class Ended:
+    """A run in which nothing is left to happen.
+
+    Attributes:
+        last_delivery: when a message last reached a node.
+        stalled: turns that were never taken.
+        declared: the metrics that the algorithm declares, by name.
+    """
+
+    run: RunContext
+    progress: Progress
+    world: World
+    graph: Graph | None
+    agents: list[Client]
+    server: Server | None
+    last_delivery: float
+    stalled: int
+    declared: Mapping[str, Metric]
+
+    def result(self) -> RunResult:
+        """The run summed up."""
+        progress = self.progress
+        regret = np.cumsum(progress.regrets)
+        return RunResult(
+            turns=sum(progress.pulls),
+            regret=float(regret[-1]) if regret.size else 0.0,
+            reward=progress.reward,
+            totals=self._totals(),
+            rounds=max(node.rounds for node in self._nodes),
+            simulated_time=max(max(progress.times, default=0.0), self.last_delivery),
+            fingerprint=self.run.trace.fingerprint(),
+            graph=None if self.graph is None else self.graph.summary,
+            stalled=self.stalled,
+            times=np.asarray(progress.times),
+            regret_series=regret,
+            scalars_series=np.asarray(progress.scalars, dtype=np.int64),
+            turns_series=np.cumsum(progress.pulls, dtype=np.int64),
+            by_agent=self._by_agent(),
+            ledger=self.run.ledger,
+            audit=self.run.audit,
+            agents=self.agents,
+            server=self.server,
+        )
+
+    @property
+    def _nodes(self) -> Sequence[Client | Server]:
+        return self.agents if self.server is None else [*self.agents, self.server]
+
+    def _totals(self) -> dict[str, int | float]:
+        """The ledger's counts, what was lost, the nodes' own numbers, and how right the answers are."""
+        audit, world = self.run.audit, self.world
+        totals = self.run.ledger.totals() | {"dropped": audit.dropped_copies, "expired": audit.given_up}
+        totals |= self._reported()
+        if isinstance(world, BatchWorld):
+            totals.update(world.score([agent.answer for agent in self.agents if isinstance(agent, BatchAgent)]))
+        return totals
+
+    def _reported(self) -> dict[str, int | float]:
+        """The numbers that nodes report, each combined as its metric says; the sum where nobody declares it."""
+        declared = self.declared
+        per_agent = [name for name, metric in declared.items() if metric.aggregate is not None]
+        values: dict[str, list[int | float]] = {}
+        for node in self._nodes:
+            for key, value in node.report().items():
+                values.setdefault(key, []).append(value)
+        for agent in self.agents if per_agent else ():
+            for key, own in agent.report_own().items():
+                if key in per_agent and isinstance(own, (int, float)):
+                    values.setdefault(key, []).append(own)
+        return {key: declared[key].combined(found) if key in declared else sum(found) for key, found in values.items()}
+
+    def _by_agent(self) -> list[AgentMetrics]:
+        progress = self.progress
+        pulls = (progress.agents, progress.pulls, progress.regrets)
+        return per_agent_metrics(self.agents, pulls, self.run.ledger, self._score_of)
+
+    def _score_of(self, index: int) -> AgentMetrics:
+        agent = self.agents[index]
+        if isinstance(self.world, BatchWorld) and isinstance(agent, BatchAgent):
+            return dict(self.world.score_of(index, agent.answer))
+        return {}

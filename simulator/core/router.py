@@ -1,0 +1,77 @@
+"""The way between hosts and network: what a node sends goes out, what arrives goes to its host."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from coband.simulator.core.algorithm import Algorithm
+from coband.simulator.core.audit.invariants import InvariantViolation
+from coband.simulator.core.clock.clock import Clock
+from coband.simulator.core.hosts.agent_host import AgentHost
+from coband.simulator.core.hosts.host import Host
+from coband.simulator.core.message import Message
+from coband.simulator.core.network.local import Local
+from coband.simulator.core.network.transport import Transport
+from coband.simulator.core.node import Address, Recipient
+from coband.simulator.core.packet import Packet
+
+
+class Router:
+    """Takes messages of agents to the transport, or in a graph to the LOCAL service, and packets to their hosts.
+
+    Attributes:
+        last_delivery: when a message last reached a host.
+    """
+
+    def __init__(self, clock: Clock, algorithm: Algorithm) -> None:
+        self._clock, self._algorithm = clock, algorithm
+        self._hosts: Sequence[Host] = ()
+        self._transport: Transport | None = None
+        self._local: Local | None = None
+        self.last_delivery = 0.0
+
+    def connect(self, hosts: Sequence[Host], transport: Transport, local: Local | None) -> None:
+        """Say where messages go: ``hosts`` by address, the server's last; ``local`` in a graph."""
+        self._hosts, self._transport, self._local = hosts, transport, local
+
+    def send(self, source: Address, recipient: Recipient, message: Message, cause: int) -> None:
+        """Put a message on the network, because of the event ``cause``."""
+        if self._local is not None:
+            self._local.send(source, recipient, message, cause)
+        else:
+            assert self._transport is not None
+            self._transport.send(source, recipient, message, cause)
+
+    def deliver(self, packet: Packet) -> None:
+        """A packet has reached its receiver."""
+        if self._local is None:
+            self.hand_over(packet)
+        else:
+            self._local.arrive(packet)
+
+    def hand_over(self, packet: Packet) -> None:
+        """Give a packet to its receiver's host."""
+        self.last_delivery = self._clock.now
+        self._hosts[packet.destination].on_packet(packet)  # the server is last, so its address -1 finds it
+
+    def hear(self, agent: Address, messages: Sequence[tuple[Address, Message]], cause: int) -> None:
+        """Give an agent the messages that reach it at one moment, each with its origin."""
+        self.last_delivery = self._clock.now
+        host = self._hosts[agent]
+        assert isinstance(host, AgentHost)
+        host.hear(messages, cause)
+
+    def give_up(self, packet: Packet, cause: int) -> None:
+        """The transport has given up a packet; its sender is told, unless it is a copy of a flood.
+
+        Raises:
+            InvariantViolation: what follows from the order of all messages is wrong without this one.
+        """
+        if self._algorithm.needs.ordered:
+            text = (
+                f"{self._algorithm.name} needs every message, and a {packet.message.kind!r} was given up after "
+                f"{packet.attempts} copies; give network.retransmission a larger max_attempts"
+            )
+            raise InvariantViolation(text, cause)
+        if packet.own:
+            self._hosts[packet.source].on_expiry(packet, cause)

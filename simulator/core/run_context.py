@@ -1,0 +1,30 @@
+"""What all parts of one run share: its clock, its accounts and who is down."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from coband.simulator.core.audit.invariants import Audit
+from coband.simulator.core.audit.ledger import Ledger
+from coband.simulator.core.audit.trace import Trace
+from coband.simulator.core.clock.clock import Clock
+from coband.simulator.core.node import Address
+
+
+@dataclass(frozen=True)
+class RunContext:
+    """One per run.
+
+    Attributes:
+        clock: simulated time.
+        trace: every event.
+        ledger: what was sent.
+        audit: the fate of every copy.
+        down: the nodes that are down now.
+    """
+
+    clock: Clock
+    trace: Trace
+    ledger: Ledger
+    audit: Audit
+    down: set[Address] = field(default_factory=set)

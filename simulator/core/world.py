@@ -1,0 +1,65 @@
+"""What the engine asks of a problem: a world that hands out arm sets and rewards and keeps the truth to itself.
+
+The engine alone talks to a world; an agent sees the arm features of its turn and the reward of its pull, nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol, runtime_checkable
+
+from coband.simulator.arrays import FloatArray, IntArray
+
+
+class World(Protocol):
+    """The truth of one replication, drawn once, and the turns of its agents.
+
+    For one agent, turn numbers start at 1 and never go back; agents may be asked in any order.
+
+    Two attributes are optional. ``contexts``, rows (agents, d_z): agents have different tasks, described by network
+    contexts z_v, and each agent is told its own. ``realised``: true where regret is against the noisy reward, and may
+    be negative.
+    """
+
+    @property
+    def dimension(self) -> int:
+        """Features per arm, d."""
+
+    @property
+    def fixed_arms(self) -> bool:
+        """Whether every agent sees the same arm set, in the same order, at every turn."""
+
+    def arms(self, agent: int, turn: int) -> FloatArray:
+        """Arm features of a turn, shape (n, d), C-contiguous and read-only."""
+
+    def pull(self, agent: int, turn: int, arm: int) -> tuple[float, float]:
+        """Noisy reward of ``arm``, and its pseudo-regret max_x f(x) - f(x_arm) >= 0.
+
+        A ``realised`` world gives max_x f(x) - reward instead.
+
+        Raises:
+            IndexError: the turn has no such arm.
+        """
+
+    def means(self, agent: int, turn: int) -> FloatArray:
+        """Expected reward f(x) of each arm of a turn, shape (n,), read-only: the hidden truth."""
+
+    def describe(self) -> dict[str, Any]:
+        """The drawn truth (theta, ...) in JSON types, for the record of the run."""
+
+
+@runtime_checkable
+class BatchWorld(Protocol):
+    """A world whose arms stay and that can be pulled in batches."""
+
+    def knowledge(self) -> Any:
+        """What every agent knows beforehand."""
+
+    def pull_batch(self, agent: int, phase: int, counts: IntArray) -> tuple[FloatArray, float]:
+        """(mean reward of each arm, 0 where not pulled; pseudo-regret of all pulls) of an agent's phase, from 1."""
+
+    def score(self, answers: Sequence[int | None]) -> dict[str, float]:
+        """How right the agents' answers are, as numbers for the result."""
+
+    def score_of(self, agent: int, answer: int | None) -> dict[str, float]:
+        """How right one agent's answer is."""

@@ -1,0 +1,307 @@
+"""The driver of runs and sweeps: finds what is done, has the rest run, keeps what comes back, and reports."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import time
+from collections import deque
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Protocol
+
+from coband.simulator.experiments.runs.dispatch import Dispatcher
+from coband.simulator.experiments.runs.job import Outcome
+from coband.simulator.experiments.runs.planner import Task
+from coband.simulator.experiments.runs.results import Failure, Record
+from coband.simulator.experiments.runs.status import EntryStatus, Status, now
+from coband.simulator.experiments.runs.study import Study
+from coband.simulator.experiments.runs.work import JobResult, PickledScenario, Work
+from coband.simulator.experiments.runs.workers import WorkerPool, WorkerPoolError, workers_for
+from coband.simulator.experiments.scenario.scenario import BAD_INPUT
+from coband.simulator.experiments.store.directory import RunDirectory, StorageError, writing
+from coband.simulator.experiments.store.manifest import manifest
+from coband.simulator.metrics import by_name
+
+
+class Listener(Protocol):
+    """Follows a run or a sweep."""
+
+    def changed(self, status: Status) -> None:
+        """Some jobs have ended, or some time has passed; the first call comes before the first job."""
+
+    def advanced(self, share: float) -> None:
+        """A job in this process has made this share of its pulls."""
+
+    def failed(self, failure: Failure) -> None:
+        """A job broke off."""
+
+
+@dataclass(frozen=True)
+class Report:
+    """What came out of a run or a sweep.
+
+    Attributes:
+        object: what ``--json`` prints.
+        status: how far it came.
+        failures: jobs that broke off.
+        missing: number of jobs that have not ended.
+        stalled: (label, replication, turns never taken) of jobs in which agents waited in vain.
+    """
+
+    object: dict[str, Any]
+    status: Status
+    failures: list[Failure]
+    missing: int
+    directory: Path
+    stalled: list[tuple[str, int, int]] = field(default_factory=list)
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether it was ended by Ctrl-C."""
+        return self.status.state == "interrupted"
+
+
+@dataclass(frozen=True)
+class Commands:
+    """Command lines that users and the manifest are told about.
+
+    Attributes:
+        replay: start of the one that repeats a job, such as ``["coband", "run", "x.yaml"]``.
+        given: began it.
+        resume: goes on with it, where that is possible.
+    """
+
+    replay: Sequence[str] = ("coband", "run", "FILE")
+    given: Sequence[str] = ()
+    resume: str = ""
+
+
+def drive(
+    study: Study,
+    place: RunDirectory,
+    *,
+    workers: int | WorkerPool = 1,
+    commands: Commands | None = None,
+    listener: Listener | None = None,
+) -> Report:
+    """Run all jobs of a study that are not done yet; Ctrl-C stops them and keeps what is finished.
+
+    Args:
+        study: what to run.
+        place: where results go.
+        workers: number of processes, 1 for this one; or a pool, which its owner closes.
+        commands: for messages.
+        listener: follows it.
+
+    Raises:
+        LockedError, OutputError: another driver works in the directory.
+        StorageError: nothing can be written there.
+        ScenarioError, DataError, GraphError, UnsupportedScenario: the input is bad, for all jobs.
+    """
+    if not isinstance(workers, int):
+        return _Driver(study, place, workers, commands or Commands(), listener).run()
+    pool = workers_for(workers)
+    try:
+        return drive(study, place, workers=pool, commands=commands, listener=listener)
+    finally:
+        pool.close()
+
+
+class _Driver:
+    """Runs a study once."""
+
+    def __init__(
+        self, study: Study, place: RunDirectory, pool: WorkerPool, commands: Commands, listener: Listener | None
+    ) -> None:
+        self._study, self._place, self._pool, self._commands = study, place, pool, commands
+        self._listener = listener
+        self._planner = study.planner()
+        on_pull = None if listener is None else self._pulled
+        self._dispatcher = Dispatcher[Hashable](pool, self._work, self._settle, self._tick, on_pull)
+        self._status = Status(
+            study.name,
+            resume=commands.resume,
+            workers=pool.describe(),
+            dashboard=pool.dashboard,
+            entries={entry: EntryStatus() for entry in study.entries},
+        )
+        self._begun = time.monotonic()
+        self._turns: int | None = None
+        self._pending: dict[Hashable, list[Task]] = {}
+        self._pickled: dict[int, PickledScenario] = {}
+        self._failures: list[Failure] = []
+        self._stalled: list[tuple[str, int, int]] = []
+
+    def run(self) -> Report:
+        """Run all jobs."""
+        if self._study.missing is not None:
+            raise self._study.missing
+        status, place = self._status, self._place
+        with place.held():
+            with writing():
+                place.open(self._study)
+            ended = "stopped"
+            try:
+                self._begin()
+                self._dispatcher.run()
+                ended = "failed" if self._failures else "finished"
+            except KeyboardInterrupt:
+                ended = "interrupted"
+            except BAD_INPUT:
+                ended = "failed"
+                raise
+            except (StorageError, WorkerPoolError) as error:
+                status.message = str(error)
+            finally:
+                self._pool.abandon()
+                status.state = ended
+                report = self._end()
+        return report
+
+    def _begin(self) -> None:
+        study = self._study
+        metrics = by_name(*(tuple(variant.scenario.metrics.values()) for variant in study.variants)).values()
+        facts = manifest(study.name, study.seed, self._commands.given, study.jobs, self._pool.size(), metrics)
+        with writing():
+            self._place.begin({**facts, **study.facts()})
+        tasks = self._planner.begin()
+        self._tick(at_once=True)
+        self._enqueue(tasks)
+
+    def _end(self) -> Report:
+        """Keep what jobs that broke off have recorded, and write down how it ended, as far as there is room."""
+        status, place = self._status, self._place
+        with self._noting_trouble():
+            for task, outcome in place.left_behind():
+                place.take([task], JobResult(outcome))
+                if outcome.record is not None:
+                    self._finished(task, outcome.record)
+        self._refresh()
+        summary = self._summary()
+        with self._noting_trouble():
+            place.end(status, summary)
+        place.close()
+        if self._listener is not None:
+            self._listener.changed(status)
+        missing = status.total - status.ended
+        return Report(summary, status, self._failures, missing, place.path, sorted(self._stalled))
+
+    @contextmanager
+    def _noting_trouble(self) -> Iterator[None]:
+        """Files that cannot be written at the end are no reason to write less of the others."""
+        try:
+            with writing():
+                yield
+        except StorageError as error:
+            if not self._status.message:
+                self._status.state, self._status.message = "stopped", str(error)
+
+    def _summary(self) -> dict[str, Any]:
+        self._failures.sort(key=lambda failure: (failure.replication, failure.label))
+        return self._study.summary(self._planner, self._failures)
+
+    def _enqueue(self, tasks: Iterable[Task]) -> None:
+        """Take what is done already; let the rest wait, what is the same only once."""
+        fresh = deque(self._added(tasks))
+        while fresh:
+            task = fresh.popleft()
+            key = self._place.key(task)
+            if key in self._pending:
+                self._pending[key].append(task)
+                continue
+            with writing():
+                record = self._place.find(task)
+            if record is None:
+                self._pending[key] = [task]
+                self._dispatcher.waiting.append(key)
+            else:
+                self._entry(task).kept += 1
+                fresh.extend(self._added(self._finished(task, record)))
+                self._tick()
+
+    def _added(self, tasks: Iterable[Task]) -> list[Task]:
+        added = list(tasks)
+        with writing():
+            self._place.add(added, self._planner.chosen)
+        return added
+
+    def _entry(self, task: Task) -> EntryStatus:
+        return self._status.entries[self._study.variants[task.variant].entry]
+
+    def _work(self, key: Hashable) -> Work:
+        """What a worker needs to run a job."""
+        task = self._pending[key][0]
+        job, scenario = self._place.job(task), self._study.variants[task.variant].scenario
+        if self._pool.in_process:
+            self._turns = scenario.schedule.total_turns(scenario.agents.count)
+            return Work(job, scenario, self._place.job_file(task), self._place.code)
+        if task.variant not in self._pickled:
+            self._pickled[task.variant] = PickledScenario.of(scenario)
+        job = replace(job, driver=os.getpid() if self._pool.children else None)
+        return Work(job, self._pickled[task.variant], self._place.job_file(task), self._place.code)
+
+    def _settle(self, key: Hashable, result: JobResult) -> None:
+        """Keep what a job has given, for all that it was the job of."""
+        if result.refusal is not None and self._study.bad_input_ends:
+            raise result.refusal
+        first, *others = tasks = self._pending.pop(key)
+        with writing():
+            self._place.take(tasks, result)
+        record, more = result.outcome.record, list[Task]()
+        if record is None:
+            for task in tasks:
+                more += self._failed(task, result.outcome)
+        else:
+            self._entry(first).seconds += float(record["wall_seconds"] or 0.0)
+            for task in others:
+                self._entry(task).kept += 1
+            for task in tasks:
+                more += self._finished(task, record)
+        self._enqueue(more)
+
+    def _finished(self, task: Task, record: Record) -> list[Task]:
+        self._entry(task).done += 1
+        if record["stalled"]:
+            self._stalled.append((self._study.title(task), task.replication, int(record["stalled"])))
+        return self._planner.ended(task, record)
+
+    def _failed(self, task: Task, outcome: Outcome) -> list[Task]:
+        label, error = self._study.title(task), outcome.error or ""
+        failure = Failure(label, task.replication, outcome.status, error, self._replay(task))
+        self._failures.append(failure)
+        self._entry(task).failed += 1
+        self._status.fail(failure)
+        if self._listener is not None:
+            self._listener.failed(failure)
+        return self._planner.ended(task, None)
+
+    def _replay(self, task: Task) -> str:
+        """The command that repeats a job with a full trace."""
+        variant = self._study.variants[task.variant]
+        settings = [word for setting in variant.settings for word in ("--set", setting)]
+        chosen = ["--seed", variant.scenario.seed, "--replication", task.replication, "--only", variant.entry]
+        return shlex.join([*self._commands.replay, *settings, *map(str, chosen), "--trace", "full"])
+
+    def _tick(self, *, at_once: bool = False) -> None:
+        """Write down how far it is and tell the listener, when it is time."""
+        if not at_once and not self._place.due(self._status):
+            return
+        self._refresh()
+        with writing():
+            self._place.write(self._status, self._summary)
+        if self._listener is not None:
+            self._listener.changed(self._status)
+
+    def _refresh(self) -> None:
+        """Bring totals and times up to date."""
+        self._status.elapsed = time.monotonic() - self._begun
+        self._status.updated = now()
+        for entry, total in self._planner.expected().items():
+            self._status.entries[entry].total = total
+
+    def _pulled(self, pulls: int) -> None:
+        if self._listener is not None and self._turns:
+            self._listener.advanced(min(1.0, pulls / self._turns))

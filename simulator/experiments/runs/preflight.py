@@ -1,0 +1,131 @@
+"""What a run would refuse, found without running: the world is drawn and a few nodes are made, by the code of a run.
+
+Large data are not read for that: their first lines are looked at, and worlds, graphs and nodes that need all of it are
+not made. What was left out is said.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from coband.simulator.core.assembly import Assembly
+from coband.simulator.core.network.graphs import GraphError
+from coband.simulator.core.network.topologies import EdgeList
+from coband.simulator.core.node import UnsupportedScenario
+from coband.simulator.core.randomness.streams import Streams
+from coband.simulator.experiments.registry.registry import Registry
+from coband.simulator.experiments.runs.job import graph_and_world, plan
+from coband.simulator.experiments.runs.study import Study
+from coband.simulator.experiments.scenario.files import read_scenario
+from coband.simulator.experiments.scenario.input_problems import InputProblem, KeyPath
+from coband.simulator.experiments.scenario.nodes import MappingNode, descend
+from coband.simulator.experiments.scenario.scenario import Scenario, read_document
+from coband.simulator.problems.datasets import DataError
+from coband.simulator.problems.world import InstanceError
+
+MOST_BYTES = 20_000_000
+"""Larger files are only begun."""
+MOST_AGENTS_ON_A_GRAPH = 1_000
+"""Distances between more agents take too long for a check."""
+MOST_VARIANTS = 64
+"""Of a sweep with more variants only the first ones are tried."""
+
+
+@dataclass
+class Preflight:
+    """What was found.
+
+    Attributes:
+        problems: what a run would refuse, each once.
+        left_out: what was not checked, in words.
+    """
+
+    problems: list[InputProblem] = field(default_factory=list)
+    left_out: list[str] = field(default_factory=list)
+
+
+class LeftOut(Exception):
+    """Something that takes too long for a check; the text says what was looked at in its place."""
+
+
+def preflight(file: Path, settings: tuple[str, ...], study: Study) -> Preflight:
+    """Try the first replication of every variant of a study.
+
+    Args:
+        file: the scenario file, to say where a problem is.
+        settings: ``key.path=value``, as given to ``--set``.
+        study: what was read from them.
+    """
+    root, _ = read_document(read_scenario(file)[0], str(file), settings, Registry.installed())
+    found = Preflight()
+    tried: dict[str, Any] = {}
+    for variant in study.variants[:MOST_VARIANTS]:
+        for path, message in _refusals(variant.scenario, variant.entry, study, tried, found):
+            problem = _located(root, path, message)
+            if problem not in found.problems:
+                found.problems.append(problem)
+    if len(study.variants) > MOST_VARIANTS:
+        found.left_out.append(f"only the first {MOST_VARIANTS} of {len(study.variants)} variants were tried")
+    return found
+
+
+def _refusals(
+    scenario: Scenario, entry: str, study: Study, tried: dict[str, Any], found: Preflight
+) -> Iterator[tuple[KeyPath, str]]:
+    """(where, what) of everything that a run of a variant would refuse."""
+    streams = Streams(scenario.seed, 0)
+    try:
+        graph, world = _drawn(scenario, streams, tried)
+        assembly = Assembly(plan(scenario), world, streams, graph)
+        assembly.nodes(scenario.algorithms[0].algorithm, scenario.algorithms[0].config, made=1)
+    except LeftOut as reason:
+        if str(reason) not in found.left_out:
+            found.left_out.append(str(reason))
+    except DataError as error:
+        yield ("problem", "data", "path"), str(error)
+    except InstanceError as error:
+        yield ("problem",), str(error)
+    except GraphError as error:
+        yield ("network", "topology", "file"), str(error)
+    except UnsupportedScenario as refusal:
+        yield ("algorithms", study.entries.index(entry), "algorithm"), f"{entry}: {refusal}"
+
+
+def _drawn(scenario: Scenario, streams: Streams, tried: dict[str, Any]) -> Any:
+    """Graph and world of the first replication, drawn once for all variants that share them."""
+    key = repr((scenario.problem, scenario.network.topology, scenario.agents.count, scenario.seed))
+    if key not in tried:
+        try:
+            _look_at_files(scenario)
+            tried[key] = graph_and_world(scenario, streams)
+        except (LeftOut, DataError, InstanceError, GraphError) as error:
+            tried[key] = error
+    if isinstance(tried[key], Exception):
+        raise tried[key]
+    return tried[key]
+
+
+def _look_at_files(scenario: Scenario) -> None:
+    """Refuse malformed beginnings of large files; leave the rest of large scenarios out."""
+    topology, agents = scenario.network.graph, scenario.agents.count
+    seen = [scenario.problem.peek(scenario.base, MOST_BYTES)]
+    if isinstance(topology, EdgeList):
+        try:
+            seen.append(topology.peek(MOST_BYTES))
+        except GraphError as error:
+            raise GraphError(f"network.topology: {error}") from None
+    if words := " and ".join(filter(None, seen)):
+        raise LeftOut(f"only {words} were read; agents and server were not made")
+    if topology is not None and agents > MOST_AGENTS_ON_A_GRAPH:
+        raise LeftOut(f"the graph of {agents:,} agents was not drawn; agents were not made")
+
+
+def _located(root: MappingNode, path: KeyPath, message: str) -> InputProblem:
+    """A problem at the deepest part of a path that the file has."""
+    depth = next(depth for depth in range(len(path), -1, -1) if descend(root, *path[:depth]) is not None)
+    node = descend(root, *path[:depth])
+    assert node is not None
+    return node.mark.problem(path[:depth], message)

@@ -1,0 +1,161 @@
+"""What there is to run: the algorithms of a scenario on its replications, or those of a sweep at its points."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from coband.simulator.experiments.runs import results
+from coband.simulator.experiments.runs.planner import Planner, Task
+from coband.simulator.experiments.runs.results import Failure
+from coband.simulator.experiments.runs.variant import FRESH, Variant
+from coband.simulator.experiments.scenario.document import Until
+from coband.simulator.experiments.scenario.scenario import Scenario, load_point
+from coband.simulator.experiments.scenario.yaml_text import to_yaml
+
+if TYPE_CHECKING:
+    from coband.simulator.experiments.registry.registry import Registry
+    from coband.simulator.problems.datasets import DataError
+
+
+class SelectionError(ValueError):
+    """Nothing to run was selected; the text lists what there is."""
+
+
+@dataclass(frozen=True)
+class Study:
+    """What there is to run.
+
+    Attributes:
+        text: the scenario file.
+        variants: in the order of the file.
+        numbers: of the replications, from 0; more follow them where ``until`` asks for more.
+        until: when the mean of a variant is known well enough; None for the given replications alone.
+        missing: a data set that is not there, if that is known; such a study cannot run.
+    """
+
+    name: str
+    text: str
+    variants: tuple[Variant, ...]
+    numbers: tuple[int, ...]
+    until: Until | None = None
+    missing: DataError | None = None
+
+    bad_input_ends: ClassVar[bool] = True
+    """Whether bad input, found by a job, is that of all jobs."""
+
+    @property
+    def entries(self) -> list[str]:
+        """Labels of the algorithms, in the order of the file."""
+        return list(dict.fromkeys(variant.entry for variant in self.variants))
+
+    @property
+    def replications(self) -> int:
+        """How many there are to begin with."""
+        return len(self.numbers)
+
+    @property
+    def possible_replications(self) -> Sequence[int]:
+        """Their numbers, with those that ``until`` may add."""
+        return self.numbers if self.until is None else range(self.until.max_replications)
+
+    @property
+    def seed(self) -> int:
+        """The scenario's seed."""
+        return self.variants[0].scenario.seed
+
+    @property
+    def jobs(self) -> int:
+        """How many jobs there are to begin with."""
+        return len(self.variants) * self.replications
+
+    def facts(self) -> dict[str, Any]:
+        """What the manifest says beside."""
+        return {}
+
+    def planner(self) -> Planner:
+        """Decides what runs."""
+        return Planner(self)
+
+    def summary(self, planner: Planner, failures: Sequence[Failure]) -> dict[str, Any]:
+        """The object that ``--json`` prints and results.json holds."""
+        entries = [planner.summary(variant, FRESH) for variant in self.variants]
+        return results.report(self.name, entries, failures)
+
+    def title(self, task: Task) -> str:
+        """How results call the variant of a task."""
+        return self.variants[task.variant].title(task.phase)
+
+
+def study_of(
+    scenario: Scenario, only: Sequence[str] = (), replications: Sequence[int] = (), until: Until | None = None
+) -> Study:
+    """A validated scenario as a study of one point.
+
+    Args:
+        scenario: what to run.
+        only: labels or names of algorithms; empty for all.
+        replications: their numbers, from 0, and no others; empty for as many as the scenario and ``until`` say.
+        until: when the mean of a variant is known well enough.
+
+    Raises:
+        SelectionError: an unknown name; the text lists the nearest ones.
+    """
+    names = {entry.label: entry.algorithm.name for entry in scenario.algorithms}
+    for name in only:
+        _check_known(name, [word for entry in names.items() for word in entry])
+    labels = [label for label, name in names.items() if not only or label in only or name in only]
+    text = scenario.to_yaml()
+    if until is not None:
+        text += to_yaml({"until": until.model_dump(mode="json")})
+    return Study(
+        scenario.name,
+        text,
+        tuple(Variant(number, label, scenario) for number, label in enumerate(labels)),
+        tuple(sorted(set(replications)) or range(scenario.replications)),
+        None if replications else until,
+    )
+
+
+def load_run(
+    path: str | Path,
+    overrides: Sequence[str] = (),
+    only: Sequence[str] = (),
+    replications: Sequence[int] = (),
+    *,
+    registry: Registry | None = None,
+) -> Study:
+    """Read a scenario file as a study of one point.
+
+    Args:
+        path: the file.
+        overrides: ``key.path=value``, as given to ``--set``.
+        only: labels or names of algorithms; empty for all.
+        replications: their numbers, and no others; empty for as many as the file says.
+        registry: what the scenario can name; None for what is installed.
+
+    Raises:
+        ScenarioError: with everything that is wrong; a scenario with several points, or with ``tuning`` but for single
+            replications, is a sweep.
+        SelectionError: an unknown name; the text lists the nearest ones.
+    """
+    point = load_point(path, overrides, registry=registry)
+    if point.tuning is not None and not replications:
+        raise point.refusal(
+            "tuning",
+            f"the best parameters are chosen among the points of a grid by `coband sweep {path}`; this is one of them: "
+            "to run it alone, add --set tuning=null",
+        )
+    return study_of(point.scenario, only, replications, point.until)
+
+
+def _check_known(name: str, known: list[str]) -> None:
+    if name in known:
+        return
+    names = list(dict.fromkeys(known))
+    near = difflib.get_close_matches(name, names, n=3)
+    advice = f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join(names)}."
+    raise SelectionError(f"no algorithm or label {name!r} in this scenario; {advice}")

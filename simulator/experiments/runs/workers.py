@@ -1,0 +1,160 @@
+"""Worker pools: who runs the jobs, in this process or in others."""
+
+from __future__ import annotations
+
+from concurrent.futures import BrokenExecutor, Executor, Future
+from typing import Protocol
+
+from coband.simulator.experiments.runs import executors
+from coband.simulator.experiments.runs.job import OnPull
+from coband.simulator.experiments.runs.work import JobResult, Work, work
+
+AHEAD = 2  # jobs handed out for each one that runs, so that no worker waits for the driver
+
+
+class WorkerPoolError(RuntimeError):
+    """There is nobody to run the jobs; the text says why and what to do."""
+
+
+class WorkerPool(Protocol):
+    """Workers."""
+
+    @property
+    def died(self) -> tuple[type[BaseException], ...]:
+        """What a future raises when the process that ran its job has died."""
+
+    @property
+    def in_process(self) -> bool:
+        """Whether jobs run in the driver's process, where scenarios need not be pickled."""
+
+    @property
+    def children(self) -> bool:
+        """Whether jobs run in child processes of the driver, which must not go on without it."""
+
+    @property
+    def dashboard(self) -> str | None:
+        """Address of a page about the workers, if there is one."""
+
+    def size(self) -> int:
+        """How many jobs run at once."""
+
+    def window(self) -> int:
+        """How many jobs may be handed out at once."""
+
+    def submit(self, item: Work, on_pull: OnPull | None = None, *, alone: bool = False) -> Future[JobResult]:
+        """Hand out a job.
+
+        Args:
+            item: the job.
+            on_pull: called now and then with the number of pulls so far, where the job runs in this process.
+            alone: with no other job in the same pool of processes.
+
+        Raises:
+            BrokenExecutor: a process has died; :meth:`abandon` comes first.
+            WorkerPoolError: the workers cannot be reached.
+        """
+
+    def breaks(self) -> bool:
+        """Whether the death of one worker ends all jobs that are under way."""
+
+    def abandon(self) -> None:
+        """Let go of jobs under way: they are lost."""
+
+    def close(self) -> None:
+        """The end."""
+
+    def describe(self) -> str:
+        """Who they are, in a few words."""
+
+
+class InProcess:
+    """This process, which runs one job after the other as they are submitted."""
+
+    died: tuple[type[BaseException], ...] = ()
+    in_process = True
+    children = False
+    dashboard: str | None = None
+
+    def size(self) -> int:
+        """One job."""
+        return 1
+
+    def window(self) -> int:
+        """One job, so that each is kept before the next one begins."""
+        return 1
+
+    def submit(self, item: Work, on_pull: OnPull | None = None, *, alone: bool = False) -> Future[JobResult]:
+        """Run the job at once."""
+        return executors.Serial().submit(work, item, on_pull)
+
+    def breaks(self) -> bool:
+        """There is nothing that could."""
+        return False
+
+    def abandon(self) -> None:
+        """Nothing is under way."""
+
+    def close(self) -> None:
+        """Nothing is left."""
+
+    def describe(self) -> str:
+        """This process."""
+        return "this process"
+
+
+class Local:
+    """Processes of this machine.
+
+    Args:
+        workers: how many; None for one per core.
+    """
+
+    died: tuple[type[BaseException], ...] = (BrokenExecutor,)
+    in_process = False
+    children = True
+    dashboard: str | None = None
+
+    def __init__(self, workers: int | None = None) -> None:
+        self._workers = workers or executors.cores()
+        self._executor: Executor | None = None
+        self._made = 0
+
+    def size(self) -> int:
+        """One job for each process."""
+        return self._workers
+
+    def window(self) -> int:
+        """Twice as many as run at once."""
+        return AHEAD * self._workers
+
+    def submit(self, item: Work, on_pull: OnPull | None = None, *, alone: bool = False) -> Future[JobResult]:
+        """Give a job to the pool of processes; to another one when another size is asked for."""
+        wanted = 1 if alone else self._workers
+        if self._executor is not None and self._made != wanted:
+            self.abandon()
+        if self._executor is None:
+            self._executor, self._made = executors.processes(wanted), wanted
+        return self._executor.submit(work, item)
+
+    def breaks(self) -> bool:
+        """A pool does not survive its workers."""
+        return True
+
+    def abandon(self) -> None:
+        """Stop the processes at once."""
+        if self._executor is not None:
+            executors.stop(self._executor)
+            self._executor = None
+
+    def close(self) -> None:
+        """Stop the processes."""
+        self.abandon()
+
+    def describe(self) -> str:
+        """Their number."""
+        return f"{self._workers} process{'es' * (self._workers != 1)}"
+
+
+def workers_for(count: int) -> WorkerPool:
+    """A pool of so many workers; a single one is this process."""
+    return InProcess() if count == 1 else Local(count)

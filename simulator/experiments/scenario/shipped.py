@@ -1,0 +1,101 @@
+"""The scenarios that come with coband: found by name, such as ``quickstart`` or ``duets/h1_quick``."""
+
+from __future__ import annotations
+
+import difflib
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import yaml
+
+SUFFIX = ".yaml"
+DATA_KEYS = (("problem", "data", "name"), ("network", "topology", "file"))
+LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # all files in a twentieth of a second instead of one
+
+
+@dataclass(frozen=True)
+class ShippedScenario:
+    """A scenario that comes with coband.
+
+    Attributes:
+        name: its path below the folder of all of them, without ``.yaml``.
+        header: the comment at its top: what it is, its source, its sizes.
+        data: the data set or file that it reads and that does not come along; None if it needs none.
+    """
+
+    name: str
+    path: Path
+    header: tuple[str, ...]
+    data: str | None
+
+    @property
+    def summary(self) -> str:
+        """What it is, in one line."""
+        return self.header[0] if self.header else ""
+
+
+@cache
+def paths() -> MappingProxyType[str, Path]:
+    """The file of every shipped scenario, by name, in alphabetical order."""
+    folder = Path(str(resources.files("coband"))) / "scenarios"
+    found = {path.relative_to(folder).with_suffix("").as_posix(): path for path in folder.rglob(f"*{SUFFIX}")}
+    return MappingProxyType(dict(sorted(found.items())))
+
+
+def located(path: Path) -> Path:
+    """Where a scenario is: a file of that name, else the shipped scenario of that name, else ``path`` itself."""
+    return path if os.path.isfile(path) else paths().get(path.as_posix(), path)
+
+
+def is_shipped(path: Path) -> bool:
+    """Whether `located` leads to a shipped scenario by its name."""
+    return located(path) is not path
+
+
+def similar(path: Path) -> list[str]:
+    """The names of shipped scenarios that are most like a path, with or without folder and ``.yaml``."""
+    wanted = path.as_posix().removesuffix(SUFFIX).removeprefix("scenarios/")
+    same = [name for name in paths() if name == wanted or name.endswith(f"/{wanted}")]
+    ends = {name.rpartition("/")[2]: name for name in reversed(paths())}
+    near = difflib.get_close_matches(wanted, paths()) or map(ends.__getitem__, difflib.get_close_matches(wanted, ends))
+    return same or list(near)
+
+
+def shipped_scenario(name: str) -> ShippedScenario:
+    """The shipped scenario of that name.
+
+    Raises:
+        KeyError: there is none.
+    """
+    path = paths()[name]
+    text = path.read_text(encoding="utf-8")
+    return ShippedScenario(name, path, tuple(_header(text)), _data(yaml.load(text, LOADER)))
+
+
+def shipped_scenarios() -> list[ShippedScenario]:
+    """All of them, by name."""
+    return [shipped_scenario(name) for name in paths()]
+
+
+def _header(text: str) -> Iterator[str]:
+    """The lines of the comment that a file starts with."""
+    for line in text.splitlines():
+        if not line.startswith("#"):
+            return
+        yield line.removeprefix("#").removeprefix(" ").rstrip()
+
+
+def _data(document: dict[str, Any]) -> str | None:
+    for *sections, key in DATA_KEYS:
+        part = document
+        for section in sections:
+            part = part.get(section) or {}
+        if key in part:
+            return str(part[key])
+    return None

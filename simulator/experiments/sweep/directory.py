@@ -1,0 +1,187 @@
+"""The directory of a sweep: that of a run, and what lets a later driver go on."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any
+
+from coband.simulator.experiments.runs.code_version import code_version
+from coband.simulator.experiments.runs.job import Job
+from coband.simulator.experiments.runs.planner import Task
+from coband.simulator.experiments.runs.results import Record
+from coband.simulator.experiments.runs.status import Status
+from coband.simulator.experiments.runs.study import Study
+from coband.simulator.experiments.runs.variant import FRESH
+from coband.simulator.experiments.runs.work import JobResult
+from coband.simulator.experiments.scenario.yaml_text import to_yaml
+from coband.simulator.experiments.store import directory, recording, schema
+from coband.simulator.experiments.store.directory import DATABASE, OutputError, RunDirectory
+from coband.simulator.experiments.store.packed import CachedResult, decompressed, unpacked
+from coband.simulator.experiments.sweep import lock, status
+from coband.simulator.experiments.sweep.address import address
+from coband.simulator.experiments.sweep.result_cache import ResultCache
+
+DONE = "done"
+WRITE_SECONDS = 1.0
+
+
+class SweepDirectory(RunDirectory):
+    """A sweep's directory; its store is made anew by each driver from the results that are kept beside.
+
+    Each variant of the sweep is a label of the store.
+
+    Args:
+        path: an existing directory, empty or of an earlier driver of the same or a similar study.
+    """
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path)
+        self.code = code_version()
+        self._cache = ResultCache(path / DONE)
+        self._labels: set[str] = set()
+        self._last_write = -WRITE_SECONDS
+
+    def held(self) -> AbstractContextManager[None]:
+        """Hold the directory's lock.
+
+        Raises:
+            LockedError: another process holds it.
+        """
+        return lock.held(self.path)
+
+    def open(self, study: Study) -> None:
+        """Make the store; an earlier one is replaced."""
+        recording.remove(self.path / DATABASE)
+        self._connect(study)
+
+    def begin(self, manifest: dict[str, Any]) -> None:
+        """Write scenario and manifest."""
+        super().begin({**manifest, "code": self.code})
+
+    def add(self, tasks: Sequence[Task], chosen: Sequence[int] = ()) -> None:
+        """Number jobs that are to be run, and note their variants."""
+        super().add(tasks, chosen)
+        for task in tasks:
+            label = self.job(task).label
+            if label not in self._labels:
+                self._labels.add(label)
+                self._add_variant(task, label, chosen)
+
+    def _add_variant(self, task: Task, label: str, chosen: Sequence[int]) -> None:
+        variant = self._study.variants[task.variant]
+        marked = int(task.variant in chosen) if task.phase == FRESH else None
+        scenario = to_yaml(variant.scenario.resolved())
+        row = (label, variant.number, variant.entry, variant.algorithm, task.phase, marked, scenario)
+        schema.insert(self._store, "variants", [row])
+        parameters = [(label, p.key, p.name, p.text, p.number) for p in variant.parameters]
+        schema.insert(self._store, "parameters", parameters)
+
+    def key(self, task: Task) -> str:
+        """The job's address."""
+        return address(self._study.variants[task.variant].digest, task.replication)
+
+    def job_file(self, task: Task) -> None:
+        """None: workers may be on other machines."""
+        return
+
+    def find(self, task: Task) -> Record | None:
+        """Take in the result of an earlier driver, if there is one, with its trace where one is wanted."""
+        place, job = self.key(task), self.job(task)
+        done = self._cache.get(place)
+        trace = None if job.trace == "off" else self._cache.trace(place, job.trace)
+        if done is None or (trace is None and job.trace != "off"):
+            return None
+        self._insert(job, recording.job_row(job, "finished", done.record), done, trace)
+        return done.record
+
+    def take(self, tasks: Sequence[Task], result: JobResult) -> None:
+        """Keep what a job has given: in its done-file, where it finished, and in the store."""
+        place, job = self.key(tasks[0]), self.job(tasks[0])
+        done = unpacked(result.content) if result.content else None
+        trace = decompressed(result.trace) if result.trace else None
+        if done is not None:
+            if trace is not None:
+                self._cache.put_trace(place, job.trace, result.trace)
+            self._cache.put(place, result.content)
+        record = None if done is None else done.record
+        for task in tasks:
+            job = self.job(task)
+            row = recording.job_row(job, result.outcome.status, record, result.outcome.error)
+            self._insert(job, row, done, trace)
+
+    def _insert(self, job: Job, row: tuple[object, ...], done: CachedResult | None, trace: bytes | None) -> None:
+        """Put a job into the store.
+
+        Args:
+            job: the job.
+            row: how it ended.
+            done: what it has given; None when it broke off.
+            trace: the file in which it recorded itself, if it did.
+        """
+        part = None if trace is None else self.path / f".{job.id}.sqlite"
+        try:
+            if part is not None and trace is not None:
+                part.write_bytes(trace)
+            with recording.attached(self._store, part):
+                if part is not None:
+                    recording.copy_tables(self._store, job.id, schema.OF_TRACES)
+                for table, rows in () if done is None else done.tables.items():
+                    if rows:
+                        places = ", ".join("?" * (1 + len(rows[0])))
+                        statement = f"INSERT OR REPLACE INTO {table} VALUES ({places})"
+                        self._store.executemany(statement, ((job.id, *values) for values in rows))
+                self._replace(row)
+        finally:
+            if part is not None:
+                recording.remove(part)
+
+    def due(self, status: Status) -> bool:
+        """Whether it is time to write how far it is: about once a second."""
+        return time.monotonic() - self._last_write >= WRITE_SECONDS
+
+    def write(self, progress: Status, summary: Callable[[], dict[str, Any]]) -> None:
+        """Write how far it is: status.json."""
+        self._last_write = time.monotonic()
+        status.write(self.path, progress)
+
+    def end(self, progress: Status, summary: dict[str, Any]) -> None:
+        """Write how it ended."""
+        status.write(self.path, progress)
+        super().end(progress, summary)
+
+
+def new(name: str, out: Path | None) -> SweepDirectory:
+    """A new directory: ``out``, or runs/<name>-<number>.
+
+    Raises:
+        OutputError: ``out`` holds something already, or no directory can be made there.
+    """
+    if out is not None and is_sweep(out):
+        raise OutputError(f"{out} holds a sweep already; go on with it by --resume, or choose another --out DIR.")
+    return SweepDirectory(directory.create(name, out).path)
+
+
+def earlier(name: str, out: Path | None) -> SweepDirectory:
+    """The directory to go on in: ``out``, which may be new, or the latest runs/<name>-<number> that is a sweep.
+
+    Raises:
+        OutputError: there is none, or ``out`` holds something else.
+    """
+    if out is not None:
+        return SweepDirectory(out if is_sweep(out) else directory.create(name, out).path)
+    stem = directory.stem(name)
+    found = sorted(path for path in directory.RUNS.glob(f"{stem}-*") if path.name[len(stem) + 1 :].isdecimal())
+    sweeps = [path for path in found if is_sweep(path)]
+    if not sweeps:
+        raise OutputError(
+            f"there is no sweep {directory.RUNS / stem}-... to go on with; name its directory with --out DIR."
+        )
+    return SweepDirectory(max(sweeps, key=lambda path: int(path.name[len(stem) + 1 :])))
+
+
+def is_sweep(path: Path) -> bool:
+    """Whether a driver of a sweep has been there."""
+    return (path / status.FILE).is_file() or (path / lock.FILE).is_file()

@@ -1,0 +1,91 @@
+"""Posteriors of several tasks as posteriors of augmented points [task | x | place] (``maths.kernels.multitask``)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+
+import numpy as np
+
+from coband.simulator.arms import ArmSet, Points, features_of
+from coband.simulator.arrays import FloatArray
+from coband.simulator.maths.kernels.multitask import Augmented
+from coband.simulator.maths.posteriors.observations import Key, Observations
+from coband.simulator.maths.posteriors.protocol import MultitaskPosterior, Posterior
+
+
+class AugmentedPosterior(MultitaskPosterior):
+    """Any posterior with a kernel of augmented points, asked about arms of one task.
+
+    Args:
+        kernel: how points are augmented.
+        task: the agent's own, (s,).
+        posterior: with ``kernel.kernel``, on augmented points.
+    """
+
+    def __init__(self, kernel: Augmented, task: FloatArray, posterior: Posterior) -> None:
+        self.kernel, self.posterior = kernel, posterior
+        self._task = task
+        self._latest: tuple[ArmSet, ArmSet] | None = None
+
+    @property
+    def log_det(self) -> float:
+        """log det(I + K/lam), K the kernel matrix of augmented points."""
+        return self.posterior.log_det
+
+    def update(self, observations: Observations) -> None:
+        """Learn observations of any tasks."""
+        self.posterior.update(AugmentedObservations(self.kernel, observations))
+
+    def prefetch(self, arms: Points) -> None:
+        """Announce the augmented arms."""
+        self.posterior.prefetch(self._augmented(arms))
+
+    def predict(self, arms: Points) -> tuple[FloatArray, FloatArray]:
+        """Mean and variance of n arms of the own task, each (n,)."""
+        return self.posterior.predict(self._augmented(arms))
+
+    def _augmented(self, arms: Points) -> Points:
+        if not isinstance(arms, ArmSet):
+            return self._points(arms)
+        if self._latest is None or self._latest[0] is not arms:
+            self._latest = arms, ArmSet(self._points(arms))
+        return self._latest[1]
+
+    def _points(self, arms: Points) -> FloatArray:
+        X = features_of(arms)
+        places = arms.ids if isinstance(arms, ArmSet) else np.arange(len(X))
+        return self.kernel.points(np.repeat(self._task[None], len(X), axis=0), X, places)
+
+
+class AugmentedObservations(Observations):
+    """Observations with augmented points, which are put together when they are first asked for.
+
+    Args:
+        kernel: how points are augmented.
+        observations: with tasks.
+    """
+
+    def __init__(self, kernel: Augmented, observations: Observations) -> None:
+        self._kernel, self._plain = kernel, observations
+
+    def __len__(self) -> int:
+        return len(self._plain)
+
+    @cached_property
+    def points(self) -> FloatArray:
+        """Rows [task | x | place]."""
+        plain = self._plain
+        assert plain.tasks is not None, "observations of several tasks say which"
+        places = np.zeros(len(plain), dtype=np.intp) if plain.places is None else plain.places
+        return self._kernel.points(plain.tasks, plain.features, places)
+
+    @property
+    def rewards(self) -> FloatArray:
+        """Rewards, (n,)."""
+        return self._plain.rewards
+
+    @property
+    def keys(self) -> Sequence[Key] | None:
+        """(trial, agent) of each."""
+        return self._plain.keys

@@ -1,0 +1,63 @@
+"""The interface of every posterior: what it learns from, and what it says about arms."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+from coband.simulator.arms import Points
+from coband.simulator.arrays import FloatArray
+from coband.simulator.maths.posteriors.observations import Observations
+
+
+class Predictor(ABC):
+    """Says what is known of the rewards of arms."""
+
+    @abstractmethod
+    def predict(self, arms: Points) -> tuple[FloatArray, FloatArray]:
+        """Mean mu and variance sigma^2 >= 0 of each of n arms, (n,) each.
+
+        Variances are on the scale of paper 000, eq. 1: k(x, x)/lam for an arm of which nothing is known. What holds a
+        domain takes its points only, and what works on explicit features takes these, (..., n, p), in place of arms.
+        """
+
+
+class Posterior(Predictor):
+    """Mean and variance of the rewards of arms given observations.
+
+    A posterior depends on which observations it has been given, not on the calls that brought them: one by one, all at
+    once and in any order come to the same, but for rounding. Where the order matters by definition (the first points
+    make a dictionary) the class says so.
+    """
+
+    @abstractmethod
+    def update(self, observations: Observations) -> None:
+        """Learn observations, any number of them."""
+
+    @property
+    @abstractmethod
+    def log_det(self) -> float:
+        """log det(I + K/lam) of the n observations with kernel matrix K, (n, n): twice the information gained.
+
+        0 for no observations; it never falls. With explicit features it is log det(V/lam).
+        """
+
+    def prefetch(self, arms: Points) -> None:
+        """The arms that ``predict`` is about to be asked about: a chance to solve for several agents together.
+
+        Nothing but time depends on whether this is called.
+        """
+
+
+class MultitaskPosterior(Posterior):
+    """A posterior of one agent on the tasks of several: ``predict`` is about arms of its own task.
+
+    Observations have ``tasks``, ``places`` and ``keys``.
+    """
+
+    def follow(self, table: FloatArray) -> bool:
+        """Go on with another table K_z of agents (N, N), if that is possible without beginning anew.
+
+        Returns:
+            Whether it was. If not, nothing has changed, and the observations have to be given to a new posterior.
+        """
+        return False

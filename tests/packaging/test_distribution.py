@@ -1,0 +1,189 @@
+"""What is built and installed: everything that coband needs, under one name, next to whatever else is there.
+
+Nothing is downloaded: hatchling builds, pip installs wheels alone, and the new environment sees this one's libraries.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import sysconfig
+import tarfile
+import venv
+import zipfile
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("hatchling", reason="distributions are built with hatchling: pip install -e '.[dev]'")
+
+ROOT = Path(__file__).parents[2]
+OWNED_BY_OTHERS = ("agents", "server", "simulator")  # openai-agents, for one, installs a package `agents`
+STUB = """
+[build-system]
+requires = ["hatchling"]
+build-backend = "hatchling.build"
+
+[project]
+name = "owner-of-common-names"
+version = "1"
+
+[tool.hatch.build.targets.wheel]
+packages = ["agents", "server", "simulator"]
+"""
+
+
+def run(*command: object, where: Path) -> str:
+    """Standard output of a program that knows nothing of this checkout."""
+    environment = {key: value for key, value in os.environ.items() if key not in ("PYTHONPATH", "VIRTUAL_ENV")}
+    done = subprocess.run(
+        list(map(str, command)), cwd=where, env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def build(project: Path, out: Path, kind: str) -> Path:
+    run(sys.executable, "-m", "hatchling", "build", "-t", kind, "-d", out, where=project)
+    (built,) = out.iterdir()
+    return built
+
+
+def contents(wheel: Path) -> dict[str, bytes]:
+    with zipfile.ZipFile(wheel) as archive:
+        return {name: archive.read(name) for name in archive.namelist()}
+
+
+def sources(*folders: str) -> dict[str, bytes]:
+    """What the checkout holds below some folders; symbolic links among them are followed."""
+    return {
+        path.relative_to(ROOT).as_posix(): path.read_bytes()
+        for folder in folders
+        for path in sorted((ROOT / folder).rglob("*"))
+        if path.is_file() and "__pycache__" not in path.parts and "_build" not in path.parts
+    }
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return build(ROOT, tmp_path_factory.mktemp("wheel"), "wheel")
+
+
+@pytest.fixture(scope="module")
+def unpacked(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The source distribution, unpacked."""
+    place = tmp_path_factory.mktemp("unpacked")
+    with tarfile.open(build(ROOT, tmp_path_factory.mktemp("sdist"), "sdist")) as archive:
+        archive.extractall(place, filter="data")
+    (project,) = place.iterdir()
+    return project
+
+
+@pytest.fixture(scope="module")
+def stub(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A wheel of somebody else, which owns the packages that coband's folders are named like."""
+    project = tmp_path_factory.mktemp("stub")
+    (project / "pyproject.toml").write_text(STUB)
+    for name in OWNED_BY_OTHERS:
+        (project / name).mkdir()
+        (project / name / "__init__.py").write_text(f"OWNER = 'somebody else, {name}'\n")
+    return build(project, tmp_path_factory.mktemp("stub_wheel"), "wheel")
+
+
+@pytest.fixture(scope="module")
+def python(wheel: Path, stub: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A Python of a new environment with both wheels, which sees this environment's libraries but not this coband."""
+    place = tmp_path_factory.mktemp("environment")
+    venv.create(place, symlinks=os.name != "nt")
+    scripts = {"base": str(place), "platbase": str(place)}
+    found = Path(sysconfig.get_path("scripts", "venv", scripts)) / Path(sys.executable).name
+    options = ["--quiet", "--no-deps", "--no-index", "--disable-pip-version-check"]
+    run(sys.executable, "-m", "pip", "--python", found, "install", *options, wheel, stub, where=place)
+    libraries = Path(sysconfig.get_path("purelib", "venv", scripts)) / "libraries_of_the_tests.pth"
+    libraries.write_text(
+        sysconfig.get_path("purelib")
+    )  # a .pth file there, such as that of an editable coband, is not read
+    return found
+
+
+def test_the_wheel_installs_coband_and_nothing_beside_it(wheel: Path) -> None:
+    names = {name.partition("/")[0] for name in contents(wheel)}
+    assert sorted(names) == ["coband", f"{'-'.join(wheel.name.split('-')[:2])}.dist-info"]
+
+
+def test_the_wheel_holds_everything(wheel: Path) -> None:
+    packed = {name: data for name, data in contents(wheel).items() if name.startswith("coband/")}
+    expected = sources("coband", "coband/agents", "coband/server", "coband/simulator", "coband/scenarios")
+    assert sorted(packed) == sorted(expected)
+    assert packed == expected
+    assert {
+        "coband/py.typed",
+        "coband/scenarios/duets/h1_quick.yaml",
+        "coband/server/duets.py",
+        "coband/simulator/maths/kernels/__init__.py",
+        "coband/simulator/experiments/registry/references.bib",
+    } <= set(packed)
+    assert {Path(name).suffix for name in packed if "/report/" in name} > {".py", ".css", ".js"}
+
+
+def test_the_source_distribution_builds_the_same_wheel(
+    wheel: Path, unpacked: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    again = build(unpacked, tmp_path_factory.mktemp("again"), "wheel")
+    assert (again.name, contents(again)) == (wheel.name, contents(wheel))
+
+
+def test_the_source_distribution_holds_tests_scenarios_and_documentation(unpacked: Path) -> None:
+    expected = sources("tests", "scenarios", "docs", "benchmarks")
+    missing = [name for name, data in expected.items() if (unpacked / name).read_bytes() != data]
+    assert missing == []
+    assert {"tests/golden_counts.json", "scenarios/quickstart.yaml", "docs/tutorial.md"} <= set(expected)
+    assert {"README.md", "constraints.txt", "pyproject.toml"} <= {path.name for path in unpacked.iterdir()}
+
+
+def test_a_scenario_runs_where_others_own_common_names(python: Path, tmp_path: Path) -> None:
+    settings = ["--set", "schedule.turns=20", "--set", "agents.count=2", "--replications", 1, "--workers", 1]
+    output = run(python.with_name("coband"), "run", "quickstart", *settings, "--out", "out", where=tmp_path)
+    assert output.splitlines()[-1] == "run directory: out"
+    assert (tmp_path / "out" / "run.sqlite").is_file()
+    assert run(python, "-m", "coband", "--version", where=tmp_path).startswith("coband 0.")
+
+
+def test_common_names_stay_with_their_owner(python: Path, tmp_path: Path) -> None:
+    code = "\n".join(
+        [
+            "import coband.simulator.experiments.scenario.scenario, coband.agents.duets, coband.server.duets",
+            f"import {', '.join(OWNED_BY_OTHERS)}, os, sys",
+            f"print(*[sys.modules[name].OWNER for name in {OWNED_BY_OTHERS!r}], sep='; ')",
+            "print(os.path.commonpath([coband.__file__, sys.prefix]) == sys.prefix)",
+        ]
+    )
+    owners = "; ".join(f"somebody else, {name}" for name in OWNED_BY_OTHERS)
+    assert run(python, "-c", code, where=tmp_path) == f"{owners}\nTrue\n"
+
+
+def test_types_come_along(python: Path, tmp_path: Path) -> None:
+    """mypy checks plugins: the tutorial's, which imports from `coband` alone, is right; a wrong one is found."""
+    plugin = (ROOT / "docs/examples/fed_ucb1/fed_ucb1.py").read_text(encoding="utf-8")
+    (tmp_path / "plugin.py").write_text(plugin)
+    (tmp_path / "wrong.py").write_text(
+        "from coband import SERVER, Agent, Message, Outbox, payload\n\n\n"
+        "class Wrong(Agent):\n"
+        "    def observe(self, arm: int, reward: float) -> Outbox:\n"
+        "        return [(SERVER, arm)]\n"
+    )
+    assert "from coband." not in plugin
+    command = [sys.executable, "-m", "mypy", "--strict", "--config-file=", "--cache-dir", tmp_path / "cache"]
+    checked = subprocess.run(
+        [*command, "--python-executable", python, "plugin.py", "wrong.py"],
+        cwd=tmp_path,
+        env={key: value for key, value in os.environ.items() if key not in ("PYTHONPATH", "MYPYPATH")},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    (mistake, summary) = checked.stdout.splitlines()
+    assert mistake.startswith("wrong.py:6: error: ")
+    assert "Message" in mistake
+    assert summary.startswith("Found 1 error in 1 file")
