@@ -276,7 +276,11 @@ class Engine:
             for key, value in node.report().items():
                 totals[key] = totals.get(key, 0) + value
         if isinstance(self.world, BatchWorld):
-            totals.update(self.world.score([agent.answer for agent in self.agents if isinstance(agent, BatchAgent)]))
+            batchers = [agent for agent in self.agents if isinstance(agent, BatchAgent)]
+            totals.update(self.world.score([agent.answer for agent in batchers]))
+            means = np.stack([self.world.means(agent, 1) for agent in range(len(batchers))])
+            for agent in batchers:
+                totals.update(agent.report_in_hindsight(means))
         last_pull = max(progress.times, default=0.0)
         regret = np.cumsum(progress.regrets)
         return RunResult(

@@ -18,7 +18,8 @@ import pydantic
 from pydantic import Field
 
 from coband.simulator.arrays import FloatArray
-from coband.simulator.maths.kernels.library import KernelSpec
+from coband.simulator.maths.exploration.conditions import smallest_norm
+from coband.simulator.maths.kernels.library import KernelSpec, Linear
 from coband.simulator.problems.rewards import GaussianNoise, NoiseSpec, as_noise
 from coband.simulator.problems.world import (
     Blocks,
@@ -149,9 +150,14 @@ class PureExplorationWorld:
 
     fixed_arms = False
 
-    def __init__(self, pairs: FloatArray, means: FloatArray, noise: Noise, sampling: str, streams: Streams) -> None:
-        """Args: pairs (V, n, d); means (V, n); noise of one pull; sampling, see `PureExplorationProblem`."""
-        self.dimension = int(pairs.shape[2])
+    def __init__(
+        self, pairs: FloatArray, means: FloatArray, noise: Noise, sampling: str, streams: Streams, norms: FloatArray
+    ) -> None:
+        """Args: pairs (V, n, d); means (V, n); noise of one pull; sampling, see `PureExplorationProblem`; norms (V,).
+
+        ``norms`` are told to agents: of the smallest parameter of their own task's rewards, in the features' kernel.
+        """
+        self.dimension, self.norms = int(pairs.shape[2]), norms
         self._pairs, self._means = read_only(pairs), read_only(means)
         self._gaps = self._means.max(axis=1, keepdims=True) - self._means
         self._noise, self._streams = noise, streams
@@ -252,7 +258,9 @@ class PureExplorationProblem(Problem):
             InstanceError: the features do not fit the number of agents, or no instance was found.
         """
         pairs, means = self.features.draw(streams("world", 0, "tasks"), agents, self.gap)
-        return PureExplorationWorld(pairs, means, as_noise(self.noise), self.sampling, streams)
+        kernel = self.features.kernel if isinstance(self.features, KernelFeatures) else Linear()
+        norms = np.array([smallest_norm(kernel(own, own), F) for own, F in zip(pairs, means, strict=True)])
+        return PureExplorationWorld(pairs, means, as_noise(self.noise), self.sampling, streams, norms)
 
 
 PROBLEM = ProblemEntry(
