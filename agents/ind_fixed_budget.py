@@ -9,11 +9,11 @@ half. The defaults are the logic of the authors' public code:
   it small; R = ceil(max(log2 gamma, 2));
 * pooled: estimates use the samples of all rounds;
 * halving: rounded_up, the prefix is one of at most max(ceil(gamma/2), 1), and shorter than what there was;
-* leftover: spend, all rounds take place; so nothing is dropped from two arms, and the last estimate decides.
+* leftover: spend, all rounds take place: two arms at least stay until the last, when the estimate decides.
 
 With ``complexity: max_norm`` it is min_lambda max ||phi - phi'||^2_{A^-1} instead, the principle dimension of paper
-003; R = ceil(log2 omega). With all four options at their other values this is CoKernelFB (paper 003, Algorithm 2) for one
-agent without regularisation. Ours: gamma by fixed points instead of 1,000 random draws, and its design to a stated
+003; R = ceil(log2 omega). With all four options at their other values this is CoKernelFB (paper 003, Algorithm 2) for
+one agent without regularisation. Ours: gamma by fixed points instead of 1,000 random draws, and its design to a stated
 accuracy instead of 500 steps of a stochastic gradient method; T - R floor(T/R) samples stay unspent, as in the code.
 
 IndUniformFB pulls all arms equally often, once, and answers with the largest estimate: by least squares over all
@@ -46,7 +46,8 @@ class IndPeaceConfig(FixedBudgetConfig):
     halving: Literal["rounded_up", "exact"] = "rounded_up"
     """Complexity of what is kept: at most half, rounded up to a whole number as in the authors' code, or exactly."""
     leftover: Literal["spend", "keep"] = "spend"
-    """spend: two arms are never cut, and all rounds take place; keep: the agent stops when one arm is left."""
+    """spend: two arms at least stay until the last round, so that all rounds take place; keep: the agent stops when one
+    arm is left."""
 
 
 class IndPeaceFB(PureExplorationAgent):
@@ -95,7 +96,7 @@ class IndPeaceFB(PureExplorationAgent):
         ordered = ordered[: self._prefix(ordered)]
         self.alive[0] = False
         self.alive[0, ordered] = True
-        if self.round == self.planned or (len(ordered) == 1 and self.config.leftover == "keep"):
+        if self.round == self.planned or len(ordered) == 1:
             self.stop(ordered[0])
         self.round += 1
         return []
@@ -106,18 +107,19 @@ class IndPeaceFB(PureExplorationAgent):
             self._counts = self._counts + counts
             self._sums = self._sums + counts * means
             counts, means = self._counts, self._sums / np.maximum(self._counts, 1)
-        return self._own.least_squares(counts[None], means[None])[0]
+        found: FloatArray = self._own.least_squares(counts[None], means[None])[0]
+        return found
 
     def _prefix(self, ordered: list[int]) -> int:
         """How many of the sorted arms stay."""
-        spend = self.config.leftover == "spend"
-        if len(ordered) <= (2 if spend else 1):
+        fewest = 2 if self.config.leftover == "spend" and self.round < self.planned else 1
+        if len(ordered) <= fewest:
             return len(ordered)
         limit = 0.5 * self._complexity(ordered)
         if self.config.halving == "rounded_up":
             limit = max(math.ceil(limit * (1.0 - EQUAL)), 1)
         length = len(ordered) - 1
-        while length > 1 and self._complexity(ordered[:length]) > limit * (1.0 + EQUAL):
+        while length > fewest and self._complexity(ordered[:length]) > limit * (1.0 + EQUAL):
             length -= 1
         return length
 

@@ -5,17 +5,17 @@ Rounds t = 1, 2, ... of an XY-optimal design over the agent's own arms Z, Pukels
 elimination. With rho the value of the design, epsilon = 0.1, and delta shared out over the V agents (so that all are
 right with probability 1 - delta), ``constants`` says how many samples a round takes and when an arm is dropped:
 
-* published (the default): N_t = ceil(8 (2^(t+1))^2 rho (1 + epsilon) L) with L = ln(t^2 |Z|^2/delta); an arm z goes when
-  some z' has an estimated gap (z' - z)^T theta of 2^-(t+2) or more. So Fiez et al. print it, and two implementations by
-  others compute it (one of them, in the public code of Katz-Samuels et al. 2020, with ln(2 t^2 |Z|^2/delta)).
-* public_code: the same two rounds ahead. The authors' own code takes N_t = ceil(8 (2^(t-1))^2 rho (1 + epsilon) L), at
-  least 2 s/epsilon for s arms in the design, with L = ln(2 t^2 |Z|^2/delta), and drops at 2^-t. It so begins with a
-  sixteenth of the samples, which is what its published figures show.
+* published (the default): N_t = ceil(8 (2^(t+1))^2 rho (1 + epsilon) L) with L = ln(t^2 |Z|^2/delta); an arm z goes
+  when some z' has an estimated gap (z' - z)^T theta of 2^-(t+2) or more. Three public implementations by others compute
+  this, two of them with ln(2 t^2 |Z|^2/delta).
+* public_code: the authors' own code begins two rounds earlier, with a sixteenth of the samples:
+  N_t = ceil(8 (2^(t-1))^2 rho (1 + epsilon) L), at least 2 s/epsilon for s arms in the design, with
+  L = ln(2 t^2 |Z|^2/delta), and 2^-t for the gap. Where gaps are large it needs far fewer samples.
 * paper_003: N_t and the threshold 2^-t are those of paper 003, Algorithm 1, as CoKernelFC has them. Then IndRAGE and
   CoKernelFC differ in cooperation alone, and on equal tasks CoKernelFC equals IndRAGE/V by construction.
 
 ``elimination: width``, what the authors' code does by default, drops z when some z' has (z' - z)^T theta >=
-||z' - z||_{A^-1} sqrt(2 L), A = sum of z z^T over the round's samples; the design makes this width at most the gap above.
+||z' - z||_{A^-1} sqrt(2 L), A = sum of z z^T over the round's samples; the design keeps it below the gap above.
 
 Simplified: the design is solved to a certified gap instead of some steps of Frank and Wolfe's (which overstate rho by
 about 1 %), and rounding needs s (1 + epsilon)/epsilon samples. A kernel enters through features with the same inner
@@ -114,15 +114,13 @@ class IndRage(PureExplorationAgent):
     def _beaten(self, counts: IntArray, estimates: FloatArray, alive: BoolArray) -> BoolArray:
         """Which arms some alive arm is ahead of, by the gap of this round or by the width of the interval."""
         if self.config.elimination == "gap":
-            behind: BoolArray = estimates[alive].max() - estimates >= 2.0 ** -(self.round + self._offset())
-            return behind
+            return np.asarray(estimates[alive].max() - estimates >= 2.0 ** -(self.round + self._offset()))
         S = self._own.covariance(counts.astype(np.float64))
         variances = np.maximum(np.diag(S)[:, None] + np.diag(S) - 2 * S, 0.0)
         ahead = estimates - estimates[:, None]  # of the second arm over the first
         beaten = ahead >= np.sqrt(2 * variances * self._log())
         beaten[np.diag_indices_from(beaten)] = False
-        found: BoolArray = beaten[:, alive].any(axis=1)
-        return found
+        return np.asarray(beaten[:, alive].any(axis=1))
 
     def _offset(self) -> int:
         return 2 if self.config.constants == "published" else 0

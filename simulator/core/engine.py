@@ -278,9 +278,10 @@ class Engine:
         if isinstance(self.world, BatchWorld):
             batchers = [agent for agent in self.agents if isinstance(agent, BatchAgent)]
             totals.update(self.world.score([agent.answer for agent in batchers]))
-            means = np.stack([self.world.means(agent, 1) for agent in range(len(batchers))])
-            for agent in batchers:
-                totals.update(agent.report_in_hindsight(means))
+            if (means_of := getattr(self.world, "means", None)) is not None:
+                means = np.stack([means_of(agent, 1) for agent in range(len(batchers))])
+                for agent in batchers:
+                    totals.update(agent.report_in_hindsight(means))
         last_pull = max(progress.times, default=0.0)
         regret = np.cumsum(progress.regrets)
         return RunResult(

@@ -53,7 +53,8 @@ def difficulty(pairs: Pairs, means: FloatArray, xi: float) -> Difficulty:
 def _inverse_gaps(means: FloatArray) -> FloatArray:
     """1/(F(x*) - F(x)) for every suboptimal arm, agent by agent."""
     gaps = means.max(axis=1, keepdims=True) - means
-    return 1.0 / gaps[_suboptimal(means)]
+    found: FloatArray = 1.0 / gaps[_suboptimal(means)]
+    return found
 
 
 def _suboptimal(means: FloatArray) -> BoolArray:
@@ -84,8 +85,8 @@ def smallest_norm(gram: FloatArray, means: FloatArray) -> float:
 def effective_dimension(features: FloatArray, xi: float) -> int:
     """d_eff = min{j: j xi log(nV) >= sum_{i > j} alpha_i} (paper 003, section 4.3).
 
-    alpha are the eigenvalues of K_lambda in decreasing order, lambda the weights that maximise log det(I + K_lambda/xi).
-    The weights are multiplied by their slopes until none is above the mean by 1e-6 of it.
+    alpha are the eigenvalues of K_lambda in decreasing order, lambda the weights with the largest
+    log det(I + K_lambda/xi). The weights are multiplied by their slopes until none is above the mean by 1e-6 of it.
 
     Raises:
         DesignError: they do not settle.
@@ -115,7 +116,7 @@ def task_rank(pairs: Pairs) -> int:
     It is paper 003's rank where agents have the same arms in the same order, as in the problems here.
     """
     blocks = pairs.gram.reshape(pairs.agents, pairs.arms, pairs.agents, pairs.arms)
-    return root(np.ascontiguousarray(np.einsum("uiwi->uw", blocks))).shape[1]
+    return int(root(np.ascontiguousarray(np.einsum("uiwi->uw", blocks))).shape[1])
 
 
 def theorem_1_excess(pairs: Pairs, found: Difficulty, xi: float, epsilon: float) -> float:

@@ -90,9 +90,7 @@ def _mixed(share: FloatArray) -> FloatArray:
     return (1.0 - _EVEN) * share + _EVEN / len(share)
 
 
-def _factors(
-    features: FloatArray, chosen: list[int], weights: FloatArray, eta: FloatArray
-) -> tuple[float, FloatArray]:
+def _factors(features: FloatArray, chosen: list[int], weights: FloatArray, eta: FloatArray) -> tuple[float, FloatArray]:
     """The width at these weights, and u_i^T M u_i divided by it, (m,)."""
     L = np.linalg.cholesky((features.T * weights) @ features)
     u = solve_triangular(L, features.T, lower=True).T
