@@ -104,10 +104,12 @@ def test_fixed_confidence_without_delays_is_algorithm_1(case: int) -> None:
     check_against(simulated, oracle, agents)
 
 
+@pytest.mark.parametrize("rounds", ["all_pairs", "own_task"])
+@pytest.mark.parametrize("leftover", ["keep", "spend"])
 @pytest.mark.parametrize("case", range(20))
-def test_fixed_budget_without_delays_is_algorithm_2(case: int) -> None:
+def test_fixed_budget_without_delays_is_algorithm_2(case: int, leftover: str, rounds: str) -> None:
     plan, config = random_case(case)
-    config["budget"] = 400 + 100 * case
+    config |= {"budget": 400 + 100 * case, "leftover": leftover, "rounds": rounds}
     simulated = run("co_kernel_fb", config, **plan)
     agents, fresh = plan["agents"], world(plan["problem"], plan["seed"], plan["agents"])
     oracle = cope.fixed_budget(
@@ -117,23 +119,101 @@ def test_fixed_budget_without_delays_is_algorithm_2(case: int) -> None:
         samples_of(simulated, agents, len(fresh.arms(0, 1))),
         config["budget"],
         config["xi"],
+        own_task=rounds == "own_task",
+        spend=leftover == "spend",
     )
     check_against(simulated, oracle, agents)
 
 
-ALONE: dict[str, tuple[dict[str, Any], Callable[..., cope_alone.Alone]]] = {
-    "ind_rage": ({"delta": 0.05}, lambda K, pull, samples, V: cope_alone.rage(K, pull, samples, V, 0.05)),
-    "ind_alba": ({"delta": 0.05}, lambda K, pull, samples, V: cope_alone.alba(K, pull, samples, V, 0.05, False)),
-    "ind_poly_alba": ({"delta": 0.05}, lambda K, pull, samples, V: cope_alone.alba(K, pull, samples, V, 0.05, True)),
-    "ind_peace_fb": ({"budget": 500}, lambda K, pull, samples, V: cope_alone.peace(K, pull, samples, 500)),
-    "ind_uniform_fb": ({"budget": 500}, lambda K, pull, samples, V: cope_alone.uniform(pull, samples, 500)),
+def alone(**options: Any) -> dict[str, Any]:
+    return {"delta": 0.05, **options}
+
+
+ALONE: dict[str, tuple[str, dict[str, Any], Callable[..., cope_alone.Alone]]] = {
+    **{
+        f"rage {constants} {elimination}": (
+            "ind_rage",
+            alone(constants=constants, elimination=elimination),
+            lambda K, pull, samples, V, F, c=constants, w=elimination: cope_alone.rage(
+                K, pull, samples, V, 0.05, c, w == "width"
+            ),
+        )
+        for constants, elimination in [
+            ("published", "gap"),
+            ("published", "width"),
+            ("public_code", "gap"),
+            ("public_code", "width"),
+            ("paper_003", "gap"),
+        ]
+    },
+    "alba": (
+        "ind_alba",
+        alone(),
+        lambda K, pull, samples, V, F: cope_alone.alba(
+            K, pull, samples, V, 0.05, False, cope_alone.smallest_norm(K, F)
+        ),
+    ),
+    "alba without a bound": (
+        "ind_alba",
+        alone(norm=0),
+        lambda K, pull, samples, V, F: cope_alone.alba(K, pull, samples, V, 0.05, False, 0.0),
+    ),
+    "alba of the public code": (
+        "ind_alba",
+        alone(constants="public_code"),
+        lambda K, pull, samples, V, F: cope_alone.alba_of_the_code(
+            K, pull, samples, V, 0.05, cope_alone.smallest_norm(K, F), g_optimal
+        ),
+    ),
+    "poly alba": (
+        "ind_poly_alba",
+        alone(norm=1.5),
+        lambda K, pull, samples, V, F: cope_alone.alba(K, pull, samples, V, 0.05, True, 1.5),
+    ),
+    **{
+        f"peace {rule}": (
+            "ind_peace_fb",
+            {
+                "budget": 500,
+                "complexity": "gaussian_width" if rule.by_width else "max_norm",
+                "pooled": rule.pooled,
+                "halving": "rounded_up" if rule.rounded_up else "exact",
+                "leftover": "spend" if rule.spend else "keep",
+            },
+            lambda K, pull, samples, V, F, rule=rule: cope_alone.peace(K, pull, samples, 500, rule),
+        )
+        for rule in (
+            cope_alone.PeaceRule(),
+            cope_alone.PeaceRule(by_width=False),
+            cope_alone.PeaceRule(by_width=False, pooled=False, rounded_up=False, spend=False),
+            cope_alone.PeaceRule(pooled=False, spend=False),
+            cope_alone.PeaceRule(by_width=False, rounded_up=False),
+        )
+    },
+    **{
+        f"uniform {estimator}": (
+            "ind_uniform_fb",
+            {"budget": 500, "estimator": estimator},
+            lambda K, pull, samples, V, F, e=estimator: cope_alone.uniform(K, pull, samples, 500, e == "means"),
+        )
+        for estimator in ("least_squares", "means")
+    },
 }
 
 
+def g_optimal(K: Any) -> Any:
+    """G-optimal weights, by the multiplicative algorithm for D-optimal ones (Kiefer and Wolfowitz: they are equal)."""
+    Phi, weights = cope_alone.features(K), np.full(len(K), 1 / len(K))
+    for _ in range(20_000):
+        variances = np.einsum("ij,jk,ik->i", Phi, np.linalg.inv(Phi.T @ np.diag(weights) @ Phi), Phi)
+        weights = weights * variances / Phi.shape[1]
+    return weights
+
+
 @pytest.mark.parametrize("case", [*range(8), 11])
-@pytest.mark.parametrize("name", ALONE)
-def test_agents_alone_are_the_published_algorithms(name: str, case: int) -> None:
-    config, oracle = ALONE[name]
+@pytest.mark.parametrize("variant", ALONE)
+def test_agents_alone_are_the_published_algorithms(variant: str, case: int) -> None:
+    name, config, oracle = ALONE[variant]
     plan, kernel = random_case(case)
     simulated = run(name, {**config, "kernel": kernel["kernel"]}, **plan)
     fresh, n = world(plan["problem"], plan["seed"], plan["agents"]), len(oracle_arms(simulated))
@@ -141,7 +221,7 @@ def test_agents_alone_are_the_published_algorithms(name: str, case: int) -> None
     for v, agent in enumerate(simulated.result.by_agent):
         own = slice(v * n, (v + 1) * n)
         counts = [phase[v] for phase in samples if sum(phase[v])]
-        found = oracle(K[own, own], partial(pulled, fresh, v), counts, plan["agents"])
+        found = oracle(K[own, own], partial(pulled, fresh, v), counts, plan["agents"], fresh.means(v, 1))
         assert agent["answer"] == found.answer
         assert agent["phases"] == max(1, len(found.alive)) == len(counts)
         assert agent["samples"] == sum(map(sum, counts))
