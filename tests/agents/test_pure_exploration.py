@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
-from functools import partial
 from math import log2
 from typing import Any
 
@@ -14,7 +12,7 @@ import pytest
 from coband.simulator.conformance.runs import Run, run, world
 from coband.simulator.core.audit import trace as tr
 from coband.simulator.experiments.statistics.estimates import wilson
-from tests.oracles import cope, cope_alone
+from tests.oracles import cope
 from tests.oracles.kernels import plain
 
 KERNEL = {
@@ -125,113 +123,6 @@ def test_fixed_budget_without_delays_is_algorithm_2(case: int, leftover: str, ro
     check_against(simulated, oracle, agents)
 
 
-def alone(**options: Any) -> dict[str, Any]:
-    return {"delta": 0.05, **options}
-
-
-ALONE: dict[str, tuple[str, dict[str, Any], Callable[..., cope_alone.Alone]]] = {
-    **{
-        f"rage {constants} {elimination}": (
-            "ind_rage",
-            alone(constants=constants, elimination=elimination),
-            lambda K, pull, samples, V, F, c=constants, w=elimination: cope_alone.rage(
-                K, pull, samples, V, 0.05, c, w == "width"
-            ),
-        )
-        for constants, elimination in [
-            ("published", "gap"),
-            ("published", "width"),
-            ("public_code", "gap"),
-            ("public_code", "width"),
-            ("paper_003", "gap"),
-        ]
-    },
-    "alba": (
-        "ind_alba",
-        alone(),
-        lambda K, pull, samples, V, F: cope_alone.alba(
-            K, pull, samples, V, 0.05, False, cope_alone.smallest_norm(K, F)
-        ),
-    ),
-    "alba without a bound": (
-        "ind_alba",
-        alone(norm=0),
-        lambda K, pull, samples, V, F: cope_alone.alba(K, pull, samples, V, 0.05, False, 0.0),
-    ),
-    "alba of the public code": (
-        "ind_alba",
-        alone(constants="public_code"),
-        lambda K, pull, samples, V, F: cope_alone.alba_of_the_code(
-            K, pull, samples, V, 0.05, cope_alone.smallest_norm(K, F), g_optimal
-        ),
-    ),
-    "poly alba": (
-        "ind_poly_alba",
-        alone(norm=1.5),
-        lambda K, pull, samples, V, F: cope_alone.alba(K, pull, samples, V, 0.05, True, 1.5),
-    ),
-    **{
-        f"peace {rule}": (
-            "ind_peace_fb",
-            {
-                "budget": 500,
-                "complexity": "gaussian_width" if rule.by_width else "max_norm",
-                "pooled": rule.pooled,
-                "halving": "rounded_up" if rule.rounded_up else "exact",
-                "leftover": "spend" if rule.spend else "keep",
-            },
-            lambda K, pull, samples, V, F, rule=rule: cope_alone.peace(K, pull, samples, 500, rule),
-        )
-        for rule in (
-            cope_alone.PeaceRule(),
-            cope_alone.PeaceRule(by_width=False),
-            cope_alone.PeaceRule(by_width=False, pooled=False, rounded_up=False, spend=False),
-            cope_alone.PeaceRule(pooled=False, spend=False),
-            cope_alone.PeaceRule(by_width=False, rounded_up=False),
-        )
-    },
-    **{
-        f"uniform {estimator}": (
-            "ind_uniform_fb",
-            {"budget": 500, "estimator": estimator},
-            lambda K, pull, samples, V, F, e=estimator: cope_alone.uniform(K, pull, samples, 500, e == "means"),
-        )
-        for estimator in ("least_squares", "means")
-    },
-}
-
-
-def g_optimal(K: Any) -> Any:
-    """G-optimal weights, by the multiplicative algorithm for D-optimal ones (Kiefer and Wolfowitz: they are equal)."""
-    Phi, weights = cope_alone.features(K), np.full(len(K), 1 / len(K))
-    for _ in range(20_000):
-        variances = np.einsum("ij,jk,ik->i", Phi, np.linalg.inv(Phi.T @ np.diag(weights) @ Phi), Phi)
-        weights = weights * variances / Phi.shape[1]
-    return weights
-
-
-@pytest.mark.parametrize("case", [*range(8), 11])
-@pytest.mark.parametrize("variant", ALONE)
-def test_agents_alone_are_the_published_algorithms(variant: str, case: int) -> None:
-    name, config, oracle = ALONE[variant]
-    plan, kernel = random_case(case)
-    simulated = run(name, {**config, "kernel": kernel["kernel"]}, **plan)
-    fresh, n = world(plan["problem"], plan["seed"], plan["agents"]), len(oracle_arms(simulated))
-    samples, K = samples_of(simulated, plan["agents"], n), gram(simulated, kernel["kernel"])
-    for v, agent in enumerate(simulated.result.by_agent):
-        own = slice(v * n, (v + 1) * n)
-        counts = [phase[v] for phase in samples if sum(phase[v])]
-        found = oracle(K[own, own], partial(pulled, fresh, v), counts, plan["agents"], fresh.means(v, 1))
-        assert agent["answer"] == found.answer
-        assert agent["phases"] == max(1, len(found.alive)) == len(counts)
-        assert agent["samples"] == sum(map(sum, counts))
-
-
-def pulled(fresh: Any, agent: int, phase: int, counts: list[int]) -> list[float]:
-    means: list[float] = fresh.pull_batch(agent, phase, np.array(counts))[0].tolist()
-    return means
-
-
 @pytest.mark.parametrize("algorithm", ["co_kernel_fc", "co_kernel_fb"])
 @pytest.mark.parametrize("agents", [2, 5])
 def test_two_n_scalars_per_agent_and_round(algorithm: str, agents: int) -> None:
@@ -263,19 +154,6 @@ def test_rounds_and_budget_of_the_paper(tasks: str, gap: float) -> None:
     assert result.totals["gap"] == pytest.approx(gap)
     assert result.rounds <= log2(2 / gap) + 1
     assert result.totals["samples_per_agent"] * 5 == pytest.approx(result.turns)
-
-
-def test_claims_of_the_paper_on_samples() -> None:
-    """Same tasks: like IndRAGE/V; similar: between it and IndRAGE; different: like IndRAGE (paper 003, section 6)."""
-
-    def samples(name: str, tasks: str) -> float:
-        found = [run(name, {}, agents=5, problem=paper(tasks, 0.4), seed=seed).result for seed in range(6)]
-        return float(np.mean([result.totals["samples_per_agent"] for result in found]))
-
-    alone, shared = samples("ind_rage", "same"), samples("ind_rage_over_v", "same")
-    assert samples("co_kernel_fc", "same") == pytest.approx(shared, rel=0.01)
-    assert shared * 1.5 < samples("co_kernel_fc", "similar") < alone / 1.5
-    assert samples("co_kernel_fc", "different") == pytest.approx(alone, rel=0.01)
 
 
 @pytest.mark.parametrize("name", ["co_kernel_fc", "ind_rage", "ind_alba", "ind_poly_alba"])
