@@ -7,6 +7,11 @@ Deviations from the printed text:
   instead of O(d/epsilon^2); equation 6 is verified in every round;
 * line 13 uses N^(r) = the sum of all counts received; with ``allocation: individual`` (the paper's CoKernel-IndAlloc)
   an agent whose best arm is known pulls no more but goes on listening and sending.
+
+Theorem 1, by which all answers are right with probability 1 - delta, has a condition on xi that depends on the hidden
+means: sqrt(xi) max ||phi_i - phi_j||_{A(xi, lambda_1*)^-1} <= Delta_min / (32 (1 + epsilon) ||theta*||). The result
+says whether it held (``theorem_1_holds``, 1 or 0) and how many times the right side the left one was
+(``theorem_1_excess``). Where it does not hold estimates are biased towards 0, and few samples are no merit.
 """
 
 from __future__ import annotations
@@ -16,6 +21,7 @@ from coband.agents.metrics import PURE_EXPLORATION
 from coband.agents.pure_exploration import FixedConfidenceConfig, confident_samples
 from coband.simulator.arrays import FloatArray
 from coband.simulator.core.algorithm import Algorithm, Needs
+from coband.simulator.maths.exploration.conditions import Difficulty, theorem_1_excess
 from coband.simulator.maths.exploration.design import Design, fewest_samples
 
 
@@ -41,6 +47,11 @@ class CoKernelFC(CoKernelAgent):
     def finished(self) -> bool:
         """Line 16: every agent has one arm left."""
         return bool((self.alive.sum(axis=1) == 1).all())
+
+    def conditions(self, means: FloatArray, found: Difficulty) -> dict[str, float | int]:
+        """Theorem 1's condition on xi."""
+        excess = theorem_1_excess(self.pairs, found, self.shared.xi, self.context.config.epsilon)
+        return {"theorem_1_holds": int(excess <= 1.0), "theorem_1_excess": excess}
 
 
 ALGORITHM = Algorithm(

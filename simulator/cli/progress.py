@@ -78,6 +78,10 @@ class Bar:
             self._progress.stop()
 
 
+CONDITIONS = {"theorem_1_holds": "Theorem 1 of paper 003", "theorem_2_holds": "Theorem 2 of paper 003"}
+"""Numbers of a result that are 0 where a guarantee does not apply."""
+
+
 def warn(report: Report) -> None:
     """Say on standard error what the table does not show."""
     for label, replication, turns in report.stalled:
@@ -86,6 +90,16 @@ def warn(report: Report) -> None:
             "messages that did not come",
             err=True,
         )
+    for entry in report.object["results"]:
+        for key, name in CONDITIONS.items():
+            broken = sum(record.get(key) == 0 for record in entry["replications"])
+            if broken:
+                click.echo(
+                    f"warning: {entry['label']}: the conditions of {name} do not hold in {broken} of "
+                    f"{len(entry['replications'])} replications, so it promises nothing there "
+                    f"(coband describe {entry['algorithm']})",
+                    err=True,
+                )
     warn_of_end(report)
 
 
