@@ -23,7 +23,7 @@ from typing import Literal
 import numpy as np
 
 from coband.agents.co_kernel import COUNTS, MESSAGES, CoKernelAgent, CoKernelConfig
-from coband.agents.metrics import PURE_EXPLORATION
+from coband.agents.metrics import DIFFICULTY, PURE_EXPLORATION
 from coband.agents.pure_exploration import FixedBudgetConfig, affordable, rounds_of
 from coband.simulator.arrays import FloatArray
 from coband.simulator.core.algorithm import Algorithm, Needs
@@ -31,6 +31,7 @@ from coband.simulator.core.node import NodeContext
 from coband.simulator.maths.exploration.conditions import Difficulty, theorem_2
 from coband.simulator.maths.exploration.design import Design
 from coband.simulator.maths.exploration.pairs import EQUAL
+from coband.simulator.metrics import Metric
 
 
 class CoKernelFBConfig(FixedBudgetConfig, CoKernelConfig):
@@ -114,6 +115,17 @@ class CoKernelFB(CoKernelAgent):
         }
 
 
+THEOREM_2 = (
+    Metric(
+        "theorem_2_holds",
+        "0 or 1",
+        "whether Theorem 2's conditions hold for this instance",
+        guarantee="Theorem 2 of paper 003",
+    ),
+    Metric("theorem_2_largest_xi", "", "largest regularisation xi that Theorem 2's conditions allow"),
+    Metric("theorem_2_smallest_budget", "samples", "smallest budget of an agent that Theorem 2's conditions allow"),
+)
+
 ALGORITHM = Algorithm(
     name="co_kernel_fb",
     agent=CoKernelFB,
@@ -124,6 +136,6 @@ ALGORITHM = Algorithm(
     needs=Needs(problems=("pure_exploration",), schedules=("phases",)),
     messages=MESSAGES,
     counts=COUNTS,
-    metrics=PURE_EXPLORATION,
+    metrics=(*PURE_EXPLORATION, *DIFFICULTY, *THEOREM_2),
     cites=("du2023collaborative",),
 )

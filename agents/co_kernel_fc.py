@@ -17,12 +17,13 @@ says whether it held (``theorem_1_holds``, 1 or 0) and how many times the right 
 from __future__ import annotations
 
 from coband.agents.co_kernel import COUNTS, MESSAGES, CoKernelAgent, CoKernelConfig
-from coband.agents.metrics import PURE_EXPLORATION
+from coband.agents.metrics import DIFFICULTY, PURE_EXPLORATION
 from coband.agents.pure_exploration import FixedConfidenceConfig, confident_samples
 from coband.simulator.arrays import FloatArray
 from coband.simulator.core.algorithm import Algorithm, Needs
 from coband.simulator.maths.exploration.conditions import Difficulty, theorem_1_excess
 from coband.simulator.maths.exploration.design import Design, fewest_samples
+from coband.simulator.metrics import Metric
 
 
 class CoKernelFCConfig(FixedConfidenceConfig, CoKernelConfig):
@@ -54,6 +55,16 @@ class CoKernelFC(CoKernelAgent):
         return {"theorem_1_holds": int(excess <= 1.0), "theorem_1_excess": excess}
 
 
+THEOREM_1 = (
+    Metric(
+        "theorem_1_holds",
+        "0 or 1",
+        "whether Theorem 1's condition on xi holds for this instance",
+        guarantee="Theorem 1 of paper 003",
+    ),
+    Metric("theorem_1_excess", "times", "left side of Theorem 1's condition on xi over its right side"),
+)
+
 ALGORITHM = Algorithm(
     name="co_kernel_fc",
     agent=CoKernelFC,
@@ -64,6 +75,6 @@ ALGORITHM = Algorithm(
     needs=Needs(problems=("pure_exploration",), schedules=("phases",)),
     messages=MESSAGES,
     counts=COUNTS,
-    metrics=PURE_EXPLORATION,
+    metrics=(*PURE_EXPLORATION, *DIFFICULTY, *THEOREM_1),
     cites=("du2023collaborative",),
 )
