@@ -173,7 +173,7 @@ _OF_SWEEPS: Mapping[str, Any] = {
         Field(default=None, description="For coband sweep: key path -> values that go in step; a list for several."),
     ),
     "tuning": (Tuning | None, Field(default=None, description="For coband sweep: choose the best parameters.")),
-    "until": (Until | None, Field(default=None, description="For coband sweep: replications until a mean is known.")),
+    "until": (Until | None, Field(default=None, description="Replications go on until a mean is known.")),
 }
 OF_SWEEPS: tuple[str, ...] = tuple(_OF_SWEEPS)
 """The sections of a scenario file that a single run does not use."""
