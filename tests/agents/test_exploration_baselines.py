@@ -1,4 +1,4 @@
-"""Baselines and options of paper 003: equal to the oracles, in the published order; senseless options are refused."""
+"""Baselines and options of paper 003: equal to the oracles, in the published order, or refused."""
 
 from __future__ import annotations
 
