@@ -3,6 +3,9 @@
 Everybody knows all pairs, so with ``allocation: global`` every agent computes the same design and pulls its own part
 of it. A round ends for an agent when it has the counts and means of all others; a faster agent may be one round ahead,
 and what it sends waits. The last round is not announced: from the same numbers all agents see that it was the last.
+
+The result says how hard the instance was, from the hidden means and after the run: ``hardness`` rho*(xi),
+``effective_dimension`` d_eff, ``task_rank`` rank(K_Z) (sections 3 and 4.3), and whether the theorem's conditions held.
 """
 
 from __future__ import annotations
@@ -20,6 +23,7 @@ from coband.simulator.core.algorithm import ClosedForm, MessageSize
 from coband.simulator.core.config import Config
 from coband.simulator.core.message import Message
 from coband.simulator.core.node import SERVER, Address, Multicast, NodeContext, Outbox
+from coband.simulator.maths.exploration.conditions import Difficulty, difficulty
 from coband.simulator.maths.exploration.design import Design
 
 MESSAGES = (
@@ -38,7 +42,9 @@ class CoKernelConfig(Config):
     """How agents share out and exchange."""
 
     xi: float = Field(default=1e-9, gt=0)
-    """Regularisation xi; the paper prints no value, and this one meets the condition of Theorem 1 on its instances."""
+    """Regularisation xi. The paper prints no value; this one meets the condition of Theorem 1 on its instances. Too large
+    a xi biases estimates towards 0: the result says whether the theorem's conditions hold, theorem_1_holds or
+    theorem_2_holds."""
     allocation: Literal["global", "individual"] = "global"
     """global: one design over the pairs of all agents; individual: each agent a design over its own arms."""
     via: Literal["peers", "server"] = "peers"
@@ -138,3 +144,21 @@ class CoKernelAgent(PureExplorationAgent):
     def chosen(self) -> int:
         """The own arm to declare the best."""
         return int(np.flatnonzero(self.alive[self.index])[0])
+
+    # --- after the run
+
+    @abstractmethod
+    def conditions(self, means: FloatArray, found: Difficulty) -> dict[str, float | int]:
+        """Whether the conditions of the algorithm's theorem held."""
+
+    def report_in_hindsight(self, means: FloatArray) -> dict[str, float | int]:
+        """The difficulty of the instance and the theorem's conditions; agent 0 tells for all."""
+        if self.index != 0:
+            return {}
+        found = difficulty(self.pairs, means, self.shared.xi)
+        return {
+            "hardness": found.hardness,
+            "effective_dimension": found.effective_dimension,
+            "task_rank": found.task_rank,
+            **self.conditions(means, found),
+        }

@@ -7,16 +7,23 @@ Deviations from the printed text:
   instead of O(d/epsilon^2); equation 6 is verified in every round;
 * line 13 uses N^(r) = the sum of all counts received; with ``allocation: individual`` (the paper's CoKernel-IndAlloc)
   an agent whose best arm is known pulls no more but goes on listening and sending.
+
+Theorem 1, by which all answers are right with probability 1 - delta, has a condition on xi that depends on the hidden
+means: sqrt(xi) max ||phi_i - phi_j||_{A(xi, lambda_1*)^-1} <= Delta_min / (32 (1 + epsilon) ||theta*||). The result
+says whether it held (``theorem_1_holds``, 1 or 0) and how many times the right side the left one was
+(``theorem_1_excess``). Where it does not hold estimates are biased towards 0, and few samples are no merit.
 """
 
 from __future__ import annotations
 
 from coband.agents.co_kernel import COUNTS, MESSAGES, CoKernelAgent, CoKernelConfig
-from coband.agents.metrics import PURE_EXPLORATION
+from coband.agents.metrics import DIFFICULTY, PURE_EXPLORATION
 from coband.agents.pure_exploration import FixedConfidenceConfig, confident_samples
 from coband.simulator.arrays import FloatArray
 from coband.simulator.core.algorithm import Algorithm, Needs
+from coband.simulator.maths.exploration.conditions import Difficulty, theorem_1_excess
 from coband.simulator.maths.exploration.design import Design, fewest_samples
+from coband.simulator.metrics import Metric
 
 
 class CoKernelFCConfig(FixedConfidenceConfig, CoKernelConfig):
@@ -42,6 +49,21 @@ class CoKernelFC(CoKernelAgent):
         """Line 16: every agent has one arm left."""
         return bool((self.alive.sum(axis=1) == 1).all())
 
+    def conditions(self, means: FloatArray, found: Difficulty) -> dict[str, float | int]:
+        """Theorem 1's condition on xi."""
+        excess = theorem_1_excess(self.pairs, found, self.shared.xi, self.context.config.epsilon)
+        return {"theorem_1_holds": int(excess <= 1.0), "theorem_1_excess": excess}
+
+
+THEOREM_1 = (
+    Metric(
+        "theorem_1_holds",
+        "0 or 1",
+        "whether Theorem 1's condition on xi holds for this instance",
+        guarantee="Theorem 1 of paper 003",
+    ),
+    Metric("theorem_1_excess", "times", "left side of Theorem 1's condition on xi over its right side"),
+)
 
 ALGORITHM = Algorithm(
     name="co_kernel_fc",
@@ -53,6 +75,6 @@ ALGORITHM = Algorithm(
     needs=Needs(problems=("pure_exploration",), schedules=("phases",)),
     messages=MESSAGES,
     counts=COUNTS,
-    metrics=PURE_EXPLORATION,
+    metrics=(*PURE_EXPLORATION, *DIFFICULTY, *THEOREM_1),
     cites=("du2023collaborative",),
 )

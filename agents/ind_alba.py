@@ -12,56 +12,86 @@ samples of a G-optimal design, d' the dimension of their span, and drops those t
 PolyALBA has another stage 0: it looks for the d arms that seem best, by rounds that end when the best is 2^-r or more
 ahead of number d + 1.
 
-Stages, shares of delta, c_0 = max(4 L^2, 3) for rewards theta . x with |theta| <= L, and the numbers 2, 6 and 5 agree
-with the public code of Fiez et al. 2019 for ALBA; the summand e/2, worth 6 % of the samples at most, and PolyALBA's
-rule are from our reading alone. Simplified: designs are rounded instead of sampled from, with ordinary least squares,
-for which c_0 need not grow with L (``norm`` brings the printed one back); PolyALBA's stage 0 uses the same design,
-since n arms can be listed here. delta is shared out over the V agents.
+c_0 = max(4 L^2, 3) for rewards theta . x with ||theta|| <= L. The public code hands the true norm of theta to the
+algorithm as L, and so does the problem here, of the agent's own task; ``norm`` sets another bound. In paper 003's
+instances theta grows with the gap, so c_0 is 3 where gaps are small and larger where they are not.
+
+``constants: public_code`` is ALBA as the public code of Fiez et al. 2019 has it (``agents.alba_public_code``).
+
+Stages, shares of delta, c_0 and the numbers 2 and 6 agree in both; the published rule's 5 |S| and its summand e/2,
+worth 6 % of the samples at most, and PolyALBA's rule are from our reading alone: PolyALBA's text was not at hand.
+Simplified: in the published rule designs are rounded instead of sampled from, with ordinary least squares, for which
+c_0 need not grow with L (``norm: 0`` leaves c_0 = 3: fewer samples than published, and not what the baseline's authors
+propose); PolyALBA's stage 0 uses the same design, since n arms can be listed here. delta is shared out over the V
+agents.
 """
 
 from __future__ import annotations
 
 import math
+from typing import Literal
 
 import numpy as np
-from pydantic import Field
+from pydantic import Field, model_validator
 
+from coband.agents.alba_public_code import PublicCodeAlba
 from coband.agents.ind_rage import NEEDS
 from coband.agents.metrics import PURE_EXPLORATION
 from coband.agents.pure_exploration import FixedConfidenceConfig, PureExplorationAgent
 from coband.simulator.arrays import FloatArray, IntArray
 from coband.simulator.core.algorithm import SILENT, Algorithm
-from coband.simulator.core.node import NodeContext, Outbox
+from coband.simulator.core.node import NodeContext, Outbox, UnsupportedScenario
 from coband.simulator.maths.exploration.design import apportion, fewest_samples
 from coband.simulator.maths.exploration.pairs import pairs_of
 
 
-class AlbaConfig(FixedConfidenceConfig):
-    """Parameters of ALBA and PolyALBA."""
+class PolyAlbaConfig(FixedConfidenceConfig):
+    """Parameters of PolyALBA."""
 
-    norm: float = Field(default=0.0, ge=0)
-    """L, a bound of the norm of the reward's parameter; c_0 = max(4 L^2, 3). Least squares need none."""
+    norm: float | None = Field(default=None, ge=0)
+    """L, a bound of the norm of the reward's parameter, c_0 = max(4 L^2, 3); null: the norm that the problem tells."""
 
 
-class IndAlba(PureExplorationAgent):
-    """One agent's ALBA."""
+class AlbaConfig(PolyAlbaConfig):
+    """Parameters of ALBA."""
+
+    constants: Literal["published", "public_code"] = "published"
+    """published: rounds that halve the error, as Tao et al. have them; public_code: the steps, the random draws and the
+    confidence intervals of the code by Fiez et al."""
+
+    @model_validator(mode="after")
+    def _check(self) -> AlbaConfig:
+        if self.constants == "public_code" and self.norm == 0:
+            raise ValueError("norm(=0) leaves the intervals of constants(=public_code) without a bound: must be > 0.")
+        return self
+
+
+class Alba(PureExplorationAgent):
+    """The stages that ALBA and PolyALBA have in common, for one agent."""
 
     def __init__(self, context: NodeContext) -> None:
         super().__init__(context)
-        self.config: AlbaConfig = context.config
+        self.config: PolyAlbaConfig = context.config
         self._own = self.pairs.of(self.index)
         self._dimension = self._own.features.shape[1]
         self._left = list(range(self._own.arms))
-        self._stage, self._step = 0, 1
+        norm = context.parameter_norm if self.config.norm is None else self.config.norm
+        if norm is None:
+            raise UnsupportedScenario("this problem does not tell the norm of its parameter; give norm, a bound of it.")
+        self._norm = norm
+        self._stage, self._step, self._size = 0, 1, len(self._left)
         self._end_stages()
+
+    @property
+    def _c_0(self) -> float:
+        return max(4.0 * self._norm**2, 3.0)
 
     def request(self) -> IntArray:
         """A G-optimal design over the arms that are left."""
         design = self._own.g_optimal(self._left)
         dimension = round(design.value)  # the optimal value is the dimension of the span (Kiefer, Wolfowitz 1960)
         e = 0.5 * 2.0**-self._step
-        c_0 = max(4.0 * self.config.norm**2, 3.0)
-        wanted = c_0 * (2 + (6 + 0.5 * e) * dimension) / e**2 * math.log(5 * len(self._left) / self._delta())
+        wanted = self._c_0 * (2 + (6 + 0.5 * e) * dimension) / e**2 * math.log(5 * len(self._left) / self._delta())
         total = max(math.ceil(wanted), fewest_samples(design.weights, self.config.epsilon))
         counts = np.zeros(self._own.arms, dtype=np.int64)
         counts[self._left] = apportion(design.weights, total)
@@ -73,11 +103,9 @@ class IndAlba(PureExplorationAgent):
         return self.config.delta / self.context.agents * shares
 
     def observe_batch(self, counts: IntArray, means: FloatArray) -> Outbox:
-        """Least squares within the span of the arms that are left; drop, and move to the next stage when it is time."""
+        """Estimate and drop, and move to the next stage when it is time."""
         self.pulled(counts)
-        left = pairs_of(self._own.gram[np.ix_(self._left, self._left)], 1)
-        estimates = left.least_squares(counts[None, self._left], means[None, self._left])[0]
-        self._left = [self._left[place] for place in self._kept(estimates)]
+        self._left = self._drop(counts, means)
         self._step += 1
         self._end_stages()
         if len(self._left) == 1:
@@ -85,15 +113,42 @@ class IndAlba(PureExplorationAgent):
         self.round += 1
         return []
 
+    def _drop(self, counts: IntArray, means: FloatArray) -> list[int]:
+        """The arms that stay, by least squares within the span of those that were left."""
+        left = pairs_of(self._own.gram[np.ix_(self._left, self._left)], 1)
+        estimates = left.least_squares(counts[None, self._left], means[None, self._left])[0]
+        return [self._left[place] for place in self._kept(estimates)]
+
     def _end_stages(self) -> None:
         while 1 < len(self._left) <= max(1, int(self._dimension) >> self._stage):
-            self._stage, self._step = self._stage + 1, 1
+            self._stage, self._step, self._size = self._stage + 1, 1, len(self._left)
 
     def _kept(self, estimates: FloatArray) -> list[int]:
         return [int(place) for place in np.flatnonzero(estimates.max() - estimates < 2.0**-self._step)]
 
 
-class IndPolyAlba(IndAlba):
+class IndAlba(Alba):
+    """One agent's ALBA."""
+
+    def __init__(self, context: NodeContext) -> None:
+        super().__init__(context)
+        self._code: PublicCodeAlba | None = None
+        if context.config.constants == "public_code":
+            self._code = PublicCodeAlba(self._own, self._norm, self._c_0, context.rng)
+
+    def request(self) -> IntArray:
+        """A G-optimal design over the arms that are left."""
+        if self._code is None:
+            return super().request()
+        return self._code.draw(self._left, self._step, math.log(5 * self._size**2 / (2 * self._delta())))
+
+    def _drop(self, counts: IntArray, means: FloatArray) -> list[int]:
+        if self._code is None:
+            return super()._drop(counts, means)
+        return self._code.kept(self._left, self._step, counts, means)
+
+
+class IndPolyAlba(Alba):
     """One agent's PolyALBA: stage 0 looks for d arms."""
 
     def _kept(self, estimates: FloatArray) -> list[int]:
@@ -121,7 +176,7 @@ POLY = Algorithm(
     name="ind_poly_alba",
     agent=IndPolyAlba,
     server=None,
-    config=AlbaConfig,
+    config=PolyAlbaConfig,
     summary="Every agent finds d good arms alone, then the best of them by ALBA.",
     reference="Du et al. 2021, PolyALBA; baseline IndPolyALBA of paper 003",
     needs=NEEDS,

@@ -98,11 +98,15 @@ def affordable(budget: int, allot: Callable[[], object]) -> None:
         raise UnsupportedScenario(f"budget(={budget}) is too small: {error}") from None
 
 
+def five_digits(rho: float) -> float:
+    """A design's value to the digits in which counts may use it; more would make them depend on the machine."""
+    return float(f"{rho:.5g}")
+
+
 def confident_samples(round: int, rho: float, arms: int, agents: int, delta: float, epsilon: float) -> int:
     """Paper 003, Algorithm 1, line 5: 32 (2^r)^2 (1 + eps)^2 rho log(2 n^2 V / delta_r), delta_r = delta/(2 r^2)."""
-    rho = float(f"{rho:.5g}")  # known to five digits; more would make the counts depend on the machine
     log = math.log(2 * arms**2 * agents * 2 * round**2 / delta)
-    return math.ceil(32 * 2.0 ** (2 * round) * (1 + epsilon) ** 2 * rho * log)
+    return math.ceil(32 * 2.0 ** (2 * round) * (1 + epsilon) ** 2 * five_digits(rho) * log)
 
 
 def rounds_of(omega: float, equal: float) -> int:

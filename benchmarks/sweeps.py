@@ -1,7 +1,11 @@
-"""What a job of a sweep costs beside its own work: ``python -m benchmarks.sweeps [JOBS]``.
+"""What a job costs beside its own work, and what it leaves behind: ``python -m benchmarks.sweeps [JOBS]``.
 
-Thousands of jobs that last next to nothing, by the driver of ``coband sweep`` with one worker process. The figure is
-CPU time of driver and worker together, less that of the same jobs run bare, per job; the target is less than 10 ms.
+Thousands of jobs that last next to nothing, by the driver of ``coband sweep`` with one worker process. The first figure
+is CPU time of driver and worker together, less that of the same jobs run bare, per job; the target is less than 10 ms.
+
+Hundreds of jobs on a graph, where nodes refer to each other and only the garbage collector frees them, one after the
+other in this process. The second figure is what memory grows by from the first quarter of them to the last; the target
+is less than 10 MB.
 """
 
 from __future__ import annotations
@@ -12,10 +16,12 @@ import tempfile
 import time
 from pathlib import Path
 
+from coband.simulator.experiments.runs.driver import Report, drive
 from coband.simulator.experiments.runs.job import Job, attempt
-from coband.simulator.experiments.sweep.driver import Commands, Driver, Report
+from coband.simulator.experiments.runs.workers import Local
+from coband.simulator.experiments.scenario.scenario import loads
+from coband.simulator.experiments.sweep.directory import SweepDirectory
 from coband.simulator.experiments.sweep.study import load_study
-from coband.simulator.experiments.sweep.workers import Local
 
 SCENARIO = """\
 name: tiny
@@ -31,8 +37,23 @@ algorithms:
 grid:
   problem.noise: [0.1, 0.2, 0.3, 0.4]
 """
-COMMANDS = Commands(["coband", "run"], "coband sweep", ["benchmark"])
+GRAPH = """\
+name: graph
+agents: {count: 12}
+schedule: {kind: rounds, turns: 6}
+network: {topology: {kind: erdos_renyi, p: 0.4}}
+trace: off
+problem:
+  kind: network
+  kernel: {kind: gaussian, gamma: 1.0}
+  contexts: {kind: ball, dimension: 2}
+  arms: {kind: ball, dimension: 3, count: 5}
+algorithms:
+  - {algorithm: coop_kernel_ucb, hops: 3}
+"""
 TARGET = 10.0
+GRAPH_JOBS = 500
+MEGABYTES = 10.0
 
 
 def sweep(jobs: int) -> tuple[float, float, Report]:
@@ -43,9 +64,9 @@ def sweep(jobs: int) -> tuple[float, float, Report]:
         study, out = load_study(file), Path(folder) / "out"
         out.mkdir()
         before, start = _cpu(), time.perf_counter()
-        crew = Local(1)
-        report = Driver(study, out, crew, COMMANDS).run()
-        crew.close()
+        pool = Local(1)
+        report = drive(study, SweepDirectory(out), workers=pool)
+        pool.close()
         return _cpu() - before, time.perf_counter() - start, report
 
 
@@ -67,8 +88,25 @@ def bare(jobs: int) -> float:
     return (time.process_time() - start) / jobs
 
 
+def growth(jobs: int) -> tuple[float, float]:
+    """Megabytes that memory grows by from the first quarter of some jobs on a graph to the last, and ms a job."""
+    scenario = loads(GRAPH)
+    start, sizes = time.process_time(), []
+    for replication in range(jobs):
+        attempt(Job(0, "coop_kernel_ucb", "coop_kernel_ucb", replication, 0, "off"), scenario, lambda result: None)
+        sizes.append(_resident())
+    quarter = jobs // 4
+    return max(sizes[-quarter:]) - max(sizes[:quarter]), 1e3 * (time.process_time() - start) / jobs
+
+
+def _resident() -> float:
+    """Megabytes of memory that this process has now (Linux)."""
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * resource.getpagesize() / 1e6
+
+
 def main() -> None:
-    """Print one line."""
+    """Print two lines."""
     jobs = int(sys.argv[1]) if len(sys.argv) > 1 else 2000
     own = bare(200)
     few, _, _ = sweep(40)  # what it takes to begin and to end
@@ -78,6 +116,11 @@ def main() -> None:
     print(
         f"{report.status.done} jobs: {overhead:.2f} ms overhead a job, target at most {TARGET:g} ms; "
         f"a job alone {1e3 * own:.2f} ms, to begin and end {few:.1f} s CPU, {wall:.1f} s on the clock"
+    )
+    megabytes, each = growth(GRAPH_JOBS)
+    print(
+        f"{GRAPH_JOBS} jobs on a graph: memory grows by {megabytes:.1f} MB, target at most {MEGABYTES:g} MB; "
+        f"{each:.1f} ms a job"
     )
 
 

@@ -31,6 +31,8 @@ class Metric:
         proportion: 0 or 1 in every replication; its interval is Wilson's.
         title: in a heading; by default the name with blanks.
         verb: what is said of the best one; by default "has the lowest ..." or "has the highest ...".
+        guarantee: of a number that is 0 where the conditions of a theorem do not hold: the theorem, which a warning
+            then names.
     """
 
     name: str
@@ -42,6 +44,7 @@ class Metric:
     proportion: bool = False
     title: str = ""
     verb: str = ""
+    guarantee: str = ""
 
     def __post_init__(self) -> None:
         if not self.name.isidentifier():

@@ -86,7 +86,26 @@ def warn(report: Report) -> None:
             "messages that did not come",
             err=True,
         )
+    warn_of_guarantees(report)
     warn_of_end(report)
+
+
+def warn_of_guarantees(report: Report) -> None:
+    """Name the theorems whose conditions do not hold, as metrics with a guarantee say."""
+    from coband.simulator.experiments.registry.registry import Registry
+
+    algorithms = Registry.installed().algorithms
+    for entry in report.object["results"]:
+        declared = algorithms[entry["algorithm"]].metrics if entry["algorithm"] in algorithms else ()
+        for metric in (metric for metric in declared if metric.guarantee):
+            broken = sum(record.get(metric.name) == 0 for record in entry["replications"])
+            if broken:
+                click.echo(
+                    f"warning: {entry['label']}: the conditions of {metric.guarantee} do not hold in {broken} of "
+                    f"{len(entry['replications'])} replications, so it guarantees nothing there "
+                    f"(coband describe {entry['algorithm']})",
+                    err=True,
+                )
 
 
 def warn_of_end(report: Report) -> None:

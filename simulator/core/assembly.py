@@ -141,7 +141,7 @@ class Assembly:
         domain = ArmSet.fixed(world.arms(0, 1)) if world.fixed_arms else None
         count_turns = cache(lambda: self._plan.schedule.turns_per_agent(count, self._streams))
         knowledge = world.knowledge() if isinstance(world, BatchWorld) else None
-        contexts = getattr(world, "contexts", None)
+        contexts, norms = getattr(world, "contexts", None), getattr(world, "norms", None)
 
         def context_of(index: int) -> NodeContext:
             network_context = None if contexts is None or index == SERVER else contexts[index]
@@ -157,6 +157,7 @@ class Assembly:
                 self._graph,
                 network_context,
                 knowledge,
+                None if norms is None or index == SERVER else float(norms[index]),
             )
 
         agents: list[Client] = [algorithm.agent(context_of(index)) for index in range(count)[:made]]

@@ -123,6 +123,7 @@ class NodeContext:
         graph: the graph of the agents, an input of the algorithms that run on one; None in a star.
         network_context: the agent's own network context z_v (paper 004, section 3), where the problem has them.
         knowledge: what the problem tells everybody beforehand; None where agents see arms turn by turn.
+        parameter_norm: norm of the parameter of the agent's own rewards, where the problem tells it.
     """
 
     index: Address
@@ -136,6 +137,7 @@ class NodeContext:
     graph: Graph | None = None
     network_context: FloatArray | None = None
     knowledge: Any = None
+    parameter_norm: float | None = None
 
     @cached_property
     def rng(self) -> np.random.Generator:
@@ -248,6 +250,10 @@ class BatchAgent(Client):
     @abstractmethod
     def observe_batch(self, counts: IntArray, means: FloatArray) -> Outbox:
         """Learn from the mean reward of each arm, (n,), 0 where it was not pulled; answer with the messages to send."""
+
+    def report_in_hindsight(self, means: FloatArray) -> dict[str, float | int]:
+        """Numbers for the result that need the hidden means of all agents, (agents, n); asked for after the run."""
+        return {}
 
 
 class Server(Node):

@@ -109,7 +109,12 @@ class Ended:
         totals = self.run.ledger.totals() | {"dropped": audit.dropped_copies, "expired": audit.given_up}
         totals |= self._reported()
         if isinstance(world, BatchWorld):
-            totals.update(world.score([agent.answer for agent in self.agents if isinstance(agent, BatchAgent)]))
+            batch_agents = [agent for agent in self.agents if isinstance(agent, BatchAgent)]
+            totals.update(world.score([agent.answer for agent in batch_agents]))
+            if (means_of := getattr(world, "means", None)) is not None:
+                means = np.stack([means_of(agent, 1) for agent in range(len(batch_agents))])
+                for agent in batch_agents:
+                    totals.update(agent.report_in_hindsight(means))
         return totals
 
     def _reported(self) -> dict[str, int | float]:

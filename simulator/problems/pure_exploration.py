@@ -19,6 +19,8 @@ from pydantic import Field
 
 from coband.simulator.arrays import FloatArray
 from coband.simulator.core.config import Config
+from coband.simulator.maths.exploration.conditions import smallest_norm
+from coband.simulator.maths.kernels.library import Linear
 from coband.simulator.maths.kernels.registry import AnyKernel
 from coband.simulator.metrics import Metric
 from coband.simulator.problems.rewards import GaussianNoise, NoiseSpec, as_noise
@@ -151,7 +153,9 @@ class PureExplorationWorld:
 
     fixed_arms = False
 
-    def __init__(self, pairs: FloatArray, means: FloatArray, noise: Noise, sampling: str, streams: Streams) -> None:
+    def __init__(
+        self, pairs: FloatArray, means: FloatArray, noise: Noise, sampling: str, streams: Streams, norms: FloatArray
+    ) -> None:
         """Create the world.
 
         Args:
@@ -160,8 +164,10 @@ class PureExplorationWorld:
             noise: noise of one pull.
             sampling: see `PureExplorationProblem`.
             streams: the replication's random streams.
+            norms: norm of the smallest parameter of each agent's own rewards in the features' kernel, (V,); agents
+                are told their own.
         """
-        self.dimension = int(pairs.shape[2])
+        self.dimension, self.norms = int(pairs.shape[2]), norms
         self._pairs, self._means = read_only(pairs), read_only(means)
         self._gaps = self._means.max(axis=1, keepdims=True) - self._means
         self._noise, self._streams = noise, streams
@@ -262,7 +268,9 @@ class PureExplorationProblem(Problem):
             InstanceError: the features do not fit the number of agents, or no instance was found.
         """
         pairs, means = self.features.draw(streams("world", 0, "tasks"), agents, self.gap)
-        return PureExplorationWorld(pairs, means, as_noise(self.noise), self.sampling, streams)
+        kernel = self.features.kernel if isinstance(self.features, KernelFeatures) else Linear()
+        norms = np.array([smallest_norm(kernel(own, own), F) for own, F in zip(pairs, means, strict=True)])
+        return PureExplorationWorld(pairs, means, as_noise(self.noise), self.sampling, streams, norms)
 
 
 PROBLEM = ProblemEntry(

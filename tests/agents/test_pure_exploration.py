@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
-from functools import partial
 from math import log2
 from typing import Any
 
@@ -14,7 +12,7 @@ import pytest
 from coband.simulator.conformance.runs import Run, run, world
 from coband.simulator.core.audit import trace as tr
 from coband.simulator.experiments.statistics.estimates import wilson
-from tests.oracles import cope, cope_alone
+from tests.oracles import cope
 from tests.oracles.kernels import plain
 
 KERNEL = {
@@ -104,10 +102,12 @@ def test_fixed_confidence_without_delays_is_algorithm_1(case: int) -> None:
     check_against(simulated, oracle, agents)
 
 
+@pytest.mark.parametrize("rounds", ["all_pairs", "own_task"])
+@pytest.mark.parametrize("leftover", ["keep", "spend"])
 @pytest.mark.parametrize("case", range(20))
-def test_fixed_budget_without_delays_is_algorithm_2(case: int) -> None:
+def test_fixed_budget_without_delays_is_algorithm_2(case: int, leftover: str, rounds: str) -> None:
     plan, config = random_case(case)
-    config["budget"] = 400 + 100 * case
+    config |= {"budget": 400 + 100 * case, "leftover": leftover, "rounds": rounds}
     simulated = run("co_kernel_fb", config, **plan)
     agents, fresh = plan["agents"], world(plan["problem"], plan["seed"], plan["agents"])
     oracle = cope.fixed_budget(
@@ -117,39 +117,10 @@ def test_fixed_budget_without_delays_is_algorithm_2(case: int) -> None:
         samples_of(simulated, agents, len(fresh.arms(0, 1))),
         config["budget"],
         config["xi"],
+        own_task=rounds == "own_task",
+        spend=leftover == "spend",
     )
     check_against(simulated, oracle, agents)
-
-
-ALONE: dict[str, tuple[dict[str, Any], Callable[..., cope_alone.Alone]]] = {
-    "ind_rage": ({"delta": 0.05}, lambda K, pull, samples, V: cope_alone.rage(K, pull, samples, V, 0.05)),
-    "ind_alba": ({"delta": 0.05}, lambda K, pull, samples, V: cope_alone.alba(K, pull, samples, V, 0.05, False)),
-    "ind_poly_alba": ({"delta": 0.05}, lambda K, pull, samples, V: cope_alone.alba(K, pull, samples, V, 0.05, True)),
-    "ind_peace_fb": ({"budget": 500}, lambda K, pull, samples, V: cope_alone.peace(K, pull, samples, 500)),
-    "ind_uniform_fb": ({"budget": 500}, lambda K, pull, samples, V: cope_alone.uniform(pull, samples, 500)),
-}
-
-
-@pytest.mark.parametrize("case", [*range(8), 11])
-@pytest.mark.parametrize("name", ALONE)
-def test_agents_alone_are_the_published_algorithms(name: str, case: int) -> None:
-    config, oracle = ALONE[name]
-    plan, kernel = random_case(case)
-    simulated = run(name, {**config, "kernel": kernel["kernel"]}, **plan)
-    fresh, n = world(plan["problem"], plan["seed"], plan["agents"]), len(oracle_arms(simulated))
-    samples, K = samples_of(simulated, plan["agents"], n), gram(simulated, kernel["kernel"])
-    for v, agent in enumerate(simulated.result.by_agent):
-        own = slice(v * n, (v + 1) * n)
-        counts = [phase[v] for phase in samples if sum(phase[v])]
-        found = oracle(K[own, own], partial(pulled, fresh, v), counts, plan["agents"])
-        assert agent["answer"] == found.answer
-        assert agent["phases"] == max(1, len(found.alive)) == len(counts)
-        assert agent["samples"] == sum(map(sum, counts))
-
-
-def pulled(fresh: Any, agent: int, phase: int, counts: list[int]) -> list[float]:
-    means: list[float] = fresh.pull_batch(agent, phase, np.array(counts))[0].tolist()
-    return means
 
 
 @pytest.mark.parametrize("algorithm", ["co_kernel_fc", "co_kernel_fb"])
@@ -183,19 +154,6 @@ def test_rounds_and_budget_of_the_paper(tasks: str, gap: float) -> None:
     assert result.totals["gap"] == pytest.approx(gap)
     assert result.rounds <= log2(2 / gap) + 1
     assert result.totals["samples_per_agent"] * 5 == pytest.approx(result.turns)
-
-
-def test_claims_of_the_paper_on_samples() -> None:
-    """Same tasks: like IndRAGE/V; similar: between it and IndRAGE; different: like IndRAGE (paper 003, section 6)."""
-
-    def samples(name: str, tasks: str) -> float:
-        found = [run(name, {}, agents=5, problem=paper(tasks, 0.4), seed=seed).result for seed in range(6)]
-        return float(np.mean([result.totals["samples_per_agent"] for result in found]))
-
-    alone, shared = samples("ind_rage", "same"), samples("ind_rage_over_v", "same")
-    assert samples("co_kernel_fc", "same") == pytest.approx(shared, rel=0.01)
-    assert shared * 1.5 < samples("co_kernel_fc", "similar") < alone / 1.5
-    assert samples("co_kernel_fc", "different") == pytest.approx(alone, rel=0.01)
 
 
 @pytest.mark.parametrize("name", ["co_kernel_fc", "ind_rage", "ind_alba", "ind_poly_alba"])

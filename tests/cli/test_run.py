@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import errno
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -8,6 +10,7 @@ import pytest
 from coband.simulator.cli import progress, tables
 from coband.simulator.experiments.runs.driver import Report
 from coband.simulator.experiments.runs.status import EntryStatus, Status
+from coband.simulator.experiments.store.directory import RunDirectory
 from tests.cli.fake_cli import Program, install
 from tests.experiments.runs.fakes import FakeScenario
 
@@ -117,6 +120,18 @@ def test_ctrl_c_ends_with_status_130_and_says_what_is_kept(coband: Program) -> N
     assert status == 130
     assert "interrupted: 2 finished jobs are kept in runs/fake-0001, 2 are missing" in errors
     assert output.splitlines()[1].startswith("Often   1  ")
+
+
+def test_a_full_disk_ends_with_status_2_and_says_what_is_kept(coband: Program, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*arguments: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "run.sqlite")
+
+    monkeypatch.setattr(RunDirectory, "take", fail)
+    status, output, errors = coband("run", "x.yaml", "--workers", 1)
+    assert (status, output) == (2, "run directory: runs/fake-0001\n")
+    assert errors == (
+        "stopped (run.sqlite: No space left on device): 0 finished jobs are kept in runs/fake-0001, 4 are missing\n"
+    )
 
 
 def test_stalled_agents_are_a_warning(capsys: pytest.CaptureFixture[str]) -> None:

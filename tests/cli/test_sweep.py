@@ -75,6 +75,16 @@ def test_json_resume_and_status(coband: Coband) -> None:
     assert found["resume"] == "coband sweep small.yaml --resume --out runs/small-0001"
 
 
+def test_kept_traces_can_be_asked(coband: Coband) -> None:
+    coband("sweep", "small.yaml", "--trace", "protocol", "--out", "traced")
+    chosen = ["--label", "K [noise=0.1, alpha=4]", "--replication", "2"]
+    status, output, _ = coband("trace", "show", "traced", *chosen, "--event", "choose")
+    assert status == 0
+    assert len(output.splitlines()) == 2 + 40
+    assert coband("trace", "why", "traced", "2", *chosen)[0] == 0
+    assert "12 of 12" in coband("sweep", "--status", "traced")[1]
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -114,6 +124,23 @@ def test_run_says_that_it_is_a_sweep(coband: Coband) -> None:
     status, _, errors = coband("run", "small.yaml")
     assert status == 2
     assert "this scenario has 4 points: run them with `coband sweep small.yaml`" in errors
+
+
+@pytest.mark.parametrize("command", ["run", "check"])
+def test_run_and_check_do_not_pass_over_tuning(coband: Coband, command: str) -> None:
+    Path("small.yaml").write_text(GRID + "tuning: {replications: 2}\n")
+    one = ["--set", "problem.noise=0.1", "--set", "algorithms.K.alpha=1"]
+    status, _, errors = coband(command, "small.yaml", *one)
+    assert status == 2
+    assert "tuning: the best parameters are chosen among the points of a grid by `coband sweep small.yaml`" in errors
+
+
+def test_run_goes_on_until_the_mean_is_known(coband: Coband) -> None:
+    Path("small.yaml").write_text(PLAIN + "until: {half_width: 1.5, max_replications: 30}\n")
+    swept = json.loads(coband("sweep", "small.yaml", "--json")[1])["results"][0]
+    run = json.loads(coband("run", "small.yaml", "--json", "--workers", "1")[1])["results"][0]
+    assert 3 < len(run["replications"]) == len(swept["replications"])
+    assert run["ci95"]["regret"] == swept["ci95"]["regret"]
 
 
 def test_a_status_in_words(capsys: pytest.CaptureFixture[str]) -> None:

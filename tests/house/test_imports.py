@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import networkx as nx
@@ -194,6 +195,19 @@ def test_mathematics_needs_no_other_library() -> None:
         if (top := name.split(".")[0]) not in MATHS_LIBRARIES | {"coband"} and top not in sys.stdlib_module_names
     ]
     assert wrong == []
+
+
+def test_the_packages_of_the_mathematics_have_no_circle() -> None:
+    """Each package of maths, or module beside them, imports only such as do not lead back to it."""
+    root = "simulator/maths"
+    needs: dict[str, set[str]] = {}
+    for file in files(root):
+        own = file.relative_to(ROOT / root).parts[0].removesuffix(".py")
+        named = (name.removeprefix("coband.simulator.maths.") for _, name in imports(parse(file)))
+        needs.setdefault(own, set()).update(name.split(".")[0] for name in named if not name.startswith("coband"))
+    inside = {name: {other for other in others & set(needs) if other != name} for name, others in needs.items()}
+    TopologicalSorter(inside).prepare()  # raises CycleError with the circle
+    assert inside["posteriors"] == {"kernels", "linalg"}
 
 
 def effects(file: Path) -> Iterator[str]:

@@ -145,14 +145,24 @@ def fixed_confidence(
     return out
 
 
-def fixed_budget(K: FloatArray, agents: int, pull: Pull, samples: list[Counts], budget: int, xi: float) -> CopeRun:
-    """Algorithm 2 with one design for all."""
+def fixed_budget(
+    K: FloatArray,
+    agents: int,
+    pull: Pull,
+    samples: list[Counts],
+    budget: int,
+    xi: float,
+    own_task: bool = False,
+    spend: bool = False,
+) -> CopeRun:
+    """Algorithm 2 with one design for all; R from any one agent's pairs; two arms kept until the last round."""
     n = len(K) // agents
 
     def omega(arms: list[int]) -> float:
         return rho(K, [(i, j) for a, i in enumerate(arms) for j in arms[a + 1 :]], xi)
 
-    R = max(1, ceil(log2(max(omega(list(range(len(K)))), 1.0)) - 1e-3))
+    planned_for = [list(range(v * n, v * n + n)) for v in range(agents)] if own_task else [list(range(len(K)))]
+    R = max(1, ceil(log2(max(1.0, *map(omega, planned_for))) - 1e-3))
     N = budget * agents // R
     alive = [list(range(n)) for _ in range(agents)]
     out = CopeRun()
@@ -168,7 +178,8 @@ def fixed_budget(K: FloatArray, agents: int, pull: Pull, samples: list[Counts], 
             order = sorted(alive[v], key=lambda x: -F[v, x])
             half = omega([v * n + x for x in order]) / 2
             keep = [i for i in range(1, len(order) + 1) if omega([v * n + x for x in order[:i]]) <= half * 1.001]
-            alive[v] = order[: max(keep)] if len(order) > 1 else order
+            fewest = 2 if spend and r < R else 1
+            alive[v] = order[: max(fewest, *keep, 1)] if len(order) > 1 else order
         out.alive.append([sorted(arms) for arms in alive])
         out.totals.append(N)
         out.answers = [arms[0] for arms in alive]

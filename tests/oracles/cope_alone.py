@@ -6,9 +6,11 @@ against this module's own design values, their split against equation 6.
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from math import ceil, floor, log, log2, pi
+from functools import cache
+from math import ceil, floor, log, log2, pi, sqrt
 
 import numpy as np
+from scipy.optimize import minimize
 
 from tests.oracles.cope import EPSILON, check_split, rho
 from tests.oracles.posterior import FloatArray
@@ -27,8 +29,7 @@ class Alone:
 
 def least_squares(K: FloatArray, counts: list[int], means: list[float]) -> FloatArray:
     """F = Phi (Phi^T N Phi)^+ Phi^T N y with Phi Phi^T = K."""
-    values, vectors = np.linalg.eigh(K)
-    Phi = vectors[:, values > 1e-10] * np.sqrt(values[values > 1e-10])
+    Phi = features(K)
     N = np.diag(np.array(counts, dtype=float))
     return Phi @ np.linalg.pinv(Phi.T @ N @ Phi) @ Phi.T @ N @ np.array(means)
 
@@ -42,25 +43,59 @@ def check_total(counts: list[int], wanted: float, arms: int) -> None:
     assert abs(sum(counts) - least) <= 1e-3 * least + 1
 
 
-def rage(K: FloatArray, pull: Pull, samples: list[list[int]], agents: int, delta: float) -> Alone:
-    """Fiez et al. 2019, Algorithm 1, with the numbers of paper 003, Algorithm 1."""
+def rage(
+    K: FloatArray, pull: Pull, samples: list[list[int]], agents: int, delta: float, constants: str, by_width: bool
+) -> Alone:
+    """Fiez et al. 2019: as printed, as in their public code, or with the numbers of paper 003, Algorithm 1."""
     n, alive, out, r = len(K), list(range(len(K))), Alone(), 0
     while len(alive) > 1:
         r += 1
         counts = samples[r - 1]
         best = rho(K, pairs(alive), TINY)
-        check_total(counts, 32 * 4**r * (1 + EPSILON) ** 2 * best * log(2 * n**2 * agents * 2 * r**2 / delta), n)
+        if constants == "published":
+            L = log(r**2 * n**2 / (delta / agents))
+            wanted, gap = 8 * (2 ** (r + 1)) ** 2 * best * (1 + EPSILON) * L, 2.0 ** -(r + 2)
+        elif constants == "public_code":
+            L = log(2 * n**2 / (delta / agents / r**2))
+            wanted, gap = max(8 * (2 ** (r - 1)) ** 2 * best * (1 + EPSILON) * L, 2 * n / EPSILON), 2.0**-r
+        else:
+            L = log(2 * n**2 * agents * 2 * r**2 / delta)
+            wanted, gap = 32 * 4**r * (1 + EPSILON) ** 2 * best * L, 2.0**-r
+        check_total(counts, wanted, n)
         check_split(K, np.array(counts, dtype=float), best, pairs(alive), TINY)
         F = least_squares(K, counts, pull(r, counts))
-        alive = [x for x in alive if not any(F[y] - F[x] >= 2.0**-r for y in alive)]
+        widths = {(x, y): gap for x in alive for y in alive}
+        if by_width:
+            norms = dict(zip(pairs(alive), plain_norms(K, counts, pairs(alive)), strict=True))
+            widths = {(x, y): sqrt(2 * L * norms[min(x, y), max(x, y)]) for x in alive for y in alive if x != y}
+        alive = [x for x in alive if not any(F[y] - F[x] >= widths[x, y] for y in alive if y != x)]
         out.alive.append(alive)
     out.answer = alive[0]
     return out
 
 
-def alba(K: FloatArray, pull: Pull, samples: list[list[int]], agents: int, delta: float, poly: bool) -> Alone:
+def features(K: FloatArray) -> FloatArray:
+    values, vectors = np.linalg.eigh(K)
+    root: FloatArray = vectors[:, values > 1e-10] * np.sqrt(values[values > 1e-10])
+    return root
+
+
+def plain_norms(K: FloatArray, weights: list[int], of: list[tuple[int, int]]) -> list[float]:
+    """||phi_i - phi_j||^2 in the norm of (sum_x w_x phi_x phi_x^T)^-1."""
+    Phi = features(K)
+    inverse = np.linalg.inv(sum(w * np.outer(phi, phi) for w, phi in zip(weights, Phi, strict=True)))
+    return [float((Phi[i] - Phi[j]) @ inverse @ (Phi[i] - Phi[j])) for i, j in of]
+
+
+def smallest_norm(K: FloatArray, F: FloatArray) -> float:
+    """||theta|| of the smallest theta with Phi theta = F."""
+    return sqrt(float(F @ np.linalg.pinv(K, rcond=1e-10) @ F))
+
+
+def alba(K: FloatArray, pull: Pull, samples: list[list[int]], agents: int, delta: float, poly: bool, L: float) -> Alone:
     """Tao et al. 2018 (ALBA); ``poly``: Du et al. 2021 (PolyALBA), whose stage 0 looks for d arms."""
     d, alive, out, phase = int(np.linalg.matrix_rank(K, tol=1e-9)), list(range(len(K))), Alone(), 0
+    c_0 = max(4 * L**2, 3)
     q = 0
     while len(alive) > 1:
         delta_q = 6 / pi**2 * delta / agents / (q + 1) ** 2
@@ -71,7 +106,7 @@ def alba(K: FloatArray, pull: Pull, samples: list[list[int]], agents: int, delta
             counts = samples[phase - 1]
             e, delta_r = 2.0**-r / 2, 6 / pi**2 * delta_q / r**2
             span = int(np.linalg.matrix_rank(K[np.ix_(alive, alive)], tol=1e-9))
-            check_total(counts, 3 * (2 + (6 + e / 2) * span) / e**2 * log(5 * len(alive) / delta_r), len(alive))
+            check_total(counts, c_0 * (2 + (6 + e / 2) * span) / e**2 * log(5 * len(alive) / delta_r), len(alive))
             assert all(counts[x] == 0 for x in range(len(K)) if x not in alive)
             means = pull(phase, counts)
             sub = [counts[x] for x in alive]
@@ -87,28 +122,136 @@ def alba(K: FloatArray, pull: Pull, samples: list[list[int]], agents: int, delta
     return out
 
 
-def peace(K: FloatArray, pull: Pull, samples: list[list[int]], budget: int) -> Alone:
-    """Katz-Samuels et al. 2020, fixed-budget Peace with the complexity min_lambda max ||phi - phi'||^2."""
-    alive, out, phase = list(range(len(K))), Alone(), 0
-    R = max(1, ceil(log2(max(rho(K, pairs(alive), TINY), 1.0)) - 1e-3))
-    while len(alive) > 1 and phase < R:
+def alba_of_the_code(
+    K: FloatArray,
+    pull: Pull,
+    samples: list[list[int]],
+    agents: int,
+    delta: float,
+    L: float,
+    G: Callable[..., FloatArray],
+) -> Alone:
+    """ALBA as the public code of Fiez et al. has it; ``G``: the G-optimal weights of a kernel matrix.
+
+    Which arms a step draws is random, so the draws are those of the run; their number is checked.
+    """
+    X = features(K)
+    d, alive, out, phase = X.shape[1], list(range(len(K))), Alone(), 0
+    q = 0
+    while len(alive) > 1:
+        delta_q, size, s = 6 * delta / agents / (pi**2 * (q + 1) ** 2), len(alive), 1
+        while len(alive) > max(1, floor(d / 2**q)):
+            counts = samples[phase]
+            phase += 1
+            delta_s, e_s = 6 * delta_q / (pi**2 * s**2), 1 / 2**s
+            c_0 = max(4 * L**2, 3)
+            l_s = 4 * c_0 * (2 + (6 + 4 / 1.1**s) * d) * (1.1**s / 4) ** 2
+            assert sum(counts) == ceil(l_s * log(5 * size**2 / (2 * delta_s)))
+            rank = np.linalg.matrix_rank(X[alive], tol=1e-9)
+            span = [x for x in range(len(K)) if np.linalg.matrix_rank(X[[*alive, x]], tol=1e-9) == rank]
+            assert all(counts[x] == 0 for x in range(len(K)) if x not in span)
+            weights = np.zeros(len(K))
+            weights[span] = G(K[np.ix_(span, span)])
+            M_inv = np.linalg.pinv(X.T @ np.diag(weights) @ X, rcond=1e-10)
+            means = pull(phase, counts)
+            theta = M_inv @ sum(c * m * x for c, m, x in zip(counts, means, X, strict=True)) / sum(counts)
+            top = max(alive, key=lambda x: X[x] @ theta)
+            kept = []
+            for x in alive:
+                y = X[top] - X[x]
+                w = sqrt(max(y @ M_inv @ y, 0.0))
+                tail = sqrt(2) * sqrt(w**2 / l_s * sqrt(3 * d / l_s) + w**2 / l_s)
+                one = sqrt(2) * L * w / sqrt(l_s) + 2 * L * (np.linalg.norm(y) + w * sqrt(d)) / (3 * l_s) + tail
+                E = sum(weights[i] * (y @ M_inv @ X[i] * (abs(X[i] @ theta) + e_s / 2)) ** 2 for i in range(len(K)))
+                two = sqrt(2 * E / l_s) + (2 * (abs(y @ theta) + e_s / 2) + L * w * sqrt(d)) / (3 * l_s) + tail
+                if x == top or not min(one, two) < y @ theta:
+                    kept.append(x)
+            alive = kept
+            out.alive.append(alive)
+            s += 1
+        q += 1
+    out.answer = alive[0]
+    return out
+
+
+@cache
+def normals(dimension: int) -> FloatArray:
+    draws = np.random.default_rng(2020).standard_normal((6000, dimension))
+    return np.concatenate([draws, -draws])
+
+
+def width(K: FloatArray, weights: FloatArray, arms: list[int]) -> float:
+    """E max over arms of phi^T A^-1/2 eta, by random draws."""
+    Phi = features(K)
+    values, vectors = np.linalg.eigh(Phi.T @ np.diag(weights) @ Phi)
+    half = vectors @ np.diag(1 / np.sqrt(values)) @ vectors.T
+    return float((normals(Phi.shape[1]) @ (Phi[arms] @ half).T).max(axis=1).mean())
+
+
+def gamma(K: FloatArray, arms: list[int]) -> float:
+    """The square of the smallest width, by a general solver."""
+    n = len(K)
+    if len(arms) < 2:
+        return 0.0
+
+    def value(v: FloatArray) -> float:
+        return width(K, np.maximum(v, 1e-5) / np.maximum(v, 1e-5).sum(), arms)
+
+    found = minimize(value, np.full(n, 1 / n), bounds=[(1e-5, 1)] * n, method="L-BFGS-B", options={"maxiter": 60})
+    return float(found.fun) ** 2
+
+
+@dataclass
+class PeaceRule:
+    """Which fixed-budget Peace: the authors' code, or as paper 003 has it."""
+
+    by_width: bool = True
+    pooled: bool = True
+    rounded_up: bool = True
+    spend: bool = True
+
+
+def peace(K: FloatArray, pull: Pull, samples: list[list[int]], budget: int, rule: PeaceRule) -> Alone:
+    """Katz-Samuels et al. 2020, fixed-budget Peace."""
+    n = len(K)
+    alive, out, phase = list(range(n)), Alone(), 0
+
+    def complexity(arms: list[int]) -> float:
+        return gamma(K, arms) if rule.by_width else rho(K, pairs(sorted(arms)), TINY)
+
+    everything = complexity(alive)
+    R = ceil(max(log2(everything), 2)) if rule.by_width else max(1, ceil(log2(max(everything, 1.0)) - 1e-3))
+    total, sums = [0] * n, [0.0] * n
+    while phase < R and len(alive) > 1:
         phase += 1
         counts = samples[phase - 1]
         assert sum(counts) == budget // R
-        best = rho(K, pairs(alive), TINY)
-        check_split(K, np.array(counts, dtype=float), best, pairs(alive), TINY)
-        F = least_squares(K, counts, pull(phase, counts))
+        best = complexity(alive)
+        if rule.by_width:
+            assert width(K, np.array(counts) / sum(counts), alive) ** 2 <= best * 1.05
+        else:
+            check_split(K, np.array(counts, dtype=float), best, pairs(alive), TINY)
+        means = pull(phase, counts)
+        if rule.pooled:
+            total = [t + c for t, c in zip(total, counts, strict=True)]
+            sums = [s + c * m for s, c, m in zip(sums, counts, means, strict=True)]
+            F = least_squares(K, total, [s / max(t, 1) for s, t in zip(sums, total, strict=True)])
+        else:
+            F = least_squares(K, counts, means)
         order = sorted(alive, key=lambda x: -F[x])
-        lengths = [i for i in range(1, len(order) + 1) if rho(K, pairs(sorted(order[:i])), TINY) <= best / 2 * 1.001]
-        alive = order[: max(lengths)]
+        limit = max(ceil(best / 2 * 0.9999), 1) if rule.rounded_up else best / 2
+        fewest = 2 if rule.spend and phase < R else 1
+        lengths = [i for i in range(1, len(order)) if complexity(sorted(order[:i])) <= limit * 1.001]
+        alive = order[: min(max([fewest, *lengths]), len(order))]
         out.alive.append(sorted(alive))
         out.answer = order[0]
     return out
 
 
-def uniform(pull: Pull, samples: list[list[int]], budget: int) -> Alone:
-    """All arms equally often, once."""
+def uniform(K: FloatArray, pull: Pull, samples: list[list[int]], budget: int, own_means: bool) -> Alone:
+    """All arms equally often, once; the largest estimate by least squares or the largest mean."""
     counts = samples[0]
     assert sum(counts) == budget
     assert max(counts) - min(counts) <= 1
-    return Alone(answer=int(np.argmax(pull(1, counts))))
+    means = pull(1, counts)
+    return Alone(answer=int(np.argmax(means if own_means else least_squares(K, counts, means))))

@@ -144,7 +144,7 @@ _SWEEP_SECTIONS: Mapping[str, Any] = {
         ),
     ),
     "tuning": (Tuning | None, Field(default=None, description="For coband sweep: choose the best parameters.")),
-    "until": (Until | None, Field(default=None, description="For coband sweep: replications until a mean is known.")),
+    "until": (Until | None, Field(default=None, description="Replications go on until a mean is known.")),
 }
 _EXPECTED = "Counts that ``coband check`` verifies."
 SWEEP_SECTIONS: tuple[str, ...] = tuple(_SWEEP_SECTIONS)

@@ -188,7 +188,7 @@ def _point(text: str, file: str, overrides: Sequence[str], base: Path, registry:
     root, problems = read_document(text, file, overrides, registry)
     _, grid, _ = split(root, overrides)
     if grid.axes:
-        raise ScenarioError([*problems, _is_a_sweep(grid, file)])
+        raise ScenarioError([*problems, _is_a_sweep(root, grid, file)])
     validation = Validation(with_absolute_paths(root, base), registry, problems)
     scenario = validation.scenario(base)
     return Point(scenario, validation.sweep_sections["until"], validation.sweep_sections["tuning"], root)
@@ -218,9 +218,12 @@ def read_document(
     return tree, problems
 
 
-def _is_a_sweep(grid: Grid, file: str) -> InputProblem:
+def _is_a_sweep(root: Node, grid: Grid, file: str) -> InputProblem:
     first = next(grid.points())
     one = " ".join(f"--set {shlex.quote(f'{key.path}={value.text}')}" for key, value in grid.chosen(first))
+    tuning = child(root, "tuning")
+    if tuning is not None and plain(tuning[1]) is not None:
+        one += " --set tuning=null"
     points = f"{len(grid)} point{'s' * (len(grid) != 1)}"
     message = f"this scenario has {points}: run them with `coband sweep {file}`, or one of them with {one}"
     return grid.axes[0].keys[0].mark.problem(("grid",), message)

@@ -112,7 +112,7 @@ def min_max_design(
     Raises:
         DesignError: the gap stays above 1e-5 (and ``tolerance``), or features do not span their space without a ridge.
     """
-    m = len(features)
+    m, given = len(features), features
     uniform = np.full(m, 1.0 / m)
     if not len(directions):
         return Design(uniform, 0.0, 0.0)
@@ -137,6 +137,8 @@ def min_max_design(
             break
     found = Design((best / best.sum() / copies)[arm], value * scale, min(bound, value) * scale)
     if not found.gap <= max(tolerance, _ACCEPTED):
+        if start is not None:  # one that a former round left near a corner; the middle is a better place
+            return min_max_design(given, directions, ridge, None, tolerance)
         raise DesignError(f"the design's duality gap is {found.gap:.3g}, above {max(tolerance, _ACCEPTED):.3g}")
     return found
 
@@ -182,7 +184,10 @@ class _InteriorPoint:
         if self._decrement < 1.0:
             self._mu *= _SHRINK
         slack, G = self._level - self._g, self._C**2
-        relative, rise = self._direction(slack, G)
+        try:
+            relative, rise = self._direction(slack, G)
+        except np.linalg.LinAlgError:  # weights that have nearly vanished leave nothing to solve
+            return False
         length = self._length(slack, relative, rise)
         if length == 0.0:
             return False

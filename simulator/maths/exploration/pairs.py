@@ -11,6 +11,7 @@ from scipy.linalg import cho_factor, cho_solve
 from coband.simulator.arrays import BoolArray, FloatArray, IntArray
 from coband.simulator.maths.exploration import design as designs
 from coband.simulator.maths.exploration.design import Design
+from coband.simulator.maths.exploration.gaussian_width import width_design
 
 EQUAL = 1e-4
 """Relative difference up to which two values of a design count as equal: that of values with and without a small xi."""
@@ -68,10 +69,16 @@ class Pairs:
     def omega(self, arms: Sequence[int], xi: float) -> float:
         """Principle dimension omega(xi, S) of pairs S: min over lambda of max over S x S of ||phi - phi'||^2."""
         among = list(arms)
-        return self._remembered(
-            ("omega", *among, xi),
-            lambda: designs.min_max_design(self.features, designs.differences(self.features, [among]), xi),
-        ).value
+        return self.towards(("omega", *among), lambda: designs.differences(self.features, [among]), xi).value
+
+    def gaussian_width(self, arms: Sequence[int]) -> Design:
+        """gamma(S) of arms S, the square of their Gaussian width, and the design over all arms that makes it small."""
+        among = list(arms)
+        return self._remembered(("gamma", *among), lambda: width_design(self.features, among))
+
+    def towards(self, name: Hashable, directions: Callable[[], FloatArray], xi: float) -> Design:
+        """The min-max design for directions (p, r) of one's own, remembered under a name."""
+        return self._remembered((name, xi), lambda: designs.min_max_design(self.features, directions(), xi))
 
     def _remembered(self, key: Hashable, solve: Callable[[], Design]) -> Design:
         if key not in self._designs:
@@ -109,7 +116,15 @@ class Pairs:
     def least_squares(self, counts: IntArray, means: FloatArray) -> FloatArray:
         """Ordinary least squares F of all pairs, (V, n); its span must have been pulled."""
         weights = counts.ravel().astype(np.float64)
-        A = (self.features.T * weights) @ self.features
-        theta = cho_solve(cho_factor(A, lower=True), self.features.T @ (weights * means.ravel()))
+        theta = cho_solve(self._factor(weights), self.features.T @ (weights * means.ravel()))
         found: FloatArray = self.features @ theta
         return found.reshape(counts.shape)
+
+    def covariance(self, weights: FloatArray) -> FloatArray:
+        """Phi (sum_i w_i phi_i phi_i^T)^-1 Phi^T, (V n, V n): of least squares with w_i pulls of unit noise."""
+        found: FloatArray = self.features @ cho_solve(self._factor(weights), self.features.T)
+        return found
+
+    def _factor(self, weights: FloatArray) -> tuple[FloatArray, bool]:
+        factor, lower = cho_factor((self.features.T * weights) @ self.features, lower=True)
+        return np.asarray(factor), bool(lower)

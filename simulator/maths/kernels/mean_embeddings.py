@@ -28,7 +28,7 @@ KEPT = 16
 class PairMeans:
     """Means of K over the pairs of arms of two agents, remembered by (agents, numbers of the trials).
 
-    Whoever asks has to give the arms, so what is remembered saves work and tells nothing.
+    A pure cache: whoever asks has to give the arms.
 
     Args:
         kernel: K.

@@ -1,29 +1,28 @@
 """Which posterior when, at what cost.
 
-n: observations; K: arms of a turn; d: their dimension; M: points of a domain; m: points of a dictionary; p: features;
-N: tasks; a: features of an arm (d, or d + 1 with a bias). Time is that of one turn, one update and one prediction of K
-arms; memory is in numbers, per agent unless it says shared.
+n: observations; K: arms of a turn; M: points of a domain; m: points of a dictionary; q: own observations since the
+newest version; p: features; N: tasks; a: features of an arm (d, or d + 1 with a bias). Time is that of one update and
+one prediction, in multiplications; memory is in numbers. "Shared" is spent once for all agents that know the same; each
+then adds what it knows besides.
 
-=====================================  =======================  =============================  =========================
-setting                                posterior                time                           memory
-=====================================  =======================  =============================  =========================
-one task, arms change                  ExactPosterior           n^2 K                          n^2 / 2 + n d
-one task, fixed domain                 DomainPosterior          n M, from n = M/4 on 64 M      n M, then M^2
-                                                                and M^2 each 64th turn's share
-many agents on one log, arms change    LogPosterior             n^2 K once for equal arms      n^2 / 2 shared
-many agents on one log, fixed domain   DomainLogPosterior       M per own observation          n M, and M^2, shared
-versions of a model, arms change       NystromPosterior         m^2 K, and m per own           m^2 shared, m per own
-                                                                observation
-versions of a model, fixed domain      DomainNystromPosterior   M per own observation          m M shared, M per own
-explicit features                      RidgeRegression          p^2 K                          p^2
-explicit features, diagonal V          DiagonalRidge            p K                            p
-features, synchronised                 LocalRidge               p^2 K                          p^2 shared, p^2
-many tasks, linear kernel, p <= 256    PrimalPosterior          p^2 (K + news)                 p^2
-many tasks, linear kernel, else        TaskwisePosterior        (N a)^3 once for all agents    N a^2, (N a)^2 shared
-many tasks, {kind: nystrom}            GrowingNystrom           m^2 (K + news) + m^3 / 3       m^2
-many tasks, M^3 <= turns^2             RepeatsPosterior         (N M)^3 once for equal data    (N M)^2
-many tasks, else                       CanonicalPosterior       n^2 K once for equal data      n^2 / 2 shared
-=====================================  =======================  =============================  =========================
+================================  ======================  ==============================  =====================
+setting                           posterior               time per turn                   memory
+================================  ======================  ==============================  =====================
+one task, arms change             ExactPosterior          n^2 K                           n^2 / 2
+one task, fixed domain            DomainPosterior         n M while n <= M / 4, then M^2  n M, then M^2
+log of many agents, arms change   LogPosterior            n^2 K                           n^2 / 2, shared
+log of many agents, fixed domain  DomainLogPosterior      n M while n <= M / 4, then M^2  n M and M^2, shared
+version of a model, arms change   NystromPosterior        m^2 K + m q K                   m^2 shared, m q
+version of a model, fixed domain  DomainNystromPosterior  m M + M q                       m M shared, M q
+explicit features                 RidgeRegression         p^2 K                           p^2
+explicit features, diagonal V     DiagonalRidge           p K                             p
+explicit features, synchronised   LocalRidge              p^2 K                           p^2 shared, p^2
+many tasks, linear, p <= 256      PrimalPosterior         p^2 (K + news)                  p^2
+many tasks, linear, p > 256       TaskwisePosterior       (N a)^3, shared                 N a^2, (N a)^2 shared
+many tasks, {kind: nystrom}       GrowingNystrom          m^2 (K + news) + m^3 / 3        m^2
+many tasks, M^3 <= turns^2        RepeatsPosterior        (N M)^3, shared                 (N M)^2
+many tasks, otherwise             CanonicalPosterior      n^2 (K + news), shared          n^2 / 2, shared
+================================  ======================  ==============================  =====================
 
 GrowingNystrom and the versions of a model are approximate, all others exact. The two linear forms of many tasks need a
 kernel that is linear in the arm whatever its place; TaskwisePosterior also the product K_z K_x. GrowingNystrom,
@@ -35,7 +34,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Literal
+from typing import Literal, overload
 
 from coband.simulator.arrays import FloatArray
 from coband.simulator.maths.kernels.base import KernelSpec
@@ -73,6 +72,14 @@ def exact(kernel: Kernel, lam: float, domain: Domain | None) -> ExactPosterior |
 def shared_log(kernel: Kernel, lam: float, domain: Domain | None) -> SharedLog | DomainLog:
     """A log of which many agents know prefixes; its ``posterior()`` is one agent's."""
     return SharedLog(kernel, lam) if domain is None else DomainLog(domain, lam)
+
+
+@overload
+def ridge(features: int, lam: float) -> RidgeRegression: ...
+
+
+@overload
+def ridge(features: int, lam: float, diagonal: bool) -> RidgeRegression | DiagonalRidge: ...
 
 
 def ridge(features: int, lam: float, diagonal: bool = False) -> RidgeRegression | DiagonalRidge:

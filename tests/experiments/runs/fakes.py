@@ -113,9 +113,18 @@ class FakeWorld:
             case "kill":
                 os._exit(9)
             case "interrupt":
-                os.kill(os.getpid(), signal.SIGINT)
+                interrupt()
             case "negative":
                 self._arms[:] = np.nan
+
+
+def interrupt() -> None:
+    """Ctrl-C, as a process in the foreground of a terminal takes it, even where this one ignores it."""
+    handler = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        signal.raise_signal(signal.SIGINT)
+    finally:
+        signal.signal(signal.SIGINT, handler)
 
 
 @dataclass(frozen=True)

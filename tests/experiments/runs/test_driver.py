@@ -1,20 +1,25 @@
 from __future__ import annotations
 
+import errno
+import gc
 import json
 import os
 import signal
+import weakref
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from coband.simulator.experiments.runs import results
+from coband.simulator.experiments.runs import results, work
 from coband.simulator.experiments.runs.dispatch import WORKER_DIED
 from coband.simulator.experiments.runs.driver import Report
-from coband.simulator.experiments.runs.job import DriverGone, Job, check_driver
+from coband.simulator.experiments.runs.job import DriverGone, Job, attempt, check_driver
 from coband.simulator.experiments.runs.study import SelectionError, Study, study_of
+from coband.simulator.experiments.scenario.document import Until
 from coband.simulator.experiments.store import directory, store
 from coband.simulator.experiments.store.recording import sampled_turns
+from coband.simulator.problems.datasets import DataError
 from tests.experiments.runs.fake_runs import Notes, perform, started, wait_until
 from tests.experiments.runs.fakes import FakeScenario
 
@@ -166,6 +171,83 @@ def results_of(out: Path) -> int:
 def stored_events(out: Path, replication: int) -> int:
     with store.open_run(out) as run:
         return sum(1 for _ in run.events(replication=replication))
+
+
+def test_until_adds_replications_to_each_label_until_its_mean_is_known(tmp_path: Path) -> None:
+    until = Until(half_width=4.0, max_replications=12)
+    notes = Notes()
+    report = perform(tmp_path / "run", until=until, listener=notes)
+    for entry in report.object["results"]:
+        low, high = entry["ci95"]["regret"]
+        count = len(entry["replications"])
+        assert 2 < count <= 12
+        assert high - low <= 8.0 or count == 12
+        assert [record["replication"] for record in entry["replications"]] == list(range(count))
+    total = sum(len(entry["replications"]) for entry in report.object["results"])
+    assert (notes.total, report.status.done, report.missing) == (total, total, 0)
+    assert json.loads((tmp_path / "run" / "manifest.json").read_text())["jobs"] == total
+    assert "until:" in (tmp_path / "run" / "scenario.yaml").read_text()
+    assert fingerprints(perform(tmp_path / "parallel", workers=2, until=until)) == fingerprints(report)
+
+
+def test_replications_that_are_named_are_all_there_are(tmp_path: Path) -> None:
+    report = perform(tmp_path / "run", numbers=[5, 7], until=Until(half_width=0.001))
+    assert {replication for _, replication in fingerprints(report)} == {5, 7}
+
+
+def refuse(*arguments: Any) -> Any:
+    raise DataError("the file is gone")
+
+
+def test_bad_input_ends_a_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(work, "attempt", refuse)
+    with pytest.raises(DataError, match="the file is gone"):
+        perform(tmp_path / "run")
+    assert json.loads((tmp_path / "run" / "manifest.json").read_text())["status"] == "failed"
+    with store.open_run(tmp_path / "run") as run:
+        assert [job.status for job in run.jobs] == ["interrupted", "waiting", "waiting", "waiting"]
+
+
+def test_a_full_disk_stops_a_run_and_keeps_what_is_finished(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    take, calls = directory.RunDirectory.take, []
+
+    def full_after_two(self: directory.RunDirectory, tasks: Any, result: Any) -> None:
+        calls.append(tasks)
+        if len(calls) == 3:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "run.sqlite")
+        take(self, tasks, result)
+
+    monkeypatch.setattr(directory.RunDirectory, "take", full_after_two)
+    report = perform(tmp_path / "run")
+    assert (report.status.state, report.status.message) == ("stopped", "run.sqlite: No space left on device")
+    assert (report.status.done, report.missing) == (3, 1)  # the third was in a file of its own
+    assert set(fingerprints(report)) == {("Often", 0), ("Seldom", 0), ("Often", 1)}
+
+
+def test_a_scenario_that_was_damaged_on_its_way_is_refused() -> None:
+    scenario: Any = FakeScenario()
+    good = work.PickledScenario.of(scenario)
+    assert good.load() == scenario
+    assert good.load() is good.load()
+    with pytest.raises(ValueError, match="damaged on its way"):
+        work.PickledScenario(good.content[:-1] + b"x", "another digest").load()
+
+
+def test_a_job_leaves_no_garbage_and_no_trace_in_the_collector() -> None:
+    scenario: Any = FakeScenario()
+    nodes: list[weakref.ref[Any]] = []
+    thresholds = gc.get_threshold()
+    gc.disable()
+    try:
+        outcome = attempt(
+            Job(0, "Often", "fake", 0, 3, "off"), scenario, lambda result: nodes.extend(map(weakref.ref, result.agents))
+        )
+    finally:
+        gc.enable()
+    assert outcome.status == "finished"
+    assert len(nodes) == 5
+    assert [node() for node in nodes] == [None] * 5
+    assert (gc.get_freeze_count(), gc.get_threshold()) == (0, thresholds)
 
 
 def test_a_worker_whose_driver_is_gone_stops() -> None:

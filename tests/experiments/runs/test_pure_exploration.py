@@ -39,7 +39,7 @@ def test_from_file_to_result(tmp_path: Path) -> None:
     joint = entries["CoKernelFC"]["replications"][0]
     assert joint["peer_scalars"] == 240 * joint["rounds"]
     with open_run(out) as stored:
-        assert [score.differences for score in verify(stored)] == [()] * 18
+        assert [score.differences for score in verify(stored)] == [()] * 33
         assert [agent for agent in stored.by_agent("CoKernelFC") if agent.pop("replication") == 0] == joint["agents"]
         series = stored.series("CoKernelFC")[0]
         assert series.turns[-1] == joint["turns"]

@@ -15,7 +15,9 @@ import pytest
 
 from coband.simulator.experiments.runs.dispatch import WORKER_DIED
 from coband.simulator.experiments.runs.workers import WorkerPoolError
+from coband.simulator.experiments.store import store
 from coband.simulator.experiments.sweep.cluster import Cluster
+from coband.simulator.experiments.traces import verification
 from tests.experiments.runs.fake_runs import ROOT, wait_until
 from tests.experiments.sweep.sweeps import GATED_JOBS, fingerprints, gated, perform, result_cache, started, study
 
@@ -116,8 +118,10 @@ def pids(address: str) -> list[int]:
 
 def test_a_cluster_gives_what_this_machine_gives(cluster: str, tmp_path: Path) -> None:
     here = perform(study(tmp_path, GRID), tmp_path / "here")
-    there = perform(study(tmp_path, GRID), tmp_path / "there", Cluster(cluster))
+    there = perform(study(tmp_path, GRID, trace="protocol"), tmp_path / "there", Cluster(cluster))
     assert len(fingerprints(here.object)) == 12
+    with store.open_run(tmp_path / "there") as run:
+        assert all(score.events and not score.differences for score in verification.verify(run))
     assert fingerprints(there.object) == fingerprints(here.object)
     assert there.status.workers == f"2 workers of {cluster}"
 

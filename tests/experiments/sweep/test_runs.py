@@ -22,6 +22,7 @@ from coband.simulator.experiments.sweep import lock, status
 from coband.simulator.experiments.sweep import result_cache as files_module
 from coband.simulator.experiments.sweep.result_cache import ResultCache
 from coband.simulator.experiments.sweep.tuning import FIRST_REPLICATION
+from coband.simulator.experiments.traces import verification
 from coband.simulator.problems.datasets import DataError
 from tests.experiments.runs.fake_runs import Notes, wait_until
 from tests.experiments.sweep.sweeps import GATED_JOBS, fingerprints, gated, perform, result_cache, started, study
@@ -223,3 +224,44 @@ def test_bad_input_of_one_job_is_a_failure_of_that_job(tmp_path: Path, monkeypat
     assert {failure.error for failure in notes.failures} == {"the file is gone"}
     assert {label for label, _ in fingerprints(report.object)} == {"K"}
     assert notes.states[-1] == "failed"
+
+
+def test_traces_are_kept_where_asked(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    without = perform(study(tmp_path, GRID), out)
+    with store.open_run(out) as run:
+        assert sum(1 for _ in run.events()) == 0
+    report = perform(study(tmp_path, GRID, trace="protocol"), out)
+    assert fingerprints(report.object) == fingerprints(without.object)
+    assert sum(entry.kept for entry in report.status.entries.values()) == 0, "they had no trace"
+    again = perform(study(tmp_path, GRID, trace="protocol"), out)
+    assert sum(entry.kept for entry in again.status.entries.values()) == again.status.total == 12
+    with store.open_run(out) as run:
+        scores = list(verification.verify(run))
+        events = list(run.events("K [noise=0.2]", 1))
+        assert {job.trace for job in run.jobs} == {"protocol"}
+    assert len(scores) == 12
+    assert all(score.events > 0 and not score.differences for score in scores)
+    assert [event.seq for event in events] == list(range(len(events)))
+    assert {(event.label, event.replication) for event in events} == {("K [noise=0.2]", 1)}
+    perform(study(tmp_path, GRID), out)
+    assert len(list(out.glob("done/*/*.protocol.sqlite.gz"))) == 12
+
+
+def test_a_trace_that_was_cut_off_is_made_again(tmp_path: Path) -> None:
+    first = perform(study(tmp_path, trace="full"), tmp_path / "out")
+    trace = min((tmp_path / "out").glob("done/*/*.full.sqlite.gz"))
+    trace.write_bytes(trace.read_bytes()[:100])
+    again = perform(study(tmp_path, trace="full"), tmp_path / "out", Local(2))
+    assert sum(entry.kept for entry in again.status.entries.values()) == 3
+    assert fingerprints(again.object) == fingerprints(first.object)
+    with store.open_run(tmp_path / "out") as run:
+        assert all(not score.differences and score.events for score in verification.verify(run))
+
+
+def test_the_trace_of_a_job_that_broke_off_is_kept_until_it_runs_again(tmp_path: Path) -> None:
+    what = study(tmp_path, "grid: {algorithms.D.mischief: [error]}\n", "replications=1", trace="protocol")
+    perform(what, tmp_path / "out")
+    with store.open_run(tmp_path / "out") as run:
+        assert {job.label: job.status for job in run.jobs} == {"D": "failed", "K": "finished"}
+        assert sum(1 for _ in run.events("D", 0)) > 0

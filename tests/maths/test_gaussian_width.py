@@ -1,0 +1,69 @@
+"""The Gaussian width and its design against random draws, a general solver and values in closed form."""
+
+from __future__ import annotations
+
+from itertools import combinations, pairwise
+from math import pi
+
+import numpy as np
+import pytest
+
+from coband.simulator.maths.exploration import gaussian_width as widths
+from coband.simulator.maths.exploration.pairs import pairs_of
+from tests.oracles import cope_alone
+
+TABLE = np.array([[float(i in chosen) for i in range(4)] for chosen in combinations(range(4), 2)])
+
+
+@pytest.mark.parametrize("dimension", [1, 2, 4, 9])
+def test_directions_are_like_normal_ones(dimension: int) -> None:
+    eta = widths.directions(dimension)
+    assert eta.shape == (2 * widths.POINTS, dimension)
+    assert np.abs(eta.sum(axis=0)).max() < 1e-9
+    normal = np.random.default_rng(0).standard_normal((400_000, dimension))
+    assert np.linalg.norm(eta, axis=1).mean() == pytest.approx(np.linalg.norm(normal, axis=1).mean(), rel=5e-3)
+    second = eta.T @ eta / len(eta)
+    assert second == pytest.approx(second[0, 0] * np.eye(dimension), abs=1e-9)
+
+
+def test_two_arms_in_closed_form() -> None:
+    """E max of two is ||phi - phi'||_{A^-1} / sqrt(2 pi); the smallest norm here is 2."""
+    for arms in ([0, 1], [0, 5], [2, 4]):
+        assert widths.width_design(TABLE, arms).value == pytest.approx(4 / (2 * pi), rel=5e-3)
+
+
+def test_one_arm_has_no_width() -> None:
+    found = widths.width_design(TABLE, [3])
+    assert found.value == 0
+    assert found.weights == pytest.approx(np.full(6, 1 / 6))
+
+
+def test_the_instance_of_paper_003() -> None:
+    """Three rounds: log2 of gamma is between 2 and 3; by symmetry the best design is uniform."""
+    found = widths.width_design(TABLE, list(range(6)))
+    assert found.value == pytest.approx(
+        cope_alone.width(TABLE @ TABLE.T, np.full(6, 1 / 6), list(range(6))) ** 2, rel=0.02
+    )
+    assert found.weights == pytest.approx(np.full(6, 1 / 6), abs=0.005)
+    assert np.ceil(np.log2(found.value)) == 3
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_against_random_draws_and_a_general_solver(seed: int) -> None:
+    rng = np.random.default_rng((9, seed))
+    Phi = rng.standard_normal((int(rng.integers(4, 8)), int(rng.integers(2, 4)))) * rng.uniform(0.3, 3)
+    arms = sorted(rng.choice(len(Phi), int(rng.integers(2, len(Phi) + 1)), replace=False).tolist())
+    pairs = pairs_of(Phi @ Phi.T, 1)
+    found = pairs.gaussian_width(arms)
+    assert found.weights.sum() == pytest.approx(1)
+    assert found.weights.min() > 0
+    assert found.value == pytest.approx(cope_alone.width(pairs.gram, found.weights, arms) ** 2, rel=0.04)
+    assert found.value == pytest.approx(cope_alone.gamma(pairs.gram, arms), rel=0.04)
+    assert 0.9 * found.value <= found.bound <= found.value
+
+
+def test_a_larger_set_is_wider() -> None:
+    rng = np.random.default_rng(3)
+    Phi = rng.standard_normal((9, 4))
+    sizes = [widths.width_design(Phi, list(range(size))).value for size in range(1, 10)]
+    assert all(after > before * 0.999 for before, after in pairwise(sizes))
