@@ -40,12 +40,12 @@ class ServerModel(Message):
 
     @property
     def s(self) -> int:
-        """Points that it carries."""
+        """Dictionary points in the message."""
         return len(self.points)
 
     @property
     def m(self) -> int:
-        """Size of the statistics that it carries, 0 for none."""
+        """Size of the statistics in the message, 0 for none."""
         return 0 if self.b is None else len(self.b)
 
 
@@ -90,12 +90,12 @@ class NewModel(Message):
 
     @property
     def j(self) -> int:
-        """Points that came in between; none with serial exchanges."""
+        """Points that other agents added during the exchange; none with serial exchanges."""
         return len(self.points)
 
     @property
     def k(self) -> int:
-        """Size of the statistics that it carries, 0 for none."""
+        """Size of the statistics in the message, 0 for none."""
         return 0 if self.b is None else len(self.b)
 
 
@@ -380,7 +380,7 @@ class Pull(Message):
 
     @property
     def d_z(self) -> int:
-        """Coordinates of the network context that it carries, 0 for none."""
+        """Coordinates of the network context in the message, 0 for none."""
         return 0 if self.context is None else len(self.context)
 
 

@@ -1,4 +1,4 @@
-"""``coband cite``: BibTeX for what a run used."""
+"""``coband cite``: BibTeX for the algorithms, problem and data of a run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``coband data``: public datasets."""
+"""``coband data``: download and list public datasets."""
 
 from __future__ import annotations
 

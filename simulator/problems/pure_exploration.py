@@ -164,8 +164,8 @@ class PureExplorationWorld:
             noise: noise of one pull.
             sampling: see `PureExplorationProblem`.
             streams: the replication's random streams.
-            norms: norm of the smallest parameter of each agent's own rewards in the features' kernel, (V,); agents
-                are told their own.
+            norms: norm of the smallest parameter of each agent's rewards in the features' kernel, (V,); each agent
+                knows its own norm.
         """
         self.dimension, self.norms = int(pairs.shape[2]), norms
         self._pairs, self._means = read_only(pairs), read_only(means)

@@ -40,5 +40,5 @@ def _sentence(chain: Chain) -> str:
     messages = f"{chain.messages} message{'' if chain.messages == 1 else 's'}"
     text = f"event {event.seq} goes back to {began}: {messages} and {chain.delay:.6g} time units before."
     if origin.cause is not None:
-        text += f" That turn could begin because of event {origin.cause}; --all goes on."
+        text += f" That turn could begin because of event {origin.cause}; --all continues."
     return text

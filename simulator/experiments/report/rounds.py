@@ -62,8 +62,8 @@ def rounds(events: Events) -> list[Round]:
     """The rounds of a job with a positive duration, by number."""
     numbers = events["round"]
     messages = events.where("send", "deliver")
-    told = np.unique(numbers[messages][numbers[messages] >= 0])
-    indices = np.flatnonzero(np.isin(numbers, told))
+    of_messages = np.unique(numbers[messages][numbers[messages] >= 0])
+    indices = np.flatnonzero(np.isin(numbers, of_messages))
     found, from_the_end = np.unique(numbers[indices][::-1], return_index=True)
     chains = Chains(events)
     paths = _Paths(events, chains)

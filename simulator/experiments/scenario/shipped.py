@@ -1,4 +1,4 @@
-"""The scenarios that come with coband: found by name, such as ``quickstart`` or ``duets/h1_quick``."""
+"""The scenarios that are installed with coband, found by name, such as ``quickstart`` or ``duets/h1_quick``."""
 
 from __future__ import annotations
 
@@ -21,12 +21,13 @@ LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # all files in a twentie
 
 @dataclass(frozen=True)
 class ShippedScenario:
-    """A scenario that comes with coband.
+    """A scenario that is installed with coband.
 
     Attributes:
-        name: its path below the folder of all of them, without ``.yaml``.
-        header: the comment at its top: what it is, its source, its sizes.
-        data: the data set or file that it reads and that does not come along; None if it needs none.
+        name: path in the folder of scenarios, without ``.yaml``.
+        path: the file.
+        header: the lines of the comment at its top: its subject, source and sizes.
+        data: the dataset or file that it reads and that coband does not include; None if it needs none.
     """
 
     name: str
@@ -36,7 +37,7 @@ class ShippedScenario:
 
     @property
     def summary(self) -> str:
-        """What it is, in one line."""
+        """The first line of the header."""
         return self.header[0] if self.header else ""
 
 
@@ -49,17 +50,17 @@ def paths() -> MappingProxyType[str, Path]:
 
 
 def located(path: Path) -> Path:
-    """Where a scenario is: a file of that name, else the shipped scenario of that name, else ``path`` itself."""
+    """The file of a scenario: an existing file, else the shipped scenario of that name, else ``path`` itself."""
     return path if os.path.isfile(path) else paths().get(path.as_posix(), path)
 
 
 def is_shipped(path: Path) -> bool:
-    """Whether `located` leads to a shipped scenario by its name."""
+    """Whether ``path`` is the name of a shipped scenario and not an existing file."""
     return located(path) is not path
 
 
 def similar(path: Path) -> list[str]:
-    """The names of shipped scenarios that are most like a path, with or without folder and ``.yaml``."""
+    """The names of shipped scenarios that are most similar to a path; folder and ``.yaml`` are optional."""
     wanted = path.as_posix().removesuffix(SUFFIX).removeprefix("scenarios/")
     same = [name for name in paths() if name == wanted or name.endswith(f"/{wanted}")]
     ends = {name.rpartition("/")[2]: name for name in reversed(paths())}
@@ -68,10 +69,10 @@ def similar(path: Path) -> list[str]:
 
 
 def shipped_scenario(name: str) -> ShippedScenario:
-    """The shipped scenario of that name.
+    """The shipped scenario with this name.
 
     Raises:
-        KeyError: there is none.
+        KeyError: there is no such scenario.
     """
     path = paths()[name]
     text = path.read_text(encoding="utf-8")
@@ -79,12 +80,12 @@ def shipped_scenario(name: str) -> ShippedScenario:
 
 
 def shipped_scenarios() -> list[ShippedScenario]:
-    """All of them, by name."""
+    """All shipped scenarios, in the order of their names."""
     return [shipped_scenario(name) for name in paths()]
 
 
 def _header(text: str) -> Iterator[str]:
-    """The lines of the comment that a file starts with."""
+    """Yield the lines of the comment at the top of a file."""
     for line in text.splitlines():
         if not line.startswith("#"):
             return
