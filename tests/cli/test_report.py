@@ -100,7 +100,10 @@ def test_plot(coband: Program, run: Path, tmp_path: Path) -> None:
         (["compare", "nowhere"], "nowhere is not a run"),
         (["compare", "RUN", "RUN"], "is given 2 times; give each run once"),
         (["report", "RUN", "--against", "Ofen"], "there is no label 'Ofen' to compare with; there is Often, Seldom."),
-        (["plot", "RUN", "--figure", "regrets"], "there is no figure 'regrets'; there is results, sensitivity, heat, regret,"),
+        (
+            ["plot", "RUN", "--figure", "regrets"],
+            "there is no figure 'regrets'; there is results, sensitivity, heat, regret,",
+        ),
         (["plot", "RUN", "--figure", "times"], "these runs have nothing to draw for times; the report says why."),
     ],
 )
