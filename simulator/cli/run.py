@@ -13,6 +13,7 @@ from coband.simulator.cli.options import SHIPPED, Request, shared
 
 if TYPE_CHECKING:
     from coband.simulator.experiments.runs.driver import Report
+    from coband.simulator.experiments.runs.study import Study
     from coband.simulator.experiments.runs.timeline import Snapshot
 
 WITH_SERVER = {
@@ -57,7 +58,7 @@ def run(context: click.Context, /, out: Path | None, as_json: bool, **options: A
         click.echo(_json(report), nl=False)
         click.echo(f"run directory: {report.directory}", err=True)
     else:
-        _show(report, _declared(scenario))
+        _show(report, _declared(study))
     context.exit(progress.exit_code(report))
 
 
@@ -67,11 +68,12 @@ def _json(report: Report) -> str:
     return dump(report.object)
 
 
-def _declared(scenario: Any) -> dict[str, str]:
+def _declared(study: Study) -> dict[str, str]:
     """Key -> title of the numbers that problem and algorithms declare to be better low or high."""
     return {
         name: metric.heading
-        for name, metric in scenario.metrics.items()
+        for variant in study.variants
+        for name, metric in variant.scenario.metrics.items()
         if metric.better and name not in (*WITH_SERVER, *ON_A_GRAPH, "messages")
     }
 
