@@ -42,8 +42,8 @@ class CoKernelConfig(Config):
     """How agents share out and exchange."""
 
     xi: float = Field(default=1e-9, gt=0)
-    """Regularisation xi. The paper prints no value; this one meets the condition of Theorem 1 on its instances. Too large
-    a xi biases estimates towards 0: the result says whether the theorem's conditions hold, theorem_1_holds or
+    """Regularisation xi. The paper prints no value; this one meets the condition of Theorem 1 on its instances. Too
+    large a xi biases estimates towards 0: the result says whether the theorem's conditions hold, theorem_1_holds or
     theorem_2_holds."""
     allocation: Literal["global", "individual"] = "global"
     """global: one design over the pairs of all agents; individual: each agent a design over its own arms."""

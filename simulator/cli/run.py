@@ -13,6 +13,7 @@ from coband.simulator.cli.options import SHIPPED, Request, shared
 
 if TYPE_CHECKING:
     from coband.simulator.experiments.runs.driver import Report
+    from coband.simulator.experiments.runs.study import Study
     from coband.simulator.experiments.runs.timeline import Snapshot
 
 WITH_SERVER = {
@@ -30,7 +31,6 @@ ON_A_GRAPH = {
     "scalars": "scalars",
     "simulated_time": "simulated time",
 }
-OF_PURE_EXPLORATION = {"samples_per_agent": "samples per agent", "error": "error"}
 
 
 @click.command(epilog=SHIPPED)
@@ -58,7 +58,7 @@ def run(context: click.Context, /, out: Path | None, as_json: bool, **options: A
         click.echo(_json(report), nl=False)
         click.echo(f"run directory: {report.directory}", err=True)
     else:
-        _show(report)
+        _show(report, _declared(study))
     context.exit(progress.exit_code(report))
 
 
@@ -68,13 +68,23 @@ def _json(report: Report) -> str:
     return dump(report.object)
 
 
-def _show(report: Report) -> None:
+def _declared(study: Study) -> dict[str, str]:
+    """Key -> title of the numbers that problem and algorithms declare to be better low or high."""
+    return {
+        name: metric.heading
+        for variant in study.variants
+        for name, metric in variant.scenario.metrics.items()
+        if metric.better and name not in (*WITH_SERVER, *ON_A_GRAPH, "messages")
+    }
+
+
+def _show(report: Report, declared: dict[str, str]) -> None:
     """The table of results, and where they are."""
     entries = [entry for entry in report.object["results"] if entry["replications"]]
     if entries:
         columns = WITH_SERVER if entries[0]["mean"].get("deliveries") is None else ON_A_GRAPH
         columns = columns | {
-            key: title for key, title in OF_PURE_EXPLORATION.items() if any(key in entry["mean"] for entry in entries)
+            key: title for key, title in declared.items() if any(key in entry["mean"] for entry in entries)
         }
         rows = [[entry["label"], *_cells(entry, columns)] for entry in entries]
         tables.show(["label", "n", *columns.values(), "wall seconds"], rows)

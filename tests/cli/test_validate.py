@@ -9,6 +9,7 @@ from click.testing import CliRunner, Result
 
 from coband.simulator.cli.validate import validate
 from coband.simulator.experiments.registry.registry import Registry
+from coband.simulator.experiments.runs import preflight
 from tests.experiments.registry.plugins import REGISTRY, SCENARIO
 
 
@@ -60,3 +61,53 @@ def test_plugins_that_do_not_load_are_named(quick: Path, monkeypatch: pytest.Mon
     monkeypatch.setattr(Registry, "installed", lambda: broken)
     result = run(quick)
     assert (result.exit_code, result.stderr) == (0, "warning: coband.algorithms: 'duets' is left out\n")
+
+
+REFUSED = {
+    "a missing data file": (
+        "fn_ucb/magic_quick.yaml",
+        ["problem.data.path=nowhere.data"],
+        "problem.data.path: dataset 'magic': magic04.data is missing. Looked for: ",
+    ),
+    "a missing graph": (
+        "coop_kernel_ucb/facebook_quick.yaml",
+        ["network.topology.file=nowhere.txt"],
+        "network.topology.file: network.topology: file '",
+    ),
+    "fresh arms for an algorithm that needs fixed ones": (
+        "coop_kernel_ucb/fixed_arms_quick.yaml",
+        ["problem.arms={kind: ball, dimension: 3, count: 5}"],
+        ":24:17: algorithms[0].algorithm: Dist: dist_kernel_ucb needs one arm set for all turns of all agents; this ",
+    ),
+    "a posterior that does not fit into memory": (
+        "coop_kernel_ucb/erdos_renyi_rbf_quick.yaml",
+        ["algorithms.*.posterior={kind: exact, memory: 1e-9}"],
+        ".algorithm: Coop: exact posteriors of ",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_a_run_would_refuse_is_refused(case: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.undo()  # the installed plugins
+    file, settings, message = REFUSED[case]
+    place = Path(__file__).parents[2] / "scenarios" / file
+    result = run(place, *(word for setting in settings for word in ("--set", setting)))
+    assert result.exit_code == 2
+    assert message in result.stderr
+    assert result.stderr.startswith((f"{place}:", "--set "))
+
+
+def test_a_large_file_is_only_begun(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.undo()
+    monkeypatch.setattr(preflight, "MOST_BYTES", 10)
+    file = tmp_path / "links.txt"
+    file.write_text("1 2\n2 3\n" + "# more\n" * 2000 + "broken\n")
+    place = Path(__file__).parents[2] / "scenarios/coop_kernel_ucb/facebook_quick.yaml"
+    settings = ("--set", f"network.topology.file={file}", "--set", "agents.count=3")
+    good = run(place, *settings)
+    assert (good.exit_code, good.stderr) == (0, "")
+    assert "; only the first 1,000 lines of links.txt were read; agents and server were not made)" in good.stdout
+    file.write_text("broken\n" + "1 2\n" * 10)
+    bad = run(place, *settings)
+    assert f"network.topology: {file}:1: 'broken' is no link" in bad.stderr

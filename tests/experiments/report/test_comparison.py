@@ -12,6 +12,7 @@ from coband.simulator.experiments.report.measures import Measure
 from coband.simulator.experiments.statistics import estimates as statistics
 
 REGRET = Measure("regret", "regret", "has the lowest regret")
+ACCURACY = Measure("accuracy", "accuracy", "has the highest accuracy", better="higher")
 
 
 class FakeContender(Contender):
@@ -109,3 +110,15 @@ def test_the_winner_is_judged_at_a_level_for_all_pairs() -> None:
         assert one.student is not None
         assert one.strict is not None
         assert one.strict == statistics.paired_difference(values[one.first], values[one.second], 0.995).interval
+
+
+def test_more_can_be_better() -> None:
+    comparison = compared(a=[1.0, 1.1, 0.9, 1.0], b=[2.0, 2.1, 2.0, 1.9])
+    (found,) = comparisons.differences(comparison, ACCURACY)
+    assert (found.verdict, found.better, found.mean) == ("b higher", "b", pytest.approx(-1.0))
+    ranking = comparisons.ranking(comparison, ACCURACY, [found])
+    assert [label for label, _ in ranking.order] == ["b", "a"]
+    assert (ranking.leaders, ranking.sentence) == (("b",), "b has the highest accuracy.")
+    level = compared(a=[1.0, 2.0, 3.0], b=[1.1, 1.8, 3.3])
+    unsettled = comparisons.ranking(level, ACCURACY, comparisons.differences(level, ACCURACY))
+    assert unsettled.sentence == "Undecided: b has the highest mean, but no difference from it is certain."

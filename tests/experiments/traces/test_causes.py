@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from coband.simulator.core.audit.trace import CODES, Trace
-from coband.simulator.experiments.runs.job import Job
+from coband.simulator.experiments.runs.study import study_of
+from coband.simulator.experiments.scenario.scenario import loads
 from coband.simulator.experiments.store.recording import Recording
 from coband.simulator.experiments.store.store import StoreError, directory, open_run
 from coband.simulator.experiments.traces.causes import waits, why
@@ -79,16 +80,21 @@ def test_events_that_are_not_there(tmp_path: Path) -> None:
 
 
 def test_the_trace_of_a_killed_job_is_read_by_place(tmp_path: Path) -> None:
-    job = Job(0, "A", "fake", 0, 1, "protocol")
+    study = study_of(loads(runs.STAR), only=["One"])
+    (task,) = study.planner().begin()
     unfinished = directory.create("x", tmp_path / "run")
-    unfinished.begin("name: x\n", {}, [job])
-    recording = Recording(unfinished.job_file(job), job)
+    unfinished.open(study)
+    unfinished.begin({})
+    unfinished.add([task])
+    file = unfinished.job_file(task)
+    assert file is not None
+    recording = Recording(file, unfinished.job(task))
     trace = Trace(recording.sink)
     cause = -1
     for _ in range(5):
         cause = trace.record(1.0, CODES["down"], 0, cause=cause)
     trace.flush()
-    for path in (tmp_path / "run", unfinished.job_file(job)):
+    for path in (tmp_path / "run", file):
         with open_run(path) as run:
             reader = TraceReader(one_job(run))
             assert len(run.uncollected) == path.is_dir()
