@@ -99,6 +99,8 @@ def g_optimal(K: Any) -> Any:
     Phi, weights = cope_alone.features(K), np.full(len(K), 1 / len(K))
     for _ in range(20_000):
         variances = np.einsum("ij,jk,ik->i", Phi, np.linalg.inv(Phi.T @ np.diag(weights) @ Phi), Phi)
+        if variances.max() <= Phi.shape[1] * (1.0 + 1e-9):  # the optimum has d everywhere on its support
+            break
         weights = weights * variances / Phi.shape[1]
     return weights
 

@@ -67,7 +67,7 @@ def test_list_scenarios() -> None:
     assert [item for item in found if item["name"] == "quickstart"] == [
         {
             "name": "quickstart",
-            "summary": "Five algorithms on one small world: who learns fastest, and what does it send?",
+            "summary": "Five algorithms on a small problem: which one learns fastest, and how much does it send?",
             "data": None,
         }
     ]

@@ -168,9 +168,9 @@ def test_types_come_along(python: Path, tmp_path: Path) -> None:
     plugin = (ROOT / "docs/examples/fed_ucb1/fed_ucb1.py").read_text(encoding="utf-8")
     (tmp_path / "plugin.py").write_text(plugin)
     (tmp_path / "wrong.py").write_text(
-        "from coband import SERVER, Agent, Message, Outbox, payload\n\n\n"
+        "from coband import SERVER, Agent, ArmSet, Outbox\n\n\n"
         "class Wrong(Agent):\n"
-        "    def observe(self, arm: int, reward: float) -> Outbox:\n"
+        "    def observe(self, arms: ArmSet, arm: int, reward: float) -> Outbox:\n"
         "        return [(SERVER, arm)]\n"
     )
     assert "from coband." not in plugin

@@ -18,6 +18,7 @@ QUICK = sorted((ROOT / "scenarios").rglob("*_quick.yaml"))
 SIZES = {
     "replications",
     "agents.count",
+    "grid.agents.count",
     "schedule.turns",
     "problem.domain.points",
     "problem.gap",
