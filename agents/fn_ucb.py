@@ -69,7 +69,7 @@ class FnUcbConfig(NeuralBandit, Synchronous):
     or the network with the smallest mean squared error on its agent's training set (ours).
     """
     train_from: Literal["own", "averaged"] = "own"
-    """The next training starts from the agent's own last weights, or from theta_sync (with the mean of all weights: FedAvg)."""
+    """The next training starts from the agent's own last weights, or from theta_sync (of the mean: FedAvg)."""
     train_until: int = Field(default=2000, ge=0)
     """Networks are not trained after this turn."""
     train_when: Literal["always", "alpha"] = "always"
