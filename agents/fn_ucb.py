@@ -70,11 +70,7 @@ class FnUcbConfig(NeuralBandit, Synchronous):
     or the network with the smallest mean squared error on its agent's training set (ours).
     """
     train_from: Literal["own", "averaged"] = "own"
-<<<<<<< HEAD
     """Where the next training starts: own: the agent's last weights; averaged: theta_sync (FedAvg)."""
-=======
-    """The next training starts from the agent's own last weights, or from theta_sync (of the mean: FedAvg)."""
->>>>>>> neural
     train_until: int = Field(default=2000, ge=0)
     """Networks are not trained after this turn."""
     train_when: Literal["always", "alpha"] = "always"
