@@ -7,7 +7,7 @@ from functools import lru_cache
 from types import GenericAlias
 from typing import Annotated, Any, Literal, Union
 
-from pydantic import BaseModel, Field, create_model, model_validator
+from pydantic import AfterValidator, BaseModel, Field, create_model, model_validator
 from pydantic.json_schema import GenerateJsonSchema
 
 from coband.simulator.core.algorithm import Algorithm
@@ -165,15 +165,16 @@ def _of_metrics(registry: Registry) -> dict[str, Any]:
     """The sections that refer to numbers of a result; the allowed names are the registered metrics."""
     names: Any = Literal[tuple(name for name, metric in registry.metrics.items() if metric.aggregate is not None)]
 
-    def speaking(model: type[Config], key: str) -> Any:
-        info = model.model_fields[key]
-        fields: Any = {key: (names, info)}
-        return create_model(model.__name__, __base__=model, __doc__=model.__doc__, **fields)
+    def restricted(model: type[Config], key: str) -> Any:
+        """The model with the registry's names; values are instances of ``model`` itself, which can be pickled."""
+        fields: Any = {key: (names, model.model_fields[key])}
+        narrow = create_model(model.__name__, __base__=model, __doc__=model.__doc__, **fields)
+        return Annotated[narrow, AfterValidator(lambda found: model.model_construct(**dict(found)))]
 
-    expectations = GenericAlias(tuple, (speaking(Expectation, "count"), ...))
+    expectations = GenericAlias(tuple, (restricted(Expectation, "count"), ...))
     sections: dict[str, Any] = {"expect": (expectations, Field(default=(), description=_EXPECTED))}
     for key, model in (("tuning", Tuning), ("until", Until)):
-        sections[key] = (speaking(model, "on") | None, _SWEEP_SECTIONS[key][1])
+        sections[key] = (restricted(model, "on") | None, _SWEEP_SECTIONS[key][1])
     return sections
 
 

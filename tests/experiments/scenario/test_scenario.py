@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 from pathlib import Path
 from typing import Any
 
@@ -65,6 +66,12 @@ def test_round_trip(text: str) -> None:
     scenario = good(text, "algorithms.Bold.kernel={kind: product, factors: [{kind: linear}, {kind: matern}]}")
     assert loads(scenario.to_yaml(), registry=REGISTRY) == scenario
     assert loads(json.dumps(scenario.resolved()), registry=REGISTRY) == scenario
+
+
+def test_a_scenario_with_expectations_can_be_pickled() -> None:
+    scenario = loads(SCENARIO, registry=REGISTRY)
+    assert scenario.expect
+    assert pickle.loads(pickle.dumps(scenario)).expect == scenario.expect
 
 
 def test_resolved_has_every_default() -> None:
