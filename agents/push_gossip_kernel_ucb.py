@@ -1,14 +1,12 @@
-"""Push gossip with kernel upper confidence bounds: agents on a graph tell what they have just seen to a few neighbours.
+"""Push gossip with kernel upper confidence bounds: agents on a graph send each pull to a few neighbours.
 
-Ours, after "Epidemic Algorithms for Replicated Database Maintenance" (Demers et al. 1987), where who has an update
-*pushes* it to partners drawn at random, and "Gossip-based Distributed Stochastic Bandit Algorithms" (Szorenyi et al.
-2013), where every agent of a bandit tells a few random peers what it knows, in every round. In each turn agent v
-
-1. pulls the arm with the largest mu + alpha * sigma (kernel ridge regression on its own pulls and what it was told);
+Ours, after "Epidemic Algorithms for Replicated Database Maintenance" (Demers et al. 1987) and "Gossip-based Distributed
+Stochastic Bandit Algorithms" (Szorenyi et al. 2013). In each turn agent v
+1. pulls the arm with the largest mu + alpha * sigma (kernel ridge regression on its own pulls and what it was sent);
 2. draws min(fanout, deg(v)) neighbours by its own coin, without replacement, and sends this pull (x, y) to each.
 
-A pull is sent to a drawn neighbour once and is not passed on, so that the communication has an exact closed form:
-min(fanout, deg(v)) messages of d + 1 scalars per turn of agent v. A neighbour that is not drawn never learns of it.
+A pull is not passed on, so the communication has an exact closed form: min(fanout, deg(v)) messages of d + 1 scalars
+per turn of agent v. A neighbour that is not drawn never learns of the pull.
 """
 
 from __future__ import annotations
@@ -64,8 +62,7 @@ class PushGossipKernelUCB(Agent):
         self.unshared += 1
         point = arms.features[arm]
         self._new.append((point, reward))
-        count = min(self.config.fanout, len(self.neighbours))
-        drawn = self.context.rng.choice(self.neighbours, count, replace=False)
+        drawn = self.context.rng.choice(self.neighbours, min(self.config.fanout, len(self.neighbours)), replace=False)
         return [(neighbour, Point(point=point, reward=reward)) for neighbour in drawn.tolist()]
 
     def receive(self, message: Message, source: Address) -> Outbox:
