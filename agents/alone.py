@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from abc import abstractmethod
 
-import numpy as np
-
 from coband.simulator.arms import ArmSet
 from coband.simulator.arrays import FloatArray
 from coband.simulator.core.algorithm import SILENT, Algorithm, Needs
@@ -28,7 +26,7 @@ class Alone(Agent):
 
     def choose(self, arms: ArmSet) -> int:
         """The arm with the highest score."""
-        return int(np.argmax(self.scores(arms)))
+        return self.best(self.scores(arms))
 
     def observe(self, arms: ArmSet, arm: int, reward: float) -> Outbox:
         """Learn; say nothing."""

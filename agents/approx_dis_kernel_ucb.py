@@ -74,7 +74,7 @@ class ApproxDisKernelUCB(SynchronousAgent):
     def choose(self, arms: ArmSet) -> int:
         """The arm with the largest mu + alpha * sigma; own new points count."""
         mean, variance = self.posterior.predict(arms)
-        return int(np.argmax(mean + self.config.alpha * np.sqrt(variance)))
+        return self.best(mean + self.config.alpha * np.sqrt(variance))
 
     def observe(self, arms: ArmSet, arm: int, reward: float) -> Outbox:
         """Add the pull; ask for a synchronisation when the sum of sigma_last^2 over the new points exceeds D."""

@@ -95,7 +95,7 @@ class AsyncKernelUCB(Agent):
     def choose(self, arms: ArmSet) -> int:
         """Line 5, equation 3: the arm with the largest mu + alpha * sigma of the model of the last communication."""
         mean, self._variance = self.model.predict(arms)
-        return int(np.argmax(mean + self.config.alpha * np.sqrt(self._variance)))
+        return self.best(mean + self.config.alpha * np.sqrt(self._variance))
 
     def observe(self, arms: ArmSet, arm: int, reward: float) -> Outbox:
         """Lines 5-7: keep the pull; when equation 4 holds, ask for an exchange."""

@@ -57,7 +57,7 @@ class EagerKernelUCB(Agent):
         if self.trial == 1:
             return int(self.context.rng.integers(len(arms)))
         mean, variance = self.knowledge.predict(arms)
-        return int(np.argmax(mean + self.config.eta * np.sqrt(variance)))
+        return self.best(mean + self.config.eta * np.sqrt(variance))
 
     def observe(self, arms: ArmSet, arm: int, reward: float) -> Outbox:
         """Lines 9-18: keep the pull and send it to all within gamma hops."""

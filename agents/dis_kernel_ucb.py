@@ -45,7 +45,7 @@ class DisKernelUCB(SynchronousAgent):
     def choose(self, arms: ArmSet) -> int:
         """The arm with the largest mu + alpha * sigma on synchronised and own new data."""
         mean, variance = self.posterior.predict(arms)
-        return int(np.argmax(mean + self.config.alpha * np.sqrt(variance)))
+        return self.best(mean + self.config.alpha * np.sqrt(variance))
 
     def observe(self, arms: ArmSet, arm: int, reward: float) -> Outbox:
         """Add the pull; ask for a synchronisation when n_new * log(det(I+K_all/lam) / det(I+K_synced/lam)) > D."""

@@ -41,7 +41,7 @@ class DisLinUCB(SynchronousAgent):
     def choose(self, arms: ArmSet) -> int:
         """The arm with the largest x^T theta + alpha ||x||_(V^-1)."""
         mean, variance = self.ridge.predict(arms)
-        return int(np.argmax(mean + self.config.alpha * np.sqrt(variance)))
+        return self.best(mean + self.config.alpha * np.sqrt(variance))
 
     def observe(self, arms: ArmSet, arm: int, reward: float) -> Outbox:
         """Add the pull; ask for a synchronisation when (t - t_last) * log(det V / det V_last) > D."""

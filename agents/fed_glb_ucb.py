@@ -89,7 +89,7 @@ class FedGlbUCB(SynchronousAgent):
     def choose(self, arms: ArmSet) -> int:
         """The arm with the largest x^T A^(-1) b + alpha ||x||_(A^-1); the link, which is increasing, is left out."""
         centre, variance = self.ridge.predict(arms)
-        return int(np.argmax(centre + self.config.alpha * np.sqrt(variance)))
+        return self.best(centre + self.config.alpha * np.sqrt(variance))
 
     def observe(self, arms: ArmSet, arm: int, reward: float) -> Outbox:
         """Take an online Newton step; ask for a synchronisation when n_new * log(det A / det A_last) >= D."""

@@ -49,7 +49,7 @@ class FedLinUCB(Agent):
     def choose(self, arms: ArmSet) -> int:
         """The arm with the largest x^T theta + alpha ||x||_(V^-1) of the downloaded model alone."""
         mean, variance = self.downloaded.ridge.predict(arms)
-        return int(np.argmax(mean + self.config.alpha * np.sqrt(variance)))
+        return self.best(mean + self.config.alpha * np.sqrt(variance))
 
     def observe(self, arms: ArmSet, arm: int, reward: float) -> Outbox:
         """Add the pull to the news; upload them when det(V_i + V_loc) > (1 + C) det(V_i)."""

@@ -150,10 +150,9 @@ class FnUcb(SynchronousAgent):
         G = stack.ask("features", lambda: self.network.features(self.theta_0, X))
         self._offer(X[mine])
         if self._ridge.has_news or self.config.average == "none":
-            arm = int(np.argmax(self._scores(X[mine], G[mine])))
+            arm = self.best(self._scores(X[mine], G[mine]))
         else:  # what it knows is the last synchronisation, and that is common knowledge
-            key = ("choices", self._version)
-            arm = stack.ask(key, lambda: np.argmax(self._scores(X, G), axis=-1).tolist())[mine]
+            arm = self.best(stack.ask(("scores", self._version), lambda: self._scores(X, G))[mine])
         self._x, self._g = X[mine, arm], G[mine, arm]
         return arm
 

@@ -153,7 +153,7 @@ class IndUniformFB(PureExplorationAgent):
         estimates = means
         if self.context.config.estimator == "least_squares":
             estimates = self.pairs.of(self.index).least_squares(counts[None], means[None])[0]
-        self.stop(int(np.argmax(estimates)))
+        self.stop(self.best(estimates))
         return []
 
 

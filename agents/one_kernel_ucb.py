@@ -39,7 +39,7 @@ class OneKernelUCB(Agent):
             self.posterior.adopt(self._known, self._own_known)
             self._own_known = 0
         mean, variance = self.posterior.predict(arms)
-        return int(np.argmax(mean + self.config.alpha * np.sqrt(variance)))
+        return self.best(mean + self.config.alpha * np.sqrt(variance))
 
     def observe(self, arms: ArmSet, arm: int, reward: float) -> Outbox:
         """Add the pull and share it."""

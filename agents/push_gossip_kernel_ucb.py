@@ -48,7 +48,7 @@ class PushGossipKernelUCB(Agent):
         """Step 1."""
         self.learn()
         mean, variance = self.posterior.predict(arms)
-        return int(np.argmax(mean + self.config.alpha * np.sqrt(variance)))
+        return self.best(mean + self.config.alpha * np.sqrt(variance))
 
     def learn(self) -> None:
         """Take in all new pulls."""

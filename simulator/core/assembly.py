@@ -152,6 +152,7 @@ class Assembly:
                 config,
                 sharing,
                 self._streams.coin,
+                self._streams.ties if self._plan.ties == "random" else None,
                 domain,
                 count_turns,
                 self._graph,

@@ -118,6 +118,7 @@ class NodeContext:
         config: the algorithm's parameters.
         sharing: see :class:`Sharing`.
         open_coin: opens the private stream of an agent or the server; a node asks for its own (``rng``).
+        open_ties: opens the stream that decides an agent's ties between arms; None: the first of them is taken.
         domain: the arm set when every agent is offered the same one, this very object, at every turn; else None.
         count_turns: finds ``horizon``.
         graph: the graph of the agents, an input of the algorithms that run on one; None in a star.
@@ -132,6 +133,7 @@ class NodeContext:
     config: Any
     sharing: Sharing
     open_coin: Callable[[int], np.random.Generator]
+    open_ties: Callable[[int], np.random.Generator] | None = None
     domain: ArmSet | None = None
     count_turns: Callable[[], int | None] = lambda: None
     graph: Graph | None = None
@@ -143,6 +145,11 @@ class NodeContext:
     def rng(self) -> np.random.Generator:
         """This node's private stream."""
         return self.open_coin(self.index)
+
+    @cached_property
+    def ties(self) -> np.random.Generator | None:
+        """The stream that decides this agent's ties; None: the first of the best arms is taken."""
+        return None if self.open_ties is None else self.open_ties(self.index)
 
     @cached_property
     def horizon(self) -> int | None:
@@ -203,6 +210,18 @@ class Client(Node):
     done: bool = False
     unshared: int = 0
     rounds: int = 0
+
+    def best(self, scores: FloatArray) -> int:
+        """The place of the highest of the scores (n,).
+
+        Among several that are exactly equal it draws one uniformly, or takes the first of them, as the scenario's
+        ``ties`` says. A choice without a tie draws nothing.
+        """
+        first = int(scores.argmax())
+        if self.context.ties is None:
+            return first
+        tied = (scores == scores[first]).nonzero()[0]
+        return first if len(tied) < 2 else int(tied[self.context.ties.integers(len(tied))])
 
     def report_own(self) -> dict[str, float | int | None]:
         """Numbers about this agent alone, such as its ``answer``; they stand beside the other agents' in the result."""

@@ -9,6 +9,9 @@ from coband.simulator.core.clock.schedule import AnySchedule
 from coband.simulator.core.hosts.speed import AgentsConfig, ServerConfig
 from coband.simulator.core.network.network import NetworkConfig
 
+Ties = Literal["random", "first"]
+"""Which of several arms with exactly the same score an agent pulls: one drawn uniformly, or the first."""
+
 
 @dataclass(frozen=True)
 class Plan:
@@ -21,6 +24,7 @@ class Plan:
     trace: Literal["off", "protocol", "full"] = "protocol"
     checks: Literal["cheap", "full"] = "cheap"
     share: bool = True
+    ties: Ties = "random"
 
     @property
     def intermittent(self) -> bool:

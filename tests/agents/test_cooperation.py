@@ -19,6 +19,7 @@ from coband.simulator.maths.posteriors.counts import RepeatsPosterior
 from coband.simulator.maths.posteriors.linear_multitask import TaskwisePosterior
 from coband.simulator.maths.posteriors.linear_tasks import Solution
 from tests.oracles import coop_kernel_ucb as oracle
+from tests.oracles import with_ties
 from tests.oracles.kernels import plain
 from tests.oracles.local import ball, distances
 
@@ -146,7 +147,7 @@ def estimates(config: dict[str, Any]) -> Any:
 def oracle_of(name: str, plan: dict[str, Any], config: dict[str, Any]) -> oracle.CoopRun:
     graph = graph_of(plan["topology"], plan["agents"], plan["seed"])
     rows, V, hops = graph.adjacency, graph.nodes, config["hops"]
-    truth = world(plan["problem"], plan["seed"], graph)
+    truth = with_ties(world(plan["problem"], plan["seed"], graph), Streams(plan["seed"]).ties)
     spec, network, similarity = config.get("network_kernel"), None, None
     if spec is not None and spec["kind"] == "mmd":
         similarity = estimates(config)

@@ -17,6 +17,7 @@ from tests.oracles import (
     dis_kernel_ucb,
     n_kernel_ucb,
     one_kernel_ucb,
+    with_ties,
 )
 from tests.oracles.kernels import plain
 
@@ -82,9 +83,8 @@ def oracle_of(name: str, plan: dict[str, Any], config: dict[str, Any], simulated
         steps = [list(range(agents))] * plan["schedule"]["turns"]
         assert acting == [agent for step in steps for agent in step]
     parameters = SimpleNamespace(**{key: value for key, value in config.items() if key != "kernel"})
-    return ORACLES[name].run(
-        steps, world(plan["problem"], plan["seed"], agents), plain(config["kernel"]), parameters, streams.coin, agents
-    )
+    truth = with_ties(world(plan["problem"], plan["seed"], agents), streams.ties)
+    return ORACLES[name].run(steps, truth, plain(config["kernel"]), parameters, streams.coin, agents)
 
 
 @pytest.mark.parametrize("case", range(CONFIGURATIONS))

@@ -15,7 +15,7 @@ from coband.simulator.conformance.runs import PROBLEM, Run, algorithm, run, worl
 from coband.simulator.core.audit import trace as tr
 from coband.simulator.core.randomness.streams import Streams
 from coband.simulator.maths.linalg.gram import Gram
-from tests.oracles import OracleRun, dis_lin_ucb, fed_glb_ucb, fed_lin_ucb
+from tests.oracles import OracleRun, dis_lin_ucb, fed_glb_ucb, fed_lin_ucb, with_ties
 
 ORACLES: dict[str, Any] = {"dis_lin_ucb": dis_lin_ucb, "fed_lin_ucb": fed_lin_ucb, "fed_glb_ucb": fed_glb_ucb}
 CONFIGURATIONS = 24
@@ -73,7 +73,12 @@ def oracle_of(name: str, plan: dict[str, Any], config: dict[str, Any], simulated
         steps = [list(range(agents))] * plan["schedule"]["turns"]
     parameters = algorithm(name).config.model_validate(config)
     found: OracleRun = ORACLES[name].run(
-        steps, world(plan["problem"], plan["seed"], agents), None, parameters, streams.coin, agents
+        steps,
+        with_ties(world(plan["problem"], plan["seed"], agents), streams.ties),
+        None,
+        parameters,
+        streams.coin,
+        agents,
     )
     return found
 

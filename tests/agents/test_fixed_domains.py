@@ -18,7 +18,7 @@ from coband.simulator.maths.posteriors import finite_domain as domain_exact
 from coband.simulator.maths.posteriors.finite_domain import DomainLogPosterior, DomainPosterior
 from coband.simulator.maths.posteriors.finite_domain_nystrom import DomainNystromPosterior
 from tests.agents.test_equivalence import ORACLES, oracle_of, random_case
-from tests.oracles import gp_ucb
+from tests.oracles import gp_ucb, with_ties
 from tests.oracles.kernels import plain
 
 CONFIGURATIONS = 24
@@ -81,7 +81,7 @@ def test_gp_ucb_is_the_pseudo_code(case: int) -> None:
     parameters = SimpleNamespace(beta=config["beta"], lam=config["lam"], delta=0.1, B=1.0, R=0.2)
     expected = gp_ucb.run(
         turns,
-        world(plan["problem"], plan["seed"], plan["agents"]),
+        with_ties(world(plan["problem"], plan["seed"], plan["agents"]), Streams(plan["seed"]).ties),
         plain(config["kernel"]),
         parameters,
         Streams(plan["seed"]).coin,

@@ -12,7 +12,7 @@ from coband.simulator.conformance.runs import PROBLEM, Run, algorithm, run, worl
 from coband.simulator.core.audit import trace as tr
 from coband.simulator.core.randomness.streams import Streams
 from coband.simulator.maths.linalg.gram import Gram
-from tests.oracles import OracleRun, fn_ucb
+from tests.oracles import OracleRun, fn_ucb, with_ties
 
 CONFIGURATIONS = 36
 
@@ -74,7 +74,14 @@ def oracle_of(plan: dict[str, Any], config: dict[str, Any], simulated: Run) -> O
     if plan["schedule"]["kind"] == "rounds":
         steps = [list(range(agents))] * plan["schedule"]["turns"]
     parameters = algorithm("fn_ucb").config.model_validate(config)
-    return fn_ucb.run(steps, world(plan["problem"], plan["seed"], agents), None, parameters, streams.coin, agents)
+    return fn_ucb.run(
+        steps,
+        with_ties(world(plan["problem"], plan["seed"], agents), streams.ties),
+        None,
+        parameters,
+        streams.coin,
+        agents,
+    )
 
 
 def dense(W: Any) -> Any:

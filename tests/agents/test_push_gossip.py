@@ -13,7 +13,7 @@ from coband.simulator.conformance.runs import Run
 from coband.simulator.core.audit import trace as tr
 from coband.simulator.core.randomness.streams import Streams
 from tests.agents.test_cooperation import KERNELS, TOPOLOGIES
-from tests.oracles import OracleRun
+from tests.oracles import OracleRun, with_ties
 from tests.oracles import push_gossip_kernel_ucb as oracle
 from tests.oracles.kernels import plain
 
@@ -63,7 +63,7 @@ def oracle_of(plan: dict[str, Any], config: dict[str, Any], simulated: Run) -> O
         steps = [list(range(graph.nodes))] * plan["schedule"]["turns"]
     return oracle.run(
         steps,
-        world(plan["problem"], plan["seed"], graph),
+        with_ties(world(plan["problem"], plan["seed"], graph), Streams(plan["seed"]).ties),
         plain(config["kernel"]),
         SimpleNamespace(alpha=config["alpha"], lam=config["lam"], fanout=config["fanout"]),
         Streams(plan["seed"]).coin,

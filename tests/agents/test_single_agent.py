@@ -10,7 +10,7 @@ import pytest
 from coband.simulator.conformance import graphs
 from coband.simulator.conformance.runs import PROBLEM, algorithm, run, world
 from coband.simulator.core.randomness.streams import Streams
-from tests.oracles import single_agent
+from tests.oracles import single_agent, with_ties
 from tests.oracles.kernels import plain
 
 NAMES = ["lin_ucb", "oful", "lin_ts", "kernel_ucb", "igp_ucb", "kernel_ts", "neural_ucb", "neural_ts"]
@@ -58,7 +58,7 @@ def test_a_run_is_the_plain_loop(name: str, case: int) -> None:
     oracle = single_agent.run(
         name,
         [list(range(agents))] * turns,
-        world(problem, case, agents),
+        with_ties(world(problem, case, agents), Streams(case).ties),
         plain(config.get("kernel", KERNEL)),
         parameters,
         Streams(case).coin,

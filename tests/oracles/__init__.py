@@ -22,8 +22,10 @@ Every module has the same entry point::
 
 Scalars of a message are counted per receiver. Messages that carry nothing (signals, empty lists of points) are listed
 with size 0. Messages stand in the order of the sequential pseudo-code: when several agents exchange after one step, a
-simulator may interleave their messages, so there the comparison is per step, or by kind and node. Ties of an argmax go
-to the lowest index. A ``sigma`` is a deviation and includes 1/sqrt(lam).
+simulator may interleave their messages, so there the comparison is per step, or by kind and node. Where several
+arms have exactly the highest score, a world `with_ties` draws one of them from the agent's own stream, one call
+``integers(number of them)`` per tie; in a plain world it is the first. A ``sigma`` is a deviation and includes
+1/sqrt(lam).
 
 Sizes of statistics follow the number of points in the dictionary, repeated and dependent points included.
 """
@@ -44,7 +46,19 @@ Coins = Callable[[int], np.random.Generator]
 Config = Any
 Message = tuple[str, int | str, int | str, int]
 
-__all__ = ["SERVER", "Coins", "Config", "Kernel", "Message", "Model", "OracleRun", "Turns", "World"]
+__all__ = [
+    "SERVER",
+    "Coins",
+    "Config",
+    "Kernel",
+    "Message",
+    "Model",
+    "OracleRun",
+    "Turns",
+    "World",
+    "best",
+    "with_ties",
+]
 
 
 class World(Protocol):
@@ -53,6 +67,33 @@ class World(Protocol):
     def arms(self, agent: int, turn: int) -> FloatArray: ...
 
     def pull(self, agent: int, turn: int, arm: int) -> tuple[float, float]: ...
+
+
+class WithTies:
+    """A world in which equally good arms are drawn."""
+
+    def __init__(self, world: World, ties: Coins) -> None:
+        self._world, self._ties, self._streams = world, ties, dict[int, np.random.Generator]()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._world, name)
+
+    def one_of(self, agent: int, arms: list[int]) -> int:
+        if agent not in self._streams:
+            self._streams[agent] = self._ties(agent)
+        return arms[int(self._streams[agent].integers(len(arms)))]
+
+
+def with_ties(world: Any, ties: Coins) -> Any:
+    """The world; ``ties(agent)`` is the stream that decides which of equally good arms the agent pulls."""
+    return WithTies(world, ties)
+
+
+def best(world: World, agent: int, scores: Sequence[float] | FloatArray) -> int:
+    """The arm with the highest score."""
+    highest = max(scores)
+    arms = [arm for arm, score in enumerate(scores) if score == highest]
+    return world.one_of(agent, arms) if isinstance(world, WithTies) and len(arms) > 1 else arms[0]
 
 
 @dataclass
@@ -78,7 +119,7 @@ class OracleRun:
         turn = 1 + sum(1 for pull in self.pulls if pull[0] == agent)
         arms = world.arms(agent, turn)
         mu, sigma = model(arms)
-        arm = int(np.argmax(mu + alpha * sigma))
+        arm = best(world, agent, mu + alpha * sigma)
         reward, regret = world.pull(agent, turn, arm)
         self.pulls.append((agent, turn, arm, reward, regret))
         return arms[arm], reward, float(sigma[arm] ** 2)

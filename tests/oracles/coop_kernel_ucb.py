@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from tests.oracles import Coins, World
+from tests.oracles import Coins, World, best
 from tests.oracles.local import Adjacency, Flooding, distances
 from tests.oracles.posterior import FloatArray
 
@@ -134,7 +134,7 @@ def run(
                 for k, x in enumerate(arms):
                     mean, sigma = learner.moments(Observation(t, v, k, x))
                     scores.append(mean + eta / np.sqrt(lam) * sigma)
-                arm = int(np.argmax(scores))
+                arm = best(world, v, scores)
             y, regret = world.pull(v, t, arm)
             out.pulls.append((v, t, arm, y, regret))
             sent[t, v] = Observation(t, v, arm, arms[arm], y)

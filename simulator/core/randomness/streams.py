@@ -31,3 +31,10 @@ class Streams:
     def coin(self, agent: int) -> np.random.Generator:
         """The private stream of an agent, or of the server (-1), from its start; who may open it can replay it."""
         return self("server", 0, "coin") if agent == -1 else self("agent", agent, "coin")
+
+    def ties(self, agent: int) -> np.random.Generator:
+        """The stream that decides which of equally good arms an agent pulls, from its start.
+
+        It is apart from the coin: how many ties there are moves nothing else that the agent draws.
+        """
+        return self("agent", agent, "ties")

@@ -151,7 +151,7 @@ class Hunt:
             if events > MOST_EVENTS:
                 raise Unfinished(f"more than {MOST_EVENTS} events and no end")
 
-        plan_ = plan(scenario, trace="protocol")
+        plan_ = plan(scenario, entry.ties, trace="protocol")
         with one_thread():
             result = Engine(plan_, entry.algorithm, entry.config, world, streams, sink=count, graph=graph).run()
         check_end(result)

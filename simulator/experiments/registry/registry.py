@@ -24,7 +24,8 @@ from coband.simulator.problems.rewards import installed_rewards
 from coband.simulator.problems.world import Problem, ProblemEntry
 
 ALGORITHMS, PROBLEMS = "coband.algorithms", "coband.problems"
-RESERVED = ("algorithm", "label")
+RESERVED = ("algorithm", "label", "ties")
+"""Keys that scenarios use for every algorithm."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,6 +16,7 @@ from coband.simulator.core.audit.trace import Sink
 from coband.simulator.core.engine import Engine, Plan, RunResult
 from coband.simulator.core.network.graphs import Graph, GraphError
 from coband.simulator.core.node import UnsupportedScenario
+from coband.simulator.core.plan import Ties
 from coband.simulator.core.randomness.streams import Streams
 from coband.simulator.experiments.runs.blas import one_thread
 from coband.simulator.experiments.runs.results import Record, record
@@ -144,7 +145,7 @@ def _run(job: Job, scenario: Scenario, sink: Sink | None, on_pull: OnPull | None
     graph, world = graph_and_world(scenario, streams)
     pulse = Heartbeat(job, on_pull)
     try:
-        engine = Engine(plan(scenario), entry.algorithm, entry.config, world, streams, sink, pulse, graph)
+        engine = Engine(plan(scenario, entry.ties), entry.algorithm, entry.config, world, streams, sink, pulse, graph)
     except UnsupportedScenario as refusal:
         raise UnsupportedScenario(f"{job.label}: {refusal}") from None
     pulse.flush = engine.trace.flush
@@ -168,8 +169,8 @@ def graph_and_world(scenario: Scenario, streams: Streams) -> tuple[Graph | None,
     return graph, scenario.problem.build_on(graph.distances, streams, count, scenario.base)
 
 
-def plan(scenario: Scenario, trace: Level | None = None) -> Plan:
-    """What the engine needs of a scenario; ``trace``: another level of the trace."""
+def plan(scenario: Scenario, ties: Ties, trace: Level | None = None) -> Plan:
+    """What the engine needs of a scenario; ``ties``: of the entry that runs; ``trace``: another level of the trace."""
     return Plan(
         agents=scenario.agents,
         schedule=scenario.schedule,
@@ -178,6 +179,7 @@ def plan(scenario: Scenario, trace: Level | None = None) -> Plan:
         trace=scenario.trace if trace is None else trace,
         checks=scenario.checks,
         share=scenario.share,
+        ties=ties,
     )
 
 

@@ -79,7 +79,7 @@ def _refusals(
     streams = Streams(scenario.seed, 0)
     try:
         graph, world = _drawn(scenario, streams, tried)
-        assembly = Assembly(plan(scenario), world, streams, graph)
+        assembly = Assembly(plan(scenario, scenario.algorithms[0].ties), world, streams, graph)
         assembly.nodes(scenario.algorithms[0].algorithm, scenario.algorithms[0].config, made=1)
     except LeftOut as reason:
         if str(reason) not in found.left_out:

@@ -15,6 +15,7 @@ from coband.simulator.core.clock.schedule import Schedule
 from coband.simulator.core.config import Config
 from coband.simulator.core.hosts.speed import AgentsConfig, ServerConfig
 from coband.simulator.core.network.network import NetworkConfig
+from coband.simulator.core.plan import Ties
 from coband.simulator.experiments.registry.registry import Registry
 
 
@@ -90,6 +91,9 @@ class AlgorithmEntry(Config):
     """The algorithm's name; ``coband list algorithms`` prints them all."""
     label: Annotated[str, Field(min_length=1, max_length=60)] | None = None
     """Name of this entry in results; null: the algorithm's name."""
+    ties: Ties = "random"
+    """Which of several arms with exactly the same score an agent pulls: random: one of them, drawn uniformly from a
+    stream of the agent's own; first: the one with the lowest index."""
 
 
 class _Document(Config):

@@ -19,6 +19,7 @@ from coband.simulator.core.hosts.speed import AgentsConfig, ServerConfig
 from coband.simulator.core.network.graphs import GraphError
 from coband.simulator.core.network.network import NetworkConfig
 from coband.simulator.core.node import UnsupportedScenario
+from coband.simulator.core.plan import Ties
 from coband.simulator.experiments.registry.registry import RESERVED, Registry
 from coband.simulator.experiments.scenario.cross_checks import cross_check
 from coband.simulator.experiments.scenario.document import (
@@ -67,6 +68,7 @@ class ScenarioEntry:
     algorithm: Algorithm
     label: str
     config: BaseModel
+    ties: Ties = "random"
 
 
 @dataclass(frozen=True)
@@ -96,7 +98,12 @@ class Scenario:
             value = getattr(self, key)
             document[key] = _dumped(value) if isinstance(value, BaseModel) else value
         document["algorithms"] = [
-            {"algorithm": entry.algorithm.name, "label": entry.label, **_dumped(entry.config)}
+            {
+                "algorithm": entry.algorithm.name,
+                "label": entry.label,
+                "ties": entry.ties,
+                **_dumped(entry.config),
+            }
             for entry in self.algorithms
         ]
         document["expect"] = [_dumped(expectation) for expectation in self.expect]
@@ -309,7 +316,8 @@ class Validation:
     def _entry(self, entry: Any, data: dict[str, Any]) -> ScenarioEntry:
         algorithm = self._registry.algorithms[entry.algorithm]
         parameters = json.dumps({key: value for key, value in data.items() if key not in RESERVED})
-        return ScenarioEntry(algorithm, entry.label or algorithm.name, algorithm.config.model_validate_json(parameters))
+        config = algorithm.config.model_validate_json(parameters)
+        return ScenarioEntry(algorithm, entry.label or algorithm.name, config, entry.ties)
 
 
 def _is_false_alarm(error: ErrorDetails) -> bool:

@@ -92,7 +92,7 @@ def _entry_digest(world: str, sections: dict[str, Any], entry: ScenarioEntry, fi
     kinds = tuple(_foreign_kinds([*sections.values(), config]))
     code = (_foreign_code(*kinds),) if kinds else ()
     version = _plugin_version(entry.algorithm)
-    return sha256(world, entry.algorithm.name, version, _canonical(config, files), *code)
+    return sha256(world, entry.algorithm.name, entry.ties, version, _canonical(config, files), *code)
 
 
 def address(digest: str, replication: int) -> str:
