@@ -135,8 +135,9 @@ def test_the_fixed_form_decides_as_the_plain_form(
     assert fixed.result.fingerprint == other.result.fingerprint
 
 
+@pytest.mark.parametrize("ties", ["first", "random"])
 @pytest.mark.parametrize("name", [*FORMS, "gp_ucb", "async_kernel_ucb"])
-def test_of_equal_points_the_first_is_chosen(name: str) -> None:
+def test_of_equal_points_the_first_or_any_is_chosen(name: str, ties: str) -> None:
     points = np.random.default_rng(3).random((12, 2))
     points = np.vstack([points, points[::-1], points[4:6]])
     problem = {"kind": "contextual", "reward": {"kind": "cosine"}, "arms": {"kind": "pool", "points": points.tolist()}}
@@ -146,5 +147,8 @@ def test_of_equal_points_the_first_is_chosen(name: str) -> None:
         problem=problem,
         agents=3,
         schedule={"kind": "rounds", "turns": 60},
+        ties=ties,
     )
-    assert max(arm for _, _, arm, _ in result.pulls) < 12
+    arms = [arm for _, _, arm, _ in result.pulls]
+    assert ties == "random" or max(arms) < 12
+    assert ties == "first" or 0.3 < np.mean([arm < 12 for arm in arms]) < 0.7
