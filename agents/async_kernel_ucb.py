@@ -6,7 +6,9 @@ Deviations from the printed text:
 * the embedding uses the Cholesky root of K_SS, with which equation 5 becomes zero padding
 (``maths.posteriors.nystrom``);
 * with link delays the agent goes on with its old model while an exchange is under way (``blocking: false``); points
-  pulled meanwhile belong to the next data set, and the trigger is not looked at again before the exchange has ended.
+  pulled meanwhile belong to the next data set, and the trigger is not looked at again before the exchange has ended;
+* with delays the server answers requests at once (``server.exchanges``): one exchange at a time would make every agent
+wait for the slowest.
 """
 
 from __future__ import annotations
@@ -37,8 +39,9 @@ from coband.simulator.metrics import DICTIONARY_SIZE
 class ExchangeConfig(Config):
     """How the server treats exchanges that overlap."""
 
-    exchanges: Literal["serial", "interleaved"] = "serial"
-    """serial: one exchange is finished before the next is answered, as in the paper; interleaved: all at once."""
+    exchanges: Literal["auto", "serial", "interleaved"] = "auto"
+    """serial: one exchange is finished before the next is answered, as in the paper, which has no delays; interleaved:
+    all at once; auto: interleaved where links, turns or the handling of messages take time, serial otherwise."""
 
 
 class AsyncConfig(KernelBandit):
@@ -201,19 +204,19 @@ ALGORITHM = Algorithm(
         MessageSize(Upload, "up", "n*(d + 1) + k^2 + k"),
         MessageSize(NewModel, "down", "k^2 + k", when="transfer == 'full' and server.exchanges == 'serial'"),
         MessageSize(NewModel, "down", "0", when="transfer == 'delta' and server.exchanges == 'serial'"),
-        MessageSize(NewModel, "down", "j*(d + 1) + k^2 + k", when="server.exchanges == 'interleaved'"),
+        MessageSize(NewModel, "down", "j*(d + 1) + k^2 + k", when="server.exchanges != 'serial'"),
     ),
     counts=(
         ClosedForm(
             "uplink_scalars",
             "n*(d + 1) + k^2 + k",
-            "transfer == 'full' and server.exchanges == 'serial'",
+            "transfer == 'full' and server.exchanges != 'interleaved'",
             each="round",
         ),
         ClosedForm(
             "downlink_scalars",
             "m*(d + 1) + m^2 + m + k^2 + k",
-            "transfer == 'full' and server.exchanges == 'serial'",
+            "transfer == 'full' and server.exchanges != 'interleaved'",
             each="round",
         ),
     ),

@@ -4,8 +4,9 @@ With nested dictionaries and the Cholesky root, equation 5 is zero padding, so t
 
     A(D_k; S_k) = pad(A(D_(k-1); S_(k-1))) + A(dD_k; S_k),    and likewise for b.
 
-``exchanges: interleaved`` (ours): an upload computed with an older dictionary is re-expressed over the newest one. In
-the newest dictionary, points that other agents added meanwhile come before the points of the upload.
+With interleaved exchanges (ours, the default where there are delays) an upload computed with an older dictionary is
+re-expressed over the newest one. In the newest dictionary, points that other agents added meanwhile come before the
+points of the upload.
 """
 
 from __future__ import annotations
@@ -34,6 +35,8 @@ class AsyncKernelUCBServer(Server):
     def __init__(self, context: NodeContext) -> None:
         super().__init__(context)
         self.config = context.config
+        exchanges = self.config.server.exchanges
+        self._serial = exchanges == "serial" or (exchanges == "auto" and not context.delays)
         self.version = 0
         self.statistics = Statistics.zero(0)
         self._points: FloatArray = np.empty((0, context.dimension))
@@ -49,7 +52,7 @@ class AsyncKernelUCBServer(Server):
         """Handle message 1 (request) or message 3 (upload) of an exchange."""
         if isinstance(message, Request):
             # An agent that sends a second request during its exchange has given that exchange up.
-            if self.config.server.exchanges == "serial" and self._exchange_with not in (None, source):
+            if self._serial and self._exchange_with not in (None, source):
                 self._queue.append((source, message))
                 return []
             return [self._answer(source, message)]
@@ -143,6 +146,14 @@ class AsyncKernelUCBServer(Server):
                 total = total + new_statistics.reexpressed(own, final)
             before.append(before[-1] + len(upload.points))
         return total.A, total.b
+
+    def warnings(self) -> Iterator[str]:
+        """With delays, one exchange at a time lets the slowest agent hold up all others."""
+        if self._serial and self.context.delays:
+            yield (
+                "server.exchanges: serial finishes one exchange before it answers the next, so that with delays all "
+                "agents wait for the slowest and the threshold hardly matters; use interleaved"
+            )
 
     def report(self) -> dict[str, float | int]:
         """Size of the dictionary, and how many of its points lie in the span of the others."""

@@ -86,6 +86,9 @@ def warn(report: Report) -> None:
             "messages that did not come",
             err=True,
         )
+    for entry in report.object["results"]:
+        for sentence in dict.fromkeys(text for record in entry["replications"] for text in record.get("warnings", ())):
+            click.echo(f"warning: {entry['label']}: {sentence}", err=True)
     warn_of_guarantees(report)
     warn_of_end(report)
 

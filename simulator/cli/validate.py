@@ -40,6 +40,8 @@ def validate(ctx: click.Context, files: tuple[Path, ...], settings: tuple[str, .
             found = preflight(file, settings, study)
             for problem in found.problems:
                 click.echo(str(problem), err=True)
+            for warning in found.warnings:
+                click.echo(f"warning: {warning}", err=True)
             wrong = wrong or bool(found.problems)
             if not found.problems:
                 click.echo(f"{file}: ok ({'; '.join([_size(study), *found.left_out])})")

@@ -153,6 +153,7 @@ class Assembly:
                 sharing,
                 self._streams.coin,
                 self._streams.ties if self._plan.ties == "random" else None,
+                self._plan.delays,
                 domain,
                 count_turns,
                 self._graph,

@@ -119,6 +119,7 @@ class NodeContext:
         sharing: see :class:`Sharing`.
         open_coin: opens the private stream of an agent or the server; a node asks for its own (``rng``).
         open_ties: opens the stream that decides an agent's ties between arms; None: the first of them is taken.
+        delays: whether anything between two nodes takes time: links, turns, handling, or nodes that are down.
         domain: the arm set when every agent is offered the same one, this very object, at every turn; else None.
         count_turns: finds ``horizon``.
         graph: the graph of the agents, an input of the algorithms that run on one; None in a star.
@@ -134,6 +135,7 @@ class NodeContext:
     sharing: Sharing
     open_coin: Callable[[int], np.random.Generator]
     open_ties: Callable[[int], np.random.Generator] | None = None
+    delays: bool = False
     domain: ArmSet | None = None
     count_turns: Callable[[], int | None] = lambda: None
     graph: Graph | None = None
@@ -186,6 +188,10 @@ class Node(ABC):
     def again(self, message: Message, recipient: Address) -> Outbox:
         """Send once more what was given up and the protocol cannot do without, as long as it has chances."""
         return [(recipient, message)] if self.has_chance(message, recipient) else []
+
+    def warnings(self) -> Iterator[str]:
+        """One sentence for each way in which the scenario's options make a run misleading; printed once."""
+        return iter(())
 
     def report(self) -> dict[str, float | int]:
         """Numbers about the end of a run, such as ``dictionary_size``; they become part of the result."""

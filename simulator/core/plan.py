@@ -8,6 +8,7 @@ from typing import Literal
 from coband.simulator.core.clock.schedule import AnySchedule
 from coband.simulator.core.hosts.speed import AgentsConfig, ServerConfig
 from coband.simulator.core.network.network import NetworkConfig
+from coband.simulator.core.randomness.distributions import is_zero
 
 Ties = Literal["random", "first"]
 """Which of several arms with exactly the same score an agent pulls: one drawn uniformly, or the first."""
@@ -35,3 +36,9 @@ class Plan:
     def ideal(self) -> bool:
         """True when no link delays or loses anything and all nodes are up."""
         return self.network.ideal and not self.intermittent
+
+    @property
+    def delays(self) -> bool:
+        """True when links, turns or the handling of messages take time, or a node can be down."""
+        times = (self.agents.compute, self.agents.handling, self.server.handling)
+        return not (self.ideal and all(map(is_zero, times)))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,7 +14,7 @@ from coband.simulator.core.audit.ledger import Ledger
 from coband.simulator.core.audit.per_agent import AgentMetrics, per_agent_metrics
 from coband.simulator.core.audit.progress import Progress
 from coband.simulator.core.network.graphs import Graph
-from coband.simulator.core.node import BatchAgent, Client, Server
+from coband.simulator.core.node import BatchAgent, Client, Node, Server
 from coband.simulator.core.run_context import RunContext
 from coband.simulator.core.world import BatchWorld, World
 from coband.simulator.metrics import Metric
@@ -32,6 +32,7 @@ class RunResult:
         fingerprint: of the trace.
         graph: how the agents' graph was made, and its size; None in a star.
         stalled: turns that the schedule allowed and that were never taken, since agents waited in vain.
+        warnings: how the scenario's options make the run misleading, a sentence each.
     """
 
     turns: int
@@ -52,6 +53,7 @@ class RunResult:
     by_agent: list[AgentMetrics]
     agents: list[Client]
     server: Server | None
+    warnings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -97,6 +99,7 @@ class Ended:
             audit=self.run.audit,
             agents=self.agents,
             server=self.server,
+            warnings=warnings_of(self._nodes),
         )
 
     @property
@@ -141,3 +144,8 @@ class Ended:
         if isinstance(self.world, BatchWorld) and isinstance(agent, BatchAgent):
             return dict(self.world.score_of(index, agent.answer))
         return {}
+
+
+def warnings_of(nodes: Iterable[Node]) -> tuple[str, ...]:
+    """What nodes warn of, each sentence once."""
+    return tuple(dict.fromkeys(sentence for node in nodes for sentence in node.warnings()))

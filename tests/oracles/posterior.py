@@ -17,7 +17,8 @@ DROPPED = 1e-13
 """Eigenvalues of K_SS at most this part of the largest count as zero.
 
 Small, because what is dropped is lost: with a smooth kernel a cut at 1e-10 moves mu by some 1e-7 (50 points in 3
-dimensions), and one at 1e-12 by some 1e-5 (37 points in 2 dimensions). Rounding makes zero eigenvalues (repeated points) about 1e-16 to 1e-15 of the largest.
+dimensions), and one at 1e-12 by some 1e-5 (37 points in 2 dimensions).
+Rounding makes zero eigenvalues (repeated points) about 1e-16 to 1e-15 of the largest.
 """
 
 

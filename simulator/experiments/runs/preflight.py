@@ -16,6 +16,7 @@ from coband.simulator.core.network.graphs import GraphError
 from coband.simulator.core.network.topologies import EdgeList
 from coband.simulator.core.node import UnsupportedScenario
 from coband.simulator.core.randomness.streams import Streams
+from coband.simulator.core.result import warnings_of
 from coband.simulator.experiments.registry.registry import Registry
 from coband.simulator.experiments.runs.job import graph_and_world, plan
 from coband.simulator.experiments.runs.study import Study
@@ -41,10 +42,12 @@ class Preflight:
     Attributes:
         problems: what a run would refuse, each once.
         left_out: what was not checked, in words.
+        warnings: what makes runs misleading, by entry.
     """
 
     problems: list[InputProblem] = field(default_factory=list)
     left_out: list[str] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
 
 
 class LeftOut(Exception):
@@ -80,7 +83,11 @@ def _refusals(
     try:
         graph, world = _drawn(scenario, streams, tried)
         assembly = Assembly(plan(scenario, scenario.algorithms[0].ties), world, streams, graph)
-        assembly.nodes(scenario.algorithms[0].algorithm, scenario.algorithms[0].config, made=1)
+        algorithm = scenario.algorithms[0]
+        agents, server = assembly.nodes(algorithm.algorithm, algorithm.config, made=1)
+        for sentence in warnings_of([*agents, *([] if server is None else [server])]):
+            if (warning := f"{entry}: {sentence}") not in found.warnings:
+                found.warnings.append(warning)
     except LeftOut as reason:
         if str(reason) not in found.left_out:
             found.left_out.append(str(reason))

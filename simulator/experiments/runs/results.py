@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
 Value = int | float | str | None
 Record = dict[str, Any]
-"""Values of a replication, and where its algorithm reports of single agents, ``agents``: a list of such values."""
+"""Values of a replication, and where its algorithm reports of single agents, ``agents``: a list of such values; where
+its nodes warn of something, ``warnings``: a list of sentences."""
 
 KEYS = (
     "seed",
@@ -28,7 +29,7 @@ KEYS = (
     "wall_seconds",
 )
 """Keys that every record has, null where they do not apply; an algorithm's own numbers follow them."""
-NOT_AVERAGED = ("seed", "replication", "graph", "fingerprint", "agents")
+NOT_AVERAGED = ("seed", "replication", "graph", "fingerprint", "agents", "warnings")
 AGENT_KEYS = ("agent", "turns", "regret", "rounds", "uplink_scalars", "downlink_scalars", "peer_scalars")
 """What is known of every agent of every algorithm; the store has it all, a record only beside what agents report."""
 
@@ -69,6 +70,8 @@ def record(result: RunResult, seed: int, replication: int, wall_seconds: float) 
     found: Record = {key: plain(value) for key, value in merged.items()}
     if any(own_numbers(agent) for agent in result.by_agent):
         found["agents"] = [{key: plain(value) for key, value in agent.items()} for agent in result.by_agent]
+    if result.warnings:
+        found["warnings"] = list(result.warnings)
     return found
 
 
