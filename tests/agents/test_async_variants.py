@@ -153,14 +153,50 @@ def test_an_interleaved_model_message_carries_the_points_in_between(transfer: st
     assert extra > 0
 
 
-def test_serial_exchanges_do_not_overlap() -> None:
-    result = run("async_kernel_ucb", SMALL, agents=5, network=DELAYED, schedule={"kind": "rounds", "turns": 25})
+def most_at_once(exchanges: str, **plan: Any) -> int:
+    config = {**SMALL, "server": {"exchanges": exchanges}}
+    result = run("async_kernel_ucb", config, agents=5, schedule={"kind": "rounds", "turns": 25}, **plan)
     open_exchanges, most = 0, 0
     for row in result.rows:
         if row.event == tr.SEND and result.names[row.kind] in ("dictionary", "model"):
             open_exchanges += 1 if result.names[row.kind] == "dictionary" else -1
             most = max(most, open_exchanges)
-    assert most == 1
+    return most
+
+
+def test_serial_exchanges_do_not_overlap() -> None:
+    assert most_at_once("serial", network=DELAYED) == 1
+    assert most_at_once("interleaved", network=DELAYED) > 1
+
+
+@pytest.mark.parametrize(
+    "plan",
+    [
+        {"network": DELAYED},
+        {"agent": {"compute": 0.5}},
+        {"agent": {"handling": 0.5}},
+        {"server": {"handling": 0.5}},
+        {"agent": {"availability": {"kind": "markov_on_off", "mean_up": 5.0, "mean_down": 1.0}}},
+    ],
+)
+def test_exchanges_overlap_by_default_where_something_takes_time(plan: dict[str, Any]) -> None:
+    auto = run("async_kernel_ucb", SMALL, agents=5, schedule={"kind": "rounds", "turns": 25}, **plan)
+    chosen = {**SMALL, "server": {"exchanges": "interleaved"}}
+    interleaved = run("async_kernel_ucb", chosen, agents=5, schedule={"kind": "rounds", "turns": 25}, **plan)
+    assert auto.result.fingerprint == interleaved.result.fingerprint
+    assert auto.result.warnings == interleaved.result.warnings == ()
+
+
+def test_without_delays_exchanges_follow_one_another_by_default() -> None:
+    assert most_at_once("auto") == 1
+    assert most_at_once("interleaved") > 1
+
+
+def test_a_run_with_delays_and_serial_exchanges_says_so() -> None:
+    config = {**SMALL, "server": {"exchanges": "serial"}}
+    (warning,) = run("async_kernel_ucb", config, network=DELAYED).result.warnings
+    assert warning.startswith("server.exchanges: serial finishes one exchange before it answers the next")
+    assert run("async_kernel_ucb", config).result.warnings == ()
 
 
 @pytest.mark.parametrize("blocking", [True, False])
