@@ -21,6 +21,7 @@ from coband.simulator.core.message import Message, payload
 from coband.simulator.core.metrics import CORE
 from coband.simulator.core.network.network import NetworkConfig
 from coband.simulator.core.node import ALL_AGENTS, SERVER, Agent, NodeContext, Outbox, Server
+from coband.simulator.core.plan import Ties
 from coband.simulator.metrics import Metric, by_name
 
 
@@ -147,6 +148,7 @@ class FakeEntry:
     algorithm: Algorithm
     label: str
     config: BaseModel
+    ties: Ties = "random"
 
 
 @dataclass(frozen=True)

@@ -50,8 +50,8 @@ EDITS: list[tuple[str, str, list[str]]] = [
         "alpha: 0.1",
         "alpa: 0.1",
         [
-            "16:87: algorithms[0].alpa: unknown key; did you mean alpha? allowed: algorithm, label, kernel, alpha, "
-            "transfer, steps, blocking, dims"
+            "16:87: algorithms[0].alpa: unknown key; did you mean alpha? allowed: algorithm, label, ties, kernel, "
+            "alpha, transfer, steps, blocking, dims"
         ],
     ),
     (

@@ -85,6 +85,7 @@ def test_resolved_has_every_default() -> None:
     assert resolved["algorithms"][1] == {
         "algorithm": "async_kernel_ucb",
         "label": "Bold",
+        "ties": "random",
         "kernel": {"gamma": 1.0, "length_scale": None, "columns": None, "kind": "gaussian"},
         "alpha": 4.0,
         "transfer": "full",
@@ -318,7 +319,7 @@ def test_schema_is_made_of_the_models() -> None:
     entries = schema["properties"]["algorithms"]["items"]["discriminator"]["mapping"]
     assert entries == {"async_kernel_ucb": "#/$defs/async_kernel_ucb", "local_ucb": "#/$defs/local_ucb"}
     local = schema["$defs"]["local_ucb"]
-    assert list(local["properties"]) == ["algorithm", "label", "beta"]
+    assert list(local["properties"]) == ["algorithm", "label", "ties", "beta"]
     assert local["required"] == ["algorithm", "beta"]
     assert local["description"] == "Is silent.\n\nours"
     assert schema["$defs"]["Expectation"]["properties"]["count"]["enum"] == list(REGISTRY.metrics)
