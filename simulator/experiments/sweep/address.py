@@ -3,52 +3,45 @@
 from __future__ import annotations
 
 import hashlib
-import inspect
 import json
 from collections.abc import Iterator
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel
 
-from coband.simulator.core.algorithm import Algorithm
 from coband.simulator.experiments.runs.code_version import code_version, sha256
 from coband.simulator.experiments.scenario.scenario import Scenario, ScenarioEntry
+from coband.simulator.experiments.sweep.foreign_code import code_of
 from coband.simulator.maths.kernels import registry as kernel_registry
 from coband.simulator.problems import datasets
 from coband.simulator.problems.rewards import rewards
 
 WORLD = ("agents", "server", "schedule", "network", "problem", "checks", "share")
 """The sections of a scenario that results depend on, beside the algorithm's own."""
+LONGEST_NAME = 1000
+"""Longer texts in a scenario are not looked up as names of files."""
 
 
-@lru_cache(maxsize=64)
-def _plugin_version(algorithm: Algorithm) -> str:
-    """Digest of the modules of an algorithm from another package; ours are part of `code_version`."""
-    return _foreign_code(algorithm.agent, algorithm.config)
+def _modules(scenario: Scenario, entry: ScenarioEntry, parts: list[Any]) -> Iterator[str]:
+    """The modules whose code a run of an entry executes: its algorithm, its server, the problem, kernels, rewards."""
+    algorithm = entry.algorithm
+    yield from (algorithm.agent.__module__, type(entry.config).__module__, type(scenario.problem).__module__)
+    if algorithm.server is not None:
+        yield str(algorithm.server).partition(":")[0]
+    yield from _kinds(parts)
 
 
-def _foreign_code(*classes: type) -> str:
-    """Digest of the modules of classes from other packages."""
-    modules = {inspect.getmodule(part) for part in classes}
-    foreign = [module for module in modules if module is not None and module.__name__.split(".")[0] != "coband"]
-    files = sorted({str(module.__file__) for module in foreign if module.__file__})
-    return sha256(*(Path(file).read_bytes() for file in files))
-
-
-def _foreign_kinds(part: Any) -> Iterator[type]:
-    """The kernels and rewards of other packages that a section names."""
+def _kinds(part: Any) -> Iterator[str]:
+    """The modules of the kernels and rewards that a section names."""
     if isinstance(part, list):
         for item in part:
-            yield from _foreign_kinds(item)
+            yield from _kinds(item)
     elif isinstance(part, dict):
-        for known in (kernel_registry.kernels(), rewards()):
-            named = known.get(str(part.get("kind")))
-            if named is not None and named.__module__.split(".")[0] != "coband":
-                yield named
+        named = [known.get(str(part.get("kind"))) for known in (kernel_registry.kernels(), rewards())]
+        yield from (found.__module__ for found in named if found is not None)
         for value in part.values():
-            yield from _foreign_kinds(value)
+            yield from _kinds(value)
 
 
 class Files:
@@ -58,7 +51,8 @@ class Files:
         missing: the first data set that was not found, if any; its jobs cannot run.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, base: Path | None = None) -> None:
+        self._bases = [Path.cwd(), *([] if base is None else [base])]
         self._known: dict[Path, str] = {}
         self.missing: datasets.DataError | None = None
 
@@ -73,6 +67,20 @@ class Files:
                 self._known[file] = hashlib.file_digest(stream, "sha256").hexdigest()
         return self._known[file]
 
+    def named(self, value: Any) -> Iterator[Path]:
+        """The file whose name a value of a scenario is, if it is one, from where the scenario or the user stands."""
+        if not isinstance(value, str) or not value or len(value) > LONGEST_NAME or "\n" in value or "\0" in value:
+            return
+        for base in self._bases:
+            try:
+                file = base / Path(value).expanduser()
+                found = file.is_file()
+            except (OSError, RuntimeError):  # a name too long, or a home directory that nobody has
+                return
+            if found:
+                yield file
+                return
+
 
 def configuration_digest(scenario: Scenario, files: Files) -> dict[str, str]:
     """Label -> digest of all that determines the results of that entry, but for the replication and the code.
@@ -84,15 +92,13 @@ def configuration_digest(scenario: Scenario, files: Files) -> dict[str, str]:
     if content:
         sections["problem"]["data"]["path"] = content
     world = sha256(str(scenario.seed), *(_canonical(section, files) for section in sections.values()))
-    return {entry.label: _entry_digest(world, sections, entry, files) for entry in scenario.algorithms}
+    return {entry.label: _entry_digest(world, sections, scenario, entry, files) for entry in scenario.algorithms}
 
 
-def _entry_digest(world: str, sections: dict[str, Any], entry: ScenarioEntry, files: Files) -> str:
+def _entry_digest(world: str, sections: dict[str, Any], scenario: Scenario, entry: ScenarioEntry, files: Files) -> str:
     config = _dumped(entry.config)
-    kinds = tuple(_foreign_kinds([*sections.values(), config]))
-    code = (_foreign_code(*kinds),) if kinds else ()
-    version = _plugin_version(entry.algorithm)
-    return sha256(world, entry.algorithm.name, entry.ties, version, _canonical(config, files), *code)
+    code = code_of(_modules(scenario, entry, [*sections.values(), config]))
+    return sha256(world, entry.algorithm.name, entry.ties, code, _canonical(config, files))
 
 
 def address(digest: str, replication: int) -> str:
@@ -115,9 +121,9 @@ def _with_content(part: Any, files: Files) -> Any:
     if not isinstance(part, dict):
         return part
     found = {key: _with_content(value, files) for key, value in part.items()}
-    file = part.get("file")
-    if isinstance(file, str) and Path(file).expanduser().is_file():
-        found["file"] = files.digest(Path(file).expanduser())
+    for key, value in part.items():
+        for file in files.named(value):
+            found[key] = files.digest(file) if key in ("file", "path") else [value, files.digest(file)]
     return found
 
 

@@ -84,7 +84,7 @@ def load_study(
     found = _Points(rest, grid, registry, base, problems)
     tuning, until = found.last.sweep_sections["tuning"], found.last.sweep_sections["until"]
     tuned = _tuned_axes(root, grid, tuning)
-    files = Files()
+    files = Files(base)
     variants = _variants(grid, found.scenarios, tuned, files, trace)
     scenario = next(iter(found.scenarios.values()))
     numbers = tuple(range(scenario.replications))

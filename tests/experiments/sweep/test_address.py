@@ -1,12 +1,17 @@
-"""What makes one job another one: the BLAS that numpy and scipy use, and no other."""
+"""What makes one job another one: the code that it executes, the files that it reads, the BLAS of numpy and scipy."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from coband.simulator.experiments.runs import code_version
+from coband.simulator.experiments.scenario.scenario import loads
+from coband.simulator.experiments.sweep import foreign_code
+from coband.simulator.experiments.sweep.address import Files, configuration_digest
+from coband.simulator.experiments.sweep.foreign_code import code_of
 
 NUMPYS = "/site-packages/numpy.libs/libscipy_openblas64_-1.so"
 FOREIGN = "/site-packages/solver.libs/libopenblas-2.so"
@@ -38,3 +43,88 @@ def controller(*libraries: tuple[str, str]) -> type:
 def test_kernels(loaded: list[tuple[str, str]], found: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(code_version.threadpoolctl, "ThreadpoolController", controller(*loaded))
     assert code_version.kernels.__wrapped__() == found
+
+
+@pytest.fixture
+def plugin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A plugin of several modules in a folder that Python finds: agent, near, far, and one that nobody uses."""
+    package = tmp_path / "plug_in_of_a_test"
+    package.mkdir()
+    (package / "__init__.py").write_text("")
+    (package / "agent.py").write_text("from plug_in_of_a_test import near\nimport numpy\n")
+    (package / "near.py").write_text(
+        "def f():\n    from .deep import far\n    import helper_of_a_test\n    return far\n"
+    )
+    (package / "deep").mkdir()
+    (package / "deep" / "__init__.py").write_text("")
+    (package / "deep" / "far.py").write_text("VALUE = 1\n")
+    (package / "unused.py").write_text("VALUE = 1\n")
+    (tmp_path / "helper_of_a_test.py").write_text("VALUE = 1\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("file", "counts"),
+    [
+        ("plug_in_of_a_test/agent.py", True),
+        ("plug_in_of_a_test/near.py", True),
+        ("plug_in_of_a_test/deep/far.py", True),
+        ("plug_in_of_a_test/deep/__init__.py", True),
+        ("plug_in_of_a_test/__init__.py", True),
+        ("helper_of_a_test.py", True),
+        ("plug_in_of_a_test/unused.py", False),
+    ],
+)
+def test_code_that_a_plugin_reaches_counts(plugin: Path, file: str, counts: bool) -> None:
+    before = code_of(["plug_in_of_a_test.agent", "coband.agents.gp_ucb"])
+    assert before == code_of(["plug_in_of_a_test.agent"]) != ""
+    (plugin / file).write_text((plugin / file).read_text() + "# changed\n")
+    assert (code_of(["plug_in_of_a_test.agent"]) != before) == counts
+
+
+def test_of_an_installed_package_every_module_counts(plugin: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(foreign_code, "_distributions", lambda: {"plug_in_of_a_test": ["plug-in"]})
+    before = code_of(["plug_in_of_a_test.agent"])
+    (plugin / "plug_in_of_a_test" / "unused.py").write_text("VALUE = 2\n")
+    assert code_of(["plug_in_of_a_test.agent"]) != before
+
+
+def test_libraries_count_by_their_version(plugin: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = code_of(["plug_in_of_a_test.agent"])
+    monkeypatch.setattr(foreign_code.metadata, "version", lambda name: "0.0")
+    assert code_of(["plug_in_of_a_test.agent"]) != before
+
+
+def test_our_own_code_is_not_foreign() -> None:
+    assert code_of(["coband.agents.gp_ucb", "json"]) == ""
+
+
+SCENARIO = """
+name: files
+agents: {count: 2}
+schedule: {kind: rounds, turns: 3}
+network: {latency: {kind: empirical, file: FILE}}
+problem: {kind: contextual, arms: {kind: ball, dimension: 2, count: 4}, reward: {kind: cosine}}
+algorithms: [{algorithm: gp_ucb}]
+"""
+
+
+def test_files_count_by_their_content_wherever_they_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    digests = []
+    for number, content in enumerate(["1\n2\n", "1\n2\n", "1\n3\n"]):
+        place = tmp_path / str(number)
+        place.mkdir()
+        (place / "delays.csv").write_text(content)
+        monkeypatch.chdir(place)
+        scenario = loads(SCENARIO.replace("FILE", "delays.csv"))
+        digests.append(configuration_digest(scenario, Files(scenario.base))["gp_ucb"])
+    assert digests[0] == digests[1] != digests[2]
+
+
+def test_a_file_that_a_plugin_names_by_any_key_counts(tmp_path: Path) -> None:
+    files, table = Files(tmp_path), tmp_path / "table.csv"
+    assert list(files.named("table.csv")) == []
+    table.write_text("1")
+    assert list(files.named("table.csv")) == [table]
+    assert list(files.named("x" * 500)) == list(files.named("~nobody-of-that-name/x")) == list(files.named(3)) == []
