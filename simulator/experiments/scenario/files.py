@@ -76,10 +76,15 @@ def with_absolute_paths(root: Node, base: Path) -> Node:
     """Make relative file names in the tree independent of the working directory.
 
     A name in a scenario file is relative to that file, a name in ``--set`` to the working directory. Names of files of
-    delays, graphs, turns and availability become absolute. ``problem.data.path`` stays relative to the scenario, since
-    `Problem.build` receives the scenario's directory.
+    delays, graphs, turns, availability, tables and Python functions become absolute. ``problem.data.path`` stays
+    relative to the scenario, since `Problem.build` receives the scenario's directory.
     """
     root = _with_network_files(root, base)
+    table, function = descend(root, "problem", "path"), descend(root, "problem", "reward", "function")
+    if isinstance(table, ScalarNode):
+        root = _replaced(root, ("problem", "path"), _joined(table, base))
+    if isinstance(function, ScalarNode) and ".py:" in str(function.value):
+        root = _replaced(root, ("problem", "reward", "function"), _joined(function, base))
     data = descend(root, "problem", "data", "path")
     if isinstance(data, ScalarNode) and isinstance(data.value, str) and data.mark.line is None:
         root = _replaced(root, ("problem", "data", "path"), _joined(data, base))

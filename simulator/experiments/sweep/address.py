@@ -15,6 +15,7 @@ from coband.simulator.experiments.scenario.scenario import Scenario, ScenarioEnt
 from coband.simulator.experiments.sweep.foreign_code import code_of
 from coband.simulator.maths.kernels import registry as kernel_registry
 from coband.simulator.problems import datasets
+from coband.simulator.problems.python_reward import PythonReward
 from coband.simulator.problems.rewards import rewards
 
 WORLD = ("agents", "server", "schedule", "network", "problem", "checks", "share")
@@ -33,13 +34,15 @@ def _modules(scenario: Scenario, entry: ScenarioEntry, parts: list[Any]) -> Iter
 
 
 def _kinds(part: Any) -> Iterator[str]:
-    """The modules of the kernels and rewards that a section names."""
+    """The modules of the kernels and rewards that a section names, and of functions of the user's."""
     if isinstance(part, list):
         for item in part:
             yield from _kinds(item)
     elif isinstance(part, dict):
         named = [known.get(str(part.get("kind"))) for known in (kernel_registry.kernels(), rewards())]
         yield from (found.__module__ for found in named if found is not None)
+        if PythonReward in named:
+            yield str(part["function"]).rpartition(":")[0]
         for value in part.values():
             yield from _kinds(value)
 

@@ -32,7 +32,7 @@ def code_of(modules: Iterable[str]) -> str:
     """Digest of the modules and of all that they import, but for coband and Python; empty where nothing is foreign.
 
     Args:
-        modules: dotted names.
+        modules: dotted names, or files that end in .py.
     """
     return _digest(frozenset(filter(foreign, modules)))
 
@@ -59,6 +59,8 @@ def _digest(modules: frozenset[str]) -> str:
 
 def _files(module: str) -> list[Path]:
     """The files of a module: its own; all of its package where a distribution has installed it."""
+    if module.endswith(".py"):
+        return [Path(module)] if Path(module).is_file() else []
     top, *rest = module.split(".")
     try:
         spec = importlib.util.find_spec(top)

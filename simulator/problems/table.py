@@ -1,0 +1,235 @@
+"""One's own data as a bandit: arms and rewards in a table, one arm per row.
+
+Without `group` the rows are the arms: every turn offers all of them, or `count` of them. With `group`, rows with the
+same value in that column are the arms of one turn, such as the articles that were shown at one visit; agents go
+through the groups.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import numpy as np
+import pydantic
+from pydantic import Field
+
+from coband.simulator.arrays import FloatArray, IndexArray
+from coband.simulator.problems.datasets import DataError
+from coband.simulator.problems.disjoint import Scale, scaled
+from coband.simulator.problems.rewards import NoiseSpec, as_noise
+from coband.simulator.problems.tables import read_table
+from coband.simulator.problems.world import (
+    Blocks,
+    FixedArmsWorld,
+    Noise,
+    Problem,
+    ProblemEntry,
+    Streams,
+    World,
+    check_arm,
+    longest_block,
+    read_only,
+)
+
+_Turn = tuple[FloatArray, FloatArray, float, float]
+"""One turn: arms (n, d), their means (n,), the largest mean, the draw of the noise."""
+RowsOf = Callable[[int, np.random.Generator], Iterator[IndexArray]]
+"""From an agent and its stream to the rows that its turns offer, turn after turn."""
+
+
+class TableWorld:
+    """A world whose turns offer rows of a table."""
+
+    fixed_arms = False
+
+    def __init__(
+        self,
+        features: FloatArray,
+        rewards: FloatArray,
+        rows_of: RowsOf,
+        noise: Noise,
+        streams: Streams,
+        longest: int,
+        realised: bool,
+    ) -> None:
+        """Create the world.
+
+        Args:
+            features: of all rows, (n, d).
+            rewards: mean reward of each row, (n,).
+            rows_of: which rows an agent is offered.
+            noise: noise of the rewards.
+            streams: the replication's random streams.
+            longest: turns drawn at once, at most.
+            realised: whether `pull` returns the realised regret.
+        """
+        self.realised = realised
+        self.dimension = int(features.shape[1])
+        self._features, self._rewards, self._rows_of = features, rewards, rows_of
+        self._noise, self._streams, self._longest = noise, streams, longest
+        self._blocks: dict[int, Blocks[_Turn]] = {}
+
+    def arms(self, agent: int, turn: int) -> FloatArray:
+        """Arms of the turn, (n, d)."""
+        return self._at(agent, turn)[0]
+
+    def means(self, agent: int, turn: int) -> FloatArray:
+        """Mean rewards of the turn's arms, (n,)."""
+        return self._at(agent, turn)[1]
+
+    def pull(self, agent: int, turn: int, arm: int) -> tuple[float, float]:
+        """Reward and regret of an arm; an IndexError when there is no such arm."""
+        _, means, best, draw = self._at(agent, turn)
+        check_arm(arm, len(means))
+        mean = float(means[arm])
+        reward = self._noise.reward(mean, draw)
+        return reward, best - (reward if self.realised else mean)
+
+    def describe(self) -> dict[str, Any]:
+        """Number of rows, and the range of their rewards."""
+        return _described(self._rewards)
+
+    def _at(self, agent: int, turn: int) -> _Turn:
+        blocks = self._blocks.get(agent)
+        if blocks is None:
+            blocks = self._blocks[agent] = self._open(agent)
+        return blocks.at(turn)
+
+    def _open(self, agent: int) -> Blocks[_Turn]:
+        rows = self._rows_of(agent, self._streams("world", agent, "rows"))
+        noise = self._streams("world", agent, "noise")
+        return Blocks(lambda turns: self._draw(rows, noise, turns), self._longest)
+
+    def _draw(self, rows: Iterator[IndexArray], noise: np.random.Generator, turns: int) -> list[_Turn]:
+        drawn = []
+        for draw in self._noise.draws(noise, turns):
+            offered = next(rows)
+            means = read_only(self._rewards[offered])
+            drawn.append((read_only(self._features[offered]), means, float(means.max()), draw))
+        return drawn
+
+
+def _described(rewards: FloatArray) -> dict[str, Any]:
+    return {"rows": len(rewards), "lowest": float(rewards.min()), "highest": float(rewards.max())}
+
+
+class TableProblem(Problem):
+    """Arms and rewards from a CSV or Parquet file, one arm per row."""
+
+    kind: Literal["table"]
+    """One's own data: a table with an arm per row."""
+    path: Path
+    """CSV file with the names of its columns in the first line, or Parquet file; relative to the scenario."""
+    features: Annotated[tuple[str, ...], Field(min_length=1)]
+    """Columns with the features of an arm, d of them."""
+    reward: str
+    """Column with the mean reward of an arm."""
+    group: str | None = None
+    """Column that tells turns apart: rows with the same value in it, a number or text, are the arms of one turn. null:
+    the rows are the arms of all turns."""
+    agent: str | None = None
+    """With group: column with the number of the agent, from 0, whose turn it is. Its turns come in the order of the
+    file, and begin again after the last. null: every agent goes through all turns in a random order of its own, and
+    draws a new order after each pass."""
+    count: int | None = Field(default=None, ge=1)
+    """Without group: arms offered at each turn, drawn without replacement; null: all."""
+    scale: Scale = "none"
+    """Rows to l2 norm 1, then columns to mean 0 and deviation 1; or one of the two, or none."""
+    noise: NoiseSpec = Field(default=0.0)
+    """Noise added to the reward in the table; a number is the standard deviation of Gaussian noise."""
+    regret: Literal["expected", "realised"] = "expected"
+    """expected: the best reward of the turn's arms minus the arm's; realised: minus the noisy reward."""
+
+    @pydantic.model_validator(mode="after")
+    def _check(self) -> TableProblem:
+        if self.group is not None and self.count is not None:
+            raise ValueError("count goes without group: with group, a turn offers all arms of its group.")
+        if self.agent is not None and self.group is None:
+            raise ValueError("agent needs group, the column that tells the turns of an agent apart.")
+        named = [*self._columns, *([] if self.group is None else [self.group])]
+        twice = [name for name in named if named.count(name) > 1]
+        if twice:
+            raise ValueError(f"the column {twice[0]!r} is named twice.")
+        return self
+
+    @property
+    def _columns(self) -> list[str]:
+        return [*self.features, self.reward, *([] if self.agent is None else [self.agent])]
+
+    def build(self, streams: Streams, agents: int, base: Path | None = None) -> World:
+        """Read the table. An agent's arms or order of turns are drawn from the stream (world, agent, rows).
+
+        Raises:
+            DataError: the file is missing or malformed, or does not fit the scenario.
+        """
+        file = (Path() if base is None else base) / self.path.expanduser()
+        table, turns = read_table(file, self._columns, self.group)
+        d = len(self.features)
+        features, rewards = read_only(scaled(table[:, :d], self.scale)), read_only(table[:, d])
+        noise, realised = as_noise(self.noise), self.regret == "realised"
+        if self.group is None and self.count is None:
+            return FixedArmsWorld(features, rewards, noise, streams, _described(rewards), realised)
+        if self.group is None:
+            assert self.count is not None
+            if self.count > len(features):
+                raise DataError(f"problem.count(={self.count}) must be <= the {len(features)} rows.", file)
+            rows_of, arms = _some(len(features), self.count), self.count
+        else:
+            groups = np.split(np.argsort(turns, kind="stable"), np.cumsum(np.bincount(turns))[:-1])
+            rows_of = _passes(groups) if self.agent is None else _own_turns(groups, table[:, d + 1], agents, file)
+            arms = max(map(len, groups))
+        return TableWorld(features, rewards, rows_of, noise, streams, longest_block(agents, arms * d), realised)
+
+
+def _some(rows: int, count: int) -> RowsOf:
+    """Rows drawn without replacement at every turn."""
+
+    def drawn(agent: int, rng: np.random.Generator) -> Iterator[IndexArray]:
+        while True:
+            yield rng.choice(rows, count, replace=False)
+
+    return drawn
+
+
+def _passes(groups: Sequence[IndexArray]) -> RowsOf:
+    """All turns in a random order, again and again."""
+
+    def ordered(agent: int, rng: np.random.Generator) -> Iterator[IndexArray]:
+        while True:
+            yield from (groups[place] for place in rng.permutation(len(groups)))
+
+    return ordered
+
+
+def _own_turns(groups: Sequence[IndexArray], owners: FloatArray, agents: int, file: Path) -> RowsOf:
+    """An agent's own turns in the order of the file, again and again; ``owners``: the agent of each row."""
+    own: list[list[IndexArray]] = [[] for _ in range(agents)]
+    for rows in groups:
+        numbers = sorted(set(owners[rows].tolist()))
+        if len(numbers) > 1 or numbers[0] not in range(agents):
+            given = ", ".join(f"{number:g}" for number in numbers)
+            raise DataError(
+                f"row {rows[0] + 1}: the arms of a turn need one agent, a number from 0 to agents.count - 1 = "
+                f"{agents - 1}; they have {given}.",
+                file,
+            )
+        own[int(numbers[0])].append(rows)
+    idle = [agent for agent, turns in enumerate(own) if not turns]
+    if idle:
+        raise DataError(f"the table has no turns of agent {idle[0]}, one of agents.count(={agents}).", file)
+
+    def cycle(agent: int, rng: np.random.Generator) -> Iterator[IndexArray]:
+        while True:
+            yield from own[agent]
+
+    return cycle
+
+
+PROBLEM = ProblemEntry(
+    name="table",
+    config=TableProblem,
+    summary="one's own data: a CSV or Parquet file with an arm per row",
+    reference="any logged contexts and rewards",
+)

@@ -1,0 +1,103 @@
+"""Rewards that are Python functions of the user's."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from coband.simulator.core.randomness.streams import Streams
+from coband.simulator.experiments.scenario.scenario import ScenarioError, loads
+from coband.simulator.experiments.sweep.address import Files, configuration_digest
+from coband.simulator.problems.contextual import ContextualProblem
+
+SCENARIO = """
+name: own_reward
+agents: {count: 2}
+schedule: {kind: rounds, turns: 3}
+problem:
+  kind: contextual
+  arms: {kind: box, dimension: 2, count: 4}
+  reward: {kind: python, function: FUNCTION}
+  noise: 0
+algorithms: [{algorithm: gp_ucb}]
+"""
+CODE = """
+import numpy as np
+from helper_of_a_reward import factor
+def f(arms):
+    return factor * arms[:, 0] - arms[:, 1] ** 2
+def wrong(arms):
+    return arms
+CONSTANT = 3
+"""
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "own_rewards.py").write_text(CODE)
+    (tmp_path / "helper_of_a_reward.py").write_text("factor = 2\n")
+    for name in ("own_rewards", "helper_of_a_reward"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize("function", ["own_rewards:f", "own_rewards.py:f"])
+def test_the_function_gives_the_means(place: Path, function: str) -> None:
+    scenario = loads(SCENARIO.replace("FUNCTION", function))
+    world: Any = scenario.problem.build(Streams(1), 2, scenario.base)
+    for agent, turn in [(0, 1), (0, 2), (1, 1)]:
+        arms = world.arms(agent, turn)
+        assert world.means(agent, turn) == pytest.approx(2 * arms[:, 0] - arms[:, 1] ** 2)
+    assert loads(scenario.to_yaml(), base=Path("/")).problem == scenario.problem
+
+
+@pytest.mark.parametrize(
+    ("function", "message"),
+    [
+        ("f", "must be module:function or path/to/file.py:function"),
+        ("own_reward:f", "there is no module 'own_reward', neither installed nor in "),
+        ("own_rewards:g", "own_rewards has no function 'g'; it has f, wrong"),
+        ("own_rewards:CONSTANT", "own_rewards has no function 'CONSTANT'"),
+        ("missing.py:f", "there is no file "),
+        ("broken.py:f", "cannot be executed: ZeroDivisionError: division by zero"),
+        ("needs_more:f", "needs_more cannot be imported: No module named 'nothing_of_that_name'"),
+    ],
+)
+def test_a_function_that_is_not_there(place: Path, function: str, message: str) -> None:
+    (place / "broken.py").write_text("1 / 0\n")
+    (place / "needs_more.py").write_text("import nothing_of_that_name\n")
+    with pytest.raises(ScenarioError, match=re.escape(message)):
+        loads(SCENARIO.replace("FUNCTION", function))
+
+
+def test_a_function_that_returns_something_else(place: Path) -> None:
+    problem = ContextualProblem.model_validate(
+        {
+            "kind": "contextual",
+            "arms": {"kind": "box", "dimension": 2, "count": 4},
+            "reward": {"kind": "python", "function": "own_rewards:wrong"},
+        }
+    )
+    with pytest.raises(ValueError, match=re.escape("own_rewards:wrong must return the mean rewards of 4 arms")):
+        problem.build(Streams(1), 2).arms(0, 1)
+    assert np.isfinite(problem.noise)
+
+
+@pytest.mark.parametrize("function", ["own_rewards:f", "own_rewards.py:f"])
+@pytest.mark.parametrize("file", ["own_rewards.py", "helper_of_a_reward.py"])
+def test_code_of_the_function_is_part_of_a_jobs_address(place: Path, function: str, file: str) -> None:
+    def digest() -> str:
+        return configuration_digest(scenario, Files(scenario.base))["gp_ucb"]
+
+    scenario = loads(SCENARIO.replace("FUNCTION", function))
+    before = digest()
+    assert before == digest()
+    (place / file).write_text((place / file).read_text() + "\n# changed\n")
+    assert digest() != before
