@@ -20,6 +20,7 @@ BAD_INPUT, DEFECT, INTERRUPTED, BROKEN_PIPE = 2, 70, 130, 141
 
 COMMANDS: Mapping[str, tuple[str, str]] = {
     "run": ("coband.simulator.cli.run:run", "Run a scenario and keep its results."),
+    "init": ("coband.simulator.cli.init:init", "Write a project that runs at once."),
     "check": ("coband.simulator.cli.check:check", "Run a scenario and check its expectations."),
     "sweep": ("coband.simulator.cli.sweep:sweep", "Run a scenario at every point of its grid, here or on a cluster."),
     "hunt": ("coband.simulator.cli.hunt:hunt", "Search for faults that make the algorithms of a scenario fail."),

@@ -1,0 +1,101 @@
+"""``coband init``: write a project that runs at once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from coband.simulator.cli.options import BadInput
+
+TEMPLATES = Path(__file__).parents[1] / "templates"
+ABOUT = {
+    "quickstart": "three algorithms on a synthetic problem",
+    "own-algorithm": "an algorithm of your own: a plugin with its test",
+    "own-data": "your own table of arms and rewards",
+    "paper-study": "many replications, and claims as expectations",
+    "sweep": "a grid of parameters and networks",
+}
+PLUGIN = "own-algorithm"
+COMMANDS = {
+    "quickstart": ("coband run scenario.yaml", "coband report runs/quickstart-0001"),
+    "own-algorithm": ("pip install -e .", "python -m pytest", "coband check scenario.yaml"),
+    "own-data": ("coband run scenario.yaml",),
+    "paper-study": ("coband check scenario.yaml",),
+    "sweep": ("coband sweep scenario.yaml --out sweeps/threshold",),
+}
+LOCK = "counts.lock.json"
+WORKFLOW = """name: coband
+on: [push, pull_request]
+jobs:
+  check:
+    runs-on: ubuntu-latest
+    steps:
+      - uses: actions/checkout@v4
+      - uses: actions/setup-python@v5
+        with: {{python-version: "3.12"}}
+      - run: pip install coband pytest
+{steps}"""
+
+
+@click.command()
+@click.argument("directory", type=click.Path(path_type=Path, file_okay=False), default=Path("."))
+@click.option(
+    "--template",
+    type=click.Choice(list(ABOUT)),
+    default="quickstart",
+    show_default=True,
+    help="; ".join(f"{name}: {about}" for name, about in ABOUT.items()) + ".",
+)
+def init(directory: Path, template: str) -> None:
+    """Write a project to DIRECTORY: a scenario, what belongs to it, its communication counts and a CI workflow.
+
+    Files that exist are never replaced.
+    """
+    files = _files(template)
+    there = [name for name in (*files, LOCK) if (directory / name).exists()]
+    if there:
+        raise BadInput(
+            f"{directory / there[0]} exists; name another directory, or move the file away. Nothing was written."
+        )
+    for name, text in files.items():
+        (directory / name).parent.mkdir(parents=True, exist_ok=True)
+        (directory / name).write_text(text, encoding="utf-8")
+    if template != PLUGIN:
+        _lock(directory)
+    click.echo(f"{directory}: {', '.join([*files, *([] if template == PLUGIN else [LOCK])])}")
+    click.echo("next:")
+    for command in (*([] if directory == Path(".") else [f"cd {directory}"]), *COMMANDS[template]):
+        click.echo(f"    {command}")
+
+
+def _files(template: str) -> dict[str, str]:
+    """The files of a template by name, with what all templates have."""
+    place = TEMPLATES / template
+    found = {
+        file.relative_to(place).as_posix(): file.read_text(encoding="utf-8")
+        for file in sorted(place.rglob("*"))
+        if file.is_file() and file.suffix != ".pyc"
+    }
+    first = ["pip install -e .", "python -m pytest"] if template == PLUGIN else []
+    checks = [*first, "coband validate scenario.yaml", "coband counts check"]
+    steps = "".join(f"      - run: {command}\n" for command in checks)
+    commands = "".join(f"    {command}\n" for command in COMMANDS[template])
+    about = ABOUT[template][0].upper() + ABOUT[template][1:]
+    readme = f"# {about}\n\n{commands}\nTest that communication does not grow: `coband counts check`.\n"
+    return {
+        **found,
+        "README.md": readme,
+        ".gitignore": "runs/\nsweeps/\n__pycache__/\n",
+        ".github/workflows/coband.yml": WORKFLOW.format(steps=steps),
+    }
+
+
+def _lock(directory: Path) -> None:
+    """Run the scenario once and keep what it sends."""
+    from coband.simulator.experiments.counts.counting import LockFile, count
+
+    file = LockFile(directory / LOCK)
+    scenario = directory / "scenario.yaml"
+    file.counts[file.name(scenario)] = count(scenario)
+    file.write()

@@ -1,0 +1,78 @@
+"""``coband init``: projects that run at once."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+from click.testing import CliRunner, Result
+
+from coband.simulator.cli.init import ABOUT, COMMANDS
+from coband.simulator.cli.main import cli
+
+ROOT = Path(__file__).parents[2]
+
+
+def coband(*arguments: object) -> Result:
+    return CliRunner().invoke(cli, [str(argument) for argument in arguments])
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize("template", [name for name in ABOUT if name != "own-algorithm"])
+def test_a_project_runs_and_its_counts_are_locked(here: Path, template: str) -> None:
+    written = coband("init", "project", "--template", template)
+    assert written.exit_code == 0, written.output
+    assert written.output.endswith("".join(f"    {command}\n" for command in ("cd project", *COMMANDS[template])))
+    os.chdir("project")
+    checked = coband("counts", "check")
+    assert checked.exit_code == 0, checked.output
+    assert coband("validate", "scenario.yaml").exit_code == 0
+    command = COMMANDS[template][0].split()[1:]
+    if template == "paper-study":
+        command += ["--replications", "3"]
+    done = coband(*command, "--workers", 1)
+    assert done.exit_code == 0, done.output
+    workflow = yaml.safe_load(Path(".github/workflows/coband.yml").read_text())
+    steps = [step["run"] for step in workflow["jobs"]["check"]["steps"] if "run" in step]
+    assert steps[-2:] == ["coband validate scenario.yaml", "coband counts check"]
+
+
+def test_a_plugin_project_is_installed_tested_and_run(here: Path) -> None:
+    assert coband("init", ".", "--template", "own-algorithm").exit_code == 0
+    install = [
+        "install",
+        "-q",
+        "--no-deps",
+        "--no-build-isolation",
+        "--disable-pip-version-check",
+        "--no-warn-conflicts",
+    ]
+    commands = [
+        [sys.executable, "-m", "pip", *install, "--target", "installed", "."],
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_fed_ucb1.py"],
+        [sys.executable, "-m", "coband", "check", "scenario.yaml", "--workers", "1"],
+        [sys.executable, "-m", "coband", "counts", "check"],
+    ]
+    path = os.pathsep.join(["installed", str(ROOT), os.environ.get("PYTHONPATH", "")])
+    for command in commands:
+        done = subprocess.run(
+            command, capture_output=True, text=True, check=False, env={**os.environ, "PYTHONPATH": path}, cwd=here
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_nothing_is_replaced(here: Path) -> None:
+    (here / "README.md").write_text("mine")
+    refused = coband("init", "--template", "sweep")
+    assert refused.exit_code == 2
+    assert "README.md exists" in refused.output
+    assert os.listdir(here) == ["README.md"]
