@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from scipy.linalg.blas import dsymv
 
 from coband.simulator.arrays import FloatArray
 from coband.simulator.maths.linalg.gram import Gram
+from coband.simulator.maths.linalg.lapack import dsymv
 
 LARGE = 600
 """Features from which on it is looked whether they are sparse."""

@@ -13,12 +13,12 @@ from abc import abstractmethod
 from typing import Self
 
 import numpy as np
-from scipy.linalg.lapack import dpotrf, dpotri, dtrtrs
 
 from coband.simulator.arms import Points, features_of
 from coband.simulator.arrays import FloatArray
 from coband.simulator.maths.linalg.gram import BLOCK, CADENCE, Downdate, Gram, GrowingGram
 from coband.simulator.maths.linalg.growing_rows import GrowingRows
+from coband.simulator.maths.linalg.lapack import dpotrf, dpotri, dtrtrs
 from coband.simulator.maths.linalg.matrices import padded
 from coband.simulator.maths.linalg.quadratic_forms import is_sparse, quadratic, times
 from coband.simulator.maths.posteriors.observations import Observations
