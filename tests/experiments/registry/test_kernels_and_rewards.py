@@ -76,7 +76,7 @@ def _installed(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def _build_anew() -> None:
-    for cache in (document.document_model, document.json_schema, scenario._adapters):
+    for cache in (document.document_model, document.json_schema, scenario._adapter):
         cache.cache_clear()
     found = Registry.installed()
     parts: list[Any] = [entry.config for entry in (*found.algorithms.values(), *found.problems.values())]
