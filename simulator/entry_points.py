@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from importlib.metadata import Distribution, EntryPoint, EntryPoints, entry_points
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, cast
 
 OWN_DISTRIBUTION = "coband"
 T = TypeVar("T")
@@ -77,7 +77,8 @@ def installed(group: str) -> EntryPoints:
 
 @lru_cache(maxsize=1)
 def _all_installed() -> EntryPoints:
-    return entry_points()
+    found: Any = entry_points()  # of a type of its own in Python 3.11, with the same method
+    return cast(EntryPoints, found)
 
 
 def load(points: Iterable[EntryPoint], check: Callable[[str, object], T]) -> Loaded[T]:
