@@ -23,7 +23,9 @@ __all__ = ["dgemm", "dposv", "dpotrf", "dpotri", "dsymv", "dsyrk", "dtrtri", "dt
 def _compiled(name: str) -> Any:
     """The compiled module of this name in ``scipy.linalg``; None where SciPy does not have it there."""
     package = find_spec("scipy.linalg")
-    found = PathFinder.find_spec(f"scipy.linalg.{name}", package and package.submodule_search_locations)
+    found = (
+        None if package is None else PathFinder.find_spec(f"scipy.linalg.{name}", package.submodule_search_locations)
+    )
     if found is None or found.loader is None:
         return None
     if found.name not in sys.modules:
