@@ -16,6 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+import coband.simulator.maths.linalg.lapack  # noqa: F401, SciPy's BLAS must be there when a run limits its threads
 from coband.simulator.arrays import FloatArray
 
 TOLERANCE = 1e-8
