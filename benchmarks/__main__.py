@@ -1,32 +1,45 @@
-"""Measure fast forms against textbook forms: ``python -m benchmarks [CASE]... [--full]``."""
+"""Measure fast forms against textbook forms, and figures against targets.
+
+``python -m benchmarks [CASE]... [--full]``
+"""
 
 from __future__ import annotations
 
 import argparse
 
-from benchmarks import bandits, cooperation, events, exploration, neural
-from benchmarks.measuring import Cases
+from benchmarks import bandits, cooperation, events, exploration, neural, scale, start, sweeps
+from benchmarks.measuring import Cases, Figures
 
 CASES: Cases = {**bandits.CASES, **neural.CASES, **cooperation.CASES, **exploration.CASES, **events.CASES}
+FIGURES: Figures = {**start.FIGURES, **scale.FIGURES, **sweeps.FIGURES}
 FULL: Cases = {**bandits.FULL, **cooperation.FULL}
+FULL_FIGURES: Figures = {**cooperation.FULL_FIGURES, **scale.FULL_FIGURES}
+ALL, LONG = (*CASES, *FIGURES), (*FULL, *FULL_FIGURES)
 
 
 def main() -> None:
-    """Run the cases and print one line each."""
+    """Run the cases and print one line each: first the ratios to textbook forms, then the figures."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument(
-        "cases", nargs="*", metavar="CASE", help=f"some of: {', '.join([*CASES, *FULL])} (default: all)"
+        "cases", nargs="*", metavar="CASE", help=f"some of: {', '.join([*ALL, *LONG])} (default: the first {len(ALL)})"
     )
-    parser.add_argument("--full", action="store_true", help=f"also {', '.join(FULL)}, which takes minutes")
+    parser.add_argument("--full", action="store_true", help=f"also {', '.join(LONG)}, which takes minutes")
     arguments = parser.parse_args()
-    known = {**CASES, **FULL}
+    known = [*ALL, *LONG]
     unknown = set(arguments.cases) - set(known)
     if unknown:
         parser.error(f"unknown case {', '.join(sorted(unknown))}; known: {', '.join(known)}")
-    names = arguments.cases or [*CASES, *(FULL if arguments.full else ())]
+    names = arguments.cases or [*ALL, *(LONG if arguments.full else ())]
+    _ratios([name for name in names if name in {**CASES, **FULL}])
+    _figures([name for name in names if name in {**FIGURES, **FULL_FIGURES}])
+
+
+def _ratios(names: list[str]) -> None:
+    if not names:
+        return
     print(f"{'case':14}{'textbook':>10}{'fast':>10}{'ratio':>9}  same  what")
     for name in names:
-        case, what = known[name]
+        case, what = {**CASES, **FULL}[name]
         found = case()
         ratio = found.textbook / found.fast
         print(
@@ -34,6 +47,16 @@ def main() -> None:
             f"{what}; {found.note}",
             flush=True,
         )
+
+
+def _figures(names: list[str]) -> None:
+    if not names:
+        return
+    print(f"{'figure':16}{'found':>34}{'target':>24}  met  what")
+    for name in names:
+        figure, what = {**FIGURES, **FULL_FIGURES}[name]
+        found = figure()
+        print(f"{name:16}{found.found:>34}{found.target:>24}  {'yes' if found.met else 'NO':3}  {what}", flush=True)
 
 
 if __name__ == "__main__":

@@ -34,3 +34,22 @@ def seconds(function: Callable[[], Any], repeats: int = 3) -> tuple[float, Any]:
 
 Cases = Mapping[str, tuple[Callable[[], Measured], str]]
 """By name: what to run, and what it is with the target for the ratio."""
+
+
+@dataclass
+class Figure:
+    """One number without a textbook form beside it.
+
+    Attributes:
+        found: what was measured, with its unit.
+        target: what it should be at most, or what the unit says.
+        met: whether it is.
+    """
+
+    found: str
+    target: str
+    met: bool
+
+
+Figures = Mapping[str, tuple[Callable[[], Figure], str]]
+"""By name: what to run, and what it is."""

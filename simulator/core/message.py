@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, fields, is_dataclass
-from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any, ClassVar, overload
 
 import numpy as np
 
@@ -26,17 +25,41 @@ def size_of(value: object) -> int:
     """
     if isinstance(value, np.ndarray):
         return value.size
+    if isinstance(value, (int, float)):
+        return 1
     if isinstance(shape := getattr(value, "shape", None), tuple) and shape:
         return math.prod(shape)
     if value is None:
         return 0
-    if isinstance(value, (int, float, np.number)):
+    if isinstance(value, np.number):
         return 1
     if isinstance(value, (tuple, list)):
         return sum(size_of(item) for item in value)
     if is_dataclass(value):
         return sum(size_of(getattr(value, item.name)) for item in fields(value))
     raise TypeError(f"a payload of type {type(value).__name__} has no size in scalars; use arrays or numbers")
+
+
+class _Scalars:
+    """Payload size in scalars: computed from the payload at its first use, and then kept in the message.
+
+    ``functools.cached_property`` takes a lock for that before Python 3.12, which costs more than the count itself.
+    """
+
+    @overload
+    def __get__(self, message: None, owner: type) -> _Scalars: ...
+
+    @overload
+    def __get__(self, message: Message, owner: type) -> int: ...
+
+    def __get__(self, message: Message | None, owner: type) -> _Scalars | int:
+        if message is None:
+            return self
+        found = 0
+        for name in message.payload_fields():
+            found += size_of(getattr(message, name))
+        message.__dict__["scalars"] = found
+        return found
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -60,7 +83,5 @@ class Message:
             cls._payload_fields = tuple(item.name for item in fields(cls) if item.metadata.get("payload"))
         return cls._payload_fields
 
-    @cached_property
-    def scalars(self) -> int:
-        """Payload size in scalars: computed from the payload, never typed in by hand."""
-        return sum(size_of(getattr(self, name)) for name in self.payload_fields())
+    scalars = _Scalars()
+    """Payload size in scalars: computed from the payload, never typed in by hand."""

@@ -45,14 +45,15 @@ class Router:
     def deliver(self, packet: Packet) -> None:
         """A packet has reached its receiver."""
         if self._local is None:
-            self.hand_over(packet)
+            self.last_delivery = self._clock.now
+            self._hosts[packet.destination].on_packet(packet)  # the server is last, so its address -1 finds it
         else:
             self._local.arrive(packet)
 
     def hand_over(self, packet: Packet) -> None:
         """Give a packet to its receiver's host."""
         self.last_delivery = self._clock.now
-        self._hosts[packet.destination].on_packet(packet)  # the server is last, so its address -1 finds it
+        self._hosts[packet.destination].on_packet(packet)
 
     def hear(self, agent: Address, messages: Sequence[tuple[Address, Message]], cause: int) -> None:
         """Give an agent the messages that reach it at one moment, each with its origin."""

@@ -11,7 +11,6 @@ import math
 from typing import Literal
 
 import numpy as np
-from scipy.special import expit
 
 from coband.simulator.arrays import FloatArray
 
@@ -26,12 +25,16 @@ Smoothness = Literal["unit_ball", "data"]
 
 def flattest(radius: float) -> float:
     """c_mu: the smallest derivative of the link over |z| <= radius, mu(S) (1 - mu(S))."""
+    from scipy.special import expit  # slow to import, and only generalised linear models need it
+
     mu = float(expit(radius))
     return mu * (1.0 - mu)
 
 
 def loss_gradient(X: FloatArray, y: FloatArray, theta: FloatArray) -> FloatArray:
     """sum of (mu(x^T theta) - y) x over the rows of X (n, d) with rewards y (n,); shape (d,)."""
+    from scipy.special import expit
+
     gradient: FloatArray = (expit(X @ theta) - y) @ X
     return gradient
 
@@ -46,6 +49,8 @@ def newton_step(theta: FloatArray, direction: FloatArray, z: float, y: float, c_
         y: reward.
         c_mu: lower bound on the link's derivative.
     """
+    from scipy.special import expit
+
     stepped: FloatArray = theta - (float(expit(z)) - y) / c_mu * direction
     return stepped
 

@@ -18,7 +18,6 @@ import numpy as np
 import numpy.typing as npt
 import pydantic
 from pydantic import Field
-from scipy.cluster.vq import ClusterError, kmeans2
 
 from coband.simulator.arrays import FloatArray
 from coband.simulator.core.config import Config
@@ -99,6 +98,8 @@ def k_means(points: FloatArray, clusters: int, rng: np.random.Generator) -> tupl
     Raises:
         DataError: fewer than k distinct points, or an empty cluster in each of `ATTEMPTS` starts.
     """
+    from scipy.cluster.vq import ClusterError, kmeans2  # slow to import, and only some problems need it
+
     distinct = len(np.unique(points, axis=0))
     if distinct < clusters:
         raise DataError(f"clusters(={clusters}) must be <= the {distinct} distinct rows of the data.")

@@ -13,7 +13,6 @@ from typing import Annotated, Any, Literal
 import numpy as np
 import pydantic
 from pydantic import Field
-from scipy.special import ndtri
 
 from coband.simulator.arrays import FloatArray
 from coband.simulator.core.config import Config
@@ -123,6 +122,8 @@ class SpherePoints(_RegionPoints):
 
 
 def _directions(cube: FloatArray) -> FloatArray:
+    from scipy.special import ndtri  # slow to import, and only some domains need it
+
     normals: FloatArray = ndtri(cube)
     norms = np.linalg.norm(normals, axis=1, keepdims=True)
     directions: FloatArray = normals / np.maximum(norms, np.finfo(np.float64).tiny)

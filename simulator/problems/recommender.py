@@ -23,13 +23,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 from pydantic import Field
-from scipy.sparse import csr_matrix
-from scipy.sparse.linalg import svds
 
 from coband.simulator.arrays import FloatArray
 from coband.simulator.core.config import Config
@@ -45,6 +43,9 @@ from coband.simulator.problems.world import (
     longest_block,
     read_only,
 )
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
 
 FIRST_RATINGS = 1_000
 """Looked at in a file that is too large for a check."""
@@ -80,6 +81,8 @@ def most_rated(ratings: Ratings, users: int, items: int) -> RatingMatrix:
 
     Ties go to the user or item that comes first in the file. A user's last rating of an item counts.
     """
+    from scipy.sparse import csr_matrix  # slow to import, and only ratings need it
+
     chosen_users, user_places = _top(ratings.users, users)
     chosen_items, item_places = _top(ratings.items, items)
     rows, columns = user_places[ratings.users], item_places[ratings.items]
@@ -108,6 +111,8 @@ def factors(matrix: csr_matrix, rank: int, scale: Scale) -> tuple[FloatArray, Fl
     Raises:
         DataError: there are not more users and items than features.
     """
+    from scipy.sparse.linalg import svds  # slow to import, and only ratings need it
+
     users, items = matrix.shape
     if rank >= min(users, items):
         raise DataError(
@@ -156,6 +161,8 @@ class RecommenderData:
         """Users with at least one positive item and ``count`` - 1 other items."""
         matrix = self.ratings.matrix
         totals = np.diff(matrix.indptr)
+        from scipy.sparse import csr_matrix
+
         positive = csr_matrix((matrix.data > self.above, matrix.indices, matrix.indptr), shape=matrix.shape)
         liked = np.asarray(positive.sum(axis=1)).ravel().astype(np.int64)
         others = (totals if rated else len(self.items)) - liked

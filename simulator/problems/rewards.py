@@ -12,7 +12,6 @@ import abc
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from importlib.metadata import entry_points
 from typing import Annotated, Any, ClassVar, Literal, Protocol, get_args, get_origin
 
 import numpy as np
@@ -20,7 +19,7 @@ from pydantic import Discriminator, Field, Tag
 
 from coband.simulator.arrays import FloatArray
 from coband.simulator.core.config import Config
-from coband.simulator.entry_points import ByKind, Loaded, PluginError, is_subclass, kind_of, load
+from coband.simulator.entry_points import ByKind, Loaded, PluginError, installed, is_subclass, kind_of, load
 from coband.simulator.problems.arms import ArmSource, uniform_ball, uniform_sphere
 from coband.simulator.problems.world import Noise
 
@@ -157,7 +156,7 @@ REWARDS = "coband.rewards"
 @lru_cache(maxsize=1)
 def installed_rewards() -> Loaded[type[Reward]]:
     """What the entry-point group holds; read once per process, when a reward is wanted for the first time."""
-    return load(entry_points(group=REWARDS), checked_reward)
+    return load(installed(REWARDS), checked_reward)
 
 
 def rewards() -> Mapping[str, type[Reward]]:

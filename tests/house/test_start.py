@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 import coband
 
 ROOT = Path(__file__).parents[2]
@@ -51,3 +53,63 @@ def test_blas_is_pinned_before_numpy_is_imported() -> None:
 def test_what_the_user_has_set_stays() -> None:
     code = "import coband, os; print(os.environ['OPENBLAS_NUM_THREADS'], os.environ['OPENBLAS_CORETYPE'])"
     assert start(code, OPENBLAS_NUM_THREADS="3", OPENBLAS_CORETYPE="Zen").stdout == "3 Zen\n"
+
+
+HEAVY = {
+    "joblib",
+    "matplotlib",
+    "networkx",
+    "scipy.cluster",
+    "scipy.linalg",
+    "scipy.sparse",
+    "scipy.spatial",
+    "scipy.special",
+    "scipy.stats",
+}
+"""What takes longer to import than a small run takes."""
+TRIVIAL = """\
+name: trivial
+agents: {count: 1}
+schedule: {kind: rounds, turns: 1}
+problem: {kind: contextual, arms: {kind: ball, dimension: 2, count: 2}, reward: {kind: cosine}}
+algorithms: [{algorithm: n_kernel_ucb, kernel: {kind: linear}}]
+"""
+
+
+def loaded(folder: Path, *arguments: str) -> set[str]:
+    """The modules that a command has loaded when it ends."""
+    code = f"""if True:
+        import sys
+        from coband.simulator.cli.main import _status
+        status = _status({[*arguments]!r})
+        print()
+        print(*sys.modules)
+        sys.exit(status)"""
+    (folder / "trivial.yaml").write_text(TRIVIAL, encoding="utf-8")
+    done = start(code)
+    assert done.returncode == 0, done.stderr
+    return set(done.stdout.splitlines()[-1].split())
+
+
+def test_help_loads_no_library(tmp_path: Path) -> None:
+    assert not loaded(tmp_path, "--help") & {"numpy", "pydantic", "scipy", "simpy", "yaml", *HEAVY}
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["validate", "quickstart"], ["run", "trivial.yaml", "--out", "out"], ["describe", "coop_kernel_ucb"], ["list"]],
+    ids=lambda arguments: str(arguments[0]),
+)
+def test_commands_load_no_heavy_library(tmp_path: Path, arguments: list[str]) -> None:
+    given = [str(tmp_path / word) if word in ("trivial.yaml", "out") else word for word in arguments]
+    assert not loaded(tmp_path, *given) & HEAVY
+
+
+@pytest.mark.parametrize("command", ["validate", "describe"])
+def test_only_what_is_named_is_loaded(tmp_path: Path, command: str) -> None:
+    name = str(tmp_path / "trivial.yaml") if command == "validate" else "n_kernel_ucb"
+    found = {module for module in loaded(tmp_path, command, name) if module.startswith("coband.agents.")}
+    assert "coband.agents.n_kernel_ucb" in found
+    assert not found & {
+        f"coband.agents.{other}" for other in ("duets", "fn_ucb", "async_kernel_ucb", "coop_kernel_ucb")
+    }

@@ -62,6 +62,21 @@ def test_a_fork_grows_by_itself(diagonal: bool) -> None:
     assert np.array_equal(first.inverse(), before)
 
 
+@pytest.mark.parametrize("block", [1, 3])
+def test_inverses_that_were_given_out_stay_as_they_are(block: int) -> None:
+    rng = np.random.default_rng(7)
+    kept, rows = RidgeRegression(4, 0.5, block=block), np.empty((0, 4))
+    for _ in range(6):
+        G = rng.standard_normal((2, 4))
+        given, fork = kept.inverse(), kept.forked()
+        kept.add_squares(G)
+        kept.add_squares(G[:1])
+        for before in (given, fork.inverse()):
+            assert before.dense() == pytest.approx(np.linalg.inv(dense(rows, 0.5)), abs=1e-12)
+        rows = np.vstack([rows, G, G[:1]])
+        assert kept.inverse().dense() == pytest.approx(np.linalg.inv(dense(rows, 0.5)), abs=1e-12)
+
+
 def test_refactoring_bounds_the_drift() -> None:
     """Large features and a small lam are hard on updates: the error of V^(-1) stays what a few hundred of them do."""
     rng = np.random.default_rng(3)

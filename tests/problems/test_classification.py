@@ -147,7 +147,7 @@ def test_empty_clusters_are_tried_again_and_then_an_error(monkeypatch: pytest.Mo
             raise ClusterError("One of the clusters is empty.")
         return kmeans2(*args, **options)
 
-    monkeypatch.setattr(classification, "kmeans2", failing)
+    monkeypatch.setattr("scipy.cluster.vq.kmeans2", failing)
     points = np.random.default_rng(0).standard_normal((50, 2))
     failures = 3
     assert k_means(points, 4, np.random.default_rng(0))[0].shape == (4, 2)

@@ -30,6 +30,8 @@ class FullAudit(Audit):
         lost: pulls in uploads that it will never get.
     """
 
+    full = True
+
     def __init__(self, ordered: bool, down: Set[int] = frozenset()) -> None:
         super().__init__(ordered, down)
         self._links: dict[tuple[Address, Address, str], Copies] = defaultdict(Copies)

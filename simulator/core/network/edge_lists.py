@@ -6,9 +6,12 @@ import re
 from collections import deque
 from itertools import islice
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import networkx as nx
 import numpy as np
+
+if TYPE_CHECKING:
+    import networkx as nx
 
 _APART = re.compile(r"[\s,]+")
 
@@ -40,6 +43,8 @@ def read_edges(path: Path, most: int | None = None) -> nx.Graph[str]:
     if not pairs:
         raise ValueError(f"{path}: the file has no links")
     names = {name for pair in pairs for name in pair}
+    import networkx as nx  # slow to import, and only few kinds of graphs need it
+
     graph: nx.Graph[str] = nx.Graph()
     ordered = sorted(names)
     if all(name.isdecimal() for name in names):
@@ -66,6 +71,8 @@ def sample_nodes(graph: nx.Graph[str], count: int, method: str, rng: np.random.G
     Raises:
         ValueError: no connected part is large enough.
     """
+    import networkx as nx
+
     whole = list(graph.nodes)
     largest = max(nx.connected_components(graph), key=len)
     if len(largest) < count:

@@ -19,7 +19,6 @@ from coband.simulator.core.randomness.distributions import (
     Distribution,
     Distributions,
     Draws,
-    is_zero,
     number_is_constant,
 )
 from coband.simulator.core.randomness.streams import Streams
@@ -156,26 +155,41 @@ class Link:
     and the n-th draws of loss and duplication, whatever becomes of it. It is sound from ``heals`` on.
     """
 
-    __slots__ = ("_again", "_fifo", "_heals", "_latency", "_latest", "_loses", "_twice", "mean_latency", "stage")
+    __slots__ = (
+        "_again",
+        "_constant",
+        "_fifo",
+        "_heals",
+        "_latency",
+        "_latest",
+        "_loses",
+        "_plain",
+        "_twice",
+        "mean_latency",
+        "stage",
+    )
 
     def __init__(self, model: LinkModel, streams: Streams, entity: int, way: str, heals: float = math.inf) -> None:
         self._heals = heals
-        self._latency = _draws(model.latency, streams, entity, f"latency {way}")
+        self._constant, self._latency = _draws(model.latency, streams, entity, f"latency {way}")
         self._loses = (
             loss_process(model.loss, streams("network", entity, f"loss {way}")) if mean_loss(model.loss) else None
         )
         twice = model.duplicate > 0
         self._twice = loss_process(model.duplicate, streams("network", entity, f"duplicate {way}")) if twice else None
-        self._again = _draws(model.latency, streams, entity, f"duplicate latency {way}") if twice else None
+        self._again = _draws(model.latency, streams, entity, f"duplicate latency {way}")[1] if twice else None
         self._fifo, self._latest = model.reorder == "fifo", 0.0
         self.stage = None if model.bandwidth is None else Stage(model.bandwidth)
         self.mean_latency = model.latency.mean
+        self._plain = self.stage is None and self._loses is None and self._twice is None and not self._fifo
 
     def carry(self, start: float, scalars: int, bits: int) -> tuple[float, tuple[float, ...]]:
         """When a copy that enters the link at ``start`` has left the sender, and when it arrives.
 
         No arrival: it is lost; two: the link has doubled it.
         """
+        if self._plain:
+            return start, (start + (self._constant if self._latency is None else self._latency()),)
         left = start if self.stage is None else self.stage.leave(start, scalars, bits)
         arrival = left + self.latency()
         lost = self.loses(start)
@@ -186,22 +200,25 @@ class Link:
             arrival = self._latest = max(arrival, self._latest)
         if not twice:
             return left, (arrival,)
-        second = left + (0.0 if self._again is None else self._again())
+        second = left + (self._constant if self._again is None else self._again())
         if self._fifo:
             second = self._latest = max(second, self._latest)
         return left, (arrival, second)
 
     def latency(self) -> float:
         """Draw the time that the next copy is on the way."""
-        return 0.0 if self._latency is None else self._latency()
+        return self._constant if self._latency is None else self._latency()
 
     def loses(self, time: float) -> bool:
         """Draw whether the next copy on this link, which enters it at ``time``, is lost."""
         return self._loses is not None and self._loses() and time < self._heals
 
 
-def _draws(latency: BaseDistribution, streams: Streams, entity: int, purpose: str) -> Draws | None:
-    return None if is_zero(latency) else Draws(latency, streams("network", entity, purpose))
+def _draws(latency: BaseDistribution, streams: Streams, entity: int, purpose: str) -> tuple[float, Draws | None]:
+    """A latency that is always the same, or 0 and what draws it from its stream."""
+    if isinstance(latency, Constant):
+        return latency.value, None
+    return 0.0, Draws(latency, streams("network", entity, purpose))
 
 
 __all__ = ["Bandwidth", "GilbertElliott", "Latency", "Link", "LinkModel", "LinkRule", "Matrix", "Rate", "Stage"]

@@ -174,6 +174,7 @@ class Network:
         self._linked = not config.ideal
         self._heals = math.inf if config.heals is None else config.heals
         self._links: dict[tuple[Address, Address], Link] = {}
+        self._models: dict[tuple[bool, ...], LinkModel] = {}  # by which rules apply
         self.ingress = None if config.server.uplink is None else Stage(config.server.uplink)
         self.egress = None if config.server.downlink is None else Stage(config.server.downlink)
 
@@ -201,14 +202,26 @@ class Network:
         return link
 
     def _make(self, source: Address, destination: Address) -> Link:
+        if source == SERVER:
+            entity, way = destination, DOWN
+        else:
+            entity, way = source, UP if destination == SERVER else f"to {destination}"
+        return Link(self._model(source, destination), self._streams, entity, way, self._heals)
+
+    def _model(self, source: Address, destination: Address) -> LinkModel:
+        """What the link does; one object for all links that do the same, except where a matrix gives latencies."""
         config = self.config
+        rules = tuple(rule.applies(source, destination) for rule in config.links)
+        model = self._models.get(rules)
+        if model is not None:
+            return model
         latency = config.latency.between(source, destination) if isinstance(config.latency, Matrix) else config.latency
         found = {"latency": latency, **{key: getattr(config, key) for key in LINK_KEYS}}
-        for rule in config.links:
-            if rule.applies(source, destination):
+        for rule, applies in zip(config.links, rules, strict=True):
+            if applies:
                 given = {key: getattr(rule, key) for key in ("latency", *LINK_KEYS)}
                 found.update({key: value for key, value in given.items() if value is not None})
-        entity, way = (source, f"to {destination}")
-        if SERVER in (source, destination):
-            entity, way = (destination, DOWN) if source == SERVER else (source, UP)
-        return Link(LinkModel.model_construct(**found), self._streams, entity, way, self._heals)
+        model = LinkModel.model_construct(**found)
+        if not isinstance(config.latency, Matrix):
+            self._models[rules] = model
+        return model

@@ -9,9 +9,8 @@ from __future__ import annotations
 from abc import abstractmethod
 from functools import lru_cache
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-import networkx as nx
 import numpy as np
 from pydantic import BeforeValidator, Field
 
@@ -19,6 +18,9 @@ from coband.simulator.core.config import Config
 from coband.simulator.core.network.edge_lists import read_edges, sample_nodes
 from coband.simulator.core.network.graphs import Graph, GraphError
 from coband.simulator.core.randomness.streams import Streams
+
+if TYPE_CHECKING:
+    import networkx as nx
 
 ATTEMPTS = 1000
 """Draws of a random graph before one that is not connected is an error."""
@@ -102,6 +104,8 @@ class BarabasiAlbert(RandomGraph):
     def draw(self, agents: int, rng: np.random.Generator) -> Graph:
         if self.m >= agents:
             raise GraphError(f"barabasi_albert: m(={self.m}) must be < {agents}, the number of agents")
+        import networkx as nx  # slow to import, and most scenarios have no such graph
+
         return _graph(nx.barabasi_albert_graph(agents, self.m, seed=rng), f"barabasi_albert, m = {self.m}")
 
 
@@ -117,6 +121,8 @@ class WattsStrogatz(RandomGraph):
     def draw(self, agents: int, rng: np.random.Generator) -> Graph:
         if self.k >= agents:
             raise GraphError(f"watts_strogatz: k(={self.k}) must be < {agents}, the number of agents")
+        import networkx as nx
+
         try:
             found = nx.connected_watts_strogatz_graph(agents, self.k, self.p, tries=ATTEMPTS, seed=rng)
         except nx.NetworkXError as error:
@@ -135,6 +141,8 @@ class Grid(BaseGraph):
         rows = self.rows or max(n for n in range(1, int(agents**0.5) + 1) if agents % n == 0)
         if agents % rows:
             raise GraphError(f"grid: rows(={rows}) must divide {agents}, the number of agents")
+        import networkx as nx
+
         return _graph(nx.grid_2d_graph(rows, agents // rows), f"grid, {rows} x {agents // rows}")
 
 
@@ -144,6 +152,8 @@ class Ring(BaseGraph):
     kind: Literal["ring"]
 
     def draw(self, agents: int, rng: np.random.Generator) -> Graph:
+        import networkx as nx
+
         return _graph(nx.cycle_graph(agents), "ring")
 
 
@@ -153,6 +163,8 @@ class Line(BaseGraph):
     kind: Literal["line"]
 
     def draw(self, agents: int, rng: np.random.Generator) -> Graph:
+        import networkx as nx
+
         return _graph(nx.path_graph(agents), "line")
 
 
@@ -162,6 +174,8 @@ class StarGraph(BaseGraph):
     kind: Literal["star"]
 
     def draw(self, agents: int, rng: np.random.Generator) -> Graph:
+        import networkx as nx
+
         return _graph(nx.star_graph(agents - 1), "star")
 
 
@@ -171,6 +185,8 @@ class Complete(BaseGraph):
     kind: Literal["complete"]
 
     def draw(self, agents: int, rng: np.random.Generator) -> Graph:
+        import networkx as nx
+
         return _graph(nx.complete_graph(agents), "complete")
 
 
@@ -206,6 +222,8 @@ class EdgeList(RandomGraph):
             nodes, how = sample_nodes(whole, agents, self.sample, rng)
         except ValueError as error:
             raise GraphError(f"{path}: {error}") from None
+        import networkx as nx
+
         part: nx.Graph[str] = nx.Graph()
         part.add_nodes_from(nodes)
         part.add_edges_from(whole.subgraph(nodes).edges)

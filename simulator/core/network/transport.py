@@ -48,6 +48,7 @@ class Transport:
         self._clock, self._trace, self._down = run.clock, run.trace, run.down
         self._ledger, self._audit = run.ledger, run.audit
         self._network, self._handler, self.describe, self._ordered = network, handler, describe, ordered
+        self._partitioned = bool(network.config.partitions)
         self._everyone = list(range(run.ledger.agents))
         self._header_bits, self._scalar_bits = run.ledger.header_bits, run.ledger.scalar_bits
         self._messages = 0
@@ -123,13 +124,14 @@ class Transport:
         self._audit.sent(packet)
         packet.attempts += 1
         now = start = self._clock.now
-        if self._network.cut_off(packet.source, packet.destination, now):
+        network, source = self._network, packet.source
+        if self._partitioned and network.cut_off(source, packet.destination, now):
             self._lost(packet, "partition")
             return now
         bits = packet.scalars * self._scalar_bits + self._header_bits
-        if packet.source == SERVER and self._network.egress is not None:
-            start = self._network.egress.leave(now, packet.scalars, bits)
-        link = self._network.link(packet.source, packet.destination)
+        if source == SERVER and network.egress is not None:
+            start = network.egress.leave(now, packet.scalars, bits)
+        link = network.link(source, packet.destination)
         if link is None:
             self._arrive_at(packet, start)
             return start
@@ -154,8 +156,8 @@ class Transport:
     def _in_turn(self, packet: Packet, arrival: float) -> float:
         """When a copy may arrive, so that it does not overtake an earlier one of its pair."""
         if self._ordered:
-            arrival = max(arrival, self._latest.get(packet.pair, 0.0))
-            self._latest[packet.pair] = arrival
+            pair = packet.source, packet.destination
+            arrival = self._latest[pair] = max(arrival, self._latest.get(pair, 0.0))
         return arrival
 
     def _enter_server(self, event: Any) -> None:
@@ -165,7 +167,8 @@ class Transport:
         self._schedule(packet, self._network.ingress.leave(self._clock.now, packet.scalars, bits))
 
     def _schedule(self, packet: Packet, arrival: float) -> None:
-        self._audit.due(packet, arrival)
+        if self._audit.full:
+            self._audit.due(packet, arrival)
         self._clock.at(arrival, DELIVERY, packet.destination, self._arrive, packet)
 
     def _lost(self, packet: Packet, why: str) -> None:
@@ -174,7 +177,8 @@ class Transport:
 
     def _arrive(self, event: Any) -> None:
         packet: Packet = event.value
-        self._audit.arrived(packet, self._clock.now)
+        if self._audit.full:
+            self._audit.arrived(packet, self._clock.now)
         if packet.destination in self._down:
             self._lost(packet, "down")
             return

@@ -62,7 +62,7 @@ def _content(source: PublicDataset) -> str:
 
 
 def describe(name: str, registry: Registry) -> list[Item]:
-    """Everything about whatever has that name, in JSON types.
+    """Everything about whatever has that name, in JSON types; about a metric only where nothing else has its name.
 
     Raises:
         UnknownNameError: nothing has.
@@ -85,10 +85,10 @@ def describe(name: str, registry: Registry) -> list[Item]:
     for kind, classes in (("kernel", kernels()), ("reward", rewards())):
         if name in classes:
             found.append(_class(kind, name, classes[name], registry))
-    if name in registry.metrics:
-        found.append({"kind": "metric", **_metric(registry.metrics[name])})
     if name in paths():
         found.append(_scenario(shipped_scenario(name)))
+    if not found and name in registry.metrics:  # which loads every algorithm
+        found.append({"kind": "metric", **_metric(registry.metrics[name])})
     if found:
         return found
     if name in registry.broken:

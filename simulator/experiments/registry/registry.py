@@ -5,10 +5,11 @@ Built-ins and third-party packages use the same door. A plugin that does not loa
 
 from __future__ import annotations
 
+from collections import ChainMap
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import EntryPoint
 from typing import Any, Literal, get_args, get_origin
 
 from pydantic import BaseModel
@@ -17,7 +18,7 @@ from coband.simulator.core.algorithm import Algorithm, ClosedForm, MessageSize
 from coband.simulator.core.formulas import FormulaError, names_in
 from coband.simulator.core.metrics import CORE, CORE_NAMES
 from coband.simulator.core.node import Agent, BatchAgent
-from coband.simulator.entry_points import Loaded, PluginError, is_subclass, kind_of, load
+from coband.simulator.entry_points import Loaded, PluginError, installed, is_subclass, kind_of, load
 from coband.simulator.maths.kernels.registry import installed_kernels
 from coband.simulator.metrics import Metric, by_name
 from coband.simulator.problems.rewards import installed_rewards
@@ -33,6 +34,8 @@ class Registry:
     """Everything that scenarios can name.
 
     Attributes:
+        algorithms: by name; coband's own are imported when they are asked for, as are its problems.
+        problems: by name.
         broken: entry points that could not be loaded, with the reason.
         warnings: one sentence for each plugin that was left out.
     """
@@ -73,17 +76,27 @@ class Registry:
         return known is None or parameter in known.config.model_fields
 
 
+@lru_cache(maxsize=32)
+def only(registry: Registry, algorithms: frozenset[str], problem: str) -> Registry:
+    """The registry with these algorithms and this problem alone.
+
+    Raises:
+        KeyError: one of them is not known.
+    """
+    return Registry({name: registry.algorithms[name] for name in algorithms}, {problem: registry.problems[problem]})
+
+
 @lru_cache(maxsize=1)
 def _installed() -> Registry:
-    return collect(entry_points(group=ALGORITHMS), entry_points(group=PROBLEMS))
+    return collect(installed(ALGORITHMS), installed(PROBLEMS))
 
 
 def collect(algorithms: Iterable[EntryPoint], problems: Iterable[EntryPoint]) -> Registry:
-    """Load entry points; what does not load becomes a warning."""
+    """The registry of these entry points; those of other packages that do not load become warnings."""
     found = load(algorithms, checked_algorithm)
     offered = load(problems, checked_problem)
     parts: list[Loaded[Any]] = [found, offered, installed_kernels(), installed_rewards()]
-    broken = {name: reason for part in parts for name, reason in part.broken.items()}
+    broken = ChainMap(*[part.broken for part in parts])
     return Registry(found.found, offered.found, broken, tuple(text for part in parts for text in part.warnings))
 
 

@@ -8,6 +8,7 @@ from types import GenericAlias
 from typing import Annotated, Any, Literal, Union
 
 from pydantic import AfterValidator, BaseModel, Field, create_model, model_validator
+from pydantic.fields import FieldInfo
 from pydantic.json_schema import GenerateJsonSchema
 
 from coband.simulator.core.algorithm import Algorithm
@@ -150,6 +151,10 @@ _SWEEP_SECTIONS: Mapping[str, Any] = {
     "tuning": (Tuning | None, Field(default=None, description="For coband sweep: choose the best parameters.")),
     "until": (Until | None, Field(default=None, description="Replications go on until a mean is known.")),
 }
+FIXED: Mapping[str, FieldInfo] = create_model(
+    "Fixed", __base__=_Document, **_LEVELS, grid=_SWEEP_SECTIONS["grid"], zip=_SWEEP_SECTIONS["zip"]
+).model_fields
+"""The sections that are the same whatever is registered."""
 _EXPECTED = "Counts that ``coband check`` verifies."
 SWEEP_SECTIONS: tuple[str, ...] = tuple(_SWEEP_SECTIONS)
 """The sections of a scenario file that only sweeps use."""
@@ -187,7 +192,7 @@ def _one_of(models: list[Any], tag: str) -> Any:
     return models[0] if len(models) == 1 else Annotated[Union[tuple(models)], Field(discriminator=tag)]  # noqa: UP007
 
 
-@lru_cache(maxsize=8)
+@lru_cache(maxsize=32)
 def document_model(registry: Registry) -> type[BaseModel]:
     """The model of a scenario file with the registered problems and algorithms."""
     problem = _one_of([entry.config for entry in registry.problems.values()], "kind")

@@ -20,9 +20,10 @@ from coband.simulator.core.network.graphs import GraphError
 from coband.simulator.core.network.network import NetworkConfig
 from coband.simulator.core.node import UnsupportedScenario
 from coband.simulator.core.plan import Ties
-from coband.simulator.experiments.registry.registry import RESERVED, Registry
+from coband.simulator.experiments.registry.registry import RESERVED, Registry, only
 from coband.simulator.experiments.scenario.cross_checks import cross_check
 from coband.simulator.experiments.scenario.document import (
+    FIXED,
     SWEEP_SECTIONS,
     Expectation,
     Tuning,
@@ -236,12 +237,32 @@ def _is_a_sweep(root: Node, grid: Grid, file: str) -> InputProblem:
     return grid.axes[0].keys[0].mark.problem(("grid",), message)
 
 
-@lru_cache(maxsize=8)
-def _adapters(registry: Registry) -> Mapping[str, TypeAdapter[Any]]:
-    """A validator for each section, so that a mistake in one section does not hide the mistakes of others."""
-    fields = document_model(registry).model_fields
-    sections: dict[str, Any] = {key: Annotated[info.annotation, info] for key, info in fields.items()}
-    return {key: TypeAdapter(section) for key, section in sections.items()}
+@lru_cache(maxsize=256)
+def _adapter(registry: Registry | None, key: str) -> TypeAdapter[Any]:
+    """The validator of one section, so that a mistake in one section does not hide the mistakes of others.
+
+    Args:
+        registry: what the section can name; None if it is one of `FIXED`.
+        key: of the section.
+    """
+    info = FIXED[key] if registry is None else document_model(registry).model_fields[key]
+    section: Any = Annotated[info.annotation, info]
+    return TypeAdapter(section)
+
+
+def _validated(registry: Registry, key: str, data: Any) -> Any:
+    """Validate one section strictly: numbers, text and booleans are not converted into each other.
+
+    Raises:
+        ValidationError: the section is invalid.
+    """
+    adapter, text = _adapter(None if key in FIXED else registry, key), json.dumps(data)
+    try:
+        return adapter.validate_json(text, strict=True)
+    except ValidationError as error:
+        if not all(map(_is_false_alarm, error.errors(include_url=False))):
+            raise
+    return adapter.validate_json(text)
 
 
 class Validation:
@@ -282,6 +303,9 @@ class Validation:
         return self._problems
 
     def _valid_sections(self) -> dict[str, Any]:
+        found = self._without_mistakes()
+        if found is not None:
+            return found
         data, valid = plain(self._root), dict[str, Any]()
         known = document_model(self._registry).model_fields
         self._problems += [self._explainer.unknown_key((key,)) for key in data if key not in known]
@@ -294,20 +318,33 @@ class Validation:
                 valid[key] = info.get_default(call_default_factory=True)
         return valid
 
-    def _section(self, key: str, data: Any, valid: dict[str, Any]) -> None:
-        """Validate one section strictly: numbers, text and booleans are not converted into each other."""
-        adapter, text = _adapters(self._registry)[key], json.dumps(data)
+    def _without_mistakes(self) -> dict[str, Any] | None:
+        """The sections of a document in which each is valid; None of another one.
+
+        Only the models of the algorithms and of the problem that the document names are built. To explain mistakes,
+        all are needed.
+        """
+        data = plain(self._root)
         try:
-            try:
-                valid[key] = adapter.validate_json(text, strict=True)
-            except ValidationError as error:
-                mistakes = [item for item in error.errors(include_url=False) if not _is_false_alarm(item)]
-                if mistakes:
-                    self._problems += self._explainer.explain(mistakes, (key,))
-                else:
-                    valid[key] = adapter.validate_json(text)
+            names = frozenset(str(entry["algorithm"]) for entry in data["algorithms"])
+            registry = only(self._registry, names, str(data["problem"]["kind"]))
+            known = document_model(registry).model_fields
+            if not known.keys() >= data.keys():
+                return None
+            given = {key: _validated(registry, key, value) for key, value in data.items()}
+            missing = {key: info.get_default(call_default_factory=True) for key, info in known.items()}
+        except (KeyError, TypeError, ValidationError, OSError):
+            return None
+        return {**missing, **given} if all(key in given or not known[key].is_required() for key in known) else None
+
+    def _section(self, key: str, data: Any, valid: dict[str, Any]) -> None:
+        """Validate one section, and explain its mistakes."""
+        try:
+            valid[key] = _validated(self._registry, key, data)
         except ValidationError as error:
-            self._problems += self._explainer.explain(error.errors(include_url=False), (key,))
+            mistakes = error.errors(include_url=False)
+            real = [item for item in mistakes if not _is_false_alarm(item)]
+            self._problems += self._explainer.explain(real or mistakes, (key,))
         except OSError as error:
             found = child(self._root, key)
             mark = self._root.mark if found is None else found[0]

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import special
 
 from coband.simulator.arrays import FloatArray
 
@@ -66,7 +65,7 @@ def interval(values: Sequence[float], level: float = LEVEL) -> tuple[float, floa
     centre, count = mean(values), len(values)
     if count < 2:
         return None
-    quantile = float(special.stdtrit(count - 1, 0.5 * (1.0 + level)))
+    quantile = _t_quantile(count - 1, 0.5 * (1.0 + level))
     half_width = quantile * float(np.std(values, ddof=1)) / float(np.sqrt(count))
     return centre - half_width, centre + half_width
 
@@ -89,7 +88,7 @@ def wilson(values: Sequence[float], level: float = LEVEL) -> tuple[float, float]
     if any(value not in (0, 1) for value in values):
         raise ValueError(f"values(={list(values)}) must be 0 or 1, one per replication.")
     share, n = mean(values), len(values)
-    z = float(special.ndtri(0.5 * (1.0 + level)))
+    z = _normal_quantile(0.5 * (1.0 + level))
     centre = share + z**2 / (2 * n)
     half_width = z * float(np.sqrt(share * (1.0 - share) / n + z**2 / (4.0 * n**2)))
     low, high = ((centre + side * half_width) / (1.0 + z**2 / n) for side in (-1, 1))
@@ -147,7 +146,7 @@ def unpaired_difference(first: Sequence[float], second: Sequence[float], level: 
     if total == 0:
         return Estimate(centre, (centre, centre), count)
     freedom = total**2 / sum(v**2 / (len(x) - 1) for v, x in zip(variances, (first, second), strict=True))
-    half_width = float(special.stdtrit(freedom, 0.5 * (1.0 + level))) * float(np.sqrt(total))
+    half_width = _t_quantile(freedom, 0.5 * (1.0 + level)) * float(np.sqrt(total))
     return Estimate(centre, (centre - half_width, centre + half_width), count)
 
 
@@ -183,6 +182,20 @@ def bands(values: FloatArray, level: float = LEVEL) -> tuple[FloatArray, FloatAr
     count = len(values)
     if count < 2:
         return None
-    quantile = float(special.stdtrit(count - 1, 0.5 * (1.0 + level)))
+    quantile = _t_quantile(count - 1, 0.5 * (1.0 + level))
     centre, half_width = values.mean(axis=0), quantile * values.std(axis=0, ddof=1) / np.sqrt(count)
     return centre - half_width, centre + half_width
+
+
+def _t_quantile(freedom: float, p: float) -> float:
+    """The p quantile of Student's t distribution."""
+    from scipy.special import stdtrit  # slow to import, and a single replication needs none
+
+    return float(stdtrit(freedom, p))
+
+
+def _normal_quantile(p: float) -> float:
+    """The p quantile of the standard normal distribution."""
+    from scipy.special import ndtri
+
+    return float(ndtri(p))

@@ -10,7 +10,6 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
 
 from coband.simulator.arrays import BoolArray, FloatArray, IndexArray
 from coband.simulator.maths.exploration.design import DesignError, root
@@ -91,6 +90,8 @@ def effective_dimension(features: FloatArray, xi: float) -> int:
     Raises:
         DesignError: they do not settle.
     """
+    from scipy.linalg import cho_factor, cho_solve  # slow to import, and only exploration needs it
+
     m = len(features)
     weights = np.full(m, 1.0 / m)
     for _ in range(_STEPS):

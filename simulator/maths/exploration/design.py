@@ -15,8 +15,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
 
+import coband.simulator.maths.linalg.lapack  # noqa: F401, SciPy's BLAS must be there when a run limits its threads
 from coband.simulator.arrays import FloatArray
 
 TOLERANCE = 1e-8
@@ -83,11 +83,15 @@ def _rounded(rows: FloatArray, scale: FloatArray) -> FloatArray:
 
 def norms(features: FloatArray, weights: FloatArray, directions: FloatArray, ridge: float) -> FloatArray:
     """||y_p||^2 in the norm of (ridge I + sum_i weights_i phi_i phi_i^T)^-1 for every row of ``directions``, (p,)."""
+    from scipy.linalg import cho_solve  # slow to import, and only exploration needs it
+
     return np.asarray(np.vecdot(directions, cho_solve(_factor(features, weights, ridge), directions.T).T))
 
 
 def _factor(features: FloatArray, weights: FloatArray, ridge: float) -> tuple[FloatArray, bool]:
     """Cholesky factor of ridge I + sum_i weights_i phi_i phi_i^T, as scipy's ``cho_solve`` takes it."""
+    from scipy.linalg import cho_factor
+
     A = (features.T * weights) @ features
     A[np.diag_indices_from(A)] += ridge
     factor, lower = cho_factor(A, lower=True)
@@ -164,6 +168,8 @@ class _InteriorPoint:
 
     def _look(self) -> None:
         """g (p,), C = Phi A^-1 Y^T (m, p) with dg_p/dlambda_i = -C_ip^2, and R = Phi A^-1 Phi^T (m, m)."""
+        from scipy.linalg import cho_solve
+
         Phi, Y = self._features, self._directions
         solved = cho_solve(_factor(Phi, self.weights, self._ridge), np.hstack([Y.T, Phi.T]))
         of_pairs, of_arms = solved[:, : len(Y)], solved[:, len(Y) :]

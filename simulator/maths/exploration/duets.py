@@ -8,9 +8,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from scipy.linalg.lapack import dposv
 
 from coband.simulator.arrays import FloatArray, IndexArray
+from coband.simulator.maths.linalg.lapack import dposv
 from coband.simulator.maths.posteriors.dictionary import Dictionary
 from coband.simulator.maths.posteriors.domain import Domain
 

@@ -16,8 +16,6 @@ import math
 from functools import lru_cache
 
 import numpy as np
-from scipy.linalg import solve_triangular
-from scipy.special import gammaln, ndtri
 
 from coband.simulator.arrays import FloatArray
 from coband.simulator.maths.exploration.design import Design, DesignError
@@ -38,6 +36,8 @@ def directions(dimension: int) -> FloatArray:
     Row k comes from the fractional parts of (k + 1/2) a_j with a_j = p^-j, p the root of p^(d+1) = p + 1 (Roberts
     2018), through the normal distribution function, and is scaled to the mean length of N(0, I).
     """
+    from scipy.special import gammaln, ndtri  # slow to import, and only exploration needs it
+
     ratio = 2.0
     for _ in range(64):
         ratio = (1.0 + ratio) ** (1.0 / (dimension + 1))
@@ -92,6 +92,8 @@ def _mixed(share: FloatArray) -> FloatArray:
 
 def _factors(features: FloatArray, chosen: list[int], weights: FloatArray, eta: FloatArray) -> tuple[float, FloatArray]:
     """The width at these weights, and u_i^T M u_i divided by it, (m,)."""
+    from scipy.linalg import solve_triangular
+
     L = np.linalg.cholesky((features.T * weights) @ features)
     u = solve_triangular(L, features.T, lower=True).T
     scores = eta @ u[chosen].T

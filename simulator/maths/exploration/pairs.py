@@ -6,7 +6,6 @@ from collections.abc import Callable, Hashable, Sequence
 from functools import lru_cache
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
 
 from coband.simulator.arrays import BoolArray, FloatArray, IntArray
 from coband.simulator.maths.exploration import design as designs
@@ -105,6 +104,8 @@ class Pairs:
         k_r(x~)^T (K + N xi I)^-1 y with K_ij = sqrt(N_i N_j) k(x~_i, x~_j), k_r(x~)_i = sqrt(N_i) k(x~, x~_i) and
         y_i = sqrt(N_i) mean_i; pairs that were not pulled have no part in it.
         """
+        from scipy.linalg import cho_factor, cho_solve  # slow to import, and only exploration needs it
+
         pulled = np.flatnonzero(counts.ravel())
         roots = np.sqrt(counts.ravel()[pulled])
         k = self.gram[:, pulled] * roots
@@ -115,6 +116,8 @@ class Pairs:
 
     def least_squares(self, counts: IntArray, means: FloatArray) -> FloatArray:
         """Ordinary least squares F of all pairs, (V, n); its span must have been pulled."""
+        from scipy.linalg import cho_solve
+
         weights = counts.ravel().astype(np.float64)
         theta = cho_solve(self._factor(weights), self.features.T @ (weights * means.ravel()))
         found: FloatArray = self.features @ theta
@@ -122,9 +125,13 @@ class Pairs:
 
     def covariance(self, weights: FloatArray) -> FloatArray:
         """Phi (sum_i w_i phi_i phi_i^T)^-1 Phi^T, (V n, V n): of least squares with w_i pulls of unit noise."""
+        from scipy.linalg import cho_solve
+
         found: FloatArray = self.features @ cho_solve(self._factor(weights), self.features.T)
         return found
 
     def _factor(self, weights: FloatArray) -> tuple[FloatArray, bool]:
+        from scipy.linalg import cho_factor
+
         factor, lower = cho_factor((self.features.T * weights) @ self.features, lower=True)
         return np.asarray(factor), bool(lower)

@@ -5,10 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import lru_cache
-from importlib.metadata import entry_points
 from typing import Annotated, Literal, get_args, get_origin, get_type_hints
 
-from coband.simulator.entry_points import ByKind, Loaded, PluginError, is_subclass, kind_of, load
+from coband.simulator.entry_points import ByKind, Loaded, PluginError, installed, is_subclass, kind_of, load
 from coband.simulator.maths.kernels.base import BaseKernel, CompositeKernel, KernelSpec
 
 GROUP = "coband.kernels"
@@ -17,7 +16,7 @@ GROUP = "coband.kernels"
 @lru_cache(maxsize=1)
 def installed_kernels() -> Loaded[type]:
     """What the group holds; read once per process, when a kernel is wanted for the first time."""
-    return load(entry_points(group=GROUP), checked_kernel)
+    return load(installed(GROUP), checked_kernel)
 
 
 def kernels() -> Mapping[str, type]:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from scipy.linalg.lapack import dpotrf, dtrtrs
 
 from coband.simulator.arrays import FloatArray
 from coband.simulator.maths.linalg.growing_rows import GrowingRows
+from coband.simulator.maths.linalg.lapack import dpotrf, dtrtrs
 
 _FIRST_ROWS, _BLOCK_ROWS = 16, 256
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.linalg.blas import dgemm
 
 from coband.simulator.arrays import FloatArray
+from coband.simulator.maths.linalg.lapack import dgemm
 
 
 def padded(matrix: FloatArray, m: int, diagonal: float = 0.0) -> FloatArray:

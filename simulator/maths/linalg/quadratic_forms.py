@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from scipy.linalg.blas import dsymv
 
 from coband.simulator.arrays import FloatArray
 from coband.simulator.maths.linalg.gram import Gram
+from coband.simulator.maths.linalg.lapack import dsymv
 
 LARGE = 600
 """Features from which on it is looked whether they are sparse."""
@@ -20,7 +20,9 @@ SPARSITY = 4
 def quadratic(G: FloatArray, P: FloatArray | Gram) -> FloatArray:
     """g^T P g for the rows of G (..., n, p), P (p, p) or a diagonal (p,); clipped at 0, shape (..., n)."""
     values: FloatArray
-    if isinstance(P, Gram):
+    if isinstance(P, Gram) and P.base is not None and not len(P.rows):
+        values = _forms(G, P.base)
+    elif isinstance(P, Gram):
         projected = G @ P.rows.T
         values = P.sign * inner(projected, projected)
         if P.base is not None:

@@ -11,11 +11,11 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from scipy.linalg.lapack import dpotrf, dtrtri
 
 from coband.simulator.arrays import FloatArray
 from coband.simulator.maths.kernels.bound import BoundKernel
 from coband.simulator.maths.kernels.library import Kernel
+from coband.simulator.maths.linalg.lapack import dpotrf, dtrtri
 
 SKIP_BELOW = 1e-10
 """A point whose pivot k(x,x) - z^T z is below this share of k(x,x) adds nothing to the span of those before it."""

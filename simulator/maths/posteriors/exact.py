@@ -13,7 +13,6 @@ v = L^(-1) k(x) and z = L^(-1) y; both v and z keep their entries when data are 
 from __future__ import annotations
 
 import numpy as np
-from scipy.linalg.lapack import dtrtrs
 
 from coband.simulator.arms import Points, features_of
 from coband.simulator.arrays import FloatArray
@@ -21,6 +20,7 @@ from coband.simulator.maths.kernels.bound import BoundKernel
 from coband.simulator.maths.kernels.library import Kernel
 from coband.simulator.maths.linalg.cholesky import GrowingCholesky
 from coband.simulator.maths.linalg.growing_rows import GrowingRows
+from coband.simulator.maths.linalg.lapack import dtrtrs
 from coband.simulator.maths.linalg.solve_cache import SolveCache
 from coband.simulator.maths.posteriors.observations import Observations
 from coband.simulator.maths.posteriors.protocol import Posterior

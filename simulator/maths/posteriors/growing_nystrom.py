@@ -11,12 +11,11 @@ dictionary is full the posterior is exact.
 from __future__ import annotations
 
 import numpy as np
-from scipy.linalg.blas import dsyrk
-from scipy.linalg.lapack import dpotrf, dtrtrs
 
 from coband.simulator.arms import Points, features_of
 from coband.simulator.arrays import FloatArray
 from coband.simulator.maths.kernels.library import Kernel
+from coband.simulator.maths.linalg.lapack import dpotrf, dsyrk, dtrtrs
 from coband.simulator.maths.posteriors.dictionary import Dictionary
 from coband.simulator.maths.posteriors.observations import Observations
 from coband.simulator.maths.posteriors.protocol import Posterior

@@ -33,6 +33,10 @@ class ArmFeatures:
         return np.hstack([seen, np.full((len(X), 1), self._bias)]) if self._bias else seen
 
 
+MOST_REMEMBERED = 10_000
+"""Tasks that are recognised as met; where there are more of them, the others are looked at each time they come."""
+
+
 class TaskFeatures:
     """Features of a kernel of tasks: the Newton basis over the different tasks met so far; none where K_z = 1.
 
@@ -42,12 +46,18 @@ class TaskFeatures:
 
     def __init__(self, kernel: Kernel | None) -> None:
         self._dictionary = None if kernel is None else Dictionary(kernel)
+        self._met: set[bytes] = set()
 
     def copied(self) -> TaskFeatures:
         """The same, to go on with apart."""
         copy = TaskFeatures(None)
-        copy._dictionary = self._dictionary
+        copy._dictionary, copy._met = self._dictionary, set(self._met)
         return copy
+
+    @property
+    def basis(self) -> Dictionary | None:
+        """The tasks of the Newton basis, another object when they become more; None where K_z = 1."""
+        return self._dictionary
 
     @property
     def count(self) -> int:
@@ -58,7 +68,10 @@ class TaskFeatures:
         """Take up tasks (n, s) that those met so far do not span."""
         if self._dictionary is None:
             return
-        for task in np.unique(tasks, axis=0):
+        new = [task for task in np.ascontiguousarray(tasks) if task.tobytes() not in self._met]
+        for task in np.unique(new, axis=0) if new else ():
+            if len(self._met) < MOST_REMEMBERED:
+                self._met.add(task.tobytes())
             kernel, z = self._dictionary.kernel, self._dictionary.embed(task[None])[0]
             prior = float(kernel.diag(task[None])[0])
             if prior - z @ z > SKIP_BELOW * prior:
@@ -93,12 +106,15 @@ class PrimalPosterior(MultitaskPosterior):
         self._kernel = kernel
         self._add_up = add_up and network is not None
         self._task = task
-        self._ridge = RidgeRegression(self._features(), lam)
+        self._ridge = RidgeRegression(self._features(), lam, block=1)
+        self._own: tuple[Dictionary | None, FloatArray, FloatArray] | None = None
 
     def copied(self, task: FloatArray) -> PrimalPosterior:
         """The same on an agent with this task (s,), to go on with apart."""
         copy = object.__new__(PrimalPosterior)
-        copy.__dict__.update(self.__dict__, _tasks=self._tasks.copied(), _ridge=self._ridge.forked(), _task=task)
+        copy.__dict__.update(
+            self.__dict__, _tasks=self._tasks.copied(), _ridge=self._ridge.forked(), _task=task, _own=None
+        )
         return copy
 
     def _features(self) -> int:
@@ -117,22 +133,31 @@ class PrimalPosterior(MultitaskPosterior):
         assert observations.tasks is not None, "observations of several tasks say which"
         self._tasks.meet(observations.tasks)
         self._ridge.grow(self._features())
-        self._ridge.update(Observations(self._phi(observations.tasks, observations.features), observations.rewards))
+        Phi = self._phi(self._tasks.of(observations.tasks), observations.features)
+        self._ridge.update(Observations(Phi, observations.rewards))
 
     def predict(self, arms: Points) -> tuple[FloatArray, FloatArray]:
         """Mean and variance of n arms of the own task, each (n,)."""
         X = features_of(arms)
-        tasks = np.repeat(self._task[None], len(X), axis=0)
-        Phi = self._phi(tasks, X)
+        of_task, norms = self._of_own_task(len(X))
+        Phi = self._phi(of_task, X)
         mean, variance = self._ridge.predict(Phi)
-        prior, of_tasks = self._kernel.diag(X), self._tasks.norms(tasks)
-        prior = prior + of_tasks if self._add_up else prior * of_tasks
+        prior = self._kernel.diag(X)
+        prior = prior + norms if self._add_up else prior * norms
         unseen = np.maximum(prior - np.einsum("ij,ij->i", Phi, Phi), 0.0)
         unseen[unseen < SKIP_BELOW * prior] = 0.0
         return mean, variance + unseen / self._ridge.lam
 
-    def _phi(self, tasks: FloatArray, X: FloatArray) -> FloatArray:
-        of_tasks, of_arms = self._tasks.of(tasks), self._arms.of(X)
+    def _of_own_task(self, arms: int) -> tuple[FloatArray, FloatArray]:
+        """Features (n, count) and K_z(z, z), (n,), of the own task, repeated for n arms; kept until the basis grows."""
+        if self._own is None or self._own[0] is not self._tasks.basis or len(self._own[1]) != arms:
+            tasks = np.repeat(self._task[None], arms, axis=0)
+            self._own = self._tasks.basis, self._tasks.of(tasks), self._tasks.norms(tasks)
+        return self._own[1:]
+
+    def _phi(self, of_tasks: FloatArray, X: FloatArray) -> FloatArray:
+        """Features (n, p) of arms X (n, d) on tasks with features (n, count)."""
+        of_arms = self._arms.of(X)
         if self._add_up:
             return np.hstack([of_arms, of_tasks])
         products: FloatArray = of_tasks[:, :, None] * of_arms[:, None, :]

@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-from scipy.linalg.lapack import dpotrf
 
 from coband.simulator.arms import Points, features_of
 from coband.simulator.arrays import FloatArray, IndexArray
 from coband.simulator.maths.kernels.library import Kernel, Linear
+from coband.simulator.maths.linalg.lapack import dpotrf
 from coband.simulator.maths.posteriors.linear_features import ArmFeatures
 from coband.simulator.maths.posteriors.linear_tasks import TasksInCommon, Triangles, Weights, ridge_matrix, weights
 from coband.simulator.maths.posteriors.observations import Observations

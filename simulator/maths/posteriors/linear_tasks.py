@@ -18,9 +18,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg.lapack import dpotrf, dpotri, dtrtrs
 
 from coband.simulator.arrays import FloatArray, IndexArray
+from coband.simulator.maths.linalg.lapack import dpotrf, dpotri, dtrtrs
 
 Weights = tuple[FloatArray, FloatArray]
 """Mean (a,) and covariance (a, a) of w_v."""

@@ -16,11 +16,11 @@ from __future__ import annotations
 from functools import cached_property
 
 import numpy as np
-from scipy.linalg.lapack import dpotrf, dpotri, dtrtrs
 
 from coband.simulator.arms import Points
 from coband.simulator.arrays import FloatArray
 from coband.simulator.maths.linalg.growing_rows import GrowingRows
+from coband.simulator.maths.linalg.lapack import dpotrf, dpotri, dtrtrs
 from coband.simulator.maths.linalg.matrices import add_outer, padded
 from coband.simulator.maths.posteriors.dictionary import Dictionary
 from coband.simulator.maths.posteriors.observations import Observations

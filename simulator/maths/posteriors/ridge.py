@@ -13,12 +13,12 @@ from abc import abstractmethod
 from typing import Self
 
 import numpy as np
-from scipy.linalg.lapack import dpotrf, dpotri, dtrtrs
 
 from coband.simulator.arms import Points, features_of
 from coband.simulator.arrays import FloatArray
 from coband.simulator.maths.linalg.gram import BLOCK, CADENCE, Downdate, Gram, GrowingGram
 from coband.simulator.maths.linalg.growing_rows import GrowingRows
+from coband.simulator.maths.linalg.lapack import dpotrf, dpotri, dtrtrs
 from coband.simulator.maths.linalg.matrices import padded
 from coband.simulator.maths.linalg.quadratic_forms import is_sparse, quadratic, times
 from coband.simulator.maths.posteriors.observations import Observations
@@ -167,12 +167,15 @@ class RidgeRegression(Ridge):
         dimension: p.
         lam: ridge parameter lam > 0.
         cadence: observations between two factorisations of V.
+        block: rows of updates that are kept apart before they are added to V^(-1), p^2 numbers; 1 where many
+            observations come at a time.
     """
 
-    def __init__(self, dimension: int, lam: float, cadence: int = CADENCE) -> None:
+    def __init__(self, dimension: int, lam: float, cadence: int = CADENCE, block: int = BLOCK) -> None:
         super().__init__(dimension, lam)
-        self.cadence = cadence
+        self.cadence, self.block = cadence, block
         self._base = np.eye(dimension) / lam
+        self._held = False  # whether somebody else holds the base, which must not change then
         self._rows = GrowingRows(dimension, 4)
         self._diagonal = np.full(dimension, float(lam))
         self._log_det = 0.0
@@ -205,7 +208,8 @@ class RidgeRegression(Ridge):
         more = dimension - self.dimension
         if more <= 0:
             return
-        self._restart(padded(self.inverse().dense(), dimension, 1.0 / self.lam), dimension)
+        self._add_up()
+        self._restart(padded(self._base, dimension, 1.0 / self.lam), dimension)
         self._diagonal = np.concatenate([self._diagonal, np.full(more, float(self.lam))])
         self._b, self._theta = np.concatenate([self._b, np.zeros(more)]), None
         self._before = tuple(part.padded(dimension) for part in self._before)
@@ -225,8 +229,8 @@ class RidgeRegression(Ridge):
             self._update_once(G[0])
         else:
             self._update_together(G)
-        if self._rows.size >= BLOCK:
-            self._restart(self.inverse().dense(), self.dimension)
+        if self._rows.size >= self.block:
+            self._add_up()
 
     def _update_once(self, g: FloatArray) -> None:
         u = self._times(g)
@@ -248,15 +252,20 @@ class RidgeRegression(Ridge):
 
     def _times(self, g: FloatArray) -> FloatArray:
         """V^(-1) g, (p,)."""
-        return times(self._base, g) - self._rows_times(g)
+        return times(self._base, g) - self._rows_times(g) if self._rows.size else times(self._base, g)
 
     def _rows_times(self, g: FloatArray) -> FloatArray:
         S = self._rows.leading(self._rows.size)
         product: FloatArray = S.T @ (S @ g)
         return product
 
+    def _add_up(self) -> None:
+        """Take the rows of updates into the base, in place unless somebody else holds it."""
+        S = self._rows.leading(self._rows.size)
+        self._restart(np.subtract(self._base, S.T @ S, out=None if self._held else self._base), self.dimension)
+
     def _restart(self, inverse: FloatArray, dimension: int) -> None:
-        self._base, self._rows = inverse, GrowingRows(dimension, 4)
+        self._base, self._rows, self._held = inverse, GrowingRows(dimension, 4), False
 
     def _factor(self, W: FloatArray) -> None:
         """V^(-1) and log det from scratch."""
@@ -274,7 +283,7 @@ class RidgeRegression(Ridge):
         return self._times(b) if len(b) else b
 
     def variance(self, G: FloatArray) -> FloatArray:
-        return quadratic(G, self.inverse())
+        return quadratic(G, self._inverse())
 
     @property
     def log_det(self) -> float:
@@ -285,15 +294,20 @@ class RidgeRegression(Ridge):
         return self._diagonal
 
     def inverse(self) -> Gram:
+        self._held = True
+        return self._inverse()
+
+    def _inverse(self) -> Gram:
         return Downdate(self._rows.leading(self._rows.size), self._base)
 
     def forked(self) -> Self:
         copy = super().forked()
-        copy.cadence = self.cadence
+        copy.cadence, copy.block = self.cadence, self.block
         copy._before = (*self._before, self._followed)
         copy._own = GrowingGram(self.dimension, self.cadence)
         copy._followed = copy._own.matrix
         copy._base, copy._rows = self._base, self._rows.forked(self._rows.size)
+        copy._held = self._held = True
         copy._diagonal = self._diagonal.copy()
         copy._log_det = self._log_det
         return copy

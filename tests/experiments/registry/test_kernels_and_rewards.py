@@ -76,7 +76,7 @@ def _installed(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def _build_anew() -> None:
-    for cache in (document.document_model, document.json_schema, scenario._adapters):
+    for cache in (document.document_model, document.json_schema, scenario._adapter):
         cache.cache_clear()
     found = Registry.installed()
     parts: list[Any] = [entry.config for entry in (*found.algorithms.values(), *found.problems.values())]
@@ -114,7 +114,7 @@ def test_scenarios_name_them() -> None:
             "kind: plain",
             "kind: plane",
             "7:18: problem.reward.kind: 'plane' is not a known kind; did you mean plain? "
-            "known: branin, cosine, cubic, hartmann, rkhs, square, plain",
+            "known: branin, cosine, cubic, hartmann, python, rkhs, square, plain",
         ),
         (
             "kind: plain",

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
-from importlib.metadata import EntryPoint
+from importlib.metadata import EntryPoint, distribution
 
 import pytest
 from pydantic import BaseModel
@@ -53,6 +54,26 @@ def test_a_second_plugin_of_the_same_name_is_ignored() -> None:
 
 def test_the_same_entry_point_twice_is_no_news() -> None:
     assert collect([point("local_ucb", f"{HERE}:LOCAL")] * 2, []).warnings == ()
+
+
+def own(name: str, value: str) -> EntryPoint:
+    """An entry point of coband itself."""
+    made = point(name, value)
+    vars(made).update(dist=distribution("coband"))
+    return made
+
+
+def test_our_own_are_loaded_when_they_are_asked_for() -> None:
+    asked = "tests.experiments.registry.asked_for"
+    registry = collect(
+        [own("ghost", "no_such_module:X"), own("local_ucb", f"{HERE}:LOCAL"), own("x", f"{asked}:X")], []
+    )
+    assert registry.algorithms["local_ucb"].name == "local_ucb"
+    assert (registry.warnings, registry.broken, asked in sys.modules) == ((), {}, False)
+    assert "ghost" not in registry.algorithms
+    assert registry.broken == {"ghost": "ModuleNotFoundError: No module named 'no_such_module'"}
+    assert list(registry.algorithms) == ["local_ucb"]
+    assert set(registry.broken) == {"ghost", "x"}
 
 
 class Labelled(BaseModel):

@@ -1,0 +1,158 @@
+"""The event loop, the network and the ledger at work for protocols without mathematics."""
+
+from __future__ import annotations
+
+import resource
+import time
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from pydantic import TypeAdapter
+
+from benchmarks.measuring import Figure, Figures
+from coband.simulator.arms import ArmSet
+from coband.simulator.arrays import FloatArray
+from coband.simulator.core.algorithm import Algorithm
+from coband.simulator.core.config import Config
+from coband.simulator.core.engine import Engine, Plan
+from coband.simulator.core.message import Message, payload
+from coband.simulator.core.node import SERVER, Address, Agent, NodeContext, Outbox, Server
+from coband.simulator.core.randomness.streams import Streams
+
+
+class TwoArms:
+    """A fixed arm set of two, with rewards 0 and 1."""
+
+    dimension, fixed_arms = 2, True
+    _arms = np.eye(2)
+
+    def arms(self, agent: int, turn: int) -> FloatArray:
+        return self._arms
+
+    def pull(self, agent: int, turn: int, arm: int) -> tuple[float, float]:
+        return float(arm), 1.0 - arm
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Sum(Message):
+    kind: ClassVar[str] = "sum"
+    total: float = payload()
+
+
+class EveryConfig(Config):
+    """How often an agent reports."""
+
+    every: int = 1
+    """Own turns between two reports."""
+
+
+class Reporter(Agent):
+    """Pulls the second arm, and reports the sum of its rewards every so often."""
+
+    def __init__(self, context: NodeContext) -> None:
+        super().__init__(context)
+        self._total, self._every = 0.0, context.config.every
+
+    def choose(self, arms: ArmSet) -> int:
+        return 1
+
+    def observe(self, arms: ArmSet, arm: int, reward: float) -> Outbox:
+        self._total += reward
+        self.unshared += 1
+        if self.unshared < self._every:
+            return []
+        pulls, self.unshared = self.unshared, 0
+        return [(SERVER, Sum(total=self._total, pulls=pulls))]
+
+    def receive(self, message: Message, source: Address) -> Outbox:
+        return []
+
+
+class Adder(Server):
+    """Answers each report with the sum of all."""
+
+    def __init__(self, context: NodeContext) -> None:
+        super().__init__(context)
+        self._total = 0.0
+
+    def receive(self, message: Message, source: Address) -> Outbox:
+        assert isinstance(message, Sum)
+        self._total += message.total
+        self.applied += message.pulls
+        return [(source, Sum(total=self._total))]
+
+
+BARE = Algorithm(
+    name="bare",
+    agent=Reporter,
+    server="benchmarks.scale:Adder",
+    config=EveryConfig,
+    summary="Sums without mathematics.",
+    reference="none",
+)
+
+
+@dataclass
+class Cost:
+    """CPU seconds of building and of running, turns and messages of the run, and its largest memory in MB so far."""
+
+    build: float
+    run: float
+    turns: int
+    messages: int
+    megabytes: float
+
+
+def bare_run(agents: int, turns: int, every: int) -> Cost:
+    """One run with a trace that is off: any agent takes the next turn, and each message takes some time."""
+    plan = TypeAdapter(Plan).validate_python(
+        {
+            "agents": {"count": agents},
+            "schedule": {"kind": "one_at_a_time", "turns": turns},
+            "network": {"latency": {"kind": "constant", "value": 0.5}},
+            "trace": "off",
+        }
+    )
+    start = time.process_time()
+    engine = Engine(plan, BARE, EveryConfig(every=every), TwoArms(), Streams(0))
+    built = time.process_time()
+    result = engine.run()
+    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3
+    ran = time.process_time() - built
+    return Cost(built - start, ran, turns, int(result.totals["messages"]), memory)
+
+
+def flat(counts: tuple[int, ...], turns: int, most: float) -> Figure:
+    """The time of a turn, with a report every tenth one, for growing numbers of agents; it should not grow."""
+    bare_run(counts[0], turns, 10)
+    times = [1e6 * bare_run(agents, turns, 10).run / turns for agents in counts]
+    found = f"{'/'.join(f'{time:.0f}' for time in times)} us"
+    return Figure(found, f"largest <= {most:g} x least", max(times) <= most * min(times))
+
+
+def messages(turns: int, target: float) -> Figure:
+    """Messages a second, each sent, counted, delayed and delivered, with what the turns that send them take."""
+    cost = min((bare_run(100, turns, 1) for _ in range(3)), key=lambda cost: cost.run)
+    rate = cost.messages / cost.run
+    return Figure(f"{rate / 1e3:.0f}k/s", f"{target / 1e3:g}k/s", rate >= target)
+
+
+def many(agents: int, turns: int, seconds: float, megabytes: float) -> Figure:
+    """Many agents with a server."""
+    cost = bare_run(agents, turns, 10)
+    met = cost.build + cost.run <= seconds and cost.megabytes <= megabytes
+    return Figure(f"{cost.build + cost.run:.0f} s, {cost.megabytes:.0f} MB", f"{seconds:g} s, {megabytes:g} MB", met)
+
+
+FIGURES: Figures = {
+    "flat": (
+        lambda: flat((10, 100, 1000, 10_000, 100_000), 50_000, 2.0),
+        "a turn without mathematics, N = 10, 100, 10^3, 10^4, 10^5",
+    ),
+    "exchange": (lambda: messages(20_000, 450e3), "messages with agents, ledger, checks and fingerprint, trace off"),
+}
+FULL_FIGURES: Figures = {
+    "million": (lambda: many(100_000, 1_000_000, 60.0, 1000.0), "10^5 agents with a server, 10^6 turns"),
+}
+"""These take minutes."""
