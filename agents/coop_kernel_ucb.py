@@ -42,6 +42,7 @@ class EagerKernelUCB(Agent):
             check_memory(context, groups, self.hops)
         self.members = groups[context.index]
         self._accepted = frozenset(self.members)
+        self._most_tasks = max(map(len, groups))
         self.knowledge = Knowledge(context, self.members)
         self.trial = 0
         self._new: list[Pull] = []
@@ -102,8 +103,11 @@ class EagerKernelUCB(Agent):
             self.knowledge.learn(new)
 
     def report(self) -> dict[str, float | int]:
-        """gamma, reported by agent 0."""
-        return {"hops": self.hops} if self.context.index == 0 else {}
+        """gamma, and whether a dictionary is large enough, reported by agent 0."""
+        if self.context.index:
+            return {}
+        enough = self.knowledge.dictionary_suffices(self._most_tasks)
+        return {"hops": self.hops, **({} if enough is None else {DICTIONARY_SUFFICES.name: int(enough)})}
 
 
 class CoopKernelUCB(EagerKernelUCB):
@@ -125,6 +129,13 @@ class CoopKernelUCB(EagerKernelUCB):
 MESSAGES = (MessageSize(Pull, "peer", "d + 3 + d_z + (1 if arm_similarity < 1 else 0)"),)
 COUNTS = (ClosedForm("deliveries", "reach"), ClosedForm("transmissions", "copies"))
 HOPS = Metric("hops", "links", "gamma: how many links far a message goes", locked=True)
+DICTIONARY_SUFFICES = Metric(
+    "dictionary_suffices",
+    "0 or 1",
+    "whether a Nystrom dictionary has 3 points or more for each task that an agent hears of",
+    caution="the dictionary has less than 3 points for each task, so that agents know less than they hear; "
+    "give posterior a larger size",
+)
 CLIQUES = Metric("cliques", "cliques", "cliques of the cover of G_gamma", locked=True)
 NEEDS = Needs(topologies=("graph",), reliable=False)
 
@@ -138,7 +149,7 @@ ALGORITHM = Algorithm(
     needs=NEEDS,
     messages=MESSAGES,
     counts=COUNTS,
-    metrics=(HOPS, CLIQUES),
+    metrics=(HOPS, CLIQUES, DICTIONARY_SUFFICES),
     cites=("dubey2020kernel",),
 )
 
@@ -152,7 +163,7 @@ EAGER = Algorithm(
     needs=NEEDS,
     messages=MESSAGES,
     counts=COUNTS,
-    metrics=(HOPS,),
+    metrics=(HOPS, DICTIONARY_SUFFICES),
     cites=("dubey2020kernel",),
 )
 
@@ -166,6 +177,6 @@ NAIVE = Algorithm(
     needs=NEEDS,
     messages=(MessageSize(Pull, "peer", "d + 3 + (1 if arm_similarity < 1 else 0)"),),
     counts=COUNTS,
-    metrics=(HOPS,),
+    metrics=(HOPS, DICTIONARY_SUFFICES),
     cites=("dubey2020kernel",),
 )

@@ -43,11 +43,11 @@ class Exact(Config):
 
 
 class Nystrom(Config):
-    """Statistics over a dictionary of the first points that an agent knows."""
+    """Statistics over a dictionary of points that an agent knows, those that tell most about its own task."""
 
     kind: Literal["nystrom"]
-    size: int = Field(default=256, ge=1)
-    """Points in the dictionary."""
+    size: int = Field(default=512, ge=1)
+    """Points in the dictionary at most; with less than 3 for each task a run ends with a warning."""
 
 
 NetworkKernel = Annotated[KernelSpec | Mmd, ByKind(kernels, mmd=Mmd)]

@@ -16,6 +16,9 @@ from coband.simulator.arrays import FloatArray
 from coband.simulator.core.node import NodeContext, UnsupportedScenario
 from coband.simulator.maths.posteriors.choose import Multitask, factor_memory, multitask
 
+POINTS_PER_TASK = 3
+"""Points of a dictionary for each task, below which the posterior hardly tells tasks apart."""
+
 
 class Knowledge:
     """The posterior of one agent on its own pulls and those that it has accepted.
@@ -54,6 +57,13 @@ class Knowledge:
     def predict(self, arms: ArmSet) -> tuple[FloatArray, FloatArray]:
         """Mean and variance sigma^2/lam of the agent's own task at n arms, each (n,)."""
         return self.posterior.predict(arms)
+
+    def dictionary_suffices(self, agents: int) -> bool | None:
+        """Whether its Nystrom dictionary has 3 points for each task of so many agents; None without a dictionary."""
+        setting = self._setting
+        if setting.dictionary is None or setting.form != "nystrom":
+            return None
+        return setting.dictionary >= POINTS_PER_TASK * (1 if setting.single else agents)
 
 
 def setting_of(context: NodeContext, members: tuple[int, ...]) -> Multitask:
@@ -117,5 +127,5 @@ def check_memory(context: NodeContext, groups: Sequence[tuple[int, ...]], hops: 
         raise UnsupportedScenario(
             f"exact posteriors of {len(sizes)} groups of agents with up to {max(sizes):,} observations need about "
             f"{size} GiB, more than posterior.memory allows ({config.posterior.memory:g}); use posterior: "
-            "{kind: nystrom, size: 256}, fewer turns, or a sparser graph"
+            "{kind: nystrom, size: 512}, fewer turns, or a sparser graph"
         )

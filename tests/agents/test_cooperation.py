@@ -417,6 +417,28 @@ def test_what_cannot_run_says_so() -> None:
         run("dist_kernel_ucb", {}, problem)
 
 
+@pytest.mark.parametrize(
+    ("name", "size", "reported"),
+    [
+        ("eager_kernel_ucb", 17, 0),
+        ("eager_kernel_ucb", 18, 1),
+        ("naive_coop", 3, 1),
+        ("naive_coop", 2, 0),
+        ("coop_kernel_ucb", None, None),
+    ],
+)
+def test_a_dictionary_with_less_than_three_points_a_task_is_reported(
+    name: str, size: int | None, reported: int | None
+) -> None:
+    """Six agents hear of each other; naive cooperation knows one task alone."""
+    problem = {"kind": "network", "arms": POOL, "kernel": {"kind": "gaussian", "gamma": 1.0}}
+    config: dict[str, Any] = {} if name == "naive_coop" else {"network_kernel": "mmd"}
+    if size is not None:
+        config["posterior"] = {"kind": "nystrom", "size": size}
+    plan: Any = {"topology": "complete", "agents": 6, "schedule": {"kind": "rounds", "turns": 5}}
+    assert run(name, config, problem, **plan).result.totals.get("dictionary_suffices") == reported
+
+
 def test_half_the_diameter() -> None:
     problem = {"kind": "network", "arms": POOL, "kernel": {"kind": "gaussian", "gamma": 1.0}}
     for topology, hops in (("line", 4), ("ring", 2), ("complete", 1)):
