@@ -14,9 +14,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from coband.agents.cooperation import Cooperative, WithTasks
+from coband.agents.cooperation import Cooperative, NaiveCoop, WithTasks
 from coband.agents.knowledge import Knowledge, check_memory
 from coband.agents.messages import Pull
+from coband.agents.widths import width_of
 from coband.simulator.arms import ArmSet
 from coband.simulator.core.algorithm import Algorithm, ClosedForm, MessageSize, Needs
 from coband.simulator.core.message import Message
@@ -52,13 +53,14 @@ class EagerKernelUCB(Agent):
         return tuple(self.graph.ball(agent, self.hops) for agent in range(self.graph.nodes))
 
     def choose(self, arms: ArmSet) -> int:
-        """Lines 4-8: at random first, then the arm with the largest f_hat + (eta / sqrt(lambda)) sigma."""
+        """Lines 4-8: at random first, then the arm with the largest f_hat + beta sigma, beta = eta / sqrt(lambda)."""
         self.trial += 1
         self._learn()
         if self.trial == 1:
             return int(self.context.rng.integers(len(arms)))
         mean, variance = self.knowledge.predict(arms)
-        return int(np.argmax(mean + self.config.eta * np.sqrt(variance)))
+        width = width_of(self.config, self.knowledge, self.context.agents)
+        return int(np.argmax(mean + width * np.sqrt(variance)))
 
     def observe(self, arms: ArmSet, arm: int, reward: float) -> Outbox:
         """Lines 9-18: keep the pull and send it to all within gamma hops."""
@@ -171,8 +173,8 @@ NAIVE = Algorithm(
     name="naive_coop",
     agent=EagerKernelUCB,
     server=None,
-    config=Cooperative,
-    summary="Kernel UCB on a graph: agents take what reaches them as if it were about their own task.",
+    config=NaiveCoop,
+    summary="IGP-UCB or LinUCB on a graph: agents take what reaches them as if it were about their own task.",
     reference="paper 004, section 5 (Naive Cooperation)",
     needs=NEEDS,
     messages=(MessageSize(Pull, "peer", "d + 3 + (1 if arm_similarity < 1 else 0)"),),

@@ -60,9 +60,15 @@ class Cooperative(Config):
     kernel: AnyKernel = Gaussian(gamma=1.0)
     """The kernel K_x of arms."""
     eta: float = Field(default=1.0, ge=0)
-    """Exploration: arms are chosen by f_hat + (eta / sqrt(lam)) sigma."""
+    """Exploration with ``width: constant``: arms are chosen by f_hat + (eta / sqrt(lam)) sigma."""
     lam: float = Field(default=1.0, gt=0)
     """Ridge parameter lambda."""
+    norm: float = Field(default=1.0, ge=0)
+    """B: bound on the norm of F in the RKHS of K, for widths that are not constant."""
+    sub_gaussian: float = Field(default=0.1, ge=0)
+    """R: the noise is R-sub-Gaussian, for widths that are not constant."""
+    delta: float = Field(default=0.05, gt=0, le=1)
+    """The confidence bounds hold with probability 1 - delta, for widths that are not constant."""
     hops: Annotated[int, Field(ge=1)] | Literal["half_diameter"] = 1
     """gamma: messages go so many links far; half_diameter: half the graph's diameter, rounded down, at least 1."""
     arm_similarity: float = Field(default=1.0, ge=0, le=1)
@@ -83,6 +89,15 @@ class WithTasks(Cooperative):
     """The kernel K_z of network contexts; mmd: estimated; null: K_z = 1, all agents have the same task."""
     composition: Literal["product", "sum"] = "product"
     """How K_z and K_x make K."""
+    width: Literal["constant", "lemma_1"] = "constant"
+    """Factor before sigma: constant, as in Algorithms 1 to 3, or beta_(v,t) of Lemma 1, which the analysis is about."""
+
+
+class NaiveCoop(Cooperative):
+    """Parameters of naive cooperation."""
+
+    width: Literal["paper", "constant", "igp_ucb", "lemma_1"] = "paper"
+    """Factor before sigma: paper: that of IGP-UCB with a kernel, and with the linear one that of LinUCB, eta."""
 
 
 def network_kernel(config: Cooperative) -> KernelSpec | Mmd | None:

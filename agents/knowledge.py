@@ -29,6 +29,7 @@ class Knowledge:
 
     Attributes:
         posterior: as ``maths.posteriors.choose`` chooses it.
+        observations: how many it knows.
         tells_context: whether other agents need the agent's network context.
     """
 
@@ -39,10 +40,12 @@ class Knowledge:
         self.tells_context = self._setting.network is not None
         table = None if self._similarities is None else self._similarities.table
         self.posterior = multitask(self._setting, self._sharing, table)
+        self.observations = 0
 
     def learn(self, pulls: Sequence[Pull]) -> None:
         """Take in new pulls, all at once; where K_z changes with them, all that is known is learnt anew."""
         pulls = sorted(pulls, key=BY_TRIAL)
+        self.observations += len(pulls)
         similarities = self._similarities
         seen = None if similarities is None else similarities.update(pulls)
         if similarities is None or seen is None or self.posterior.follow(similarities.table):

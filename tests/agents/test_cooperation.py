@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
@@ -85,6 +86,7 @@ def random_case(name: str, case: int, estimated: bool = False) -> tuple[dict[str
         "hops": int(rng.integers(1, 5)),
         "arm_similarity": float(rng.choice([1.0, 1.0, 0.0, 0.4])),
     }
+    config |= random_width(name, np.random.default_rng((8, case)))
     if name != "naive_coop":
         config["composition"] = composition
         config["network_kernel"] = network_kernel
@@ -98,6 +100,24 @@ def random_case(name: str, case: int, estimated: bool = False) -> tuple[dict[str
         elif rng.random() < 0.2:
             config["network_kernel"] = None
     return plan, config
+
+
+def random_width(name: str, rng: np.random.Generator) -> dict[str, Any]:
+    """How far bounds lie above estimates, and the quantities that it follows from."""
+    width = str(rng.choice(["constant", "lemma_1", *(["paper", "igp_ucb"] if name == "naive_coop" else [])]))
+    norm, noise, delta = rng.uniform(0.0, 1.0), rng.uniform(0.01, 1.0), rng.uniform(0.01, 1.0)
+    return {"width": width, "norm": float(norm), "sub_gaussian": float(noise), "delta": float(delta)}
+
+
+def width_of(plan: dict[str, Any], config: dict[str, Any]) -> Callable[[oracle.Learner], float] | None:
+    """The factor before sigma; None for a constant one."""
+    bounds = config["norm"], config["sub_gaussian"], config["delta"]
+    if config["width"] == "lemma_1":
+        return lambda learner: oracle.lemma_1(learner, plan["agents"], *bounds)
+    linear = config["kernel"]["kind"] == "linear"
+    if config["width"] == "igp_ucb" or (config["width"] == "paper" and not linear):
+        return lambda learner: oracle.igp_ucb(learner, *bounds)
+    return None
 
 
 def pair_kernel(config: dict[str, Any], network: Any) -> oracle.Pair:
@@ -169,6 +189,7 @@ def oracle_of(name: str, plan: dict[str, Any], config: dict[str, Any]) -> oracle
         accepts,
         central,
         similarity,
+        width_of(plan, config),
     )
 
 
