@@ -10,41 +10,38 @@ Deviations from the printed text:
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Sequence
 
 import numpy as np
 
-from coband.agents.cooperation import Cooperative, NaiveCoop, WithTasks
-from coband.agents.knowledge import Knowledge, check_memory
+from coband.agents.cooperation import Cooperative, NaiveCoop, WithTasks, hops_of
+from coband.agents.knowledge import Knowledge, Learnt, check_memory
 from coband.agents.messages import Pull
 from coband.agents.widths import width_of
 from coband.simulator.arms import ArmSet
 from coband.simulator.core.algorithm import Algorithm, ClosedForm, MessageSize, Needs
 from coband.simulator.core.message import Message
 from coband.simulator.core.node import Address, Agent, Neighbours, NodeContext, Outbox
-from coband.simulator.maths.graphs.covers import clique_cover, half_diameter, power_graph
+from coband.simulator.maths.graphs.covers import clique_cover, power_graph
 from coband.simulator.metrics import Metric
 
 Groups = tuple[tuple[int, ...], ...]
 
 
-class EagerKernelUCB(Agent):
-    """Algorithm 2: kernel UCB on all observations that reach the agent."""
+class LocalAgent(Agent):
+    """Tells all agents within gamma hops of its pulls, and learns from what reaches it of agents that it accepts."""
 
     def __init__(self, context: NodeContext) -> None:
         super().__init__(context)
-        self.config: Cooperative = context.config
         assert context.graph is not None
         self.graph = context.graph
-        hops = self.config.hops
-        self.hops = half_diameter(self.graph.distances) if hops == "half_diameter" else hops
+        self.hops = hops_of(context.config.hops, self.graph)
         groups = context.sharing.get("groups", self._groups)
-        if context.index == 0:
-            check_memory(context, groups, self.hops)
         self.members = groups[context.index]
         self._accepted = frozenset(self.members)
         self._most_tasks = max(map(len, groups))
-        self.knowledge = Knowledge(context, self.members)
+        self.knowledge: Learnt = self._knowledge(groups)
         self.trial = 0
         self._new: list[Pull] = []
 
@@ -52,15 +49,9 @@ class EagerKernelUCB(Agent):
         """For each agent, the agents whose observations it accepts: all within reach."""
         return tuple(self.graph.ball(agent, self.hops) for agent in range(self.graph.nodes))
 
-    def choose(self, arms: ArmSet) -> int:
-        """Lines 4-8: at random first, then the arm with the largest f_hat + beta sigma, beta = eta / sqrt(lambda)."""
-        self.trial += 1
-        self._learn()
-        if self.trial == 1:
-            return int(self.context.rng.integers(len(arms)))
-        mean, variance = self.knowledge.predict(arms)
-        width = width_of(self.config, self.knowledge, self.context.agents)
-        return int(np.argmax(mean + width * np.sqrt(variance)))
+    @abstractmethod
+    def _knowledge(self, groups: Groups) -> Learnt:
+        """What it knows at first, nothing."""
 
     def observe(self, arms: ArmSet, arm: int, reward: float) -> Outbox:
         """Lines 9-18: keep the pull and send it to all within gamma hops."""
@@ -70,14 +61,8 @@ class EagerKernelUCB(Agent):
         return [(Neighbours(self.hops), pull)]
 
     def _pull(self, arms: ArmSet, arm: int, reward: float) -> Pull:
-        return Pull(
-            trial=self.trial,
-            agent=self.context.index,
-            point=arms.features[arm],
-            reward=reward,
-            context=self.context.network_context if self.knowledge.tells_context else None,
-            place=arm if self.config.arm_similarity < 1.0 else None,
-        )
+        own, point = self.context.index, arms.features[arm]
+        return Pull(trial=self.trial, agent=own, point=point, reward=reward, context=None, place=None)
 
     def receive(self, message: Message, source: Address) -> Outbox:
         """Lines 19-23: put it in the buffer, if it is accepted."""
@@ -110,6 +95,41 @@ class EagerKernelUCB(Agent):
             return {}
         enough = self.knowledge.dictionary_suffices(self._most_tasks)
         return {"hops": self.hops, **({} if enough is None else {DICTIONARY_SUFFICES.name: int(enough)})}
+
+
+class EagerKernelUCB(LocalAgent):
+    """Algorithm 2: kernel UCB on all observations that reach the agent."""
+
+    knowledge: Knowledge
+
+    def __init__(self, context: NodeContext) -> None:
+        self.config: Cooperative = context.config
+        super().__init__(context)
+
+    def _knowledge(self, groups: Groups) -> Knowledge:
+        if self.context.index == 0:
+            check_memory(self.context, groups, self.hops)
+        return Knowledge(self.context, self.members)
+
+    def choose(self, arms: ArmSet) -> int:
+        """Lines 4-8: at random first, then the arm with the largest f_hat + beta sigma, beta = eta / sqrt(lambda)."""
+        self.trial += 1
+        self._learn()
+        if self.trial == 1:
+            return int(self.context.rng.integers(len(arms)))
+        mean, variance = self.knowledge.predict(arms)
+        width = width_of(self.config, self.knowledge, self.context.agents)
+        return int(np.argmax(mean + width * np.sqrt(variance)))
+
+    def _pull(self, arms: ArmSet, arm: int, reward: float) -> Pull:
+        return Pull(
+            trial=self.trial,
+            agent=self.context.index,
+            point=arms.features[arm],
+            reward=reward,
+            context=self.context.network_context if self.knowledge.tells_context else None,
+            place=arm if self.config.arm_similarity < 1.0 else None,
+        )
 
 
 class CoopKernelUCB(EagerKernelUCB):

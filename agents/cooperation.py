@@ -9,7 +9,9 @@ from pydantic import BeforeValidator, Field
 
 from coband.agents.parameters import AnyKernel
 from coband.simulator.core.config import Config
+from coband.simulator.core.network.graphs import Graph
 from coband.simulator.entry_points import ByKind
+from coband.simulator.maths.graphs.covers import half_diameter
 from coband.simulator.maths.kernels.base import KernelSpec
 from coband.simulator.maths.kernels.library import Gaussian
 from coband.simulator.maths.kernels.registry import kernels
@@ -51,6 +53,7 @@ class Nystrom(Config):
 
 
 NetworkKernel = Annotated[KernelSpec | Mmd, ByKind(kernels, mmd=Mmd)]
+Hops = Annotated[int, Field(ge=1)] | Literal["half_diameter", "diameter"]
 Posterior = Annotated[Exact | Nystrom, Field(discriminator="kind")]
 
 
@@ -69,8 +72,9 @@ class Cooperative(Config):
     """R: the noise is R-sub-Gaussian, for widths that are not constant."""
     delta: float = Field(default=0.05, gt=0, le=1)
     """The confidence bounds hold with probability 1 - delta, for widths that are not constant."""
-    hops: Annotated[int, Field(ge=1)] | Literal["half_diameter"] = 1
-    """gamma: messages go so many links far; half_diameter: half the graph's diameter, rounded down, at least 1."""
+    hops: Hops = 1
+    """gamma: messages go so many links far; half_diameter: half the graph's diameter, rounded down, at least 1;
+    diameter: to everybody to whom there is a path."""
     arm_similarity: float = Field(default=1.0, ge=0, le=1)
     """K_arm of arms in different places of an arm set: 1 pools all arms, 0 learns each place apart (appendix D.1)."""
     posterior: Annotated[
@@ -98,6 +102,13 @@ class NaiveCoop(Cooperative):
 
     width: Literal["paper", "constant", "igp_ucb", "lemma_1"] = "paper"
     """Factor before sigma: paper: that of IGP-UCB with a kernel, and with the linear one that of LinUCB, eta."""
+
+
+def hops_of(hops: Hops, graph: Graph) -> int:
+    """gamma on a graph, at least 1."""
+    if hops == "diameter":
+        return max(1, graph.diameter)
+    return half_diameter(graph.distances) if hops == "half_diameter" else hops
 
 
 def network_kernel(config: Cooperative) -> KernelSpec | Mmd | None:

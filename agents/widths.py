@@ -10,11 +10,11 @@ import math
 
 from coband.agents.cooperation import Cooperative, NaiveCoop, WithTasks
 from coband.agents.kernel_ucb import igp_beta
-from coband.agents.knowledge import Knowledge
+from coband.agents.knowledge import OnTasks
 from coband.simulator.maths.kernels.library import Linear
 
 
-def width_of(config: Cooperative, knowledge: Knowledge, agents: int) -> float:
+def width_of(config: Cooperative, knowledge: OnTasks, agents: int) -> float:
     """sqrt(lam) beta at a turn of an agent, one of ``agents``: the factor before sigma / sqrt(lam).
 
     constant: beta = eta / sqrt(lam). lemma_1: beta_(v,t) of Lemma 1. igp_ucb: beta_t of IGP-UCB. paper: the naive
