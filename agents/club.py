@@ -23,8 +23,7 @@ from coband.agents.coop_kernel_ucb import Groups
 from coband.agents.knowledge import Learnt
 from coband.agents.messages import Pull
 from coband.simulator.arms import ArmSet
-from coband.simulator.arrays import BoolArray, FloatArray
-from coband.simulator.core.network.graphs import Graph
+from coband.simulator.arrays import BoolArray, FloatArray, IntArray
 from coband.simulator.maths.posteriors.clustered_ridge import ClusteredRidge
 from coband.simulator.metrics import Metric
 
@@ -65,7 +64,11 @@ class Club(CentralAgent):
 
     def _knowledge(self, groups: Groups) -> Clusters:
         config: ClubConfig = self.context.config
-        links = linked(self.graph) if config.start == "links" else np.ones((self.graph.nodes,) * 2, dtype=np.bool_)
+        links = (
+            linked(self.graph.distances)
+            if config.start == "links"
+            else np.ones((self.graph.nodes,) * 2, dtype=np.bool_)
+        )
         return Clusters(links, self.context.dimension, config, self.context.index)
 
     def _factor(self) -> float:
@@ -77,9 +80,9 @@ class Club(CentralAgent):
         return {} if self.context.index else {**super().report(), "clusters": self.knowledge.ridge.clusters}
 
 
-def linked(graph: Graph) -> BoolArray:
-    """The adjacency matrix of a graph, (V, V)."""
-    matrix: BoolArray = graph.distances == 1
+def linked(distances: IntArray) -> BoolArray:
+    """The adjacency matrix (V, V) of a graph with given distances (V, V)."""
+    matrix: BoolArray = distances == 1
     return matrix
 
 

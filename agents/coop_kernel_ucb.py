@@ -36,7 +36,7 @@ class LocalAgent(Agent):
         super().__init__(context)
         assert context.graph is not None
         self.graph = context.graph
-        self.hops = hops_of(context.config.hops, self.graph)
+        self.hops = hops_of(context.config.hops, self.graph.distances)
         groups = context.sharing.get("groups", self._groups)
         self.members = groups[context.index]
         self._accepted = frozenset(self.members)

@@ -8,8 +8,8 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field
 
 from coband.agents.parameters import AnyKernel
+from coband.simulator.arrays import IntArray
 from coband.simulator.core.config import Config
-from coband.simulator.core.network.graphs import Graph
 from coband.simulator.entry_points import ByKind
 from coband.simulator.maths.graphs.covers import half_diameter
 from coband.simulator.maths.kernels.base import KernelSpec
@@ -104,11 +104,11 @@ class NaiveCoop(Cooperative):
     """Factor before sigma: paper: that of IGP-UCB with a kernel, and with the linear one that of LinUCB, eta."""
 
 
-def hops_of(hops: Hops, graph: Graph) -> int:
-    """gamma on a graph, at least 1."""
+def hops_of(hops: Hops, distances: IntArray) -> int:
+    """gamma on a graph with given distances of agents (V, V), -1 where there is no path; at least 1."""
     if hops == "diameter":
-        return max(1, graph.diameter)
-    return half_diameter(graph.distances) if hops == "half_diameter" else hops
+        return max(1, int(distances.max()))
+    return half_diameter(distances) if hops == "half_diameter" else hops
 
 
 def network_kernel(config: Cooperative) -> KernelSpec | Mmd | None:

@@ -19,8 +19,7 @@ from coband.agents.central import CentralAgent, CentralConfig, central
 from coband.agents.club import linked
 from coband.agents.coop_kernel_ucb import Groups
 from coband.agents.knowledge import OnTasks
-from coband.simulator.arrays import FloatArray
-from coband.simulator.core.network.graphs import Graph
+from coband.simulator.arrays import FloatArray, IntArray
 from coband.simulator.maths.kernels.library import Linear
 from coband.simulator.maths.posteriors.choose import Multitask, multitask
 
@@ -44,7 +43,7 @@ class GobLin(CentralAgent):
     knowledge: OnTasks
 
     def _knowledge(self, groups: Groups) -> OnTasks:
-        table = self.context.sharing.get("gang", lambda: gang(self.graph))
+        table = self.context.sharing.get("gang", lambda: gang(self.graph.distances))
         return OnTasks(multitask(self._setting(), self.context.sharing, table))
 
     def _setting(self) -> Multitask:
@@ -75,9 +74,9 @@ class GobLin(CentralAgent):
         return config.sub_gaussian * math.sqrt(log_det - math.log(config.delta)) + config.norm
 
 
-def gang(graph: Graph) -> FloatArray:
-    """(I + L)^(-1), L the Laplacian of a graph, (V, V)."""
-    links = linked(graph).astype(np.float64)
+def gang(distances: IntArray) -> FloatArray:
+    """(I + L)^(-1) (V, V), L the Laplacian of a graph with given distances (V, V)."""
+    links = linked(distances).astype(np.float64)
     A = np.diag(1.0 + links.sum(axis=0)) - links
     inverse = np.linalg.inv(A)
     symmetric: FloatArray = (inverse + inverse.T) / 2.0
