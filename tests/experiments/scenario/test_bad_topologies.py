@@ -89,7 +89,7 @@ MISTAKES: list[tuple[list[str], str]] = [
     (
         ["algorithms.0.hops=half"],
         "--set algorithms.0.hops=half: algorithms[0].hops: 'half' is not allowed: must be a whole number >= 1 or "
-        "half_diameter",
+        "one of half_diameter, diameter",
     ),
     (
         ["algorithms.0.posterior=exakt"],
