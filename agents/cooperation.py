@@ -8,8 +8,10 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field
 
 from coband.agents.parameters import AnyKernel
+from coband.simulator.arrays import IntArray
 from coband.simulator.core.config import Config
 from coband.simulator.entry_points import ByKind
+from coband.simulator.maths.graphs.covers import half_diameter
 from coband.simulator.maths.kernels.base import KernelSpec
 from coband.simulator.maths.kernels.library import Gaussian
 from coband.simulator.maths.kernels.registry import kernels
@@ -43,14 +45,15 @@ class Exact(Config):
 
 
 class Nystrom(Config):
-    """Statistics over a dictionary of the first points that an agent knows."""
+    """Statistics over a dictionary of points that an agent knows, those that tell most about its own task."""
 
     kind: Literal["nystrom"]
-    size: int = Field(default=256, ge=1)
-    """Points in the dictionary."""
+    size: int = Field(default=512, ge=1)
+    """Points in the dictionary at most; with less than 3 for each task a run ends with a warning."""
 
 
 NetworkKernel = Annotated[KernelSpec | Mmd, ByKind(kernels, mmd=Mmd)]
+Hops = Annotated[int, Field(ge=1)] | Literal["half_diameter", "diameter"]
 Posterior = Annotated[Exact | Nystrom, Field(discriminator="kind")]
 
 
@@ -60,11 +63,18 @@ class Cooperative(Config):
     kernel: AnyKernel = Gaussian(gamma=1.0)
     """The kernel K_x of arms."""
     eta: float = Field(default=1.0, ge=0)
-    """Exploration: arms are chosen by f_hat + (eta / sqrt(lam)) sigma."""
+    """Exploration with ``width: constant``: arms are chosen by f_hat + (eta / sqrt(lam)) sigma."""
     lam: float = Field(default=1.0, gt=0)
     """Ridge parameter lambda."""
-    hops: Annotated[int, Field(ge=1)] | Literal["half_diameter"] = 1
-    """gamma: messages go so many links far; half_diameter: half the graph's diameter, rounded down, at least 1."""
+    norm: float = Field(default=1.0, ge=0)
+    """B: bound on the norm of F in the RKHS of K, for widths that are not constant."""
+    sub_gaussian: float = Field(default=0.1, ge=0)
+    """R: the noise is R-sub-Gaussian, for widths that are not constant."""
+    delta: float = Field(default=0.05, gt=0, le=1)
+    """The confidence bounds hold with probability 1 - delta, for widths that are not constant."""
+    hops: Hops = 1
+    """gamma: messages go so many links far; half_diameter: half the graph's diameter, rounded down, at least 1;
+    diameter: to everybody to whom there is a path."""
     arm_similarity: float = Field(default=1.0, ge=0, le=1)
     """K_arm of arms in different places of an arm set: 1 pools all arms, 0 learns each place apart (appendix D.1)."""
     posterior: Annotated[
@@ -83,6 +93,22 @@ class WithTasks(Cooperative):
     """The kernel K_z of network contexts; mmd: estimated; null: K_z = 1, all agents have the same task."""
     composition: Literal["product", "sum"] = "product"
     """How K_z and K_x make K."""
+    width: Literal["constant", "lemma_1"] = "constant"
+    """Factor before sigma: constant, as in Algorithms 1 to 3, or beta_(v,t) of Lemma 1, which the analysis is about."""
+
+
+class NaiveCoop(Cooperative):
+    """Parameters of naive cooperation."""
+
+    width: Literal["paper", "constant", "igp_ucb", "lemma_1"] = "paper"
+    """Factor before sigma: paper: that of IGP-UCB with a kernel, and with the linear one that of LinUCB, eta."""
+
+
+def hops_of(hops: Hops, distances: IntArray) -> int:
+    """gamma on a graph with given distances of agents (V, V), -1 where there is no path; at least 1."""
+    if hops == "diameter":
+        return max(1, int(distances.max()))
+    return half_diameter(distances) if hops == "half_diameter" else hops
 
 
 def network_kernel(config: Cooperative) -> KernelSpec | Mmd | None:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from coband.agents.coop_kernel_ucb import COUNTS, HOPS, MESSAGES, EagerKernelUCB, Groups
+from coband.agents.coop_kernel_ucb import COUNTS, DICTIONARY_SUFFICES, HOPS, MESSAGES, EagerKernelUCB, Groups
 from coband.agents.cooperation import WithTasks
 from coband.agents.messages import Pull
 from coband.simulator.arms import ArmSet
@@ -98,6 +98,7 @@ ALGORITHM = Algorithm(
     counts=COUNTS,
     metrics=(
         HOPS,
+        DICTIONARY_SUFFICES,
         Metric("central_agents", "agents", "agents that learn; the others repeat what they pulled"),
         Metric("independent_set_exact", "0 or 1", "whether the independent set is a heaviest one for certain"),
     ),

@@ -3,6 +3,7 @@ Contextual Bandits"), the posterior on its own pulls and those that it has accep
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
 import numpy as np
@@ -15,37 +16,60 @@ from coband.simulator.arms import ArmSet
 from coband.simulator.arrays import FloatArray
 from coband.simulator.core.node import NodeContext, UnsupportedScenario
 from coband.simulator.maths.posteriors.choose import Multitask, factor_memory, multitask
+from coband.simulator.maths.posteriors.protocol import MultitaskPosterior
+
+POINTS_PER_TASK = 3
+"""Points of a dictionary for each task, below which the posterior hardly tells tasks apart."""
 
 
-class Knowledge:
-    """The posterior of one agent on its own pulls and those that it has accepted.
-
-    Args:
-        context: the agent's.
-        members: the agents whose pulls it accepts, itself among them, in ascending order.
+class Learnt(ABC):
+    """What an agent has learnt from its own pulls and those that it has accepted.
 
     Attributes:
-        posterior: as ``maths.posteriors.choose`` chooses it.
+        observations: how many it knows.
         tells_context: whether other agents need the agent's network context.
     """
 
-    def __init__(self, context: NodeContext, members: tuple[int, ...]) -> None:
-        self._setting, self._sharing = setting_of(context, members), context.sharing
-        network = network_kernel(context.config)
-        self._similarities = Similarities(context, network, members) if isinstance(network, Mmd) else None
-        self.tells_context = self._setting.network is not None
-        table = None if self._similarities is None else self._similarities.table
-        self.posterior = multitask(self._setting, self._sharing, table)
+    tells_context = False
+
+    def __init__(self) -> None:
+        self.observations = 0
 
     def learn(self, pulls: Sequence[Pull]) -> None:
-        """Take in new pulls, all at once; where K_z changes with them, all that is known is learnt anew."""
-        pulls = sorted(pulls, key=BY_TRIAL)
-        similarities = self._similarities
-        seen = None if similarities is None else similarities.update(pulls)
-        if similarities is None or seen is None or self.posterior.follow(similarities.table):
-            self.posterior.update(PullObservations(pulls, by_agent=self._setting.estimated))
-        else:
-            self.posterior = multitask(self._setting, self._sharing, similarities.table, seen)
+        """Take in new pulls, all at once."""
+        self.observations += len(pulls)
+        self._take(sorted(pulls, key=BY_TRIAL))
+
+    @abstractmethod
+    def _take(self, pulls: Sequence[Pull]) -> None:
+        """Take in new pulls, by trial and agent."""
+
+    def prefetch(self, arms: ArmSet) -> None:
+        """The arms that ``predict`` will be asked about next."""
+        return
+
+    @abstractmethod
+    def predict(self, arms: ArmSet) -> tuple[FloatArray, FloatArray]:
+        """Mean and variance sigma^2/lam of the agent's own task at n arms, each (n,)."""
+
+    def dictionary_suffices(self, agents: int) -> bool | None:
+        """Whether its Nystrom dictionary has 3 points for each task of so many agents; None without a dictionary."""
+        return None
+
+
+class OnTasks(Learnt):
+    """A posterior on the tasks of several agents, which are their numbers.
+
+    Attributes:
+        posterior: the posterior.
+    """
+
+    def __init__(self, posterior: MultitaskPosterior) -> None:
+        super().__init__()
+        self.posterior = posterior
+
+    def _take(self, pulls: Sequence[Pull]) -> None:
+        self.posterior.update(PullObservations(pulls, by_agent=True))
 
     def prefetch(self, arms: ArmSet) -> None:
         """The arms that ``predict`` will be asked about next."""
@@ -54,6 +78,39 @@ class Knowledge:
     def predict(self, arms: ArmSet) -> tuple[FloatArray, FloatArray]:
         """Mean and variance sigma^2/lam of the agent's own task at n arms, each (n,)."""
         return self.posterior.predict(arms)
+
+
+class Knowledge(OnTasks):
+    """The posterior of equation 9, as ``maths.posteriors.choose`` chooses it.
+
+    Args:
+        context: the agent's.
+        members: the agents whose pulls it accepts, itself among them, in ascending order.
+    """
+
+    def __init__(self, context: NodeContext, members: tuple[int, ...]) -> None:
+        self._setting, self._sharing = setting_of(context, members), context.sharing
+        network = network_kernel(context.config)
+        self._similarities = Similarities(context, network, members) if isinstance(network, Mmd) else None
+        self.tells_context = self._setting.network is not None
+        table = None if self._similarities is None else self._similarities.table
+        super().__init__(multitask(self._setting, self._sharing, table))
+
+    def _take(self, pulls: Sequence[Pull]) -> None:
+        """Where K_z changes with new pulls, all that is known is learnt anew."""
+        similarities = self._similarities
+        seen = None if similarities is None else similarities.update(pulls)
+        if similarities is None or seen is None or self.posterior.follow(similarities.table):
+            self.posterior.update(PullObservations(pulls, by_agent=self._setting.estimated))
+        else:
+            self.posterior = multitask(self._setting, self._sharing, similarities.table, seen)
+
+    def dictionary_suffices(self, agents: int) -> bool | None:
+        """Whether its Nystrom dictionary has 3 points for each task of so many agents; None without a dictionary."""
+        setting = self._setting
+        if setting.dictionary is None or setting.form != "nystrom":
+            return None
+        return setting.dictionary >= POINTS_PER_TASK * (1 if setting.single else agents)
 
 
 def setting_of(context: NodeContext, members: tuple[int, ...]) -> Multitask:
@@ -117,5 +174,5 @@ def check_memory(context: NodeContext, groups: Sequence[tuple[int, ...]], hops: 
         raise UnsupportedScenario(
             f"exact posteriors of {len(sizes)} groups of agents with up to {max(sizes):,} observations need about "
             f"{size} GiB, more than posterior.memory allows ({config.posterior.memory:g}); use posterior: "
-            "{kind: nystrom, size: 256}, fewer turns, or a sparser graph"
+            "{kind: nystrom, size: 512}, fewer turns, or a sparser graph"
         )

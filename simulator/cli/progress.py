@@ -94,21 +94,20 @@ def warn(report: Report) -> None:
 
 
 def warn_of_guarantees(report: Report) -> None:
-    """Name the theorems whose conditions do not hold, as metrics with a guarantee say."""
+    """Name the theorems whose conditions do not hold, as metrics with a guarantee say, and give metrics' cautions."""
     from coband.simulator.experiments.registry.registry import Registry
 
     algorithms = Registry.installed().algorithms
     for entry in report.object["results"]:
         declared = algorithms[entry["algorithm"]].metrics if entry["algorithm"] in algorithms else ()
-        for metric in (metric for metric in declared if metric.guarantee):
+        for metric in (metric for metric in declared if metric.guarantee or metric.caution):
             broken = sum(record.get(metric.name) == 0 for record in entry["replications"])
+            where = f"in {broken} of {len(entry['replications'])} replications"
+            text = metric.caution and f"{where} {metric.caution}"
+            if metric.guarantee:
+                text = f"the conditions of {metric.guarantee} do not hold {where}, so it guarantees nothing there"
             if broken:
-                click.echo(
-                    f"warning: {entry['label']}: the conditions of {metric.guarantee} do not hold in {broken} of "
-                    f"{len(entry['replications'])} replications, so it guarantees nothing there "
-                    f"(coband describe {entry['algorithm']})",
-                    err=True,
-                )
+                click.echo(f"warning: {entry['label']}: {text} (coband describe {entry['algorithm']})", err=True)
 
 
 def warn_of_end(report: Report) -> None:

@@ -25,6 +25,9 @@ VARIANTS: dict[str, list[dict[str, Any]]] = {
         {"network_kernel": {"kind": "gaussian", "gamma": 0.5}, "composition": "sum"},
         {"posterior": {"kind": "nystrom", "size": 10}, "network_kernel": "mmd"},
     ],
+    "naive_coop": [{}, {"width": "lemma_1", "hops": "diameter"}],
+    "club": [{}, {"alpha_2": 0.3, "start": "links", "hops": 1}],
+    "gob_lin": [{}, {"width": "theory", "hops": "half_diameter"}],
     "fn_ucb": [
         {"width": 4, "steps": 2},
         {"width": 4, "steps": 2, "diagonal": True, "less_comm": False, "threshold": 2.0, "alpha": "theory"},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
@@ -86,6 +87,7 @@ def random_case(name: str, case: int, estimated: bool = False) -> tuple[dict[str
         "hops": int(rng.integers(1, 5)),
         "arm_similarity": float(rng.choice([1.0, 1.0, 0.0, 0.4])),
     }
+    config |= random_width(name, np.random.default_rng((8, case)))
     if name != "naive_coop":
         config["composition"] = composition
         config["network_kernel"] = network_kernel
@@ -99,6 +101,24 @@ def random_case(name: str, case: int, estimated: bool = False) -> tuple[dict[str
         elif rng.random() < 0.2:
             config["network_kernel"] = None
     return plan, config
+
+
+def random_width(name: str, rng: np.random.Generator) -> dict[str, Any]:
+    """How far bounds lie above estimates, and the quantities that it follows from."""
+    width = str(rng.choice(["constant", "lemma_1", *(["paper", "igp_ucb"] if name == "naive_coop" else [])]))
+    norm, noise, delta = rng.uniform(0.0, 1.0), rng.uniform(0.01, 1.0), rng.uniform(0.01, 1.0)
+    return {"width": width, "norm": float(norm), "sub_gaussian": float(noise), "delta": float(delta)}
+
+
+def width_of(plan: dict[str, Any], config: dict[str, Any]) -> Callable[[oracle.Learner], float] | None:
+    """The factor before sigma; None for a constant one."""
+    bounds = config["norm"], config["sub_gaussian"], config["delta"]
+    if config["width"] == "lemma_1":
+        return lambda learner: oracle.lemma_1(learner, plan["agents"], *bounds)
+    linear = config["kernel"]["kind"] == "linear"
+    if config["width"] == "igp_ucb" or (config["width"] == "paper" and not linear):
+        return lambda learner: oracle.igp_ucb(learner, *bounds)
+    return None
 
 
 def pair_kernel(config: dict[str, Any], network: Any) -> oracle.Pair:
@@ -170,6 +190,7 @@ def oracle_of(name: str, plan: dict[str, Any], config: dict[str, Any]) -> oracle
         accepts,
         central,
         similarity,
+        width_of(plan, config),
     )
 
 
@@ -416,6 +437,28 @@ def test_what_cannot_run_says_so() -> None:
     }
     with pytest.raises(UnsupportedScenario, match="dist_kernel_ucb needs one arm set for all turns"):
         run("dist_kernel_ucb", {}, problem)
+
+
+@pytest.mark.parametrize(
+    ("name", "size", "reported"),
+    [
+        ("eager_kernel_ucb", 17, 0),
+        ("eager_kernel_ucb", 18, 1),
+        ("naive_coop", 3, 1),
+        ("naive_coop", 2, 0),
+        ("coop_kernel_ucb", None, None),
+    ],
+)
+def test_a_dictionary_with_less_than_three_points_a_task_is_reported(
+    name: str, size: int | None, reported: int | None
+) -> None:
+    """Six agents hear of each other; naive cooperation knows one task alone."""
+    problem = {"kind": "network", "arms": POOL, "kernel": {"kind": "gaussian", "gamma": 1.0}}
+    config: dict[str, Any] = {} if name == "naive_coop" else {"network_kernel": "mmd"}
+    if size is not None:
+        config["posterior"] = {"kind": "nystrom", "size": size}
+    plan: Any = {"topology": "complete", "agents": 6, "schedule": {"kind": "rounds", "turns": 5}}
+    assert run(name, config, problem, **plan).result.totals.get("dictionary_suffices") == reported
 
 
 def test_half_the_diameter() -> None:

@@ -34,6 +34,7 @@ from coband.simulator.maths.posteriors.ridge import Ridge, RidgeRegression
 from coband.simulator.maths.posteriors.statistics import Statistics
 from coband.simulator.maths.posteriors.synchronised_ridge import LocalRidge, SynchronisedRidge
 from tests.oracles import posterior as oracle
+from tests.oracles.nystrom_choice import dictionary
 from tests.oracles.turns import gaussian, linear
 
 LAM = 0.6
@@ -70,7 +71,7 @@ class Subject:
         plain: its definition, in plain loops.
         arms: what it is asked about.
         base: rows that it knows from the start.
-        ordered: so many first rows make its dictionary, and their order matters.
+        ordered: among so many first rows its dictionary is chosen, and their order matters.
         domain: its observations are arms of ``DOMAIN``.
     """
 
@@ -122,6 +123,11 @@ def embedded(span: Callable[[Sequence[int]], Sequence[int]], at: FloatArray) -> 
         return mean, deviation**2, float(np.linalg.slogdet(np.eye(len(dictionary)) + model.A / LAM)[1])
 
     return plain
+
+
+def chosen_of_first(rows: Sequence[int]) -> list[int]:
+    """The rows in a dictionary of four places."""
+    return [rows[i] for i in dictionary(gaussian(0.7), [X[row] for row in rows], [1.0] * len(rows), 4)]
 
 
 def diagonal(rows: Sequence[int]) -> Said:
@@ -201,7 +207,7 @@ SUBJECTS = {
     "counts": Subject(lambda: RepeatsPosterior(KERNEL, LAM), EXACT),
     "canonical": Subject(lambda: CanonicalPosterior(SharedLog(KERNEL, LAM), (0, 1, 2)), EXACT),
     "growing nystrom": Subject(
-        lambda: GrowingNystrom(KERNEL, LAM, 4), embedded(lambda rows: rows[:4], ARMS.features), ordered=4
+        lambda: GrowingNystrom(KERNEL, LAM, 4), embedded(chosen_of_first, ARMS.features), ordered=8
     ),
     "growing nystrom, not full": Subject(lambda: GrowingNystrom(KERNEL, LAM, 40), EXACT),
     "nystrom": Subject(lambda: NystromPosterior(model(())), embedded(lambda _: SPAN, ARMS.features)),

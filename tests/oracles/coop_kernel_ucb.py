@@ -68,6 +68,19 @@ class Learner:
         return float(np.linalg.slogdet(np.eye(len(self.seen)) + gram / self.lam)[1])
 
 
+def lemma_1(learner: Learner, agents: int, norm: float, noise: float, delta: float) -> float:
+    """beta_(v,t) of Lemma 1: B + R sqrt(ln(det(lam I + K_(v,t)) / delta^2) + 2 ln V)."""
+    n = len(learner.seen)
+    gram = np.array([learner.kappa(item) for item in learner.seen]).reshape(n, n)
+    determinant = float(np.linalg.slogdet(learner.lam * np.eye(n) + gram)[1]) if n else 0.0
+    return norm + noise * float(np.sqrt(max(0.0, determinant - 2 * np.log(delta) + 2 * np.log(agents))))
+
+
+def igp_ucb(learner: Learner, norm: float, noise: float, delta: float) -> float:
+    """beta_t of IGP-UCB (Chowdhury and Gopalan 2017): B + R sqrt(2 (gamma + 1 + ln(1/delta))), gamma = log_det / 2."""
+    return norm + noise * float(np.sqrt(2 * (learner.log_det() / 2 + 1 + np.log(1 / delta))))
+
+
 @dataclass
 class CoopRun:
     """Pulls (agent, trial, arm, reward, regret) in order of time, messages counted, and the learners at the end."""
@@ -88,6 +101,7 @@ def run(
     accepts: Sequence[set[int]],
     centres: dict[int, int] | None = None,
     similarity: Callable[[int, list[Observation]], Pair] | None = None,
+    width: Callable[[Learner], float] | None = None,
 ) -> CoopRun:
     """Algorithms 1 to 3.
 
@@ -97,6 +111,7 @@ def run(
         coins: private stream of an agent, for the first trial: ``integers(number of arms)``.
         accepts: whose messages each agent takes in: its clique (Coop) or anybody's (Eager, Naive).
         centres: Dist only, the centre of every agent; a central agent is its own.
+        width: the factor before sigma, from what an agent has learnt; None for eta / sqrt(lam).
         similarity: where the network kernel is estimated: from an agent and all it knows to the kernel from now on.
     """
     V, eta, lam = len(adjacency), config.eta, config.lam  # type: ignore[attr-defined]
@@ -130,10 +145,10 @@ def run(
             elif t == 1:
                 arm = int(streams[v].integers(len(arms)))
             else:
-                scores = []
+                scores, beta = [], eta / np.sqrt(lam) if width is None else width(learner)
                 for k, x in enumerate(arms):
                     mean, sigma = learner.moments(Observation(t, v, k, x))
-                    scores.append(mean + eta / np.sqrt(lam) * sigma)
+                    scores.append(mean + beta * sigma)
                 arm = best(world, v, scores)
             y, regret = world.pull(v, t, arm)
             out.pulls.append((v, t, arm, y, regret))

@@ -19,7 +19,7 @@ explicit features, diagonal V     DiagonalRidge           p K                   
 explicit features, synchronised   LocalRidge              p^2 K                           p^2 shared, p^2
 many tasks, linear, p <= 256      PrimalPosterior         p^2 (K + news)                  p^2
 many tasks, linear, p > 256       TaskwisePosterior       (N a)^3, shared                 N a^2, (N a)^2 shared
-many tasks, {kind: nystrom}       GrowingNystrom          m^2 (K + news) + m^3 / 3        m^2
+many tasks, {kind: nystrom}       GrowingNystrom          m^2 (K + news) + m^3 / 3        m^2, n a
 many tasks, M^3 <= turns^2        RepeatsPosterior        (N M)^3, shared                 (N M)^2
 many tasks, otherwise             CanonicalPosterior      n^2 (K + news), shared          n^2 / 2, shared
 ================================  ======================  ==============================  =====================
@@ -27,6 +27,7 @@ many tasks, otherwise             CanonicalPosterior      n^2 (K + news), shared
 GrowingNystrom and the versions of a model are approximate, all others exact. The two linear forms of many tasks need a
 kernel that is linear in the arm whatever its place; TaskwisePosterior also the product K_z K_x. GrowingNystrom,
 RepeatsPosterior and CanonicalPosterior stand behind an AugmentedPosterior, which makes points of tasks and arms.
+Whenever n has doubled, GrowingNystrom spends m^2 n + 2 m^3 multiplications on a new dictionary as well.
 """
 
 from __future__ import annotations
@@ -53,6 +54,7 @@ from coband.simulator.maths.posteriors.linear_features import ArmFeatures, Prima
 from coband.simulator.maths.posteriors.linear_multitask import TaskwisePosterior
 from coband.simulator.maths.posteriors.linear_tasks import TasksInCommon
 from coband.simulator.maths.posteriors.nystrom import NystromModel, NystromPosterior
+from coband.simulator.maths.posteriors.nystrom_choice import relevance_of
 from coband.simulator.maths.posteriors.observations import Observations
 from coband.simulator.maths.posteriors.protocol import MultitaskPosterior, Posterior
 from coband.simulator.maths.posteriors.ridge import DiagonalRidge, RidgeRegression
@@ -230,7 +232,8 @@ def _of_points(setting: Multitask, sharing: Sharing, kernel: Augmented, seen: Ob
     """On augmented points. A log has ``seen`` already."""
     if setting.form == "nystrom":
         assert setting.dictionary is not None
-        return GrowingNystrom(kernel.kernel, setting.lam, setting.dictionary)
+        relevance = None if setting.single else partial(_relevance, kernel, setting.task)
+        return GrowingNystrom(kernel.kernel, setting.lam, setting.dictionary, relevance)
     first = b"" if seen is None else seen.key_bytes
     if setting.form == "counts":
         # One factor for all who accept the same observations, and estimate K_z from the same ones.
@@ -243,6 +246,13 @@ def _of_points(setting: Multitask, sharing: Sharing, kernel: Augmented, seen: Ob
     log.extend(0, AugmentedObservations(kernel, seen))
     assert seen.keys is not None
     return CanonicalPosterior(log, setting.members, seen.keys)
+
+
+def _relevance(kernel: Augmented, task: FloatArray, points: FloatArray) -> FloatArray:
+    """How much each of n augmented points tells about the same arm of a task, (n,)."""
+    twins = points.copy()
+    twins[:, : len(task)] = task if kernel.scale is None else task * kernel.scale[: len(task)]
+    return relevance_of(kernel.kernel, points, twins)
 
 
 def _primal(

@@ -89,7 +89,7 @@ MISTAKES: list[tuple[list[str], str]] = [
     (
         ["algorithms.0.hops=half"],
         "--set algorithms.0.hops=half: algorithms[0].hops: 'half' is not allowed: must be a whole number >= 1 or "
-        "half_diameter",
+        "one of half_diameter, diameter",
     ),
     (
         ["algorithms.0.posterior=exakt"],
@@ -103,7 +103,7 @@ MISTAKES: list[tuple[list[str], str]] = [
     (
         ["algorithms.0.posterior={kind: exact, memory: 1e-4}"],
         "Eager: exact posteriors of 5 groups of agents with up to 180 observations need about 0.0004 GiB, more than "
-        "posterior.memory allows (0.0001); use posterior: {kind: nystrom, size: 256}, fewer turns, or a sparser "
+        "posterior.memory allows (0.0001); use posterior: {kind: nystrom, size: 512}, fewer turns, or a sparser "
         "graph",
     ),
     (
