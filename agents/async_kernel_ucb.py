@@ -6,7 +6,9 @@ Deviations from the printed text:
 * the embedding uses the Cholesky root of K_SS, with which equation 5 becomes zero padding
 (``maths.posteriors.nystrom``);
 * with link delays the agent goes on with its old model while an exchange is under way (``blocking: false``); points
-  pulled meanwhile belong to the next data set, and the trigger is not looked at again before the exchange has ended.
+  pulled meanwhile belong to the next data set, and the trigger is not looked at again before the exchange has ended;
+* ``repeats: drop`` (ours): a sampled point that the dictionary has already is not added again. The span is the same, so
+  means and deviations are those of ``keep``; on a domain of few points messages become much smaller.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ from pydantic import Field
 
 from coband.agents.messages import NewModel, Request, ServerModel, Upload
 from coband.agents.metrics import SKIPPED_POINTS
-from coband.agents.parameters import KernelBandit
+from coband.agents.parameters import SampledDictionary
 from coband.simulator.arms import ArmSet
 from coband.simulator.arrays import FloatArray
 from coband.simulator.core.algorithm import Algorithm, ClosedForm, MessageSize
@@ -28,6 +30,7 @@ from coband.simulator.core.message import Message
 from coband.simulator.core.node import SERVER, Address, Agent, NodeContext, Outbox
 from coband.simulator.maths.linalg.caches import VersionCache
 from coband.simulator.maths.posteriors.dictionary import Dictionary
+from coband.simulator.maths.posteriors.domain import first_appearances
 from coband.simulator.maths.posteriors.nystrom import NystromModel
 from coband.simulator.maths.posteriors.observations import GrowingObservations, Observations
 from coband.simulator.maths.posteriors.statistics import Statistics
@@ -41,7 +44,7 @@ class ExchangeConfig(Config):
     """serial: one exchange is finished before the next is answered, as in the paper; interleaved: all at once."""
 
 
-class AsyncConfig(KernelBandit):
+class AsyncConfig(SampledDictionary):
     """Parameters of Algorithm 1."""
 
     q: float = Field(default=1.0, ge=0)
@@ -125,6 +128,8 @@ class AsyncKernelUCB(Agent):
         points, rewards = exchange.new.features, exchange.new.rewards
         probability = np.minimum(1.0, self.config.q * base.variance(points))
         sampled = self.context.rng.random(len(probability)) < probability
+        if self.config.repeats == "drop":
+            sampled[sampled] = first_appearances(points[sampled], base.dictionary.points)
         exchange.base, exchange.base_version = base, message.version
         exchange.added = points[sampled]
         exchange.dictionary = base.dictionary.appended(exchange.added)
@@ -183,7 +188,10 @@ class AsyncKernelUCB(Agent):
             return exchange.base.updated(exchange.dictionary, exchange.embedded, exchange.new.rewards)
         assert message.A is not None
         assert message.b is not None
-        dictionary = exchange.base.dictionary.appended(message.points).appended(exchange.added)
+        added = exchange.added
+        if self.config.repeats == "drop":
+            added = added[first_appearances(added, message.points)]
+        dictionary = exchange.base.dictionary.appended(message.points).appended(added)
         return NystromModel.fit(dictionary, Statistics(message.A, message.b), self.config.lam)
 
 

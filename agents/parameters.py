@@ -27,6 +27,13 @@ class KernelBandit(Config):
     """Ridge parameter lambda."""
 
 
+class SampledDictionary(KernelBandit):
+    """Parameters of the algorithms that sample a dictionary from what agents pulled."""
+
+    repeats: Literal["keep", "drop"] = "keep"
+    """keep: a point sampled several times stands as often in the dictionary; drop: once, which spans the same."""
+
+
 class Quorum(Config):
     """How long a synchronous server waits (ours; in the papers for everyone)."""
 

@@ -17,7 +17,10 @@ VARIANTS: dict[str, list[dict[str, Any]]] = {
         {"server": {"exchanges": "interleaved"}},
         {"transfer": "delta", "blocking": True},
         {"transfer": "delta", "server": {"exchanges": "interleaved"}},
+        {"repeats": "drop"},
+        {"repeats": "drop", "transfer": "delta", "server": {"exchanges": "interleaved"}},
     ],
+    "approx_dis_kernel_ucb": [{}, {"repeats": "drop"}],
     "duets": [{}, {"inducing": "rate", "elimination": "ucb", "beta": "theory"}],
     "coop_kernel_ucb": [{}, {"network_kernel": {"kind": "gaussian", "gamma": 0.5}}, {"network_kernel": "mmd"}],
     "eager_kernel_ucb": [

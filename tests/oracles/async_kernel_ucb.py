@@ -10,6 +10,7 @@ import numpy as np
 
 from tests.oracles import SERVER, Coins, Config, Kernel, OracleRun, Turns, World
 from tests.oracles.posterior import Dictionary, FloatArray, Point, Statistics, nystroem, statistics, transfer
+from tests.oracles.repeats import repeats_dropped, without_repeats
 
 
 def run(turns: Turns, world: World, kernel: Kernel, config: Config, coins: Coins, agents: int) -> OracleRun:
@@ -80,7 +81,7 @@ def sample(delta: list[Point], newest: Statistics, stream: np.random.Generator, 
         sigma = nystroem(x[None, :], newest, config.lam)[1][0]
         if u < min(1.0, config.q * sigma**2):
             chosen.append(x)
-    return chosen
+    return without_repeats(chosen, newest.dictionary.points) if repeats_dropped(config) else chosen
 
 
 def express(old: Statistics, S: Dictionary) -> Statistics:
