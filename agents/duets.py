@@ -182,6 +182,7 @@ ALGORITHM = Algorithm(
         ClosedForm("uplink_scalars", "N*inducing_points"),
         ClosedForm("downlink_scalars", "N*((d + 1)*inducing_points + rounds)", "elimination == 'mean'"),
         ClosedForm("uplink_scalars_per_agent", "inducing_points"),
+        ClosedForm("scalars_per_agent", "(d + 2)*inducing_points + rounds", "elimination == 'mean'"),
         ClosedForm("scalars_broadcast_once", "(N + d + 1)*inducing_points + rounds", "elimination == 'mean'"),
     ),
     metrics=(

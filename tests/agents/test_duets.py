@@ -135,6 +135,7 @@ def test_counts_are_the_closed_forms(agents: int, network: dict[str, Any], elimi
     totals = result.result.totals
     assert (totals["uplink_scalars"], totals["downlink_scalars"]) == (agents * up, agents * down)
     assert totals["uplink_scalars_per_agent"] + totals["scalars_broadcast_once"] - totals["uplink_scalars"] == up + down
+    assert totals["scalars_per_agent"] == up + down
     assert totals["messages"] == 4 * agents * len(sizes)
     assert result.result.rounds == len(sizes) == len(epoch_lengths(40, 2)) - 1
 
