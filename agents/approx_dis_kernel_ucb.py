@@ -13,7 +13,7 @@ from pydantic import Field
 from coband.agents.domains import domain_of
 from coband.agents.messages import GlobalStatistics, LocalStatistics, Sample, SharedDictionary, SyncRequest, SyncStart
 from coband.agents.metrics import SKIPPED_POINTS
-from coband.agents.parameters import SampledDictionary, Synchronous
+from coband.agents.parameters import KernelBandit, Repeats, Synchronous
 from coband.agents.synchronisation import SynchronousAgent
 from coband.simulator.arms import ArmSet
 from coband.simulator.core.algorithm import Algorithm, ClosedForm, MessageSize
@@ -33,13 +33,15 @@ from coband.simulator.maths.posteriors.statistics import Statistics
 from coband.simulator.metrics import DICTIONARY_SIZE
 
 
-class ApproxDisConfig(SampledDictionary, Synchronous):
+class ApproxDisConfig(KernelBandit, Synchronous):
     """Parameters of Approx-DisKernelUCB."""
 
     q: float = Field(default=1.0, ge=0)
     """Sampling: a point enters the dictionary with probability min(1, q * sigma_last^2)."""
     threshold: float = Field(default=1.0, ge=0)
     """The paper's D: a synchronisation is due when the variances of an agent's new points add up to more."""
+    repeats: Repeats = "keep"
+    """keep: a point sampled several times stands as often in the dictionary; drop: once, which spans the same."""
 
 
 class ApproxDisKernelUCB(SynchronousAgent):

@@ -15,6 +15,9 @@ from coband.simulator.maths.kernels.registry import AnyKernel as AnyKernel
 from coband.simulator.maths.neural.network import Init, Network
 from coband.simulator.maths.neural.training import Descent, Precision
 
+Repeats = Literal["keep", "drop"]
+"""Whether a sampled dictionary keeps equal points."""
+
 
 class KernelBandit(Config):
     """Parameters of every upper-confidence-bound algorithm with a kernel."""
@@ -25,13 +28,6 @@ class KernelBandit(Config):
     """Exploration: arms are chosen by mu + alpha * sigma."""
     lam: float = Field(default=1.0, gt=0)
     """Ridge parameter lambda."""
-
-
-class SampledDictionary(KernelBandit):
-    """Parameters of the algorithms that sample a dictionary from what agents pulled."""
-
-    repeats: Literal["keep", "drop"] = "keep"
-    """keep: a point sampled several times stands as often in the dictionary; drop: once, which spans the same."""
 
 
 class Quorum(Config):

@@ -158,6 +158,7 @@ class Assembly:
                 network_context,
                 knowledge,
                 None if norms is None or index == SERVER else float(norms[index]),
+                self._plan.schedule.total_turns(count),
             )
 
         agents: list[Client] = [algorithm.agent(context_of(index)) for index in range(count)[:made]]

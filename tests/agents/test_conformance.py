@@ -17,7 +17,7 @@ VARIANTS: dict[str, list[dict[str, Any]]] = {
         {"server": {"exchanges": "interleaved"}},
         {"transfer": "delta", "blocking": True},
         {"transfer": "delta", "server": {"exchanges": "interleaved"}},
-        {"repeats": "drop"},
+        {"alpha": "theory", "q": "theory", "threshold": "theory", "horizon": 60},
         {"repeats": "drop", "transfer": "delta", "server": {"exchanges": "interleaved"}},
     ],
     "approx_dis_kernel_ucb": [{}, {"repeats": "drop"}],
