@@ -21,7 +21,11 @@ VARIANTS: dict[str, list[dict[str, Any]]] = {
         {"repeats": "drop", "transfer": "delta", "server": {"exchanges": "interleaved"}},
     ],
     "approx_dis_kernel_ucb": [{}, {"repeats": "drop"}],
-    "duets": [{}, {"inducing": "rate", "elimination": "ucb", "beta": "theory"}],
+    "duets": [
+        {},
+        {"inducing": "rate", "elimination": "ucb", "beta": "theory"},
+        {"p0": "theory", "regions": "separate"},
+    ],
     "coop_kernel_ucb": [{}, {"network_kernel": {"kind": "gaussian", "gamma": 0.5}}, {"network_kernel": "mmd"}],
     "eager_kernel_ucb": [
         {},
