@@ -27,7 +27,7 @@ from pydantic import Field, model_validator
 from coband.agents.domains import domain_of
 from coband.agents.messages import EpochEnd, EpochModel, InducingSet, Projection
 from coband.agents.metrics import SKIPPED_POINTS
-from coband.agents.parameters import AnyKernel
+from coband.agents.parameters import AnyKernel, known_turns
 from coband.simulator.arms import ArmSet
 from coband.simulator.arrays import IndexArray
 from coband.simulator.core.algorithm import Algorithm, ClosedForm, MessageSize, Needs
@@ -89,12 +89,9 @@ class DuetsConfig(Config):
         """T: what every agent is sure to get, or less if ``horizon`` says so.
 
         Raises:
-            ValueError: neither the schedule nor ``horizon`` says.
+            UnsupportedScenario: neither the schedule nor ``horizon`` says.
         """
-        known = [turns for turns in (self.horizon, context.horizon) if turns is not None]
-        if not known:
-            raise ValueError("duets must know the number of turns: give horizon, or a schedule without duration.")
-        return min(known)
+        return known_turns(self.horizon, context)
 
     def epochs(self, context: NodeContext) -> Epochs:
         """The epochs of every agent."""

@@ -26,6 +26,7 @@ VARIANTS: dict[str, list[dict[str, Any]]] = {
         {"inducing": "rate", "elimination": "ucb", "beta": "theory"},
         {"p0": "theory", "regions": "separate"},
     ],
+    "bpe": [{}, {"share": "nothing", "beta": "theory"}],
     "coop_kernel_ucb": [{}, {"network_kernel": {"kind": "gaussian", "gamma": 0.5}}, {"network_kernel": "mmd"}],
     "eager_kernel_ucb": [
         {},

@@ -451,7 +451,7 @@ def test_a_schedule_that_may_end_early_needs_a_horizon() -> None:
     remedy = "give horizon (turns of each agent), or leave out schedule.duration"
     assert [problem.message for problem in caught.value.problems] == [f"duets must know the number of turns; {remedy}"]
     assert loads(SCENARIO.replace(", duration: 5", "")).name == "timed"
-    with pytest.raises(ValueError, match="duets must know the number of turns: give horizon"):
+    with pytest.raises(ValueError, match="must know the number of turns; give horizon"):
         run("duets", SMALL, schedule={"kind": "rounds", "turns": 9, "duration": 5})
 
 
