@@ -69,7 +69,8 @@ class Batch:
     def sums(self, rewards: FloatArray) -> FloatArray:
         """Sums of the rewards (n,) of the first n places by point, in the order of the points' first places, (p,)."""
         entries, numbers = self._pulled(len(rewards))
-        return np.bincount(numbers, rewards, len(entries))
+        found: FloatArray = np.bincount(numbers, rewards, len(entries)).astype(np.float64)
+        return found
 
     def kept(self, pulls: int, sums: FloatArray, beta: float) -> IndexArray:
         """The points that can be the best by the batch: mu + beta sigma >= max(mu - beta sigma).
@@ -83,8 +84,9 @@ class Batch:
         V = factor.solve(kernel.against(points).evaluate(distinct))
         mean = V.T @ factor.whiten(sums)
         width = beta * np.sqrt(np.maximum(self._domain.diag - np.einsum("ij,ij->j", V, V), 0.0))
-        kept = mean + width >= (mean - width).max()
-        return self._active[kept[self._entry_of]]
+        possible = mean + width >= (mean - width).max()
+        kept: IndexArray = self._active[possible[self._entry_of]]
+        return kept
 
     def _pulled(self, pulls: int) -> tuple[IndexArray, IndexArray]:
         """The distinct entries of the first places in the order of their first ones, and the number of each place's."""
