@@ -95,9 +95,16 @@ class NeuralBandit(Config):
         return self
 
     def network(self, dimension: int) -> Network:
-        """The network for arms of a dimension."""
+        """The network for arms of a dimension.
+
+        Raises:
+            UnsupportedScenario: ``init: paper`` with an odd number of inputs, which have no equal halves.
+        """
         inputs = 2 * dimension if self.doubles_input else dimension
-        return Network(inputs, self.width, self.layers, self.init)
+        try:
+            return Network(inputs, self.width, self.layers, self.init)
+        except ValueError as error:
+            raise UnsupportedScenario(str(error)) from None
 
     @property
     def doubles_input(self) -> bool:

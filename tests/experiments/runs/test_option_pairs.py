@@ -82,6 +82,12 @@ REFUSED: dict[str, tuple[dict[str, Any], dict[str, Any], dict[str, Any], str]] =
         {},
         "p0: theory is a factor of sigma_max^2 and has no meaning with inducing: rate",
     ),
+    "equal halves of an odd number of inputs": (
+        {**COSINE, "arms": {**BALL, "dimension": 3}},
+        {"algorithm": "neural_ucb", "duplicate_input": False},
+        {},
+        "inputs(=3) and width(=20) must be even with init: paper",
+    ),
     "batches without a number of turns": (
         FIXED,
         {"algorithm": "bpe"},
