@@ -7,15 +7,13 @@ Once it has answered in a synchronisation it waits for the new model.
 
 from __future__ import annotations
 
-from typing import Literal
-
 import numpy as np
 from pydantic import Field
 
 from coband.agents.domains import domain_of
 from coband.agents.messages import GlobalStatistics, LocalStatistics, Sample, SharedDictionary, SyncRequest, SyncStart
 from coband.agents.metrics import SKIPPED_POINTS
-from coband.agents.parameters import KernelBandit, Synchronous
+from coband.agents.parameters import KernelBandit, Repeats, Synchronous
 from coband.agents.synchronisation import SynchronousAgent
 from coband.simulator.arms import ArmSet
 from coband.simulator.core.algorithm import Algorithm, ClosedForm, MessageSize
@@ -42,7 +40,7 @@ class ApproxDisConfig(KernelBandit, Synchronous):
     """Sampling: a point enters the dictionary with probability min(1, q * sigma_last^2)."""
     threshold: float = Field(default=1.0, ge=0)
     """The paper's D: a synchronisation is due when the variances of an agent's new points add up to more."""
-    repeats: Literal["keep", "drop"] = "keep"
+    repeats: Repeats = "keep"
     """keep: a point sampled several times stands as often in the dictionary; drop: once, which spans the same."""
 
 

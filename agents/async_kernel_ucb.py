@@ -8,28 +8,41 @@ Deviations from the printed text:
 * with link delays the agent goes on with its old model while an exchange is under way (``blocking: false``); points
   pulled meanwhile belong to the next data set, and the trigger is not looked at again before the exchange has ended;
 * with delays the server answers requests at once (``server.exchanges``): one exchange at a time would make every agent
-wait for the slowest.
+wait for the slowest;
+* ``repeats: drop`` (ours): a sampled point that the dictionary has already is not added again. The span is the same, so
+  means and deviations are those of ``keep``; on a domain of few points messages become much smaller;
+* ``alpha: theory`` takes the information gain of the data behind the agent's model, 1/2 log det(I + A/(D beta lambda)),
+  for the largest gain that T points could have, as is usual; it changes with every exchange.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal, Self
 
 import numpy as np
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from coband.agents.messages import NewModel, Request, ServerModel, Upload
 from coband.agents.metrics import SKIPPED_POINTS
-from coband.agents.parameters import KernelBandit
+from coband.agents.parameters import AnyKernel, Repeats
 from coband.simulator.arms import ArmSet
 from coband.simulator.arrays import FloatArray
 from coband.simulator.core.algorithm import Algorithm, ClosedForm, MessageSize
 from coband.simulator.core.config import Config
 from coband.simulator.core.message import Message
-from coband.simulator.core.node import SERVER, Address, Agent, NodeContext, Outbox
+from coband.simulator.core.node import SERVER, Address, Agent, NodeContext, Outbox, UnsupportedScenario
+from coband.simulator.maths.exploration.asynchronous import (
+    accuracy_ratio,
+    confidence_width,
+    exchange_threshold,
+    information_gain,
+    sampling_rate,
+)
+from coband.simulator.maths.kernels.library import Gaussian
 from coband.simulator.maths.linalg.caches import VersionCache
 from coband.simulator.maths.posteriors.dictionary import Dictionary
+from coband.simulator.maths.posteriors.domain import first_appearances
 from coband.simulator.maths.posteriors.nystrom import NystromModel
 from coband.simulator.maths.posteriors.observations import GrowingObservations, Observations
 from coband.simulator.maths.posteriors.statistics import Statistics
@@ -44,19 +57,82 @@ class ExchangeConfig(Config):
     all at once; auto: interleaved where links, turns or the handling of messages take time, serial otherwise."""
 
 
-class AsyncConfig(KernelBandit):
+class AsyncConfig(Config):
     """Parameters of Algorithm 1."""
 
-    q: float = Field(default=1.0, ge=0)
-    """Sampling: a point enters the dictionary with probability min(1, q * sigma^2)."""
-    threshold: float = Field(default=1.0, ge=0)
-    """The paper's D: an exchange is due when the variances of the new points add up to more."""
+    kernel: AnyKernel = Gaussian(gamma=1.0)
+    """The kernel k(x, y)."""
+    alpha: Annotated[float, Field(ge=0)] | Literal["theory"] = 1.0
+    """Exploration: arms are chosen by mu + alpha * sigma; theory: that of lemma 4.4."""
+    lam: float = Field(default=1.0, gt=0)
+    """Ridge parameter lambda; the lemmas assume lambda <= k(x, x)."""
+    q: Annotated[float, Field(ge=0)] | Literal["theory"] = 1.0
+    """Sampling: a point enters the dictionary with probability min(1, q * sigma^2); theory: that of lemma 4.1."""
+    threshold: Annotated[float, Field(ge=0)] | Literal["theory"] = 1.0
+    """The paper's D: an exchange is due when the variances of the new points add up to more; theory: 1/N^2."""
+    repeats: Repeats = "keep"
+    """keep: a point sampled several times stands as often in the dictionary; drop: once, which spans the same."""
+    delta: float = Field(default=0.1, gt=0, lt=1)
+    """Probability of failure, for ``theory``."""
+    epsilon: float = Field(default=1 / 3, gt=0, lt=1)
+    """Accuracy of the dictionary, for ``theory`` (the paper leaves it open; 1/3 is ours, so that beta = 2)."""
+    B: float = Field(default=1.0, ge=0)
+    """The paper's S, a bound on the norm of f in the kernel's Hilbert space, for ``alpha: theory``."""
+    R: float = Field(default=0.1, ge=0)
+    """The noise is R-sub-Gaussian, for ``alpha: theory``."""
+    horizon: int | None = Field(default=None, ge=1)
+    """The paper's T, turns of all agents together, for ``q: theory``; null: those that the schedule allows."""
     transfer: Literal["full", "delta"] = "full"
     """full: as in the paper; delta: only what the receiver lacks."""
     server: ExchangeConfig = ExchangeConfig()
     """Overlapping exchanges."""
     blocking: bool = False
     """True: the agent waits while its exchange is under way."""
+
+    @model_validator(mode="after")
+    def _theory_has_a_scale(self) -> Self:
+        if self.alpha == "theory" and self.threshold == 0:
+            raise ValueError(
+                "alpha: theory needs a threshold > 0, since its information gain is that of K/(D beta lambda); "
+                "write threshold: theory, or alpha as a number."
+            )
+        return self
+
+    def due(self, context: NodeContext) -> float:
+        """D, as given or 1/N^2."""
+        return exchange_threshold(context.agents) if self.threshold == "theory" else self.threshold
+
+    def rate(self, context: NodeContext) -> float:
+        """q, as given or from T.
+
+        Raises:
+            UnsupportedScenario: T is needed, and neither the schedule nor ``horizon`` says it.
+        """
+        if self.q != "theory":
+            return self.q
+        turns = self.horizon or context.total_turns
+        if turns is None:
+            raise UnsupportedScenario(
+                "q: theory depends on the number of turns; give horizon (turns of all agents together), or "
+                "schedule.turns"
+            )
+        return sampling_rate(self.epsilon, turns, self.delta)
+
+    def width(self, context: NodeContext, A: FloatArray) -> float:
+        """alpha, as given or for the information gain of the data behind A (m, m)."""
+        if self.alpha != "theory":
+            return self.alpha
+        due = self.due(context)
+        return confidence_width(
+            information_gain(A, due * accuracy_ratio(self.epsilon) * self.lam),
+            agents=context.agents,
+            threshold=due,
+            epsilon=self.epsilon,
+            lam=self.lam,
+            norm=self.B,
+            noise=self.R,
+            delta=self.delta,
+        )
 
 
 @dataclass(slots=True)
@@ -79,6 +155,7 @@ class AsyncKernelUCB(Agent):
         super().__init__(context)
         self.config: AsyncConfig = context.config
         self._store: VersionCache[NystromModel] = context.sharing.get("posteriors", VersionCache)
+        self._due, self._rate = self.config.due(context), self.config.rate(context)
         # Line 2: mu_0 = 0, sigma_0^2 = k(x,x)/lambda, S_0 and D_0 empty.
         self._start = context.sharing.get("start", self._empty)
         self._keep(self._start, 0)
@@ -94,18 +171,19 @@ class AsyncKernelUCB(Agent):
         """Act on ``model`` from now on; the whole of it is kept only where later messages may refer to it."""
         self.model, self._version = model.predictor, version
         self._held = model if self.config.transfer == "delta" else self._start
+        self._alpha = self.config.width(self.context, model.statistics.A)
 
     def choose(self, arms: ArmSet) -> int:
         """Line 5, equation 3: the arm with the largest mu + alpha * sigma of the model of the last communication."""
         mean, self._variance = self.model.predict(arms)
-        return self.best(mean + self.config.alpha * np.sqrt(self._variance))
+        return self.best(mean + self._alpha * np.sqrt(self._variance))
 
     def observe(self, arms: ArmSet, arm: int, reward: float) -> Outbox:
         """Lines 5-7: keep the pull; when equation 4 holds, ask for an exchange."""
         self._new.append(arms.features[arm], reward)
         self._new_variance += float(self._variance[arm])
         self.unshared += 1
-        if self._exchange is not None or not self._new_variance > self.config.threshold:
+        if self._exchange is not None or not self._new_variance > self._due:
             return []
         self.note("trigger", version=self._version, value=self._new_variance)
         self._exchange = Exchange(self._new.since(0), self._new_variance)
@@ -126,8 +204,10 @@ class AsyncKernelUCB(Agent):
         """Lines 9-11: sample new dictionary points with the server's newest variance, send them and the statistics."""
         base = self._store.get(message.version, lambda: self._server_model(message))
         points, rewards = exchange.new.features, exchange.new.rewards
-        probability = np.minimum(1.0, self.config.q * base.variance(points))
+        probability = np.minimum(1.0, self._rate * base.variance(points))
         sampled = self.context.rng.random(len(probability)) < probability
+        if self.config.repeats == "drop":
+            sampled[sampled] = first_appearances(points[sampled], base.dictionary.points)
         exchange.base, exchange.base_version = base, message.version
         exchange.added = points[sampled]
         exchange.dictionary = base.dictionary.appended(exchange.added)
@@ -186,7 +266,10 @@ class AsyncKernelUCB(Agent):
             return exchange.base.updated(exchange.dictionary, exchange.embedded, exchange.new.rewards)
         assert message.A is not None
         assert message.b is not None
-        dictionary = exchange.base.dictionary.appended(message.points).appended(exchange.added)
+        added = exchange.added
+        if self.config.repeats == "drop":
+            added = added[first_appearances(added, message.points)]
+        dictionary = exchange.base.dictionary.appended(message.points).appended(added)
         return NystromModel.fit(dictionary, Statistics(message.A, message.b), self.config.lam)
 
 

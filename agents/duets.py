@@ -9,27 +9,40 @@ Deviations from the printed text:
   the inducing set, which depends on coins alone, at the first such signal of an epoch;
 * an inducing set holds a point once, however often it was drawn: that leaves eq. 5 as it is;
 * an agent with more turns than T goes on drawing from the last active set;
+* the active set counts as one region, as in the paper's description; ``regions: separate`` is its footnote 3: T_j
+  points of each connected region, so that an epoch of r regions takes r T_j turns. What connects points of a finite
+  domain is ours (``maths.exploration.regions``);
+* ``p0: theory`` is 72 log(4NT/delta'), as in section 3 and lemma A.3; theorem 4.1 prints 72 log(4N/delta);
 * ``inducing: rate`` and ``elimination: ucb`` are those of the authors' public code; for the latter the server sends
   Z^T Z besides, since an agent does not know the others' points.
 """
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
 import numpy as np
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from coband.agents.domains import domain_of
 from coband.agents.messages import EpochEnd, EpochModel, InducingSet, Projection
 from coband.agents.metrics import SKIPPED_POINTS
-from coband.agents.parameters import AnyKernel
+from coband.agents.parameters import AnyKernel, known_turns
 from coband.simulator.arms import ArmSet
+from coband.simulator.arrays import IndexArray
 from coband.simulator.core.algorithm import Algorithm, ClosedForm, MessageSize, Needs
 from coband.simulator.core.config import Config
 from coband.simulator.core.message import Message
 from coband.simulator.core.node import SERVER, Address, Agent, NodeContext, Outbox
-from coband.simulator.maths.exploration.duets import Induced, drawn, epoch_lengths, most_epochs, theoretical_width
+from coband.simulator.maths.exploration.duets import (
+    Epochs,
+    Induced,
+    drawn,
+    most_epochs,
+    theoretical_rate,
+    theoretical_width,
+)
+from coband.simulator.maths.exploration.regions import Regions
 from coband.simulator.maths.kernels.library import Gaussian
 from coband.simulator.maths.linalg.caches import VersionCache
 from coband.simulator.metrics import Metric
@@ -42,14 +55,14 @@ class DuetsConfig(Config):
     """The kernel k(x, y)."""
     T1: int = Field(default=2, ge=1)
     """Pulls of each agent in the first epoch."""
-    p0: float = Field(default=10.0, ge=0)
-    """Sampling: a point enters the inducing set with probability min(1, p0 * sigma_max^2)."""
+    p0: Annotated[float, Field(ge=0)] | Literal["theory"] = 10.0
+    """Sampling: a point is induced with probability min(1, p0 * sigma_max^2); theory: p0 = 72 log(4NT/delta')."""
     beta: Annotated[float, Field(ge=0)] | Literal["theory"] = 1.0
     """Points are kept within 2 * beta * sigma_max of the best mean; theory: B + R sqrt(2/lam log(2/delta'))."""
     lam: float = Field(default=0.2, gt=0)
     """Ridge parameter lambda (not printed in the paper; 0.2 is that of its public code)."""
     delta: float = Field(default=0.1, gt=0, lt=1)
-    """Probability of failure, for ``beta: theory``: delta' = delta / (2 |U| (log log max(N, T) + 4))."""
+    """Probability of failure, for ``theory``: delta' = delta / (2 |U| (log log max(N, T) + 4))."""
     B: float = Field(default=1.0, ge=0)
     """Bound on the norm of f in the kernel's Hilbert space, for ``beta: theory``."""
     R: float = Field(default=0.2, ge=0)
@@ -58,26 +71,56 @@ class DuetsConfig(Config):
     """variance: as in the paper; rate: probability p0 log(n)/n for the n points of an epoch (public code)."""
     elimination: Literal["mean", "ucb"] = "mean"
     """mean: equation 9; ucb: keep x if mu + beta sigma >= max(mu - beta sigma) (public code)."""
+    regions: Literal["together", "separate"] = "together"
+    """together: T_j points of the whole active set; separate: T_j of each of its connected regions (footnote 3)."""
     horizon: int | None = Field(default=None, ge=1)
     """The paper's T, turns of each agent; null: those that the schedule gives every agent at least."""
+
+    @model_validator(mode="after")
+    def _theory_is_about_variances(self) -> Self:
+        if self.p0 == "theory" and self.inducing == "rate":
+            raise ValueError(
+                "p0: theory is a factor of sigma_max^2 and has no meaning with inducing: rate, whose probability is "
+                "p0 log(n)/n; write inducing: variance, or p0 as a number."
+            )
+        return self
 
     def turns(self, context: NodeContext) -> int:
         """T: what every agent is sure to get, or less if ``horizon`` says so.
 
         Raises:
-            ValueError: neither the schedule nor ``horizon`` says.
+            UnsupportedScenario: neither the schedule nor ``horizon`` says.
         """
-        known = [turns for turns in (self.horizon, context.horizon) if turns is not None]
-        if not known:
-            raise ValueError("duets must know the number of turns: give horizon, or a schedule without duration.")
-        return min(known)
+        return known_turns(self.horizon, context)
+
+    def epochs(self, context: NodeContext) -> Epochs:
+        """The epochs of every agent."""
+        return Epochs(self.turns(context), self.T1)
+
+    def split(self, context: NodeContext, active: IndexArray) -> tuple[IndexArray, ...]:
+        """The regions that are explored each by itself."""
+        if self.regions == "together":
+            return (active,)
+        domain = context.domain
+        assert domain is not None
+        regions: Regions = context.sharing.get("regions", lambda: Regions(domain.features))
+        return regions.of(active)
 
     def width(self, points: int, agents: int, horizon: int) -> float:
         """beta, a number or computed from the size of the domain, N and T."""
         if self.beta != "theory":
             return self.beta
-        delta = self.delta / (2.0 * points * most_epochs(horizon, agents))
-        return theoretical_width(self.B, self.R, self.lam, delta)
+        return theoretical_width(self.B, self.R, self.lam, self._failure(points, agents, horizon))
+
+    def rate(self, points: int, agents: int, horizon: int) -> float:
+        """p0, a number or computed from the size of the domain, N and T."""
+        if self.p0 != "theory":
+            return self.p0
+        return theoretical_rate(agents, horizon, self._failure(points, agents, horizon))
+
+    def _failure(self, points: int, agents: int, horizon: int) -> float:
+        """delta' of equation 9."""
+        return self.delta / (2.0 * points * most_epochs(horizon, agents))
 
 
 class Duets(Agent):
@@ -96,9 +139,8 @@ class Duets(Agent):
             raise ValueError("duets needs a fixed domain: problem.kind fixed_domain or clusters.")
         self._domain = domain
         self._shared: VersionCache[Induced] = context.sharing.get("induced", lambda: VersionCache(2))
-        horizon = self.config.turns(context)
-        self._lengths = epoch_lengths(horizon, self.config.T1)
-        self._beta = self.config.width(len(domain.points), context.agents, horizon)
+        self._epochs = self.config.epochs(context)
+        self._beta = self.config.width(len(domain.points), context.agents, self.config.turns(context))
         self._inducing: dict[int, InducingSet] = {}
         # Line 2: X_1 = X.
         self.active = np.arange(len(domain.points))
@@ -107,7 +149,8 @@ class Duets(Agent):
 
     def _start(self) -> None:
         """Lines 4 and 6: draw the epoch's points with the coin."""
-        self._arms = drawn(self.active, self.context.rng, self._lengths[self.epoch])
+        self._plan = self._epochs.begin(self.config.split(self.context, self.active))
+        self._arms = self._plan.draw(self.context.rng)
         self._rewards: list[float] = []
         self.waiting = False
 
@@ -121,7 +164,7 @@ class Duets(Agent):
         """Lines 7-12: keep the pull; at the end of an epoch that is not the last one wait for the server."""
         self._rewards.append(reward)
         self.unshared += 1
-        if self.epoch == len(self._lengths) - 1 or len(self._rewards) < len(self._arms):
+        if self._plan.last or len(self._rewards) < len(self._arms):
             return []
         self.waiting = True
         self.note("trigger", round=self.epoch + 1, value=len(self.active))
@@ -182,6 +225,7 @@ ALGORITHM = Algorithm(
         ClosedForm("uplink_scalars", "N*inducing_points"),
         ClosedForm("downlink_scalars", "N*((d + 1)*inducing_points + rounds)", "elimination == 'mean'"),
         ClosedForm("uplink_scalars_per_agent", "inducing_points"),
+        ClosedForm("scalars_per_agent", "(d + 2)*inducing_points + rounds", "elimination == 'mean'"),
         ClosedForm("scalars_broadcast_once", "(N + d + 1)*inducing_points + rounds", "elimination == 'mean'"),
     ),
     metrics=(

@@ -338,6 +338,35 @@ class EpochModel(Message):
         return len(self.vbar)
 
 
+# --- batched pure exploration (Li and Scarlett 2022)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class BatchRewards(Message):
+    """Up: the agent's rewards of a batch, in the order of its pulls."""
+
+    kind: ClassVar[str] = "batch_rewards"
+    rewards: FloatArray = payload()
+
+    @property
+    def n(self) -> int:
+        """Pulls of the agent in the batch."""
+        return len(self.rewards)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class RewardSums(Message):
+    """Down: the sum of all agents' rewards of each distinct point of a batch, in the order of their first places."""
+
+    kind: ClassVar[str] = "reward_sums"
+    sums: FloatArray = payload()
+
+    @property
+    def p(self) -> int:
+        """Distinct points of the batch."""
+        return len(self.sums)
+
+
 # --- collaborative pure exploration (paper 003)
 
 

@@ -10,10 +10,26 @@ from pydantic import Field, model_validator
 
 from coband.simulator.arrays import FloatArray
 from coband.simulator.core.config import Config
+from coband.simulator.core.node import NodeContext, UnsupportedScenario
 from coband.simulator.maths.kernels.library import Gaussian
 from coband.simulator.maths.kernels.registry import AnyKernel as AnyKernel
 from coband.simulator.maths.neural.network import Init, Network
 from coband.simulator.maths.neural.training import Descent, Precision
+
+Repeats = Literal["keep", "drop"]
+"""Whether a sampled dictionary keeps equal points."""
+
+
+def known_turns(given: int | None, context: NodeContext) -> int:
+    """T: the turns that every agent is sure to get, or less if a parameter ``horizon`` says so.
+
+    Raises:
+        UnsupportedScenario: neither the schedule nor the parameter says.
+    """
+    known = [turns for turns in (given, context.horizon) if turns is not None]
+    if not known:
+        raise UnsupportedScenario("must know the number of turns; give horizon, or a schedule without duration")
+    return min(known)
 
 
 class KernelBandit(Config):
@@ -79,9 +95,16 @@ class NeuralBandit(Config):
         return self
 
     def network(self, dimension: int) -> Network:
-        """The network for arms of a dimension."""
+        """The network for arms of a dimension.
+
+        Raises:
+            UnsupportedScenario: ``init: paper`` with an odd number of inputs, which have no equal halves.
+        """
         inputs = 2 * dimension if self.doubles_input else dimension
-        return Network(inputs, self.width, self.layers, self.init)
+        try:
+            return Network(inputs, self.width, self.layers, self.init)
+        except ValueError as error:
+            raise UnsupportedScenario(str(error)) from None
 
     @property
     def doubles_input(self) -> bool:

@@ -6,7 +6,7 @@ With nested dictionaries and the Cholesky root, equation 5 is zero padding, so t
 
 With interleaved exchanges (ours, the default where there are delays) an upload computed with an older dictionary is
 re-expressed over the newest one. In the newest dictionary, points that other agents added meanwhile come before the
-points of the upload.
+points of the upload; with ``repeats: drop`` those of the upload that are among them stand once.
 """
 
 from __future__ import annotations
@@ -18,10 +18,11 @@ import numpy as np
 
 from coband.agents.messages import NewModel, Request, ServerModel, Upload
 from coband.server.sums import GrowthCheck, sum_mismatch
-from coband.simulator.arrays import FloatArray
+from coband.simulator.arrays import BoolArray, FloatArray
 from coband.simulator.core.message import Message
 from coband.simulator.core.node import Address, NodeContext, Outbox, Server
 from coband.simulator.maths.posteriors.dictionary import Dictionary
+from coband.simulator.maths.posteriors.domain import first_appearances
 from coband.simulator.maths.posteriors.statistics import Statistics
 
 
@@ -98,10 +99,11 @@ class AsyncKernelUCBServer(Server):
         missing, missing_rewards = self._points[between], self._rewards[between]
         intervened = upload.version != self.version
         new_statistics = Statistics(upload.A, upload.b)
+        added = self._added(upload, self._points)
         if len(missing):
-            new_statistics = self._reexpressed(new_statistics, known, upload.points)
-        self._points = np.concatenate([self._points, upload.points])
-        self._rewards = np.concatenate([self._rewards, upload.rewards])
+            new_statistics = self._reexpressed(new_statistics, known, upload.points, upload.points[added])
+        self._points = np.concatenate([self._points, upload.points[added]])
+        self._rewards = np.concatenate([self._rewards, upload.rewards[added]])
         self.statistics = self.statistics.padded(len(self._points)) + new_statistics.padded(len(self._points))
         self.version += 1
         self.rounds = self.version
@@ -115,18 +117,28 @@ class AsyncKernelUCBServer(Server):
             points=missing, rewards=missing_rewards, A=A, b=b, version=self.version, round=upload.round
         )
 
-    def _reexpressed(self, new_statistics: Statistics, known: int, added: FloatArray) -> Statistics:
-        """Statistics over (old dictionary, added) in the coordinates of (newest dictionary, added)."""
+    def _added(self, upload: Upload, dictionary: FloatArray) -> BoolArray:
+        """Which points of an upload a dictionary (m, d) is continued by: all, or those that it lacks."""
+        if self.config.repeats == "keep":
+            return np.ones(len(upload.points), dtype=np.bool_)
+        return first_appearances(upload.points, dictionary)
+
+    def _reexpressed(
+        self, new_statistics: Statistics, known: int, uploaded: FloatArray, added: FloatArray
+    ) -> Statistics:
+        """Statistics over (old dictionary, uploaded) in the coordinates of (newest dictionary, added)."""
         empty = Dictionary(self.config.kernel)
         common = empty.appended(self._points[:known])
-        old = common.appended(added)
+        old = common.appended(uploaded)
         new = common.appended(self._points[known:]).appended(added)
         return new_statistics.reexpressed(old, new)
 
     def discrepancies(self, uploads: Sequence[tuple[Address, Message]]) -> Iterator[str]:
         """The dictionary consists of the uploads' points; the statistics are their sum over the newest dictionary."""
         taken = [upload for _, upload in uploads if isinstance(upload, Upload)]
-        points = np.concatenate([np.empty((0, self.context.dimension)), *(upload.points for upload in taken)])
+        points = np.empty((0, self.context.dimension))
+        for upload in taken:
+            points = np.concatenate([points, upload.points[self._added(upload, points)]])
         if not np.array_equal(points, self._points):
             yield f"the dictionary's {len(self._points)} points are not those of the {len(taken)} uploads in order"
         A, b = self._resummed(taken)
@@ -144,7 +156,7 @@ class AsyncKernelUCBServer(Server):
             else:
                 own = Dictionary(self.config.kernel).appended(self._points[:known]).appended(upload.points)
                 total = total + new_statistics.reexpressed(own, final)
-            before.append(before[-1] + len(upload.points))
+            before.append(before[-1] + int(self._added(upload, self._points[: before[-1]]).sum()))
         return total.A, total.b
 
     def warnings(self) -> Iterator[str]:

@@ -13,7 +13,7 @@ from coband.server.synchronisation import MessageBuffer
 from coband.simulator.arrays import FloatArray, IndexArray
 from coband.simulator.core.message import Message
 from coband.simulator.core.node import ALL_AGENTS, Address, NodeContext, Outbox, Recipient, Server
-from coband.simulator.maths.exploration.duets import Induced, drawn, epoch_lengths, ridge_solve
+from coband.simulator.maths.exploration.duets import Induced, ridge_solve
 from coband.simulator.maths.linalg.caches import VersionCache
 from coband.simulator.maths.posteriors.domain import Domain, exact_variance
 
@@ -34,11 +34,13 @@ class DuetsServer(Server):
         self._domain = context.sharing.get("domain", lambda: Domain(config.kernel, points))
         self._shared: VersionCache[Induced] = context.sharing.get("induced", lambda: VersionCache(2))
         horizon = config.turns(context)
-        self._lengths = epoch_lengths(horizon, config.T1)
+        self._epochs = config.epochs(context)
         self._beta = config.width(len(points), context.agents, horizon)
+        self._p0 = config.rate(len(points), context.agents, horizon)
         self._coins = [context.open_coin(agent) for agent in range(context.agents)]
         self._projections: MessageBuffer[Projection] = MessageBuffer(context.agents)
         self.active: IndexArray = np.arange(len(points))
+        self._plan = self._epochs.begin(config.split(context, self.active))
         self.sizes: list[int] = []
         self._skipped = 0
         self._gram, self._vbar = np.zeros((0, 0)), np.zeros(0)
@@ -55,8 +57,7 @@ class DuetsServer(Server):
 
     def _announce(self) -> tuple[Recipient, Message]:
         """Lines 4-8: replay the agents' draws, compute sigma_max, sample and broadcast the inducing set."""
-        length = self._lengths[self.rounds]
-        self._arms = np.concatenate([drawn(self.active, coin, length) for coin in self._coins])
+        self._arms = np.concatenate([self._plan.draw(coin) for coin in self._coins])
         entries = self._domain.number(self._arms)
         counts = np.bincount(entries, minlength=self._domain.size)
         seen = np.flatnonzero(counts)
@@ -76,8 +77,8 @@ class DuetsServer(Server):
 
     def _sampled(self, entries: IndexArray) -> IndexArray:
         """Line 7: take each point with probability p_j by the server's own random stream; drop duplicates."""
-        n, p0 = len(entries), self.config.p0
-        p = p0 * (self._sigma_max**2 if self.config.inducing == "variance" else math.log(n) / n)
+        n = len(entries)
+        p = self._p0 * (self._sigma_max**2 if self.config.inducing == "variance" else math.log(n) / n)
         taken = entries[self.context.rng.random(n) < min(1.0, p)]
         return np.array(list(dict.fromkeys(taken.tolist())), dtype=np.intp)
 
@@ -93,6 +94,7 @@ class DuetsServer(Server):
         else:
             self.active = self._induced.kept_by_bounds(vbar, gram, lam, self._beta)
         self.rounds += 1
+        self._plan = self._epochs.begin(self.config.split(self.context, self.active))
         self.note("apply", version=self.rounds, round=self.rounds, value=len(self.active))
         return ALL_AGENTS, EpochModel(
             vbar=vbar, sigma_max=self._sigma_max, gram=None if by_mean else gram, version=self.rounds, round=self.rounds
@@ -119,7 +121,7 @@ class DuetsServer(Server):
     def report(self) -> dict[str, float | int]:
         """Number of epochs, active points, inducing points in total, and inducing points in the span of the others."""
         return {
-            "epochs": len(self._lengths),
+            "epochs": self.rounds + 1,
             "active_points": len(self.active),
             "inducing_points": sum(self.sizes),
             "skipped_points": self._skipped,

@@ -137,6 +137,7 @@ class Assembly:
                 f"{algorithm.name} needs one arm set for all turns of all agents; this problem offers fresh arms each "
                 "turn; give problem.arms kind: pool"
             )
+        self._check_columns(config)
         sharing, count, world = Sharing(self._plan.share), self._plan.agents.count, self._world
         domain = ArmSet.fixed(world.arms(0, 1)) if world.fixed_arms else None
         count_turns = cache(lambda: self._plan.schedule.turns_per_agent(count, self._streams))
@@ -160,6 +161,7 @@ class Assembly:
                 network_context,
                 knowledge,
                 None if norms is None or index == SERVER else float(norms[index]),
+                self._plan.schedule.total_turns(count),
             )
 
         agents: list[Client] = [algorithm.agent(context_of(index)) for index in range(count)[:made]]
@@ -167,6 +169,23 @@ class Assembly:
             return agents, None
         module, _, name = algorithm.server.partition(":")
         return agents, getattr(importlib.import_module(module), name)(context_of(SERVER))
+
+    def _check_columns(self, config: BaseModel) -> None:
+        """Refuse kernels that are restricted to coordinates which there are not."""
+        network, contexts = getattr(config, "network_kernel", None), getattr(self._world, "contexts", None)
+        held = [
+            ("kernel", getattr(config, "kernel", None), "arms have", self._world.dimension),
+            ("network_kernel.kernel", getattr(network, "kernel", None), "arms have", self._world.dimension),
+        ]
+        if contexts is not None:
+            held.append(("network_kernel", network, "network contexts have", contexts.shape[1]))
+        for place, kernel, whose, coordinates in held:
+            largest = getattr(kernel, "largest_column", -1)
+            if largest >= coordinates:
+                raise UnsupportedScenario(
+                    f"{place} names column {largest}, but {whose} {coordinates} coordinates, numbered from 0; name "
+                    "others, or leave columns out for all of them"
+                )
 
     def hosts(self, agents: list[Client], server: Server | None, around: HostContext) -> list[Host]:
         """A host around every agent, by index, and around the server last."""

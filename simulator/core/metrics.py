@@ -53,6 +53,11 @@ ALWAYS: tuple[Metric, ...] = (
 CORE: tuple[Metric, ...] = (
     *ALWAYS,
     Metric("uplink_scalars_per_agent", "scalars", "uplink scalars of an average agent"),
+    Metric(
+        "scalars_per_agent",
+        "scalars",
+        "real numbers sent in all over the number of agents: the communication cost of paper 001, section 2",
+    ),
     Metric("bits", "bits", "payload and headers of all messages"),
     Metric("wire_messages", "messages", "messages, repetitions and acknowledgements of the transport"),
     Metric("wire_scalars", "scalars", "real numbers sent, repetitions included"),

@@ -126,6 +126,7 @@ class NodeContext:
         network_context: the agent's own network context z_v (paper 004, section 3), where the problem has them.
         knowledge: what the problem tells everybody beforehand; None where agents see arms turn by turn.
         parameter_norm: norm of the parameter of the agent's own rewards, where the problem tells it.
+        total_turns: turns of all agents together, as the schedule allows them; None when only a duration limits them.
     """
 
     index: Address
@@ -142,6 +143,7 @@ class NodeContext:
     network_context: FloatArray | None = None
     knowledge: Any = None
     parameter_norm: float | None = None
+    total_turns: int | None = None
 
     @cached_property
     def rng(self) -> np.random.Generator:

@@ -114,7 +114,7 @@ class Ended:
         if isinstance(world, BatchWorld):
             batch_agents = [agent for agent in self.agents if isinstance(agent, BatchAgent)]
             totals.update(world.score([agent.answer for agent in batch_agents]))
-            if (means_of := getattr(world, "means", None)) is not None:
+            if batch_agents and (means_of := getattr(world, "means", None)) is not None:
                 means = np.stack([means_of(agent, 1) for agent in range(len(batch_agents))])
                 for agent in batch_agents:
                     totals.update(agent.report_in_hindsight(means))

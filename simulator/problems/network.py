@@ -37,6 +37,7 @@ from coband.simulator.problems.world import (
     ProblemEntry,
     Streams,
     World,
+    check_columns,
     read_only,
 )
 
@@ -216,6 +217,9 @@ class NetworkProblem(Problem):
 
     def _rewards(self, rng: np.random.Generator, source: ArmSource, contexts: FloatArray) -> list[RewardFunction]:
         tasks = contexts[:, :0] if self.network_kernel is None else contexts
+        check_columns(self.kernel, source.dimension, "problem.kernel")
+        if self.network_kernel is not None:
+            check_columns(self.network_kernel, tasks.shape[1], "problem.network_kernel")
         kernel = augmented(self.kernel, self.network_kernel, tasks.shape[1], source.dimension, self.composition)
         arms = np.ascontiguousarray(source.domain(rng, self.centres))
         of_agents = tasks[rng.integers(len(tasks), size=self.centres)]

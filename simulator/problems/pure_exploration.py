@@ -33,6 +33,7 @@ from coband.simulator.problems.world import (
     Streams,
     World,
     check_arm,
+    check_columns,
     read_only,
 )
 
@@ -122,8 +123,9 @@ class KernelFeatures(Config):
         """The pairs (agents, n, d) and their means (agents, n).
 
         Raises:
-            InstanceError: no drawn function has large enough gaps.
+            InstanceError: the kernel names columns that pairs do not have, or no drawn function has large enough gaps.
         """
+        check_columns(self.kernel, self.task_dimension + self.arm_dimension, "problem.features.kernel")
         tasks = self.spread * rng.random((agents, 1, self.task_dimension))
         arms = rng.random((1, self.count, self.arm_dimension))
         shape = (agents, self.count)

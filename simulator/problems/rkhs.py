@@ -15,6 +15,7 @@ from coband.simulator.maths.kernels.bound import BoundKernel
 from coband.simulator.maths.kernels.library import Kernel
 from coband.simulator.maths.kernels.registry import AnyKernel
 from coband.simulator.problems.rewards import Reward
+from coband.simulator.problems.world import InstanceError, check_columns
 
 if TYPE_CHECKING:
     from coband.simulator.problems.arms import ArmSource
@@ -64,11 +65,13 @@ class RkhsReward(Reward):
         """Draw centres and weights.
 
         Raises:
-            ValueError: the drawn f is zero, as with arms that the kernel maps to 0, and cannot be scaled.
+            InstanceError: the kernel names columns that arms do not have, or the drawn f is zero, as with arms that
+                the kernel maps to 0, and cannot be scaled.
         """
         centres = np.ascontiguousarray(source.domain(rng, self.centres))
+        check_columns(self.kernel, centres.shape[1], "problem.reward.kernel")
         function = RkhsFunction(self.kernel, centres, rng.standard_normal(self.centres))
         norm = function.norm
         if not norm > 0.0:
-            raise ValueError(f"norm(={self.norm}) is out of reach: {self.kernel} vanishes on the arms' domain.")
+            raise InstanceError(f"norm(={self.norm}) is out of reach: {self.kernel} vanishes on the arms' domain.")
         return RkhsFunction(self.kernel, centres, function.weights * (self.norm / norm))

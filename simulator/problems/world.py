@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from coband.simulator.core.config import Config
 from coband.simulator.core.world import World as World
+from coband.simulator.maths.kernels.base import KernelSpec
 from coband.simulator.metrics import Metric
 
 FloatArray = npt.NDArray[np.float64]
@@ -39,6 +40,24 @@ T = TypeVar("T")
 
 class InstanceError(ValueError):
     """No world could be drawn from a valid description; the text says what to change."""
+
+
+def check_columns(kernel: KernelSpec, coordinates: int, place: str) -> None:
+    """Refuse a kernel that is restricted to coordinates which its points do not have.
+
+    Args:
+        kernel: a kernel of points (n, coordinates).
+        coordinates: number of coordinates.
+        place: key path of the kernel.
+
+    Raises:
+        InstanceError: with the largest column.
+    """
+    if kernel.largest_column >= coordinates:
+        raise InstanceError(
+            f"{place} names column {kernel.largest_column}, but its points have {coordinates} coordinates, numbered "
+            "from 0; name others, or leave columns out for all of them"
+        )
 
 
 class Problem(Config, abc.ABC):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -9,14 +10,23 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from coband.agents.async_kernel_ucb import AsyncConfig
 from coband.simulator.conformance import kit
 from coband.simulator.conformance.runs import Run, run
 from coband.simulator.core.audit import trace as tr
+from coband.simulator.core.node import UnsupportedScenario
+from coband.simulator.maths.exploration.asynchronous import (
+    confidence_width,
+    exchange_threshold,
+    information_gain,
+    sampling_rate,
+)
 from coband.simulator.maths.kernels.library import Gaussian
 from coband.simulator.maths.posteriors.dictionary import Dictionary
 from coband.simulator.maths.posteriors.exact import ExactPosterior
 from coband.simulator.maths.posteriors.nystrom import NystromModel
 from coband.simulator.maths.posteriors.observations import Observations
+from tests.agents.test_equivalence import oracle_of, random_case
 from tests.core.hosts.test_faults import CHURN, EVERYTHING
 
 KERNEL = {"kind": "gaussian", "gamma": 0.8}
@@ -279,3 +289,52 @@ def test_interleaved_exchanges_lose_and_double_nothing(seed: int, transfer: str)
         schedule={"kind": "rounds", "turns": 10},
     )
     kit.check_complete(result, 40)
+
+
+# --- the constants of the theorems
+
+THEORY = {"delta": 0.2, "epsilon": 0.4, "B": 0.7, "R": 0.15}
+
+
+@pytest.mark.parametrize("case", range(12))
+def test_theory_is_that_of_the_pseudo_code(case: int) -> None:
+    """Each of alpha, q and D from its formula, alone and together, with the schedule's turns for T."""
+    plan, config = random_case("async_kernel_ucb", case)
+    theory = [("alpha",), ("q",), ("threshold",), ("alpha", "q", "threshold")][case % 4]
+    config |= {"threshold": 0.7, **THEORY, **dict.fromkeys(theory, "theory")}
+    simulated = run("async_kernel_ucb", config, **plan)
+    oracle = oracle_of("async_kernel_ucb", plan, {**config, "T": len(simulated.pulls)}, simulated)
+    assert simulated.pulls == [pull[:4] for pull in oracle.pulls]
+    totals = simulated.result.totals
+    assert (totals["uplink_scalars"], totals["downlink_scalars"]) == (oracle.uplink, oracle.downlink)
+    assert simulated.result.rounds == oracle.rounds > 0
+
+
+def test_constants_by_hand() -> None:
+    """eps = 1/3 makes beta = 2; N = 10, D = 1/100, T = 1000, delta = 0.1, no data yet."""
+    assert exchange_threshold(10) == 0.01
+    assert sampling_rate(1 / 3, 1000, 0.1) == pytest.approx(4 * math.log(28284.2712) * 2 * (10 / 9) * 9)
+    lag = math.sqrt(1.2) + 10 * math.sqrt(0.04)
+    expected = (math.sqrt(1.5) + 1) * 0.5 * 2 + 2 * 0.3 * lag * math.sqrt(math.log(10) + 1.5)
+    alpha = confidence_width(1.5, agents=10, threshold=0.01, epsilon=1 / 3, lam=0.25, norm=2.0, noise=0.3, delta=0.1)
+    assert alpha == pytest.approx(expected)
+
+
+def test_the_information_gain_is_that_of_the_data() -> None:
+    X = np.random.default_rng(3).normal(size=(9, 4))
+    expected = 0.5 * np.linalg.slogdet(np.eye(9) + X @ X.T / 0.7)[1]
+    assert information_gain(X.T @ X, 0.7) == pytest.approx(expected)
+
+
+def test_alpha_of_theory_needs_an_exchange_threshold() -> None:
+    with pytest.raises(ValueError, match="alpha: theory needs a threshold > 0"):
+        AsyncConfig(alpha="theory", threshold=0.0)
+
+
+def test_q_of_theory_needs_the_number_of_turns() -> None:
+    think = {"kind": "exponential", "rate": 1.0}
+    timed = {"kind": "renewal", "think": think, "duration": 10.0}
+    with pytest.raises(UnsupportedScenario, match="give horizon"):
+        run("async_kernel_ucb", {**SMALL, "q": "theory"}, schedule=timed)
+    known = run("async_kernel_ucb", {**SMALL, "q": "theory", "horizon": 100}, schedule=timed)
+    assert known.result.rounds > 0

@@ -61,12 +61,16 @@ def program(name: str, rows: Any, config: dict[str, Any]) -> oracle.Recommender:
     return oracle.Club(len(rows), 3, {frozenset(pair) for pair in pairs}, config)
 
 
+def truth_of(plan: dict[str, Any], graph: Any) -> Any:
+    return with_ties(world(plan["problem"], plan["seed"], graph), Streams(plan["seed"]).ties)
+
+
 def on_graph(name: str, plan: dict[str, Any], config: dict[str, Any]) -> oracle.CentralRun:
     graph = graph_of(plan["topology"], plan["agents"], plan["seed"])
     hops = config.get("hops", "diameter")
     if not isinstance(hops, int):
         hops = max(1, graph.diameter if hops == "diameter" else graph.diameter // 2)
-    truth = with_ties(world(plan["problem"], plan["seed"], graph), Streams(plan["seed"]).ties)
+    truth = truth_of(plan, graph)
     rows = graph.adjacency
     return oracle.on_graph(plan["schedule"]["turns"], rows, hops, truth, lambda: program(name, rows, config))
 
@@ -100,12 +104,7 @@ def test_where_everybody_hears_everything_at_once_it_is_the_original(name: str, 
     graph = graph_of("complete", plan["agents"], plan["seed"])
     rounds = [list(range(plan["agents"]))] * plan["schedule"]["turns"]
     original = program(name, graph.adjacency, config)
-    check_equal(
-        simulated,
-        oracle.centrally(
-            rounds, with_ties(world(plan["problem"], plan["seed"], graph), Streams(plan["seed"]).ties), original
-        ),
-    )
+    check_equal(simulated, oracle.centrally(rounds, truth_of(plan, graph), original))
 
 
 @pytest.mark.parametrize("case", range(6))
@@ -116,12 +115,7 @@ def test_a_gang_that_acts_one_at_a_time_is_the_original(case: int) -> None:
     graph = graph_of("complete", plan["agents"], plan["seed"])
     steps = [[agent] for agent, *_ in simulated.pulls]
     original = program("gob_lin", graph.adjacency, config)
-    check_equal(
-        simulated,
-        oracle.centrally(
-            steps, with_ties(world(plan["problem"], plan["seed"], graph), Streams(plan["seed"]).ties), original
-        ),
-    )
+    check_equal(simulated, oracle.centrally(steps, truth_of(plan, graph), original))
 
 
 @pytest.mark.parametrize("case", CASES)

@@ -17,8 +17,16 @@ VARIANTS: dict[str, list[dict[str, Any]]] = {
         {"server": {"exchanges": "interleaved"}},
         {"transfer": "delta", "blocking": True},
         {"transfer": "delta", "server": {"exchanges": "interleaved"}},
+        {"alpha": "theory", "q": "theory", "threshold": "theory", "horizon": 60},
+        {"repeats": "drop", "transfer": "delta", "server": {"exchanges": "interleaved"}},
     ],
-    "duets": [{}, {"inducing": "rate", "elimination": "ucb", "beta": "theory"}],
+    "approx_dis_kernel_ucb": [{}, {"repeats": "drop"}],
+    "duets": [
+        {},
+        {"inducing": "rate", "elimination": "ucb", "beta": "theory"},
+        {"p0": "theory", "regions": "separate"},
+    ],
+    "bpe": [{}, {"share": "nothing", "beta": "theory"}],
     "coop_kernel_ucb": [{}, {"network_kernel": {"kind": "gaussian", "gamma": 0.5}}, {"network_kernel": "mmd"}],
     "eager_kernel_ucb": [
         {},

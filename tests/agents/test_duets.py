@@ -20,6 +20,7 @@ from coband.simulator.core.audit import trace as tr
 from coband.simulator.core.randomness.streams import Streams
 from coband.simulator.experiments.scenario.scenario import ScenarioError, loads
 from coband.simulator.maths.exploration.duets import Induced, epoch_lengths, most_epochs
+from coband.simulator.maths.exploration.regions import Regions
 from coband.simulator.maths.kernels.library import Gaussian
 from coband.simulator.maths.posteriors.domain import Domain
 from tests.oracles import duets as oracle
@@ -54,6 +55,7 @@ def random_case(case: int) -> tuple[dict[str, Any], dict[str, Any], int | None]:
         "lam": float(rng.uniform(0.1, 1.0)),
         "inducing": str(rng.choice(["variance", "variance", "rate"])),
         "elimination": str(rng.choice(["mean", "mean", "ucb"])),
+        "regions": "separate" if case % 4 == 2 else "together",
     }
     problem = {
         "kind": "fixed_domain",
@@ -135,6 +137,7 @@ def test_counts_are_the_closed_forms(agents: int, network: dict[str, Any], elimi
     totals = result.result.totals
     assert (totals["uplink_scalars"], totals["downlink_scalars"]) == (agents * up, agents * down)
     assert totals["uplink_scalars_per_agent"] + totals["scalars_broadcast_once"] - totals["uplink_scalars"] == up + down
+    assert totals["scalars_per_agent"] == up + down
     assert totals["messages"] == 4 * agents * len(sizes)
     assert result.result.rounds == len(sizes) == len(epoch_lengths(40, 2)) - 1
 
@@ -273,6 +276,78 @@ def test_all_but_one_point_trimmed() -> None:
     assert result.engine.server.sizes[1:] == [1, 1]  # type: ignore[union-attr]
 
 
+# --- regions and constants of the theorem
+
+
+def test_regions_are_what_links_of_the_longest_branch_connect() -> None:
+    """On a line with gaps of 1 and 2 the reach is 2; without the points between, two and three regions are left."""
+    X = np.array([[0.0], [1.0], [2.0], [4.0], [5.0], [7.0]])
+    regions = Regions(X)
+    assert regions.reach == 2.0
+    everything = np.arange(6)
+    assert [part.tolist() for part in regions.of(everything)] == [[0, 1, 2, 3, 4, 5]]
+    assert [part.tolist() for part in regions.of(np.array([0, 1, 4, 5]))] == [[0, 1], [4, 5]]
+    assert [part.tolist() for part in regions.of(np.array([0, 3]))] == [[0], [3]]
+    assert [part.tolist() for part in Regions(X[:1]).of(np.array([0]))] == [[0]]
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_regions_are_those_of_the_plain_search(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(size=(int(rng.integers(2, 60)), int(rng.integers(1, 4))))
+    active = np.flatnonzero(rng.random(len(X)) < 0.4)
+    regions = Regions(X)
+    assert regions.reach == pytest.approx(oracle.smallest_connecting_distance(X), rel=1e-15)
+    found = [part.tolist() for part in regions.of(active)] if len(active) else []
+    assert found == oracle.regions(X, active.tolist(), regions.reach)
+
+
+SEVERAL = {
+    "kind": "fixed_domain",
+    "domain": {"kind": "box", "dimension": 1, "points": 60, "method": "sobol"},
+    "reward": {"kind": "cosine"},
+    "noise": 0.05,
+}
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_every_region_is_explored_by_itself(seed: int) -> None:
+    """Footnote 3: where the active set has several regions, an epoch draws T_j points of each."""
+    kernel = {"kind": "gaussian", "length_scale": 0.05}
+    config = {**SMALL, "kernel": kernel, "beta": 0.3, "lam": 0.2, "T1": 3, "p0": 10.0, "regions": "separate"}
+    plan = {"agents": 3, "seed": seed, "problem": SEVERAL, "schedule": {"kind": "rounds", "turns": 80}}
+    simulated = run("duets", config, **plan)
+    parameters = {**config, "inducing": "variance", "elimination": "mean"}
+    expected = oracle_of(plan, parameters, 80, simulated)
+    assert simulated.pulls == [pull[:4] for pull in expected.pulls]
+    assert sorted(simulated.messages, key=repr) == sorted(expected.messages, key=repr)
+    domain = Regions(simulated.engine.world.arms(0, 1))
+    numbers = [len(domain.of(np.array(active))) for active in expected.active]
+    assert max(numbers) > 1, "some epoch must have several regions"
+    together = run("duets", {**config, "regions": "together"}, **plan)
+    assert together.pulls != simulated.pulls
+
+
+def test_p0_of_theory_by_hand() -> None:
+    """N = 10, T = 50, |U| = 200, delta = 0.1."""
+    failure = 0.1 / (2 * 200 * (math.log(math.log(50)) + 4))
+    config = DuetsConfig(p0="theory")
+    assert config.rate(200, 10, 50) == pytest.approx(72 * math.log(4 * 10 * 50 / failure))
+    assert DuetsConfig(p0=3.0).rate(200, 10, 50) == 3.0
+
+
+def test_p0_of_theory_is_what_the_server_samples_with() -> None:
+    theory = run("duets", {**SMALL, "p0": "theory"}, agents=4, schedule=ROUNDS)
+    same = run("duets", {**SMALL, "p0": DuetsConfig(p0="theory").rate(40, 4, 40)}, agents=4, schedule=ROUNDS)
+    assert theory.messages == same.messages
+    assert theory.pulls == same.pulls
+
+
+def test_p0_of_theory_has_no_meaning_for_the_public_codes_rate() -> None:
+    with pytest.raises(ValueError, match="p0: theory is a factor of sigma_max"):
+        DuetsConfig(p0="theory", inducing="rate")
+
+
 # --- time
 
 
@@ -376,7 +451,7 @@ def test_a_schedule_that_may_end_early_needs_a_horizon() -> None:
     remedy = "give horizon (turns of each agent), or leave out schedule.duration"
     assert [problem.message for problem in caught.value.problems] == [f"duets must know the number of turns; {remedy}"]
     assert loads(SCENARIO.replace(", duration: 5", "")).name == "timed"
-    with pytest.raises(ValueError, match="duets must know the number of turns: give horizon"):
+    with pytest.raises(ValueError, match="must know the number of turns; give horizon"):
         run("duets", SMALL, schedule={"kind": "rounds", "turns": 9, "duration": 5})
 
 

@@ -12,12 +12,13 @@ import coband.agents.approx_dis_kernel_ucb
 import coband.agents.dis_kernel_ucb
 import coband.agents.n_kernel_ucb
 import coband.agents.one_kernel_ucb
+from coband.agents.messages import Upload
 from coband.simulator.conformance.runs import run, world
 from coband.simulator.core.randomness.streams import Streams
 from coband.simulator.maths.posteriors import finite_domain as domain_exact
 from coband.simulator.maths.posteriors.finite_domain import DomainLogPosterior, DomainPosterior
 from coband.simulator.maths.posteriors.finite_domain_nystrom import DomainNystromPosterior
-from tests.agents.test_equivalence import ORACLES, oracle_of, random_case
+from tests.agents.test_equivalence import ORACLES, SAMPLING, oracle_of, random_case
 from tests.oracles import gp_ucb, with_ties
 from tests.oracles.kernels import plain
 
@@ -60,16 +61,55 @@ def test_a_run_on_a_fixed_domain_is_the_pseudo_code(name: str, case: int, monkey
 
 
 @pytest.mark.parametrize("case", range(CONFIGURATIONS))
-def test_a_dictionary_without_repeats_is_that_of_the_pseudo_code(case: int) -> None:
+@pytest.mark.parametrize("name", sorted(SAMPLING))
+def test_a_dictionary_without_repeats_is_that_of_the_pseudo_code(name: str, case: int) -> None:
     """Equal points stand once, so the dictionary never has more points than the domain."""
-    plan, config = fixed_case("approx_dis_kernel_ucb", case)
+    plan, config = fixed_case(name, case)
     config["repeats"] = "drop"
-    simulated = run("approx_dis_kernel_ucb", config, **plan)
-    oracle = oracle_of("approx_dis_kernel_ucb", plan, config, simulated)
+    simulated = run(name, config, **plan)
+    oracle = oracle_of(name, plan, config, simulated)
     assert simulated.pulls == [pull[:4] for pull in oracle.pulls]
     totals = simulated.result.totals
     assert (totals["uplink_scalars"], totals["downlink_scalars"]) == (oracle.uplink, oracle.downlink)
     assert totals["dictionary_size"] == oracle.dictionary_size <= plan["problem"]["domain"]["points"]
+
+
+@pytest.mark.parametrize("case", range(6))
+@pytest.mark.parametrize("variant", [{}, {"transfer": "delta"}, {"server": {"exchanges": "interleaved"}}])
+def test_async_decides_alike_with_and_without_repeats(variant: dict[str, Any], case: int) -> None:
+    """Points that stand twice leave the span, and so every mean and deviation, as it is; they only cost scalars."""
+    plan, config = fixed_case("async_kernel_ucb", case)
+    config |= {"threshold": 0.7, "q": 5.0, **variant}
+    plan["schedule"] = {"kind": "one_at_a_time", "turns": 100}
+    kept, dropped = (run("async_kernel_ucb", {**config, "repeats": repeats}, **plan) for repeats in ("keep", "drop"))
+    assert dropped.pulls == kept.pulls
+    assert dropped.result.rounds == kept.result.rounds > 0
+    assert dropped.result.totals["scalars"] < kept.result.totals["scalars"]
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("transfer", ["full", "delta"])
+def test_overlapping_exchanges_that_sample_one_point_add_it_once(transfer: str, seed: int) -> None:
+    """With delays two agents sample the same point against the same dictionary; the full audit resums the server's."""
+    config = {"threshold": 0.5, "q": 5.0, "repeats": "drop", "transfer": transfer, "alpha": 1.0}
+    problem = {
+        "kind": "fixed_domain",
+        "domain": {"kind": "box", "dimension": 2, "points": 6},
+        "reward": {"kind": "cosine"},
+    }
+    result = run(
+        "async_kernel_ucb",
+        {**config, "server": {"exchanges": "interleaved"}},
+        agents=5,
+        seed=seed,
+        problem=problem,
+        schedule={"kind": "one_at_a_time", "turns": 150},
+        network={"latency": {"kind": "uniform", "low": 1.0, "high": 9.0}},
+        checks="full",
+    )
+    sent = sum(message.n for message in result.sent if isinstance(message, Upload))
+    assert sent > result.result.totals["dictionary_size"], "two uploads must have had a point in common"
+    assert 1 < result.result.totals["dictionary_size"] <= 6
 
 
 @pytest.mark.parametrize("case", range(CONFIGURATIONS))

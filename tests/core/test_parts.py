@@ -198,6 +198,7 @@ def test_ledger_totals() -> None:
     assert totals["messages"] == 5
     assert (totals["uplink_scalars"], totals["downlink_scalars"], totals["scalars"]) == (10, 15, 25)
     assert totals["scalars_broadcast_once"] == 15
+    assert totals["scalars_per_agent"] == 25 / 3
     assert totals["bits"] == 25 * 32 + 5 * 8
     assert totals["wire_scalars"] == 35
     assert totals["wire_bits"] == 35 * 32 + 7 * 8

@@ -10,6 +10,7 @@ import numpy as np
 
 from tests.oracles import SERVER, Coins, Config, Kernel, OracleRun, Turns, World
 from tests.oracles.posterior import Dictionary, FloatArray, Point, Statistics, nystroem, statistics
+from tests.oracles.repeats import repeats_dropped, without_repeats
 
 
 def run(turns: Turns, world: World, kernel: Kernel, config: Config, coins: Coins, agents: int) -> OracleRun:
@@ -96,17 +97,3 @@ def sample(data: list[Point], last: Statistics, stream: np.random.Generator, con
         if u < min(1.0, config.q * sigma**2):
             chosen.append(x)
     return without_repeats(chosen) if repeats_dropped(config) else chosen
-
-
-def repeats_dropped(config: Config) -> bool:
-    """Whether equal points stand once in a sample and in the union (ours, for domains of few points)."""
-    return str(getattr(config, "repeats", "keep")) == "drop"
-
-
-def without_repeats(points: list[FloatArray]) -> list[FloatArray]:
-    """Each point once, where it came first."""
-    kept: list[FloatArray] = []
-    for x in points:
-        if not any(np.array_equal(x, other) for other in kept):
-            kept.append(x)
-    return kept

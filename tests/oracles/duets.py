@@ -3,9 +3,10 @@
 Paper 001: "Order-Optimal Regret in Distributed Kernel Bandits using Uniform Sampling with Shared Randomness".
 
 The domain is ``world.arms(0, 1)``, the same at every turn; ``config`` holds ``T`` (turns that every agent has at
-least), ``T1``, ``p0``, ``beta`` (a number), ``lam``, ``inducing`` and ``elimination``. ``coins(-1)`` is the server's
-own stream, a call ``random(n)`` per epoch for the n = N T_j points, agent by agent; an agent's coin is one call
-``integers(active points, size=T_j)`` per epoch, and with ``size=1`` for every turn after its T-th.
+least), ``T1``, ``p0`` and ``beta`` (numbers), ``lam``, ``inducing``, ``elimination`` and ``regions``. ``coins(-1)`` is
+the server's own stream, a call ``random(n)`` per epoch for the n = N T_j points, agent by agent; an agent's coin is one
+call ``integers(points of a region, size=T_j)`` per epoch and region, and with ``size=1`` among all active points for
+every turn after its T-th.
 
 A domain is finite, so points repeat; a set holds each once, in the order of their first appearance.
 """
@@ -31,23 +32,25 @@ def run(turns: Turns, world: World, kernel: Kernel, config: Config, coins: Coins
     U = world.arms(0, 1)
     streams, server = [coins(i) for i in range(agents)], coins(-1)
     out = DuetsRun()
-    lengths = epochs(config.T, config.T1)
-    j, active = 0, list(range(len(U)))
-    planned = [draw(streams[i], active, lengths[0]) for i in range(agents)]
+    j, active, length, left = 0, list(range(len(U))), config.T1, config.T
+    reach = smallest_connecting_distance(U) if separate(config) else math.inf
+    parts = regions(U, active, reach)
+    planned = [plan(streams[i], parts, length, left) for i in range(agents)]
+    last = left <= length * len(parts)
     data: list[list[Point]] = [[] for _ in range(agents)]  # D_j^(n) with its rewards
 
     announced = False
     for step in turns:
         for i in sorted(step):
             if not planned[i]:
-                assert j == len(lengths) - 1
+                assert last
                 planned[i] = draw(streams[i], active, 1)
             arm = planned[i].pop(0)  # Algorithm 1, line 6
             turn = 1 + sum(1 for pull in out.pulls if pull[0] == i)
             reward, regret = world.pull(i, turn, arm)
             out.pulls.append((i, turn, arm, reward, regret))
             data[i].append((U[arm], reward))
-            if j == len(lengths) - 1 or planned[i]:
+            if last or planned[i]:
                 continue
             out.send("epoch_end", i, SERVER, 0)
             if not announced:
@@ -62,7 +65,11 @@ def run(turns: Turns, world: World, kernel: Kernel, config: Config, coins: Coins
             out.active.append(active)
             out.sizes.append(len(S))
             j, announced = j + 1, False
-            planned = [draw(streams[i], active, lengths[j]) for i in range(agents)]
+            left -= length * len(parts)
+            length = max(length, math.floor(math.sqrt(config.T * length)))
+            parts = regions(U, active, reach)
+            planned = [plan(streams[i], parts, length, left) for i in range(agents)]
+            last = left <= length * len(parts)
             data = [[] for _ in range(agents)]
     return out
 
@@ -75,6 +82,55 @@ def epochs(T: int, T1: int) -> list[int]:
         t += length
         length = max(length, math.floor(math.sqrt(T * length)))
     return lengths or [0]
+
+
+def plan(stream: np.random.Generator, parts: list[list[int]], length: int, left: int) -> list[int]:
+    """Line 6: T_j points of each region (footnote 3); in the last epoch what is left, shared out evenly."""
+    points = []
+    for k, part in enumerate(parts):
+        share = left // len(parts) + (1 if k < left % len(parts) else 0)
+        points += draw(stream, part, min(length, share) if left <= length * len(parts) else length)
+    return points
+
+
+def separate(config: Config) -> bool:
+    """Whether each connected region is explored by itself."""
+    return str(getattr(config, "regions", "together")) == "separate"
+
+
+def smallest_connecting_distance(U: FloatArray) -> float:
+    """The smallest distance at which U is connected, found by joining pairs in order of their distance."""
+    pairs = sorted((distance(U[a], U[b]), a, b) for a in range(len(U)) for b in range(a))
+    group = list(range(len(U)))
+    reach = 0.0
+    for length, a, b in pairs:
+        if group[a] != group[b]:
+            reach, old = length, group[b]
+            group = [group[a] if g == old else g for g in group]
+    return reach
+
+
+def regions(U: FloatArray, active: list[int], reach: float) -> list[list[int]]:
+    """The active points that chains of links of at most ``reach`` connect, in the order of their first points."""
+    if reach == math.inf:
+        return [active]
+    found: list[list[int]] = []
+    left = list(active)
+    while left:
+        part, edge = [], [left[0]]
+        while edge:
+            here = edge.pop()
+            if here in left:
+                left.remove(here)
+                part.append(here)
+                edge += [other for other in left if distance(U[here], U[other]) <= reach]
+        found.append(sorted(part))
+    return found
+
+
+def distance(x: FloatArray, y: FloatArray) -> float:
+    """Euclidean."""
+    return math.sqrt(float(((x - y) ** 2).sum()))
 
 
 def draw(stream: np.random.Generator, active: list[int], number: int) -> list[int]:

@@ -1,8 +1,14 @@
 """The ledger: how much was sent, by kind, direction, agent and round.
 
 Payload: first copies, the scalars that a protocol needs. Wire: all copies that a transport put on a link, repetitions
-and acknowledgements included. A multicast is one entry with its number of receivers, so that totals exist in both
-conventions: per receiver (a broadcast to N costs N times) and broadcast once (paper 001).
+and acknowledgements included. A multicast is one entry with its number of receivers, so that totals exist in three
+conventions:
+
+* ``scalars``: per receiver, a broadcast to N costs N times; the sum over all exchanges that paper 000 bounds (C_T);
+* ``scalars_per_agent``: that sum over N. It is the cost of paper 001, section 2: the mean over agents of what they send
+  (eq. 2), and what the server sends, averaged over agents; so a broadcast costs once, and what is for one agent alone
+  costs 1/N;
+* ``scalars_broadcast_once``: a broadcast costs once, and uplinks add up (of no paper): what a shared downlink carries.
 """
 
 from __future__ import annotations
@@ -125,6 +131,7 @@ class Ledger:
             "scalars": self.scalars,
             "scalars_broadcast_once": self.total("scalars_broadcast_once"),
             "uplink_scalars_per_agent": uplink / self.agents,
+            "scalars_per_agent": self.scalars / self.agents,
             "bits": self.scalars * self.scalar_bits + messages * self.header_bits,
             "wire_messages": wire_messages,
             "wire_scalars": wire_scalars,

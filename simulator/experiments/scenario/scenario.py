@@ -358,9 +358,12 @@ class Validation:
 
 
 def _is_false_alarm(error: ErrorDetails) -> bool:
-    """Whether the error only says that a JSON list is not a tuple, or that a mapping is not a dataclass.
+    """Whether the error only says that a JSON list is not a tuple, that a mapping is not a dataclass, or that a list
+    is too short because an entry of it has such an error.
 
     Strict validation of JSON accepts them, except after a validator that runs in mode "before".
     """
+    if error["type"] == "too_short" and isinstance(error["input"], list):
+        return len(error["input"]) >= int(error["ctx"]["min_length"])
     given_list = isinstance(error["input"], list) and error["type"] in ("tuple_type", "set_type", "frozen_set_type")
     return given_list or (isinstance(error["input"], dict) and error["type"] == "dataclass_exact_type")

@@ -6,6 +6,7 @@ Paper 001: "Order-Optimal Regret in Distributed Kernel Bandits using Uniform Sam
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -15,24 +16,74 @@ from coband.simulator.maths.posteriors.dictionary import Dictionary
 from coband.simulator.maths.posteriors.domain import Domain
 
 
-def epoch_lengths(horizon: int, first: int) -> tuple[int, ...]:
-    """T_1, T_2, ... with T_(j+1) = floor(sqrt(T T_j)), the last one cut so that they add up to T (at least one epoch).
+@dataclass(frozen=True)
+class Epoch:
+    """What an agent draws in one epoch.
+
+    Attributes:
+        regions: numbers of the points, by region.
+        counts: how many points it draws from each region.
+        last: whether nothing is left after it.
+    """
+
+    regions: tuple[IndexArray, ...]
+    counts: tuple[int, ...]
+    last: bool
+
+    def draw(self, coin: np.random.Generator) -> IndexArray:
+        """The epoch's points, each uniform in its region, region after region."""
+        return np.concatenate(
+            [drawn(region, coin, count) for region, count in zip(self.regions, self.counts, strict=True)]
+        )
+
+
+class Epochs:
+    """The epochs of an agent: T_j points of each region, T_(j+1) = floor(sqrt(T T_j)), until T pulls are used up.
+
+    The last epoch is cut; what is left is then shared out evenly among the regions, the first ones a pull more.
 
     Args:
         horizon: T >= 0.
         first: T_1 >= 1.
     """
-    lengths, length, left = [], first, horizon
-    while left > length:
-        lengths.append(length)
-        left -= length
-        length = max(length, math.isqrt(horizon * length))
-    return (*lengths, left)
+
+    def __init__(self, horizon: int, first: int) -> None:
+        self._horizon, self._length, self._left = horizon, first, horizon
+
+    def begin(self, regions: tuple[IndexArray, ...]) -> Epoch:
+        """The next epoch, on a set of points that falls into these regions."""
+        number, length = len(regions), self._length
+        last = self._left <= number * length
+        share, over = divmod(self._left, number)
+        counts = tuple(share + (k < over) for k in range(number)) if last else (length,) * number
+        self._left -= sum(counts)
+        self._length = max(length, math.isqrt(self._horizon * length))
+        return Epoch(regions, counts, last)
+
+
+def epoch_lengths(horizon: int, first: int) -> tuple[int, ...]:
+    """Pulls in each epoch while the active points are one region: T_1, T_2, ..., and what is left of T in the last one.
+
+    Args:
+        horizon: T >= 0.
+        first: T_1 >= 1.
+    """
+    epochs, lengths, last = Epochs(horizon, first), list[int](), False
+    while not last:
+        epoch = epochs.begin((np.zeros(1, dtype=np.intp),))
+        lengths.append(sum(epoch.counts))
+        last = epoch.last
+    return tuple(lengths)
 
 
 def most_epochs(horizon: int, agents: int) -> float:
     """log log max(N, T) + 4, a bound on the number of epochs (paper 001, lemma 4.4; natural logarithms)."""
     return math.log(math.log(max(horizon, agents, 3))) + 4.0
+
+
+def theoretical_rate(agents: int, horizon: int, delta: float) -> float:
+    """p0 = 72 log(4 N T/delta') (paper 001, section 3 and lemma A.3)."""
+    return 72.0 * math.log(4.0 * agents * horizon / delta)
 
 
 def theoretical_width(norm: float, noise: float, lam: float, delta: float) -> float:

@@ -25,6 +25,8 @@ POINTS = 4096
 ACCURACY = 1e-3
 """Relative difference to the smallest width up to which a design is accepted."""
 _STEPS = 2000
+SAME = 1e-9
+"""Largest relative difference of features that the kernel does not tell apart."""
 _EVEN = 1e-3  # costs at most as much of gamma
 _DIGITS = 6  # of the weights; further ones would make counts of samples depend on the machine
 
@@ -55,6 +57,8 @@ def directions(dimension: int) -> FloatArray:
 def width_design(features: FloatArray, chosen: list[int]) -> Design:
     """The design over all arms that makes the Gaussian width of the chosen ones smallest; ``value`` is gamma.
 
+    Chosen arms that the kernel does not tell apart have width 0, whatever the design.
+
     With A = L L^T and u_i = L^-1 phi_i the width f is E max_z (L^-1 z)^T eta, its slope in lambda_i is
     -u_i^T M u_i / 2 for M = E (L^-1 z*) eta^T, and sum_i lambda_i u_i^T M u_i = f. Weights are multiplied by
     u_i^T M u_i / f until none of these factors is much above 1; where f is convex it then is within
@@ -69,7 +73,7 @@ def width_design(features: FloatArray, chosen: list[int]) -> Design:
     """
     m, r = features.shape
     share = np.full(m, 1.0 / m)
-    if len(chosen) < 2:
+    if len(chosen) < 2 or np.ptp(features[chosen], axis=0).max() <= SAME * np.abs(features).max():
         return Design(share, 0.0, 0.0)
     eta = directions(r)
     for _ in range(_STEPS):

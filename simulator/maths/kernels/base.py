@@ -72,6 +72,11 @@ class BaseKernel:
         moved: Self = replace(self, columns=tuple(start + column for column in columns))  # type: ignore[type-var]
         return moved
 
+    @property
+    def largest_column(self) -> int:
+        """The last of the coordinates that the kernel is restricted to; -1 when it takes all there are."""
+        return max(self.columns or (-1,))
+
     def check_columns(self) -> None:
         """Refuse columns that cannot be; for ``__post_init__``."""
         if self.columns is not None:
@@ -148,6 +153,11 @@ class CompositeKernel:
 
     def _parts(self) -> tuple[KernelSpec, ...]:
         raise NotImplementedError
+
+    @property
+    def largest_column(self) -> int:
+        """The largest that a part names, -1 when none names any."""
+        return max(part.largest_column for part in self._parts())
 
     def on_columns(self, start: int, width: int) -> Self:
         """This kernel on coordinates ``start`` .. ``start + width - 1`` of longer points."""

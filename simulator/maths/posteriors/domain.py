@@ -12,7 +12,7 @@ from functools import cached_property
 import numpy as np
 
 from coband.simulator.arms import ArmSet, Points, features_of
-from coband.simulator.arrays import FloatArray, IndexArray
+from coband.simulator.arrays import BoolArray, FloatArray, IndexArray
 from coband.simulator.maths.kernels.library import Kernel
 from coband.simulator.maths.posteriors.counts import CountFactor
 
@@ -102,6 +102,17 @@ def distinct(points: FloatArray) -> tuple[FloatArray, IndexArray | None]:
     rank = np.empty_like(order)
     rank[order] = np.arange(len(order))
     return found[order], rank[place.reshape(-1)]
+
+
+def first_appearances(points: FloatArray, known: FloatArray) -> BoolArray:
+    """Which of ``points`` (p, d) equal none of ``known`` (m, d) and none of ``points`` before them, (p,)."""
+    start = len(known)
+    _, places = distinct(np.concatenate([known, points]) if start else points)
+    if places is None:
+        return np.ones(len(points), dtype=np.bool_)
+    highest = np.maximum.accumulate(np.concatenate([[-1], places]))
+    new: BoolArray = places > highest[:-1]
+    return new[start:]
 
 
 def exact_variance(

@@ -1,0 +1,178 @@
+"""Batched pure exploration (BPE): "Gaussian Process Bandit Optimization with Few Batches" (Li and Scarlett 2022),
+Algorithm 1; the centralised method that papers like 001 measure themselves against.
+
+In a batch each point is that of the largest posterior variance given the batch's points before it; after it, points
+that cannot be the best by the batch's own data are dropped: those with mu + beta sigma < max(mu - beta sigma).
+
+``share: nothing`` is the published algorithm, every agent by itself. ``share: rewards`` (ours) is what paper 001's
+section 1 calls linear in N and T: the batches of all agents are one of N N_i points. Variances do not depend on
+rewards, so every node works out the whole batch, and agent n pulls its points n, n + N, n + 2N, ...; no point travels.
+At the end of its part an agent sends its N_i rewards; when the server has all of them it broadcasts the sum of rewards
+of each distinct point of the batch, from which every node finds means, deviations and the new active set.
+
+Further:
+
+* the domain is a finite set of points, the same at all nodes;
+* T and N_i = ceil(sqrt(T N_(i-1))), N_0 = 1, are counted per agent, so that all agents act in parallel; nothing is sent
+  in the last batch, which is cut at T, and an agent with more turns goes on in its sequence;
+* of variances that are equal but for rounding the point of the lowest number is taken: all nodes must find one batch;
+* deviations are not divided by lambda (paper 001, eq. 4), so that ``beta`` is on the scale of DUETS and GP-UCB.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import numpy as np
+from pydantic import Field
+
+from coband.agents.domains import domain_of
+from coband.agents.messages import BatchRewards, RewardSums
+from coband.agents.parameters import AnyKernel, known_turns
+from coband.simulator.arms import ArmSet
+from coband.simulator.arrays import IndexArray
+from coband.simulator.core.algorithm import Algorithm, ClosedForm, MessageSize, Needs
+from coband.simulator.core.config import Config
+from coband.simulator.core.message import Message
+from coband.simulator.core.node import SERVER, Address, Agent, NodeContext, Outbox, UnsupportedScenario
+from coband.simulator.maths.exploration.bpe import Batch, batch_lengths
+from coband.simulator.maths.exploration.duets import theoretical_width
+from coband.simulator.maths.kernels.library import Gaussian
+from coband.simulator.maths.linalg.caches import VersionCache
+from coband.simulator.metrics import Metric
+
+
+class BpeConfig(Config):
+    """Parameters of batched pure exploration."""
+
+    kernel: AnyKernel = Gaussian(length_scale=1.0)
+    """The kernel k(x, y)."""
+    beta: Annotated[float, Field(ge=0)] | Literal["theory"] = 1.0
+    """Points are kept by mu +- beta * sigma; theory: B + R sqrt(2/lam log(2/delta')) (paper 001, lemma 2.5)."""
+    lam: float = Field(default=0.2, gt=0)
+    """Ridge parameter lambda."""
+    share: Literal["rewards", "nothing"] = "rewards"
+    """rewards: the agents explore one batch together; nothing: every agent alone."""
+    delta: float = Field(default=0.1, gt=0, lt=1)
+    """Probability of failure, for ``beta: theory``: delta' = delta / (|U| batches)."""
+    B: float = Field(default=1.0, ge=0)
+    """Bound on the norm of f in the kernel's Hilbert space, for ``beta: theory``."""
+    R: float = Field(default=0.2, ge=0)
+    """The noise is R-sub-Gaussian, for ``beta: theory``."""
+    horizon: int | None = Field(default=None, ge=1)
+    """T, turns of each agent; null: those that the schedule gives every agent at least."""
+
+    def lengths(self, context: NodeContext) -> tuple[int, ...]:
+        """Pulls of an agent in each batch."""
+        return batch_lengths(known_turns(self.horizon, context))
+
+    def width(self, points: int, batches: int) -> float:
+        """beta, a number or from the numbers of points and batches that the bound must hold for."""
+        if self.beta != "theory":
+            return self.beta
+        return theoretical_width(self.B, self.R, self.lam, self.delta / (points * batches))
+
+
+class Bpe(Agent):
+    """The client's side.
+
+    Attributes:
+        active: numbers of the points that are still in the running, ascending.
+        batch: number of the batch under way, from 0.
+    """
+
+    def __init__(self, context: NodeContext) -> None:
+        super().__init__(context)
+        self.config: BpeConfig = context.config
+        domain = domain_of(context)
+        if domain is None:
+            raise UnsupportedScenario("bpe needs a fixed domain: problem.kind fixed_domain or clusters.")
+        self._domain = domain
+        self._together = self.config.share == "rewards"
+        self._members = context.agents if self._together else 1
+        self._place = context.index if self._together else 0
+        self._shared: VersionCache[Batch] = context.sharing.get("batches", lambda: VersionCache(2))
+        self._lengths = self.config.lengths(context)
+        self._beta = self.config.width(len(domain.points), len(self._lengths))
+        self.active = np.arange(len(domain.points))
+        self.batch = 0
+        self._start()
+
+    def _start(self) -> None:
+        """Begin a batch on the active points."""
+        shared = self._together or self.batch == 0
+        self._points = self._shared.get(self.batch, self._fresh) if shared else self._fresh()
+        self._rewards: list[float] = []
+        self.waiting = False
+
+    def _fresh(self) -> Batch:
+        return Batch(self._domain, self.active, self.config.lam)
+
+    def choose(self, arms: ArmSet) -> int:
+        """The agent's next point of the batch."""
+        return self._points.arm(self._place + self._members * len(self._rewards))
+
+    def observe(self, arms: ArmSet, arm: int, reward: float) -> Outbox:
+        """Keep the reward; at the end of a batch that is not the last one tell the server, or trim alone."""
+        self._rewards.append(reward)
+        self.unshared += 1
+        if self.batch == len(self._lengths) - 1 or len(self._rewards) < self._lengths[self.batch]:
+            return []
+        rewards = np.array(self._rewards)
+        if not self._together:
+            self._trim(self._points.kept(len(rewards), self._points.sums(rewards), self._beta))
+            return []
+        self.waiting = True
+        self.unshared = 0
+        self.note("trigger", round=self.batch + 1, value=len(self.active))
+        return [(SERVER, BatchRewards(rewards=rewards, pulls=len(rewards), round=self.batch + 1))]
+
+    def receive(self, message: Message, source: Address) -> Outbox:
+        """The sums of all agents' rewards."""
+        assert isinstance(message, RewardSums)
+        pulls = self._members * self._lengths[self.batch]
+        self._trim(self._points.kept(pulls, message.sums, self._beta))
+        return []
+
+    def undelivered(self, message: Message, recipient: Address) -> Outbox:
+        """The server waits for everyone."""
+        return self.again(message, recipient)
+
+    def report(self) -> dict[str, float | int]:
+        """Number of batches, and of points that are left."""
+        return {"batches": self.batch + 1, "points_left": len(self.active)}
+
+    def _trim(self, active: IndexArray) -> None:
+        self.active = active
+        self.batch += 1
+        self.note("eliminate", round=self.batch, version=self.batch, value=len(active))
+        self._start()
+
+
+ALGORITHM = Algorithm(
+    name="bpe",
+    agent=Bpe,
+    server="coband.server.bpe:BpeServer",
+    config=BpeConfig,
+    summary="Batched pure exploration: points of the largest variance, then elimination, few batches.",
+    reference="Li and Scarlett 2022, Algorithm 1; related work of paper 001",
+    needs=Needs(problems=("fixed_domain", "clusters"), horizon=True),
+    messages=(
+        MessageSize(BatchRewards, "up", "n", "from each agent"),
+        MessageSize(RewardSums, "down", "p", "to all"),
+    ),
+    counts=(
+        ClosedForm("scalars", "0", "share == 'nothing'"),
+        ClosedForm("uplink_scalars", "N*shared_pulls"),
+        ClosedForm("downlink_scalars", "N*shared_points"),
+        ClosedForm("scalars_per_agent", "shared_pulls + shared_points"),
+        ClosedForm("messages", "2*N*rounds"),
+    ),
+    metrics=(
+        Metric("batches", "batches", "batches begun; nothing is sent in the last one", aggregate="max"),
+        Metric("points_left", "points", "points of the domain that an average agent has left", aggregate="mean"),
+        Metric("shared_pulls", "pulls", "pulls of each agent whose rewards the server has had"),
+        Metric("shared_points", "points", "sum over shared batches of their distinct points"),
+    ),
+    cites=("li2022gaussian",),
+)

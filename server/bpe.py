@@ -1,0 +1,77 @@
+"""The server of batched pure exploration with ``share: rewards``: it adds up the rewards of a batch by point."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from coband.agents.messages import BatchRewards, RewardSums
+from coband.server.sums import sum_mismatch
+from coband.server.synchronisation import MessageBuffer
+from coband.simulator.arrays import FloatArray, IndexArray
+from coband.simulator.core.message import Message
+from coband.simulator.core.node import ALL_AGENTS, Address, NodeContext, Outbox, Server
+from coband.simulator.maths.exploration.bpe import Batch
+from coband.simulator.maths.linalg.caches import VersionCache
+from coband.simulator.maths.posteriors.domain import Domain
+
+
+class BpeServer(Server):
+    """Broadcasts the sums of rewards of every batch, and trims the active set as the agents do.
+
+    Attributes:
+        active: numbers of the points that are not eliminated, ascending.
+    """
+
+    def __init__(self, context: NodeContext) -> None:
+        super().__init__(context)
+        self.config = config = context.config
+        points = context.domain
+        assert points is not None
+        self._domain = context.sharing.get("domain", lambda: Domain(config.kernel, points))
+        self._shared: VersionCache[Batch] = context.sharing.get("batches", lambda: VersionCache(2))
+        self._lengths = config.lengths(context)
+        self._beta = config.width(len(points), len(self._lengths))
+        self._rewards: MessageBuffer[BatchRewards] = MessageBuffer(context.agents)
+        self.active: IndexArray = np.arange(len(points))
+        self._sums: FloatArray = np.zeros(0)
+        self._points, self._before = 0, len(points)
+
+    def receive(self, message: Message, source: Address) -> Outbox:
+        """An agent's rewards; when those of all agents are here, the batch is over."""
+        assert isinstance(message, BatchRewards)
+        self.applied += message.pulls
+        return self._conclude() if self._rewards.add(source, message) else []
+
+    def _conclude(self) -> Outbox:
+        """Place n + N k of the batch is the k-th pull of agent n."""
+        lam = self.config.lam
+        batch = self._shared.get(self.rounds, lambda: Batch(self._domain, self.active, lam))
+        rewards = np.stack([message.rewards for message in self._rewards.take()], axis=1).ravel()
+        self._sums = batch.sums(rewards)
+        self._points += len(self._sums)
+        self.active = batch.kept(len(rewards), self._sums, self._beta)
+        self.rounds += 1
+        self.note("apply", version=self.rounds, round=self.rounds, value=len(self.active))
+        return [(ALL_AGENTS, RewardSums(sums=self._sums, version=self.rounds, round=self.rounds))]
+
+    def undelivered(self, message: Message, recipient: Address) -> Outbox:
+        """Send the message again: the agents of a batch wait for it."""
+        return self.again(message, recipient)
+
+    def broken_invariants(self) -> Iterator[str]:
+        """The active set never becomes empty and never grows."""
+        if not 0 < len(self.active) <= self._before:
+            yield f"{len(self.active)} points of {self._before} are left in version {self.rounds}"
+        self._before = len(self.active)
+
+    def discrepancies(self, uploads: Sequence[tuple[Address, Message]]) -> Iterator[str]:
+        """The sums of the last batch add up to the rewards that were sent for it."""
+        last = [message for _, message in uploads if isinstance(message, BatchRewards) and message.round == self.rounds]
+        total = np.array([sum(float(message.rewards.sum()) for message in last)])
+        yield from sum_mismatch("the sum of all rewards of a batch", np.array([self._sums.sum()]), total, len(last))
+
+    def report(self) -> dict[str, float | int]:
+        """What has been sent, in closed form."""
+        return {"shared_pulls": sum(self._lengths[: self.rounds]), "shared_points": self._points}
