@@ -33,6 +33,7 @@ class Metric:
         verb: what is said of the best one; by default "has the lowest ..." or "has the highest ...".
         guarantee: of a number that is 0 where the conditions of a theorem do not hold: the theorem, which a warning
             then names.
+        caution: of a number that is 0 where a result shows less than one may think: what a warning then says.
     """
 
     name: str
@@ -45,6 +46,7 @@ class Metric:
     title: str = ""
     verb: str = ""
     guarantee: str = ""
+    caution: str = ""
 
     def __post_init__(self) -> None:
         if not self.name.isidentifier():

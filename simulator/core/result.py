@@ -107,7 +107,7 @@ class Ended:
         """The ledger's counts, what was lost, the nodes' own numbers, and how right the answers are."""
         audit, world = self.run.audit, self.world
         totals = self.run.ledger.totals() | {"dropped": audit.dropped_copies, "expired": audit.given_up}
-        totals |= self._reported()
+        totals |= self._reported() | dict(getattr(world, "measures", {}))
         if isinstance(world, BatchWorld):
             batch_agents = [agent for agent in self.agents if isinstance(agent, BatchAgent)]
             totals.update(world.score([agent.answer for agent in batch_agents]))

@@ -6,15 +6,16 @@ not made. What was left out is said.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from coband.simulator.core.algorithm import Algorithm
 from coband.simulator.core.assembly import Assembly
 from coband.simulator.core.network.graphs import GraphError
 from coband.simulator.core.network.topologies import EdgeList
-from coband.simulator.core.node import UnsupportedScenario
+from coband.simulator.core.node import Client, UnsupportedScenario
 from coband.simulator.core.randomness.streams import Streams
 from coband.simulator.experiments.registry.registry import Registry
 from coband.simulator.experiments.runs.job import graph_and_world, plan
@@ -41,10 +42,12 @@ class Preflight:
     Attributes:
         problems: what a run would refuse, each once.
         left_out: what was not checked, in words.
+        warnings: what can be run but shows less than one may think, each once.
     """
 
     problems: list[InputProblem] = field(default_factory=list)
     left_out: list[str] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
 
 
 class LeftOut(Exception):
@@ -80,7 +83,10 @@ def _refusals(
     try:
         graph, world = _drawn(scenario, streams, tried)
         assembly = Assembly(plan(scenario), world, streams, graph)
-        assembly.nodes(scenario.algorithms[0].algorithm, scenario.algorithms[0].config, made=1)
+        algorithm = scenario.algorithms[0].algorithm
+        agents, _ = assembly.nodes(algorithm, scenario.algorithms[0].config, made=1)
+        cautions = (f"{entry}: {words}, in the first replication" for words in _cautions(algorithm, agents))
+        found.warnings += [warning for warning in cautions if warning not in found.warnings]
     except LeftOut as reason:
         if str(reason) not in found.left_out:
             found.left_out.append(str(reason))
@@ -92,6 +98,13 @@ def _refusals(
         yield ("network", "topology", "file"), str(error)
     except UnsupportedScenario as refusal:
         yield ("algorithms", study.entries.index(entry), "algorithm"), f"{entry}: {refusal}"
+
+
+def _cautions(algorithm: Algorithm, agents: Sequence[Client]) -> list[str]:
+    """What the numbers that agents know before they act give reason to warn of."""
+    cautious = [metric for metric in algorithm.metrics if metric.caution]
+    reported = [agent.report() for agent in agents] if cautious else []
+    return [metric.caution for metric in cautious if any(numbers.get(metric.name) == 0 for numbers in reported)]
 
 
 def _drawn(scenario: Scenario, streams: Streams, tried: dict[str, Any]) -> Any:
