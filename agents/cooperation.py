@@ -10,6 +10,7 @@ from pydantic import BeforeValidator, Field
 from coband.agents.parameters import AnyKernel
 from coband.simulator.core.config import Config
 from coband.simulator.entry_points import ByKind
+from coband.simulator.maths.graphs.covers import CoverMethod
 from coband.simulator.maths.kernels.base import KernelSpec
 from coband.simulator.maths.kernels.library import Gaussian
 from coband.simulator.maths.kernels.registry import kernels
@@ -65,6 +66,9 @@ class Cooperative(Config):
     """Ridge parameter lambda."""
     hops: Annotated[int, Field(ge=1)] | Literal["half_diameter"] = 1
     """gamma: messages go so many links far; half_diameter: half the graph's diameter, rounded down, at least 1."""
+    delay: Literal["d_minus_1", "d"] = "d_minus_1"
+    """When agents d links away use a pull of trial t: d_minus_1: from trial t + d on ("after d - 1 trials", section 1);
+    d: from trial t + d + 1 on (section 3.1, where m_(t-d) is received after the pull of trial t)."""
     arm_similarity: float = Field(default=1.0, ge=0, le=1)
     """K_arm of arms in different places of an arm set: 1 pools all arms, 0 learns each place apart (appendix D.1)."""
     posterior: Annotated[
@@ -83,6 +87,16 @@ class WithTasks(Cooperative):
     """The kernel K_z of network contexts; mmd: estimated; null: K_z = 1, all agents have the same task."""
     composition: Literal["product", "sum"] = "product"
     """How K_z and K_x make K."""
+
+
+class WithCliques(WithTasks):
+    """Parameters of the algorithm that learns within cliques."""
+
+    cover: CoverMethod = "dsatur"
+    """How the clique cover of G_gamma is found: by a colouring of its complement, dsatur or largest_first, or by
+    maximal_cliques, a large clique again and again."""
+    information_gain: bool = False
+    """Compute the information gain of the cliques at the end of a run; the cost is that of learning the last pulls."""
 
 
 def network_kernel(config: Cooperative) -> KernelSpec | Mmd | None:

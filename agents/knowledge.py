@@ -47,6 +47,11 @@ class Knowledge:
         else:
             self.posterior = multitask(self._setting, self._sharing, similarities.table, seen)
 
+    @property
+    def information_gain(self) -> float:
+        """log det(I + K/lam) of all pulls that were learnt, with the newest K_z."""
+        return self.posterior.log_det
+
     def prefetch(self, arms: ArmSet) -> None:
         """The arms that ``predict`` will be asked about next."""
         self.posterior.prefetch(arms)
