@@ -78,11 +78,12 @@ class Ended:
         """The run summed up."""
         progress = self.progress
         regret = np.cumsum(progress.regrets)
+        last = float(regret[-1]) if regret.size else 0.0
         return RunResult(
             turns=sum(progress.pulls),
-            regret=float(regret[-1]) if regret.size else 0.0,
+            regret=last,
             reward=progress.reward,
-            totals=self._totals(),
+            totals={"regret_per_agent": last / len(self.agents), **self._totals()},
             rounds=max(node.rounds for node in self._nodes),
             simulated_time=max(max(progress.times, default=0.0), self.last_delivery),
             fingerprint=self.run.trace.fingerprint(),
