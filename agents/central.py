@@ -18,7 +18,7 @@ from abc import abstractmethod
 import numpy as np
 from pydantic import Field
 
-from coband.agents.coop_kernel_ucb import COUNTS, HOPS, LocalAgent
+from coband.agents.coop_kernel_ucb import COUNTS, REACH, LocalAgent
 from coband.agents.cooperation import Hops
 from coband.agents.messages import Pull
 from coband.simulator.arms import ArmSet
@@ -76,6 +76,6 @@ def central(
         needs=Needs(topologies=("graph",), reliable=False),
         messages=(MessageSize(Pull, "peer", "d + 3"),),
         counts=COUNTS,
-        metrics=(HOPS, *own),
+        metrics=(*REACH, *own),
         cites=(cite,),
     )

@@ -5,7 +5,9 @@ Deviations from the printed text:
 
 * line 11 prints 1/K + lambda for the first inverse; 1/(K + lambda) is meant, as in line 27;
 * all observations of a trial enter the factor at once, in the order (trial, agent), which changes no value;
-* the clique cover is that of a greedy colouring of the complement of G_gamma (``maths.graphs.covers``).
+* a minimal clique cover takes exponential time to find; the parameter ``cover`` says which one is taken
+  (``maths.graphs.covers``);
+* sections 1 and 3.1 disagree about when a pull can be used; the parameter ``delay`` has both readings.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from coband.agents.cooperation import Cooperative, NaiveCoop, WithTasks, hops_of
+from coband.agents.cooperation import Cooperative, NaiveCoop, WithCliques, WithTasks, hops_of
 from coband.agents.knowledge import Knowledge, Learnt, check_memory
 from coband.agents.messages import Pull
 from coband.agents.widths import width_of
@@ -27,6 +29,8 @@ from coband.simulator.maths.graphs.covers import clique_cover, power_graph
 from coband.simulator.metrics import Metric
 
 Groups = tuple[tuple[int, ...], ...]
+NEARLY_ALL = 0.8
+"""Share of the agents from which on one clique, or as many cliques, are worth a warning."""
 
 
 class LocalAgent(Agent):
@@ -43,7 +47,9 @@ class LocalAgent(Agent):
         self._most_tasks = max(map(len, groups))
         self.knowledge: Learnt = self._knowledge(groups)
         self.trial = 0
-        self._new: list[Pull] = []
+        self._late = False  # whether pulls wait one trial longer
+        self._arrived: list[Pull] = []  # not yet in use
+        self._new: list[Pull] = []  # learnt at the next turn
 
     def _groups(self) -> Groups:
         """For each agent, the agents whose observations it accepts: all within reach."""
@@ -55,6 +61,8 @@ class LocalAgent(Agent):
 
     def observe(self, arms: ArmSet, arm: int, reward: float) -> Outbox:
         """Lines 9-18: keep the pull and send it to all within gamma hops."""
+        if self._late:
+            self._take_in()
         pull = self._pull(arms, arm, reward)
         self._new.append(pull)
         self.unshared += 1
@@ -68,13 +76,13 @@ class LocalAgent(Agent):
         """Lines 19-23: put it in the buffer, if it is accepted."""
         assert isinstance(message, Pull)
         if message.agent in self._accepted:
-            self._new.append(message)
+            self._arrived.append(message)
         return []
 
     def receive_all(self, messages: Sequence[tuple[Address, Message]]) -> Outbox:
         """The same for all messages of a trial."""
         accepted = self._accepted
-        self._new += [message for source, message in messages if source in accepted]  # type: ignore[misc]
+        self._arrived += [message for source, message in messages if source in accepted]  # type: ignore[misc]
         return []
 
     def prefetch(self, arms: ArmSet) -> None:
@@ -83,18 +91,30 @@ class LocalAgent(Agent):
             self._learn()
             self.knowledge.prefetch(arms)
 
+    def _take_in(self) -> None:
+        """What has arrived comes into use: at the next turn, or after the next pull with ``delay: d``."""
+        self._new += self._arrived
+        self._arrived.clear()
+
+    def _begin_turn(self) -> None:
+        """With ``delay: d_minus_1`` a turn knows all that has arrived before it."""
+        if not self._late:
+            self._take_in()
+
     def _learn(self) -> None:
         """Lines 24-33."""
+        self._begin_turn()
         if self._new:
             new, self._new = self._new, []
             self.knowledge.learn(new)
 
     def report(self) -> dict[str, float | int]:
-        """gamma, and whether a dictionary is large enough, reported by agent 0."""
+        """gamma, the reading of the delay, and whether a dictionary is large enough, reported by agent 0."""
         if self.context.index:
             return {}
+        found: dict[str, float | int] = {"hops": self.hops, "extra_delay": int(self._late)}
         enough = self.knowledge.dictionary_suffices(self._most_tasks)
-        return {"hops": self.hops, **({} if enough is None else {DICTIONARY_SUFFICES.name: int(enough)})}
+        return found if enough is None else {**found, "dictionary_suffices": int(enough)}
 
 
 class EagerKernelUCB(LocalAgent):
@@ -105,6 +125,7 @@ class EagerKernelUCB(LocalAgent):
     def __init__(self, context: NodeContext) -> None:
         self.config: Cooperative = context.config
         super().__init__(context)
+        self._late = self.config.delay == "d"
 
     def _knowledge(self, groups: Groups) -> Knowledge:
         if self.context.index == 0:
@@ -137,41 +158,83 @@ class CoopKernelUCB(EagerKernelUCB):
 
     def _groups(self) -> Groups:
         """Line 20: for each agent its clique."""
-        cover = clique_cover(power_graph(self.graph.distances, self.hops))
+        assert isinstance(self.config, WithCliques)
+        cover = clique_cover(power_graph(self.graph.distances, self.hops), self.config.cover)
         of_agent = {agent: clique for clique in cover for agent in clique}
         return tuple(of_agent[agent] for agent in range(self.graph.nodes))
 
     def report(self) -> dict[str, float | int]:
-        """gamma and the number of cliques, reported by agent 0."""
+        """The cover, reported by agent 0, and the information gain of each clique, by its first member."""
+        found = super().report() | self._information_gain()
         if self.context.index:
+            return found
+        agents, cliques = self.context.agents, set(self.context.sharing.get("groups", self._groups))
+        largest = max(map(len, cliques))
+        return found | {
+            "cliques": len(cliques),
+            "largest_clique": largest,
+            "cliques_divide": int(agents == 1 or largest < NEARLY_ALL * agents),
+            "cliques_join": int(agents == 1 or len(cliques) < NEARLY_ALL * agents),
+        }
+
+    def _information_gain(self) -> dict[str, float]:
+        """log det(I + K_C/lambda) of all pulls of the clique C that its first member has been told (Theorem 1)."""
+        assert isinstance(self.config, WithCliques)
+        if not self.config.information_gain or self.context.index != self.members[0]:
             return {}
-        return {**super().report(), "cliques": len(set(self.context.sharing.get("groups", self._groups)))}
+        self._take_in()
+        self._learn()
+        return {"information_gain": self.knowledge.information_gain}
 
 
 MESSAGES = (MessageSize(Pull, "peer", "d + 3 + d_z + (1 if arm_similarity < 1 else 0)"),)
 COUNTS = (ClosedForm("deliveries", "reach"), ClosedForm("transmissions", "copies"))
-HOPS = Metric("hops", "links", "gamma: how many links far a message goes", locked=True)
-DICTIONARY_SUFFICES = Metric(
-    "dictionary_suffices",
-    "0 or 1",
-    "whether a Nystrom dictionary has 3 points or more for each task that an agent hears of",
-    caution="the dictionary has less than 3 points for each task, so that agents know less than they hear; "
-    "give posterior a larger size",
+REACH = (
+    Metric("hops", "links", "gamma: how many links far a message goes", locked=True),
+    Metric("extra_delay", "trials", "trials that pulls wait beyond d - 1 before they are used (parameter delay)"),
+    Metric(
+        "dictionary_suffices",
+        "0 or 1",
+        "whether a Nystrom dictionary has 3 points or more for each task that an agent hears of",
+        caution="the dictionary has less than 3 points for each task, so that agents know less than they hear; "
+        "give posterior a larger size",
+    ),
 )
-CLIQUES = Metric("cliques", "cliques", "cliques of the cover of G_gamma", locked=True)
+COVER = (
+    Metric("cliques", "cliques", "cliques of the cover of G_gamma", locked=True),
+    Metric("largest_clique", "agents", "agents in the largest clique of the cover"),
+    Metric(
+        "cliques_divide",
+        "0 or 1",
+        "0: one clique holds at least 80 % of the agents",
+        caution="one clique holds at least 80 % of the agents, so Coop learns from nearly all that Eager learns from",
+    ),
+    Metric(
+        "cliques_join",
+        "0 or 1",
+        "0: there are at least 80 % as many cliques as agents",
+        caution="there are almost as many cliques as agents, so most of them learn from their own pulls alone",
+    ),
+    Metric(
+        "information_gain",
+        "nats",
+        "largest log det(I + K_C/lambda) of the pulls of a clique C (Theorem 1; with information_gain: true)",
+        aggregate="max",
+    ),
+)
 NEEDS = Needs(topologies=("graph",), reliable=False)
 
 ALGORITHM = Algorithm(
     name="coop_kernel_ucb",
     agent=CoopKernelUCB,
     server=None,
-    config=WithTasks,
+    config=WithCliques,
     summary="Kernel UCB on a graph: agents learn from the members of their clique, weighted by how alike tasks are.",
     reference="paper 004 (Kernel Methods for Cooperative Multi-Agent Contextual Bandits), Algorithm 1",
     needs=NEEDS,
     messages=MESSAGES,
     counts=COUNTS,
-    metrics=(HOPS, CLIQUES, DICTIONARY_SUFFICES),
+    metrics=(*REACH, *COVER),
     cites=("dubey2020kernel",),
 )
 
@@ -185,7 +248,7 @@ EAGER = Algorithm(
     needs=NEEDS,
     messages=MESSAGES,
     counts=COUNTS,
-    metrics=(HOPS, DICTIONARY_SUFFICES),
+    metrics=REACH,
     cites=("dubey2020kernel",),
 )
 
@@ -199,6 +262,6 @@ NAIVE = Algorithm(
     needs=NEEDS,
     messages=(MessageSize(Pull, "peer", "d + 3 + (1 if arm_similarity < 1 else 0)"),),
     counts=COUNTS,
-    metrics=(HOPS, DICTIONARY_SUFFICES),
+    metrics=REACH,
     cites=("dubey2020kernel",),
 )

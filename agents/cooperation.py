@@ -11,7 +11,7 @@ from coband.agents.parameters import AnyKernel
 from coband.simulator.arrays import IntArray
 from coband.simulator.core.config import Config
 from coband.simulator.entry_points import ByKind
-from coband.simulator.maths.graphs.covers import half_diameter
+from coband.simulator.maths.graphs.covers import CoverMethod, half_diameter
 from coband.simulator.maths.kernels.base import KernelSpec
 from coband.simulator.maths.kernels.library import Gaussian
 from coband.simulator.maths.kernels.registry import kernels
@@ -75,6 +75,9 @@ class Cooperative(Config):
     hops: Hops = 1
     """gamma: messages go so many links far; half_diameter: half the graph's diameter, rounded down, at least 1;
     diameter: to everybody to whom there is a path."""
+    delay: Literal["d_minus_1", "d"] = "d_minus_1"
+    """When agents d links away use a pull of trial t: d_minus_1: from trial t + d on ("after d - 1 trials", section 1);
+    d: from trial t + d + 1 on (section 3.1, where m_(t-d) is received after the pull of trial t)."""
     arm_similarity: float = Field(default=1.0, ge=0, le=1)
     """K_arm of arms in different places of an arm set: 1 pools all arms, 0 learns each place apart (appendix D.1)."""
     posterior: Annotated[
@@ -109,6 +112,16 @@ def hops_of(hops: Hops, distances: IntArray) -> int:
     if hops == "diameter":
         return max(1, int(distances.max()))
     return half_diameter(distances) if hops == "half_diameter" else hops
+
+
+class WithCliques(WithTasks):
+    """Parameters of the algorithm that learns within cliques."""
+
+    cover: CoverMethod = "dsatur"
+    """How the clique cover of G_gamma is found: by a colouring of its complement, dsatur or largest_first, or by
+    maximal_cliques, a large clique again and again."""
+    information_gain: bool = False
+    """Compute the information gain of the cliques at the end of a run; the cost is that of learning the last pulls."""
 
 
 def network_kernel(config: Cooperative) -> KernelSpec | Mmd | None:

@@ -1,23 +1,21 @@
 """Dist-KernelUCB: "Kernel Methods for Cooperative Multi-Agent Contextual Bandits" (paper 004), Algorithm 3.
 
 For one arm set at all turns. Central agents learn from all that reaches them; every other one pulls the arm that its
-centre pulled d trials earlier, d links away. Until it has heard of its centre it runs its own UCB, line 8: Algorithm 1
-on its own pulls. A peripheral agent's pulls after that are no data of its own, since it never uses them.
+centre pulled d trials earlier, d links away (d + 1 trials with ``delay: d``). Until it has heard of its centre it runs
+its own UCB, line 8: Algorithm 1 on its own pulls. A peripheral agent's pulls after that are no data of its own, since
+it never uses them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
-from coband.agents.coop_kernel_ucb import COUNTS, DICTIONARY_SUFFICES, HOPS, MESSAGES, EagerKernelUCB, Groups
+from coband.agents.coop_kernel_ucb import COUNTS, MESSAGES, REACH, EagerKernelUCB, Groups
 from coband.agents.cooperation import WithTasks
 from coband.agents.messages import Pull
 from coband.simulator.arms import ArmSet
 from coband.simulator.core.algorithm import Algorithm, Needs
-from coband.simulator.core.message import Message
-from coband.simulator.core.node import Address, NodeContext, Outbox
+from coband.simulator.core.node import NodeContext, Outbox
 from coband.simulator.maths.graphs.covers import Centres, centres, power_graph
 from coband.simulator.metrics import Metric
 
@@ -29,6 +27,7 @@ class DistKernelUCB(EagerKernelUCB):
         super().__init__(context)
         self.centre = self._centres().centre_of[context.index]
         self.central = self.centre == context.index
+        self._accepted = self._accepted if self.central else frozenset((self.centre,))
         self._stored: Pull | None = None
 
     def _centres(self) -> Centres:
@@ -43,6 +42,7 @@ class DistKernelUCB(EagerKernelUCB):
 
     def choose(self, arms: ArmSet) -> int:
         """Lines 4-12."""
+        self._begin_turn()
         if self._stored is None:
             return super().choose(arms)
         self.trial += 1
@@ -55,26 +55,18 @@ class DistKernelUCB(EagerKernelUCB):
             self._new.clear()
         return outbox
 
-    def receive(self, message: Message, source: Address) -> Outbox:
-        """Lines 15-22: learn from it, or store the centre's arm."""
-        assert isinstance(message, Pull)
+    def _take_in(self) -> None:
+        """Lines 15-22: learn from what has arrived, or store the centre's newest arm."""
         if self.central:
-            return super().receive(message, source)
-        if message.agent == self.centre and (self._stored is None or message.trial > self._stored.trial):
-            self._stored = message
-        return []
-
-    def receive_all(self, messages: Sequence[tuple[Address, Message]]) -> Outbox:
-        """The same for all messages of a trial."""
-        if self.central:
-            return super().receive_all(messages)
-        for source, message in messages:
-            if source == self.centre:
-                self.receive(message, source)
-        return []
+            super()._take_in()
+        elif self._arrived:
+            known = self._arrived if self._stored is None else [self._stored, *self._arrived]
+            self._stored = max(known, key=lambda pull: pull.trial)
+            self._arrived.clear()
 
     def prefetch(self, arms: ArmSet) -> None:
         """Only who learns prepares."""
+        self._begin_turn()
         if self._stored is None:
             super().prefetch(arms)
 
@@ -97,8 +89,7 @@ ALGORITHM = Algorithm(
     messages=MESSAGES,
     counts=COUNTS,
     metrics=(
-        HOPS,
-        DICTIONARY_SUFFICES,
+        *REACH,
         Metric("central_agents", "agents", "agents that learn; the others repeat what they pulled"),
         Metric("independent_set_exact", "0 or 1", "whether the independent set is a heaviest one for certain"),
     ),

@@ -33,7 +33,7 @@ class Metric:
         verb: what is said of the best one; by default "has the lowest ..." or "has the highest ...".
         guarantee: of a number that is 0 where the conditions of a theorem do not hold: the theorem, which a warning
             then names.
-        caution: of a number that is 0 where results mean less than they seem to: what a warning then says.
+        caution: of a number that is 0 where a result shows less than one may think: what a warning then says.
     """
 
     name: str

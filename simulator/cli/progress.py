@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Self
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Self
 
 import click
 
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from coband.simulator.experiments.runs.driver import Report
     from coband.simulator.experiments.runs.results import Failure
     from coband.simulator.experiments.runs.status import Status
+    from coband.simulator.metrics import Metric
 
 ESTIMATE_SECONDS = 600.0  # of progress that the time left is estimated from: jobs may take minutes each
 
@@ -94,7 +96,7 @@ def warn(report: Report) -> None:
 
 
 def warn_of_guarantees(report: Report) -> None:
-    """Name the theorems whose conditions do not hold, as metrics with a guarantee say, and give metrics' cautions."""
+    """Name the theorems whose conditions do not hold, and other reasons for caution, as metrics say."""
     from coband.simulator.experiments.registry.registry import Registry
 
     algorithms = Registry.installed().algorithms
@@ -102,12 +104,17 @@ def warn_of_guarantees(report: Report) -> None:
         declared = algorithms[entry["algorithm"]].metrics if entry["algorithm"] in algorithms else ()
         for metric in (metric for metric in declared if metric.guarantee or metric.caution):
             broken = sum(record.get(metric.name) == 0 for record in entry["replications"])
-            where = f"in {broken} of {len(entry['replications'])} replications"
-            text = metric.caution and f"{where} {metric.caution}"
-            if metric.guarantee:
-                text = f"the conditions of {metric.guarantee} do not hold {where}, so it guarantees nothing there"
             if broken:
-                click.echo(f"warning: {entry['label']}: {text} (coband describe {entry['algorithm']})", err=True)
+                click.echo(f"warning: {entry['label']}: {_broken(metric, broken, entry)}", err=True)
+
+
+def _broken(metric: Metric, broken: int, entry: Mapping[str, Any]) -> str:
+    """What it means that a metric is 0 in so many replications."""
+    share = f"{broken} of {len(entry['replications'])} replications"
+    where = f"(coband describe {entry['algorithm']})"
+    if metric.caution:
+        return f"{metric.caution}, in {share} {where}"
+    return f"the conditions of {metric.guarantee} do not hold in {share}, so it guarantees nothing there {where}"
 
 
 def warn_of_end(report: Report) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 MOST_ROWS = 60
 COLUMNS = {"regret": "regret", "scalars": "scalars", "rounds": "rounds", "simulated_time": "simulated time"}
+PER_AGENT = {"regret_per_agent": "regret per agent"}
+"""Beside these where numbers of agents are compared."""
 
 
 @click.command(epilog=SHIPPED)
@@ -91,7 +93,7 @@ def sweep(
         click.echo(dump(report.object), nl=False)
         click.echo(f"sweep directory: {report.directory}", err=True)
     else:
-        _show(report)
+        _show(report, study)
     progress.warn_of_end(report)
     if report.status.state == "failed":
         failed, total = report.status.failed, report.status.total
@@ -170,12 +172,13 @@ def _show_status(path: Path, as_json: bool) -> None:
         sweep_view.show_status(found)
 
 
-def _show(report: Report) -> None:
+def _show(report: Report, study: Sweep) -> None:
     """Best parameters where they were looked for, otherwise a line for each variant."""
     if "best" in report.object:
         _show_best(report.object["best"])
     else:
-        _show_variants(report.object["results"])
+        sizes = {variant.scenario.agents.count for variant in study.variants}
+        _show_variants(report.object["results"], COLUMNS | (PER_AGENT if len(sizes) > 1 else {}))
     click.echo(f"sweep directory: {report.directory}")
 
 
@@ -208,16 +211,16 @@ def _estimate(found: dict[str, Any] | None) -> str:
     return "-" if found is None else f"{tables.between(found['mean'], found['ci95'])} ({found['n']})"
 
 
-def _show_variants(entries: Sequence[dict[str, Any]]) -> None:
+def _show_variants(entries: Sequence[dict[str, Any]], columns: Mapping[str, str]) -> None:
     names = list(dict.fromkeys(name for entry in entries for name in entry["parameters"]))
     rows = []
     for entry in entries:
         cells = [entry["parameters"].get(name, "-") for name in names]
-        numbers = [tables.between(entry["mean"].get(key), entry["ci95"].get(key)) for key in COLUMNS]
+        numbers = [tables.between(entry["mean"].get(key), entry["ci95"].get(key)) for key in columns]
         rows.append([entry["entry"], *cells, str(len(entry["replications"])), *numbers])
     shown = rows[:MOST_ROWS]
     if shown:
-        tables.show(["algorithm", *names, "n", *COLUMNS.values()], shown, left=1)
+        tables.show(["algorithm", *names, "n", *columns.values()], shown, left=1)
         click.echo("mean ± half the width of the 95 % confidence interval (Student t over n replications)")
     if len(rows) > len(shown):
         click.echo(f"... and {len(rows) - len(shown)} more variants; results.json and run.sqlite have them all")

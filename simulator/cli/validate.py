@@ -22,7 +22,7 @@ def validate(ctx: click.Context, files: tuple[Path, ...], settings: tuple[str, .
     """Read scenario FILEs and print all their mistakes; exit status 2 if there are any.
 
     The command also draws the world of the first replication and creates an agent and the server of each algorithm, to
-    find errors that `run` would report. Of data files over 20 MB it reads only the beginning.
+    find errors and warnings that `run` would report. Of data files over 20 MB it reads only the beginning.
     """
     from coband.simulator.experiments.runs.preflight import preflight
     from coband.simulator.experiments.scenario.scenario import ScenarioError

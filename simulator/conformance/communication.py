@@ -64,8 +64,12 @@ def check_metrics(name: str, run: Run, problem: str) -> None:
     reported |= {key: f"{type(agent).__name__}.report_own" for agent in engine.agents for key in agent.report_own()}
     for key, where in reported.items():
         demand(key in own, _undeclared(key, where, f"Algorithm.metrics of {name}"))
-    if isinstance(engine.world, BatchWorld) and problem in registry().problems:
-        scored = by_name(registry().problems[problem].metrics)
+    if problem not in registry().problems:
+        return
+    scored = by_name(registry().problems[problem].metrics)
+    for key in getattr(engine.world, "measures", {}):
+        demand(key in scored, _undeclared(key, f"problem {problem}", f"ProblemEntry.metrics of {problem}"))
+    if isinstance(engine.world, BatchWorld):
         answers = [getattr(agent, "answer", None) for agent in engine.agents]
         for key in {**engine.world.score(answers), **engine.world.score_of(0, answers[0])}:
             demand(key in scored, _undeclared(key, f"problem {problem}", f"ProblemEntry.metrics of {problem}"))

@@ -52,6 +52,7 @@ ALWAYS: tuple[Metric, ...] = (
 
 CORE: tuple[Metric, ...] = (
     *ALWAYS,
+    Metric("regret_per_agent", "units of the reward", "regret of an average agent"),
     Metric("uplink_scalars_per_agent", "scalars", "uplink scalars of an average agent"),
     Metric(
         "scalars_per_agent",

@@ -80,11 +80,12 @@ class Ended:
         """The run summed up."""
         progress = self.progress
         regret = np.cumsum(progress.regrets)
+        last = float(regret[-1]) if regret.size else 0.0
         return RunResult(
             turns=sum(progress.pulls),
-            regret=float(regret[-1]) if regret.size else 0.0,
+            regret=last,
             reward=progress.reward,
-            totals=self._totals(),
+            totals={"regret_per_agent": last / len(self.agents), **self._totals()},
             rounds=max(node.rounds for node in self._nodes),
             simulated_time=max(max(progress.times, default=0.0), self.last_delivery),
             fingerprint=self.run.trace.fingerprint(),
@@ -110,7 +111,7 @@ class Ended:
         """The ledger's counts, what was lost, the nodes' own numbers, and how right the answers are."""
         audit, world = self.run.audit, self.world
         totals = self.run.ledger.totals() | {"dropped": audit.dropped_copies, "expired": audit.given_up}
-        totals |= self._reported()
+        totals |= self._reported() | dict(getattr(world, "measures", {}))
         if isinstance(world, BatchWorld):
             batch_agents = [agent for agent in self.agents if isinstance(agent, BatchAgent)]
             totals.update(world.score([agent.answer for agent in batch_agents]))

@@ -23,8 +23,10 @@ from pydantic import Field
 from coband.simulator.arrays import FloatArray
 from coband.simulator.core.config import Config
 from coband.simulator.maths.graphs.covers import centres, classes_of, greedy_colouring, half_diameter, power_graph
+from coband.simulator.maths.kernels.base import KernelSpec
 from coband.simulator.maths.kernels.multitask import Augmented, augmented
 from coband.simulator.maths.kernels.registry import AnyKernel
+from coband.simulator.metrics import Metric
 from coband.simulator.problems.arms import ArmSource, ArmSpec, uniform_ball, uniform_sphere
 from coband.simulator.problems.contextual import ContextualWorld
 from coband.simulator.problems.datasets import DataError
@@ -42,6 +44,35 @@ from coband.simulator.problems.world import (
 )
 
 Distances = npt.NDArray[np.int64]
+MOST_CONTEXTS = 2_000
+"""With more agents the rank of K_z takes too long for a number beside the result."""
+
+
+def heterogeneity(kernel: KernelSpec | None, contexts: FloatArray) -> int:
+    """Upsilon_z = rank(K_z), K_z = (K_z(z_v, z_u)) over all agents (paper 004, Definition 2): 1 if tasks are the same.
+
+    Args:
+        kernel: K_z; None for 1.
+        contexts: z_v, (agents, d_z).
+    """
+    if kernel is None:
+        return 1
+    distinct = np.unique(contexts, axis=0)
+    return int(np.linalg.matrix_rank(kernel(distinct, distinct), hermitian=True))
+
+
+class Measured:
+    """Numbers about an instance of agents with different tasks."""
+
+    contexts: FloatArray
+    network_kernel: KernelSpec | None
+
+    @property
+    def measures(self) -> dict[str, int]:
+        """The heterogeneity of the tasks; nothing with too many agents."""
+        if len(self.contexts) > MOST_CONTEXTS:
+            return {}
+        return {"heterogeneity": heterogeneity(self.network_kernel, self.contexts)}
 
 
 class SameContext(Config):
@@ -112,7 +143,7 @@ class TaskFunction:
         return {"context": self._context.tolist(), **self._function.describe()}
 
 
-class NetworkWorld(ContextualWorld):
+class NetworkWorld(Measured, ContextualWorld):
     """Fresh arms at each turn; every agent has its own reward function and its own centre of arms."""
 
     def __init__(
@@ -123,9 +154,10 @@ class NetworkWorld(ContextualWorld):
         streams: Streams,
         contexts: FloatArray,
         centres: FloatArray,
+        network_kernel: KernelSpec | None,
     ) -> None:
         super().__init__(source, rewards[0], noise, streams, len(rewards))
-        self.contexts = contexts
+        self.contexts, self.network_kernel = contexts, network_kernel
         self._rewards, self._centres = rewards, centres
 
     def reward_of(self, agent: int) -> RewardFunction:
@@ -138,16 +170,22 @@ class NetworkWorld(ContextualWorld):
         return shifted
 
 
-class FixedNetworkWorld:
+class FixedNetworkWorld(Measured):
     """One arm set for all turns of all agents; every agent has its own reward function."""
 
     fixed_arms = True
 
     def __init__(
-        self, arms: FloatArray, rewards: list[RewardFunction], noise: Noise, streams: Streams, contexts: FloatArray
+        self,
+        arms: FloatArray,
+        rewards: list[RewardFunction],
+        noise: Noise,
+        streams: Streams,
+        contexts: FloatArray,
+        network_kernel: KernelSpec | None,
     ) -> None:
         self.dimension = int(arms.shape[1])
-        self.contexts = contexts
+        self.contexts, self.network_kernel = contexts, network_kernel
         self._worlds = [
             FixedArmsWorld(arms, reward(arms[None])[0], noise, streams, reward.describe()) for reward in rewards
         ]
@@ -211,9 +249,10 @@ class NetworkProblem(Problem):
         rewards = self._rewards(streams("world", 0, "reward"), source, contexts)
         noise = as_noise(self.noise)
         if source.fixed is not None:
-            return FixedNetworkWorld(source.fixed, rewards, noise, streams, contexts)
+            return FixedNetworkWorld(source.fixed, rewards, noise, streams, contexts, self.network_kernel)
         directions = uniform_sphere(streams("world", 0, "shift"), (contexts.shape[1],), source.dimension)
-        return NetworkWorld(source, rewards, noise, streams, contexts, self.shift * (contexts @ directions))
+        around = self.shift * (contexts @ directions)
+        return NetworkWorld(source, rewards, noise, streams, contexts, around, self.network_kernel)
 
     def _rewards(self, rng: np.random.Generator, source: ArmSource, contexts: FloatArray) -> list[RewardFunction]:
         tasks = contexts[:, :0] if self.network_kernel is None else contexts
@@ -237,4 +276,7 @@ PROBLEM = ProblemEntry(
     summary="agents with network contexts: f_v(x) = F(z_v, x), F drawn from the RKHS of a kernel of both",
     reference="paper 004 (Kernel Methods for Cooperative Multi-Agent Contextual Bandits), sections 3 and 5",
     cites=("dubey2020kernel",),
+    metrics=(
+        Metric("heterogeneity", "tasks", "Upsilon_z = rank(K_z), K_z the problem's kernel of all agents' contexts"),
+    ),
 )

@@ -115,7 +115,7 @@ class ProblemEntry:
     cites: tuple[str, ...] = ()
     """What ``coband cite`` prints: keys of ``references.bib``, or whole BibTeX entries."""
     metrics: tuple[Metric, ...] = ()
-    """The numbers that its worlds score agents with (``score``, ``score_of``)."""
+    """The numbers that its worlds score agents with (``score``, ``score_of``) and measure (``measures``)."""
     aim: str = "regret"
     """The metric that algorithms are compared on first; another one than regret takes its place."""
 

@@ -21,6 +21,7 @@ from coband.simulator.maths.posteriors.linear_multitask import TaskwisePosterior
 from coband.simulator.maths.posteriors.linear_tasks import Solution
 from tests.oracles import coop_kernel_ucb as oracle
 from tests.oracles import with_ties
+from tests.oracles.covers import maximal_cliques
 from tests.oracles.kernels import plain
 from tests.oracles.local import ball, distances
 
@@ -55,8 +56,12 @@ NETWORK_KERNELS: list[dict[str, Any]] = [
 ]
 
 
+COVERS: dict[str, Any] = {"dsatur": "saturation_largest_first", "largest_first": "largest_first"}
+"""Ours and networkx's names of greedy colourings."""
+
+
 def random_case(name: str, case: int, estimated: bool = False) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Scenario and parameters."""
+    """Scenario and parameters; every third case has the other reading of the delay."""
     rng = np.random.default_rng((7, case))
     kernel = KERNELS[int(rng.integers(len(KERNELS)))]
     network_kernel = NETWORK_KERNELS[int(rng.integers(len(NETWORK_KERNELS)))]
@@ -86,8 +91,11 @@ def random_case(name: str, case: int, estimated: bool = False) -> tuple[dict[str
         "lam": float(rng.uniform(0.2, 2.0)),
         "hops": int(rng.integers(1, 5)),
         "arm_similarity": float(rng.choice([1.0, 1.0, 0.0, 0.4])),
+        "delay": "d" if case % 3 == 1 else "d_minus_1",
     }
     config |= random_width(name, np.random.default_rng((8, case)))
+    if name == "coop_kernel_ucb":
+        config["cover"] = ("dsatur", "largest_first", "maximal_cliques")[case % 5 % 3]
     if name != "naive_coop":
         config["composition"] = composition
         config["network_kernel"] = network_kernel
@@ -176,10 +184,12 @@ def oracle_of(name: str, plan: dict[str, Any], config: dict[str, Any]) -> oracle
         network = lambda one, other: float(table[one, other])  # noqa: E731
     accepts, central = [ball(rows, v, hops) for v in range(V)], None
     if name == "coop_kernel_ucb":
-        accepts = cliques(rows, hops)
+        accepts = cliques(rows, hops, config["cover"])
     if name == "dist_kernel_ucb":
         central = dict(enumerate(centres(power_graph(graph.distances, hops)).centre_of))
-    parameters = SimpleNamespace(eta=config["eta"], lam=config["lam"], hops=hops, refresh=(spec or {}).get("refresh"))
+    parameters = SimpleNamespace(
+        eta=config["eta"], lam=config["lam"], hops=hops, delay=config["delay"], refresh=(spec or {}).get("refresh")
+    )
     return oracle.run(
         plan["schedule"]["turns"],
         rows,
@@ -194,12 +204,15 @@ def oracle_of(name: str, plan: dict[str, Any], config: dict[str, Any]) -> oracle
     )
 
 
-def cliques(rows: Any, hops: int) -> list[set[int]]:
-    """For each agent its clique: networkx's greedy colouring of the complement of G_gamma."""
+def cliques(rows: Any, hops: int, cover: str) -> list[set[int]]:
+    """For each agent its clique: large cliques of G_gamma, or networkx's greedy colouring of its complement."""
+    if cover == "maximal_cliques":
+        found = maximal_cliques([ball(rows, v, hops) - {v} for v in range(len(rows))])
+        return [next(clique for clique in found if v in clique) for v in range(len(rows))]
     complement = nx.Graph()
     complement.add_nodes_from(range(len(rows)))
     complement.add_edges_from((v, u) for v in range(len(rows)) for u in range(v) if u not in ball(rows, v, hops))
-    colours = nx.greedy_color(complement, strategy="largest_first")
+    colours = nx.greedy_color(complement, strategy=COVERS[cover])
     return [{u for u in colours if colours[u] == colours[v]} for v in range(len(rows))]
 
 
@@ -302,15 +315,16 @@ def test_models_agree_at_the_end(name: str, case: int) -> None:
 
 
 @pytest.mark.parametrize("network", [{}, {"local": {"mode": "hop_by_hop"}}])
+@pytest.mark.parametrize(("delay", "late"), [("d_minus_1", 0), ("d", 1)])
 @pytest.mark.parametrize("hops", [1, 2, 3])
 @pytest.mark.parametrize("topology", ["ring", "grid", {"kind": "erdos_renyi", "p": 0.3}])
 def test_a_peripheral_agent_repeats_what_its_centre_pulled_d_trials_earlier(
-    topology: Any, hops: int, network: dict[str, Any]
+    topology: Any, hops: int, delay: str, late: int, network: dict[str, Any]
 ) -> None:
     problem = {"kind": "network", "arms": POOL, "kernel": {"kind": "gaussian", "gamma": 1.0}, "noise": 0.3}
     simulated = run(
         "dist_kernel_ucb",
-        {"hops": hops},
+        {"hops": hops, "delay": delay},
         problem,
         topology=topology,
         agents=12,
@@ -326,8 +340,96 @@ def test_a_peripheral_agent_repeats_what_its_centre_pulled_d_trials_earlier(
         assert 0 <= d <= hops
         assert agent.central == (d == 0)
         peripheral += d > 0
-        assert all(arms[v, t] == arms[agent.centre, t - d] for t in range(d + 1, 16))
+        wait = d + late * (d > 0)
+        assert all(arms[v, t] == arms[agent.centre, t - wait] for t in range(wait + 1, 16))
     assert peripheral > 0
+    assert simulated.result.totals["extra_delay"] == late
+
+
+@pytest.mark.parametrize("case", range(12))
+@pytest.mark.parametrize("name", NAMES)
+def test_at_one_hop_the_later_delay_is_that_of_links_that_take_a_trial_longer(name: str, case: int) -> None:
+    """A message of trial t that is under way until t + 1.5 is known at t + 2 too."""
+    plan, config = random_case(name, case)
+    config["hops"] = 1
+    later = simulate(name, plan, {**config, "delay": "d"})
+    slow = simulate(name, plan, {**config, "delay": "d_minus_1"}, network={"latency": 1.5})
+    assert later.pulls == slow.pulls
+    assert (later.result.totals["extra_delay"], slow.result.totals["extra_delay"]) == (1, 0)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_delay_makes_a_difference(name: str) -> None:
+    problem = {"kind": "network", "arms": POOL, "kernel": {"kind": "gaussian", "gamma": 1.0}, "noise": 0.3}
+    found = [run(name, {"delay": delay}, problem, agents=9) for delay in ("d_minus_1", "d")]
+    assert found[0].pulls != found[1].pulls
+    assert found[0].result.totals["deliveries"] == found[1].result.totals["deliveries"]
+
+
+@pytest.mark.parametrize("case", range(24))
+def test_information_gain_is_the_largest_log_determinant_of_a_clique(case: int) -> None:
+    plan, config = random_case("coop_kernel_ucb", case)
+    simulated = simulate("coop_kernel_ucb", plan, {**config, "information_gain": True})
+    assert simulated.pulls == simulate("coop_kernel_ucb", plan, config).pulls
+    graph = graph_of(plan["topology"], plan["agents"], plan["seed"])
+    truth = world(plan["problem"], plan["seed"], graph)
+    spec, network = config["network_kernel"], None
+    if spec is not None:
+        table = plain(spec)(truth.contexts, truth.contexts)
+        network = lambda one, other: float(table[one, other])  # noqa: E731
+    kernel, gains = pair_kernel(config, network), []
+    made = [
+        oracle.Observation(trial, agent, arm, truth.arms(agent, trial)[arm])
+        for agent, trial, arm, _ in sorted(simulated.pulls, key=lambda pull: pull[:2])
+    ]
+    for clique in cliques(graph.adjacency, config["hops"], config["cover"]):
+        known = [item for item in made if item.agent in clique]
+        gram = np.array([[kernel(one, other) for other in known] for one in known])
+        gains.append(np.linalg.slogdet(np.eye(len(known)) + gram / config["lam"])[1])
+    assert simulated.result.totals["information_gain"] == pytest.approx(max(gains), rel=1e-8)
+    assert "information_gain" not in simulate("coop_kernel_ucb", plan, config).result.totals
+
+
+@pytest.mark.parametrize(
+    ("contexts", "kernel", "rank"),
+    [
+        ({"kind": "same"}, {"kind": "linear"}, 1),
+        ({"kind": "sphere", "dimension": 3}, None, 1),
+        ({"kind": "sphere", "dimension": 3}, {"kind": "linear"}, 3),
+        ({"kind": "sphere", "dimension": 3}, {"kind": "linear", "bias": 1.0}, 4),
+        ({"kind": "sphere", "dimension": 3}, {"kind": "gaussian", "gamma": 4.0}, 9),
+        ({"kind": "clusters", "hops": 1}, {"kind": "linear"}, 5),
+    ],
+)
+@pytest.mark.parametrize("arms", [POOL, {"kind": "ball", "dimension": 3, "count": 4}])
+def test_heterogeneity_is_the_rank_of_the_network_kernel(arms: Any, contexts: Any, kernel: Any, rank: int) -> None:
+    """Nine agents on a grid of 3 x 3, whose heaviest independent set has five members."""
+    problem = {
+        "kind": "network",
+        "arms": arms,
+        "contexts": contexts,
+        "kernel": {"kind": "linear"},
+        "network_kernel": kernel,
+    }
+    found = run("eager_kernel_ucb", {"kernel": {"kind": "linear"}}, problem, topology={"kind": "grid"}, agents=9)
+    truth: Any = found.engine.world
+    expected = 1 if kernel is None else np.linalg.matrix_rank(plain(kernel)(truth.contexts, truth.contexts))
+    assert found.result.totals["heterogeneity"] == expected == rank
+
+
+@pytest.mark.parametrize(
+    ("topology", "cover", "agents", "sizes"),
+    [
+        ("complete", "dsatur", 8, (1, 8, 0, 1)),
+        ({"kind": "star"}, "maximal_cliques", 8, (7, 2, 1, 0)),
+        ("line", "largest_first", 8, (4, 2, 1, 1)),
+        ("complete", "dsatur", 1, (1, 1, 1, 1)),
+    ],
+)
+def test_the_result_says_what_the_cover_is(topology: Any, cover: str, agents: int, sizes: tuple[int, ...]) -> None:
+    problem = {"kind": "network", "arms": POOL, "kernel": {"kind": "linear"}}
+    totals = run("coop_kernel_ucb", {"cover": cover}, problem, topology=topology, agents=agents).result.totals
+    assert tuple(totals[name] for name in ("cliques", "largest_clique", "cliques_divide", "cliques_join")) == sizes
 
 
 @pytest.mark.parametrize("loss", [0.3, 0.9])

@@ -139,6 +139,25 @@ def test_stalled_agents_are_a_warning(capsys: pytest.CaptureFixture[str]) -> Non
     assert "warning: Sync, replication 3: 17 turns were never taken" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("algorithm", "metric", "words"),
+    [
+        ("co_kernel_fc", "theorem_1_holds", "A: the conditions of Theorem 1 of paper 003 do not hold in 1 of 2 "),
+        ("coop_kernel_ucb", "cliques_join", "A: there are almost as many cliques as agents, so most of them learn "),
+    ],
+)
+def test_numbers_that_call_for_caution_are_a_warning(
+    algorithm: str, metric: str, words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    records = [{metric: 0}, {metric: 1}]
+    entry = {"label": "A", "algorithm": algorithm, "replications": records}
+    progress.warn(Report({"results": [entry]}, Status("s"), [], 0, Path("d")))
+    said = capsys.readouterr().err
+    assert said.startswith(f"warning: {words}")
+    assert "1 of 2 replications" in said
+    assert said.endswith(f"(coband describe {algorithm})\n")
+
+
 def test_a_bar_on_a_terminal(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr("sys.stderr.isatty", lambda: True)
     monkeypatch.setenv("TERM", "xterm")

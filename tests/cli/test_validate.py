@@ -98,6 +98,28 @@ def test_what_a_run_would_refuse_is_refused(case: str, monkeypatch: pytest.Monke
     assert result.stderr.startswith((f"{place}:", "--set "))
 
 
+@pytest.mark.parametrize(
+    ("topology", "warning"),
+    [
+        ("complete", "Coop: one clique holds at least 80 % of the agents, so Coop learns from nearly all that Eager "),
+        ("{kind: star}", "Coop: there are almost as many cliques as agents, so most of them learn from their own "),
+    ],
+)
+def test_a_cover_that_makes_no_difference_is_worth_a_warning(
+    topology: str, warning: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.undo()
+    place = Path(__file__).parents[2] / "scenarios/coop_kernel_ucb/erdos_renyi_rbf_quick.yaml"
+    usual = run(place)
+    assert (usual.exit_code, usual.stderr) == (0, "")
+    result = run(place, "--set", f"network.topology={topology}")
+    assert result.exit_code == 0
+    assert result.stdout == usual.stdout
+    assert result.stderr.startswith(f"warning: {warning}")
+    assert result.stderr.endswith(", in the first replication\n")
+    assert result.stderr.count("\n") == 1
+
+
 def test_a_large_file_is_only_begun(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.undo()
     monkeypatch.setattr(preflight, "MOST_BYTES", 10)

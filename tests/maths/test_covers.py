@@ -8,13 +8,18 @@ import pytest
 from numpy.typing import NDArray
 
 from coband.simulator.maths.graphs.covers import (
+    CoverMethod,
     centres,
     clique_cover,
     greedy_colouring,
     half_diameter,
     independent_set,
     power_graph,
+    saturation_colouring,
 )
+from tests.oracles import covers as oracle
+
+METHODS: tuple[CoverMethod, ...] = ("dsatur", "largest_first", "maximal_cliques")
 
 
 def random_graph(seed: int, most: int = 16) -> NDArray[np.bool_]:
@@ -43,11 +48,51 @@ def test_colouring_is_that_of_networkx(seed: int) -> None:
     assert greedy_colouring(graph) == [expected[node] for node in range(len(graph))]
 
 
+@pytest.mark.parametrize("seed", range(40))
+def test_saturation_colouring_is_that_of_networkx(seed: int) -> None:
+    graph = random_graph(seed, 30)
+    expected = nx.greedy_color(as_networkx(graph), strategy="saturation_largest_first")
+    assert saturation_colouring(graph) == [expected[node] for node in range(len(graph))]
+
+
+def neighbours(graph: NDArray[np.bool_]) -> list[set[int]]:
+    return [set(np.flatnonzero(row).tolist()) for row in graph]
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("seed", range(40))
+def test_a_cover_holds_every_node_once_and_is_no_smaller_than_the_smallest(seed: int, method: CoverMethod) -> None:
+    graph = random_graph(seed, 11)
+    cover, around = clique_cover(graph, method), neighbours(graph)
+    assert sorted(node for clique in cover for node in clique) == list(range(len(graph)))
+    assert all(oracle.is_clique(around, clique) for clique in cover)
+    assert [clique[0] for clique in cover] == sorted(clique[0] for clique in cover)
+    assert all(list(clique) == sorted(clique) for clique in cover)
+    assert oracle.fewest(around) <= len(cover) <= oracle.fewest(around) + 2
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_maximal_cliques_are_those_of_plain_loops(seed: int) -> None:
+    graph = random_graph(seed, 30)
+    expected = sorted(tuple(sorted(clique)) for clique in oracle.maximal_cliques(neighbours(graph)))
+    assert list(clique_cover(graph, "maximal_cliques")) == expected
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_default_cover_of_a_dense_graph_is_smaller_than_by_degree_alone(seed: int) -> None:
+    above = np.triu(np.random.default_rng(seed).random((200, 200)) < 0.7, 1)
+    found = {method: len(clique_cover(above | above.T, method)) for method in METHODS}
+    assert len(clique_cover(above | above.T)) == found["dsatur"]
+    assert found["dsatur"] <= 20 < found["largest_first"]
+    assert found["maximal_cliques"] <= 20
+
+
+@pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("hops", [1, 2, 3])
 @pytest.mark.parametrize("seed", range(20))
-def test_cliques_of_the_cover_are_cliques_of_the_power_graph(seed: int, hops: int) -> None:
+def test_cliques_of_the_cover_are_cliques_of_the_power_graph(seed: int, hops: int, method: CoverMethod) -> None:
     far = distances(random_graph(seed))
-    cover = clique_cover(power_graph(far, hops))
+    cover = clique_cover(power_graph(far, hops), method)
     assert sorted(node for clique in cover for node in clique) == list(range(len(far)))
     for clique in cover:
         assert all(0 <= far[v, u] <= hops for v in clique for u in clique)

@@ -107,7 +107,8 @@ def run(
 
     Args:
         K: kernel of two augmented points.
-        config: anything with ``eta``, ``lam``, ``hops``, and ``refresh`` where the kernel is estimated.
+        config: anything with ``eta``, ``lam``, ``hops``, and ``refresh`` where the kernel is estimated; ``delay`` "d"
+            for messages that are received after the pull of a trial (section 3.1), not before it (section 1).
         coins: private stream of an agent, for the first trial: ``integers(number of arms)``.
         accepts: whose messages each agent takes in: its clique (Coop) or anybody's (Eager, Naive).
         centres: Dist only, the centre of every agent; a central agent is its own.
@@ -119,9 +120,22 @@ def run(
     streams = [coins(v) for v in range(V)]
     out.learners = [Learner(K, lam) for _ in range(V)]
     buffers: list[list[Observation]] = [[] for _ in range(V)]
+    waiting: list[list[tuple[int, int]]] = [[] for _ in range(V)]  # (trial, sender) that arrived after the last pull
+    late = int(getattr(config, "delay", "d_minus_1") == "d")
     sent: dict[tuple[int, int], Observation] = {}
     last: dict[int, Observation] = {}
     age = [0] * V
+
+    def take_in(v: int) -> None:
+        """What has arrived at v can be used from its next trial on."""
+        centre = v if centres is None else centres[v]
+        for message in waiting[v]:
+            if centre == v and message[1] in accepts[v]:
+                buffers[v].append(sent[message])
+            elif centre == message[1]:
+                last[v] = sent[message]
+        waiting[v].clear()
+
     for t in range(1, trials + 1):
         for v in range(V):
             learner, new = out.learners[v], sorted(buffers[v], key=lambda item: (item.trial, item.agent))
@@ -140,7 +154,7 @@ def run(
                     learner.add(item)
             arms = world.arms(v, t)
             centre = v if centres is None else centres[v]
-            if centre != v and t > distances(adjacency, v)[centre]:
+            if centre != v and t > distances(adjacency, v)[centre] + late:
                 arm = next(k for k, x in enumerate(arms) if np.array_equal(x, last[v].x))
             elif t == 1:
                 arm = int(streams[v].integers(len(arms)))
@@ -153,16 +167,16 @@ def run(
             y, regret = world.pull(v, t, arm)
             out.pulls.append((v, t, arm, y, regret))
             sent[t, v] = Observation(t, v, arm, arms[arm], y)
-            if centre == v or t <= distances(adjacency, v)[centre]:
+            if centre == v or t <= distances(adjacency, v)[centre] + late:
                 buffers[v].append(sent[t, v])
-        late = config.hops if t == trials else 0  # type: ignore[attr-defined]
-        for new_messages in [[(t, v) for v in range(V)], *[[]] * late]:  # what is under way at the end still arrives
+            if late:
+                take_in(v)
+        under_way = config.hops if t == trials else 0  # type: ignore[attr-defined]
+        for new_messages in [[(t, v) for v in range(V)], *[[]] * under_way]:  # what is under way still arrives
             for v, message in flooding.trial(new_messages):
-                centre = v if centres is None else centres[v]
-                if centre == v and message[1] in accepts[v]:
-                    buffers[v].append(sent[message])
-                elif centre == message[1]:
-                    last[v] = sent[message]
+                waiting[v].append(message)
+        for v in range(0 if late else V):
+            take_in(v)
     out.deliveries, out.transmissions = flooding.deliveries, flooding.transmissions
     for v in range(V if similarity is None else 0):
         for item in sorted(buffers[v], key=lambda item: (item.trial, item.agent)):

@@ -196,9 +196,10 @@ class EdgeList(RandomGraph):
     kind: Literal["edge_list"]
     file: str
     """One link per line, two node names apart by blanks, a tab or a comma; lines with # and a header are skipped."""
-    sample: Literal["breadth_first", "random_walk", "largest_component"] = "breadth_first"
-    """breadth_first: the nodes nearest to a random one; random_walk: the first nodes that a random walk meets;
-    largest_component: random nodes, one after the other, until they hold a connected part of the size."""
+    sample: Literal["breadth_first", "random_walk", "largest_component"] = "random_walk"
+    """random_walk: the first nodes that a random walk meets; largest_component: random nodes, one after the other,
+    until they hold a connected part of the size; breadth_first: the nodes nearest to a random one, which in a graph
+    with hubs are the neighbours of one hub, a part of diameter 2."""
 
     def peek(self, most: int) -> str | None:
         """Look at the first links of a file of more than ``most`` bytes; None when it is smaller.

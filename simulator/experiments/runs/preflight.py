@@ -6,15 +6,16 @@ not made. What was left out is said.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from coband.simulator.core.algorithm import Algorithm
 from coband.simulator.core.assembly import Assembly
 from coband.simulator.core.network.graphs import GraphError
 from coband.simulator.core.network.topologies import EdgeList
-from coband.simulator.core.node import UnsupportedScenario
+from coband.simulator.core.node import Client, UnsupportedScenario
 from coband.simulator.core.randomness.streams import Streams
 from coband.simulator.core.result import warnings_of
 from coband.simulator.experiments.registry.registry import Registry
@@ -42,7 +43,7 @@ class Preflight:
     Attributes:
         problems: what a run would refuse, each once.
         left_out: what was not checked, in words.
-        warnings: what makes runs misleading, by entry.
+        warnings: what can be run but shows less than one may think, each once.
     """
 
     problems: list[InputProblem] = field(default_factory=list)
@@ -82,12 +83,12 @@ def _refusals(
     streams = Streams(scenario.seed, 0)
     try:
         graph, world = _drawn(scenario, streams, tried)
-        assembly = Assembly(plan(scenario, scenario.algorithms[0].ties), world, streams, graph)
         algorithm = scenario.algorithms[0]
+        assembly = Assembly(plan(scenario, algorithm.ties), world, streams, graph)
         agents, server = assembly.nodes(algorithm.algorithm, algorithm.config, made=1)
-        for sentence in warnings_of([*agents, *([] if server is None else [server])]):
-            if (warning := f"{entry}: {sentence}") not in found.warnings:
-                found.warnings.append(warning)
+        words = [f"{text}, in the first replication" for text in _cautions(algorithm.algorithm, agents)]
+        words += warnings_of([*agents, *([] if server is None else [server])])
+        found.warnings += [f"{entry}: {text}" for text in words if f"{entry}: {text}" not in found.warnings]
     except LeftOut as reason:
         if str(reason) not in found.left_out:
             found.left_out.append(str(reason))
@@ -99,6 +100,13 @@ def _refusals(
         yield ("network", "topology", "file"), str(error)
     except UnsupportedScenario as refusal:
         yield ("algorithms", study.entries.index(entry), "algorithm"), f"{entry}: {refusal}"
+
+
+def _cautions(algorithm: Algorithm, agents: Sequence[Client]) -> list[str]:
+    """What the numbers that agents know before they act give reason to warn of."""
+    cautious = [metric for metric in algorithm.metrics if metric.caution]
+    reported = [agent.report() for agent in agents] if cautious else []
+    return [metric.caution for metric in cautious if any(numbers.get(metric.name) == 0 for numbers in reported)]
 
 
 def _drawn(scenario: Scenario, streams: Streams, tried: dict[str, Any]) -> Any:
