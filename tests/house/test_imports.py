@@ -48,9 +48,8 @@ ALLOWED = {
 # A job fills a recording, which names the job's type: the one circle that is still to be opened.
 MATHS_LIBRARIES = {"numpy", "scipy", "annotated_types"}
 PURE = ("simulator/maths", "simulator/problems", "agents", "server")
-READERS = {
-    Path(f"simulator/problems/{name}.py") for name in ("datasets", "tables")
-}  # of the pure parts, those that read files
+READERS = {Path(f"simulator/problems/{name}.py") for name in ("datasets", "tables")}
+"""Of the pure parts, the modules that read files."""
 FORBIDDEN_MODULES = {"simpy", "time", "datetime", "random", "secrets", "uuid", "socket", "subprocess", "threading"}
 GENERATORS = {"Generator", "SeedSequence", "PCG64", "default_rng", "BitGenerator"}
 FILE_METHODS = {

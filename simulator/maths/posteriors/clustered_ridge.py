@@ -13,7 +13,6 @@ agents. Since links go, data leave a cluster again, so that this is no posterior
 from __future__ import annotations
 
 import numpy as np
-from scipy.spatial.distance import cdist
 
 from coband.simulator.arrays import BoolArray, FloatArray, IndexArray
 
@@ -67,6 +66,8 @@ class ClusteredRidge:
         M = self._A[numbers] + self._lam * np.eye(X.shape[1])
         self._w[numbers] = np.linalg.solve(M, self._b[numbers][:, :, None])[:, :, 0]
         estimates, radii = self._w[numbers], self._radii()
+        from scipy.spatial.distance import cdist  # slow to import, and only CLUB needs it
+
         far = cdist(estimates, self._w) > radii[numbers, None] + radii
         earlier = np.triu(cdist(estimates, before) > radii[numbers, None] + radii_before, 1)
         far[:, numbers] |= earlier | earlier.T
