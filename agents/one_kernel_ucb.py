@@ -38,8 +38,11 @@ class OneKernelUCB(Agent):
         if self._known != self.posterior.known:
             self.posterior.adopt(self._known, self._own_known)
             self._own_known = 0
-        mean, variance = self.posterior.predict(arms)
-        return self.best(mean + self.config.alpha * np.sqrt(variance))
+        return self.best(self.posterior.scores(arms, self.config.alpha))
+
+    def foresee(self, arms: ArmSet) -> None:
+        """Let the arms of a coming turn be prepared together with other agents'."""
+        self.posterior.foresee(arms)
 
     def observe(self, arms: ArmSet, arm: int, reward: float) -> Outbox:
         """Add the pull and share it."""

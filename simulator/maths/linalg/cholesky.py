@@ -57,6 +57,33 @@ class GrowingCholesky:
         solved, _ = dtrtrs(self._rows[: len(V)].T, V, lower=0, trans=1, overwrite_b=1)
         return solved
 
+    def solve_transposed(self, V: FloatArray, start: int = 0) -> FloatArray:
+        """S = L[start:s, start:s]^(-T) V for V (s - start, r) with s <= size, as a new array in Fortran order."""
+        S = np.array(V, dtype=np.float64, order="F")
+        if not S.size:
+            return S
+        end = start + len(S)
+        rows = self._rows[start:end] if start == 0 else self._rows[start:end, start:end]
+        solved: FloatArray
+        solved, _ = dtrtrs(rows.T, S, lower=0, trans=0, overwrite_b=1)
+        return solved
+
+    def resume(self, V: FloatArray, B: FloatArray) -> FloatArray:
+        """The next p rows of a solve, (p, r), from its first rows V (s, r) and the right-hand sides B (p, r) of these."""
+        start, end = len(V), len(V) + len(B)
+        below = np.asfortranarray(B - self._rows[start:end, :start] @ V)
+        if not below.size:
+            return below
+        solved: FloatArray
+        solved, _ = dtrtrs(self._rows[start:end, start:end].T, below, lower=0, trans=1, overwrite_b=1)
+        return solved
+
+    def rows(self, start: int, end: int) -> FloatArray:
+        """Rows ``start`` to ``end - 1`` of L up to their columns ``end - 1``, a read-only view (end - start, end)."""
+        view = self._rows[start:end, :end]
+        view.flags.writeable = False
+        return view
+
     def append(self, cross: FloatArray, block: FloatArray) -> FloatArray:
         """Append p rows of M: ``cross`` (p, size) against the present ones, ``block`` (p, p) among themselves.
 
