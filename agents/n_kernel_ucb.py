@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from coband.agents.alone import Alone
 from coband.agents.domains import domain_of
 from coband.agents.parameters import KernelBandit

@@ -69,14 +69,15 @@ class GrowingCholesky:
         return solved
 
     def resume(self, V: FloatArray, B: FloatArray) -> FloatArray:
-        """The next p rows of a solve, (p, r), from its first rows V (s, r) and the right-hand sides B (p, r) of these."""
+        """The next p rows of a solve, (p, r), from its first rows V (s, r) and their right-hand sides B (p, r)."""
         start, end = len(V), len(V) + len(B)
-        below = np.asfortranarray(B - self._rows[start:end, :start] @ V)
-        if not below.size:
-            return below
-        solved: FloatArray
-        solved, _ = dtrtrs(self._rows[start:end, start:end].T, below, lower=0, trans=1, overwrite_b=1)
-        return solved
+        solved = np.concatenate([V, B])
+        for first in range(start, end, _BLOCK_ROWS):
+            last = min(first + _BLOCK_ROWS, end)
+            rows = self._rows[first:last]
+            below = np.asfortranarray(solved[first:last] - rows[:, :first] @ solved[:first])
+            solved[first:last], _ = dtrtrs(rows[:, first:last].T, below, lower=0, trans=1, overwrite_b=1)
+        return solved[start:]
 
     def rows(self, start: int, end: int) -> FloatArray:
         """Rows ``start`` to ``end - 1`` of L up to their columns ``end - 1``, a read-only view (end - start, end)."""

@@ -97,8 +97,8 @@ class SharedLog:
         """
         if not 0 <= known <= self._size:
             raise ValueError(f"known(={known}) must be between 0 and the {self._size} rows held.")
-        if self._look_ahead.active and len(arms) <= FEW:
-            V = self._look_ahead.solved(features_of(arms), known)
+        if self._look_ahead.solves.active and len(arms) <= FEW:
+            V = self._look_ahead.solves.solved(features_of(arms), known)
             if V is not None:
                 return V
         return self._solve_cache(arms, known)
@@ -142,7 +142,7 @@ class SharedLog:
         self._bound = self.kernel.against(X) if self._bound is None else self._bound.appended(X)
         self._size += len(y)
         self.scale = max(self.scale, float(np.abs(y).max()), float(self.kernel.diag(X).max()) / self.lam)
-        self._look_ahead.appended(X)
+        self._look_ahead.solves.appended(X)
 
 
 class ExactPosterior(Posterior):
