@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import mmap
 
 import numpy as np
 from scipy.linalg.lapack import dpotrf, dtrtrs
@@ -11,6 +12,8 @@ from coband.simulator.arrays import FloatArray
 from coband.simulator.maths.linalg.growing_rows import GrowingRows
 
 _FIRST_ROWS, _BLOCK_ROWS = 16, 256
+_OWN_PAGES = 2048
+"""Squares of this many rows and more are mapped page by page."""
 
 
 class GrowingCholesky:
@@ -116,11 +119,23 @@ class GrowingCholesky:
 
     def _grow(self, room: int) -> None:
         """Copy the lower triangle, block row by block row, into a larger square."""
-        rows = np.empty((room, room))
+        rows = _square(room)
         for start in range(0, self._size, _BLOCK_ROWS):
             end = min(start + _BLOCK_ROWS, self._size)
             rows[start:end, :end] = self._rows[start:end, :end]
         self._rows = rows
+
+
+def _square(room: int) -> FloatArray:
+    """An uninitialised square, of which pages take memory when they are written to.
+
+    Numpy asks for pages of 2 MB, which would also hold what stands above the diagonal.
+    """
+    if room < _OWN_PAGES or not hasattr(mmap, "MADV_NOHUGEPAGE"):
+        return np.empty((room, room))
+    pages = mmap.mmap(-1, 8 * room * room, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    pages.madvise(mmap.MADV_NOHUGEPAGE)
+    return np.frombuffer(pages, dtype=np.float64).reshape(room, room)
 
 
 def _cholesky_above(schur: FloatArray, floor: float) -> FloatArray:

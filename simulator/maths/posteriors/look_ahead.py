@@ -200,7 +200,7 @@ class LookAhead:
         if key in self.solves.held:
             return True
         row, v = turn.K[place, :, None], np.empty((0, 1))
-        for end in (len(row) // 8, len(row) // 4, len(row) // 2, len(row)):
+        for end in (len(row) // 3, 2 * len(row) // 3, len(row)):
             v = np.concatenate([v, self._log.factor.resume(v, row[len(v) : end])])
             if turn.bound(place, float(v[:, 0] @ v[:, 0])) < best:
                 return False
@@ -268,7 +268,7 @@ class LookAhead:
         """
         X = np.concatenate([arms.features for arms in sets])
         K = self._log.cross(X, self.solves.base)
-        squares = self._leading_squares(K, min(self.solves.base, max(256, self.solves.base // 10)))
+        squares = self._leading_squares(K, min(self.solves.base, max(256, self.solves.base // 6)))
         prior, weights = self._log.kernel.diag(X), self.solves.weights(self.solves.base)
         bounds = K @ weights + alpha * np.sqrt(np.maximum(prior - squares, 0.0) / self._log.lam)
         width = alpha * math.sqrt(float(prior.max()) / self._log.lam)
