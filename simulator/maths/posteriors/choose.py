@@ -24,7 +24,7 @@ many tasks, M^3 <= turns^2        RepeatsPosterior        (N M)^3, shared       
 many tasks, otherwise             CanonicalPosterior      n^2 (K + news), shared          n^2 / 2, shared
 ================================  ======================  ==============================  =====================
 
-Above 512 observations, ``scores`` of ExactPosterior and LogPosterior solves for the arms that may be the best alone, and for
+Above 512 observations, ``scores`` of ExactPosterior and LogPosterior solves only for arms that may be the best, and for
 coming turns together (``maths.posteriors.look_ahead``).
 
 GrowingNystrom and the versions of a model are approximate, all others exact. The two linear forms of many tasks need a
