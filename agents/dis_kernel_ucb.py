@@ -44,8 +44,11 @@ class DisKernelUCB(SynchronousAgent):
 
     def choose(self, arms: ArmSet) -> int:
         """The arm with the largest mu + alpha * sigma on synchronised and own new data."""
-        mean, variance = self.posterior.predict(arms)
-        return self.best(mean + self.config.alpha * np.sqrt(variance))
+        return self.best(self.posterior.scores(arms, self.config.alpha))
+
+    def foresee(self, arms: ArmSet) -> None:
+        """Let the arms of a coming turn be prepared together with other agents'."""
+        self.posterior.foresee(arms)
 
     def observe(self, arms: ArmSet, arm: int, reward: float) -> Outbox:
         """Add the pull; ask for a synchronisation when n_new * log(det(I+K_all/lam) / det(I+K_synced/lam)) > D."""

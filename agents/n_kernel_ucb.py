@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from coband.agents.alone import Alone
 from coband.agents.domains import domain_of
 from coband.agents.parameters import KernelBandit
@@ -25,9 +23,7 @@ class NKernelUCB(Alone):
 
     def scores(self, arms: ArmSet) -> FloatArray:
         """mu + alpha * sigma (paper 000, equations 1 and 3)."""
-        mean, variance = self.posterior.predict(arms)
-        scores: FloatArray = mean + self.context.config.alpha * np.sqrt(variance)
-        return scores
+        return self.posterior.scores(arms, self.context.config.alpha)
 
     def learn(self, pull: Observations) -> None:
         """Add the pull."""

@@ -38,8 +38,11 @@ class OneKernelUCB(Agent):
         if self._known != self.posterior.known:
             self.posterior.adopt(self._known, self._own_known)
             self._own_known = 0
-        mean, variance = self.posterior.predict(arms)
-        return self.best(mean + self.config.alpha * np.sqrt(variance))
+        return self.best(self.posterior.scores(arms, self.config.alpha))
+
+    def foresee(self, arms: ArmSet) -> None:
+        """Let the arms of a coming turn be prepared together with other agents'."""
+        self.posterior.foresee(arms)
 
     def observe(self, arms: ArmSet, arm: int, reward: float) -> Outbox:
         """Add the pull and share it."""
@@ -52,14 +55,13 @@ class OneKernelUCB(Agent):
         """Another agent's point; the numbers left out since the last one are the agent's own points."""
         assert isinstance(message, Point)
         while self._known < message.position:
-            self._enter(self._own.pop(0))
+            self._log.extend(self._known, self._own.pop(0))
+            self._known += 1
             self._own_known += 1
-        self._enter(Observations(message.point[None], np.array([message.reward])))
-        return []
-
-    def _enter(self, pull: Observations) -> None:
-        self._log.extend(self._known, pull)
+        if self._log.size == self._known:
+            self._log.extend(self._known, Observations(message.point[None], np.array([message.reward])))
         self._known += 1
+        return []
 
 
 ALGORITHM = Algorithm(

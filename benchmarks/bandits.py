@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 from typing import Any
+from unittest import mock
 
 import numpy as np
 from pydantic import TypeAdapter
@@ -17,6 +18,7 @@ from coband.simulator.core.engine import Engine, Plan, RunResult
 from coband.simulator.core.randomness.streams import Streams
 from coband.simulator.experiments.registry.registry import Registry
 from coband.simulator.maths.kernels.library import Gaussian
+from coband.simulator.maths.posteriors import look_ahead
 from coband.simulator.maths.posteriors.exact import ExactPosterior
 from coband.simulator.maths.posteriors.observations import Observations
 from coband.simulator.problems.contextual import ContextualProblem
@@ -96,10 +98,25 @@ def exact(turns: int) -> Measured:
     return Measured(slow, fast, chosen == expected, f"{1e3 * fast / turns:.2f} ms a turn")
 
 
+def long_log(name: str, turns: int) -> Measured:
+    """A whole simulated run on one exact log of 100 agents against the same with a solve for all arms of every turn.
+
+    The solves cost T^3, all else T^2 or less, so the ratio grows with T: ``docs/decisions/0024-long-logs.md`` has what
+    was measured at the papers' size.
+    """
+    config = {"kernel": {"kind": "gaussian", "gamma": 1.0}, "alpha": 0.1, "lam": 1.0}
+    fast, result = seconds(lambda: simulated(name, config, 100, turns), 1)
+    with mock.patch.object(look_ahead, "FEWEST_ROWS", turns + 1):
+        slow, expected = seconds(lambda: simulated(name, config, 100, turns), 1)
+    return Measured(slow, fast, result.fingerprint == expected.fingerprint, f"{result.totals['scalars']:.3g} scalars")
+
+
 CASES: Cases = {
     "async": (lambda: asynchronous(100, 10_000, 0.1, 1.0, 1.0), "N=100, T=10^4, gamma=0.1, q=1, D=1; target 30"),
     "async_1000": (lambda: asynchronous(1000, 3000, 0.1, 1.0, 1.0), "N=1000, T=3000; target 200"),
     "linear": (lambda: linear(100, 2000), "DisLinUCB, N=100, T=2000, d=20"),
+    "one_log": (lambda: long_log("one_kernel_ucb", 3000), "OneKernelUCB, N=100, T=3000, d=20"),
+    "dis_log": (lambda: long_log("dis_kernel_ucb", 3000), "DisKernelUCB, N=100, T=3000, d=20"),
     "exact": (lambda: exact(2000), "exact posterior, T=2000, 20 arms; target 5"),
 }
 FULL: Cases = {

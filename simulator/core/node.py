@@ -256,6 +256,12 @@ class Agent(Client):
         ``choose`` and ``observe`` are given the same object. Nothing but time may depend on whether this is called.
         """
 
+    def foresee(self, arms: ArmSet) -> None:
+        """The arm set of a coming turn, each of them once and in order, where the world knows them in advance.
+
+        ``choose`` is given the same object. Nothing but time may depend on whether this is called.
+        """
+
     @abstractmethod
     def observe(self, arms: ArmSet, arm: int, reward: float) -> Outbox:
         """Learn from the pull of an arm of the turn's arm set; answer with the messages to send now."""

@@ -28,6 +28,9 @@ from coband.simulator.problems.world import (
 _Turn = tuple[FloatArray, FloatArray, float, float]
 """The draws of one turn: arms (n, d), their means (n,), the largest mean, the draw of the noise."""
 
+AHEAD = 2
+"""Turns of an agent that may be looked at in advance."""
+
 
 class ContextualWorld:
     """A world whose arm set changes from turn to turn, drawn from one stream per agent."""
@@ -59,7 +62,8 @@ class ContextualWorld:
         self._reward = reward
         self._streams = streams
         self._noise = noise
-        self._longest = longest_block(agents, source.count * source.dimension)
+        self._longest = longest_block(2 * agents, source.count * source.dimension)
+        self.turns_ahead = min(AHEAD, self._longest // 2)
         self._blocks: dict[int, Blocks[_Turn]] = {}
 
     def arms(self, agent: int, turn: int) -> FloatArray:
@@ -98,7 +102,7 @@ class ContextualWorld:
 
     def _open(self, agent: int) -> Blocks[_Turn]:
         arms, noise = self._streams("world", agent, "arms"), self._streams("world", agent, "noise")
-        return Blocks(lambda turns: self._draw(agent, arms, noise, turns), self._longest)
+        return Blocks(lambda turns: self._draw(agent, arms, noise, turns), self._longest, returns=True)
 
     def _draw(
         self, agent: int, arm_stream: np.random.Generator, noise_stream: np.random.Generator, turns: int

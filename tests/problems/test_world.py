@@ -52,3 +52,11 @@ def test_one_stream_in_pieces_is_the_same_stream() -> None:
     whole, pieces = np.random.default_rng(1), np.random.default_rng(1)
     together = whole.standard_normal((13, 4))
     assert np.array_equal(together, np.concatenate([pieces.standard_normal((n, 4)) for n in (1, 2, 4, 6)]))
+
+
+def test_who_looks_ahead_by_half_the_longest_block_can_go_back() -> None:
+    drawn = iter(range(1, 10_000))
+    blocks = Blocks(lambda turns: [next(drawn) for _ in range(turns)], longest=16, returns=True)
+    for turn in range(1, 200):
+        assert blocks.at(turn + 8) == turn + 8
+        assert blocks.at(turn) == turn

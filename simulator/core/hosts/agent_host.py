@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -48,6 +49,9 @@ class AgentHost(ClientHost):
         self._world, self._compute, self._progress, self._after_turn = world, compute, progress, after_turn
         self._domain = node.context.domain
         self._prefetched: ArmSet | None = None
+        foresees = node.context.sharing.on and type(node).foresee is not Agent.foresee and self._domain is None
+        self._ahead: int = getattr(world, "turns_ahead", 0) if foresees else 0
+        self._foreseen: deque[ArmSet] = deque()
         self.turns = 0
         self._due = 0
 
@@ -97,6 +101,7 @@ class AgentHost(ClientHost):
         if self._check is not None:
             self._check(self.node, None, seq)
         self._note_waiting(seq)
+        self._foresee()
         if self._after_turn is not None:
             self._after_turn(agent)
 
@@ -125,8 +130,16 @@ class AgentHost(ClientHost):
         """The arm set of the turn that comes next: one object, however often it is asked for."""
         if self._domain is not None:
             return self._domain
-        prefetched = self._prefetched
-        return ArmSet(self._world.arms(self.address, turn)) if prefetched is None else prefetched
+        if self._prefetched is not None:
+            return self._prefetched
+        return self._foreseen.popleft() if self._foreseen else ArmSet(self._world.arms(self.address, turn))
+
+    def _foresee(self) -> None:
+        """Show the agent the arms of turns to come."""
+        while len(self._foreseen) < self._ahead:
+            arms = ArmSet(self._world.arms(self.address, self.turns + len(self._foreseen) + 1))
+            self._foreseen.append(arms)
+            self.node.foresee(arms)
 
     def _handle(self, packet: Packet, seq: int) -> None:
         super()._handle(packet, seq)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import mmap
 
 import numpy as np
 
@@ -11,6 +12,8 @@ from coband.simulator.maths.linalg.growing_rows import GrowingRows
 from coband.simulator.maths.linalg.lapack import dpotrf, dtrtrs
 
 _FIRST_ROWS, _BLOCK_ROWS = 16, 256
+_OWN_PAGES = 2048
+"""Squares of this many rows and more are mapped page by page."""
 
 
 class GrowingCholesky:
@@ -57,6 +60,34 @@ class GrowingCholesky:
         solved, _ = dtrtrs(self._rows[: len(V)].T, V, lower=0, trans=1, overwrite_b=1)
         return solved
 
+    def solve_transposed(self, V: FloatArray, start: int = 0) -> FloatArray:
+        """S = L[start:s, start:s]^(-T) V for V (s - start, r) with s <= size, as a new array in Fortran order."""
+        S = np.array(V, dtype=np.float64, order="F")
+        if not S.size:
+            return S
+        end = start + len(S)
+        rows = self._rows[start:end] if start == 0 else self._rows[start:end, start:end]
+        solved: FloatArray
+        solved, _ = dtrtrs(rows.T, S, lower=0, trans=0, overwrite_b=1)
+        return solved
+
+    def resume(self, V: FloatArray, B: FloatArray) -> FloatArray:
+        """The next p rows of a solve, (p, r), from its first rows V (s, r) and their right-hand sides B (p, r)."""
+        start, end = len(V), len(V) + len(B)
+        solved = np.concatenate([V, B])
+        for first in range(start, end, _BLOCK_ROWS):
+            last = min(first + _BLOCK_ROWS, end)
+            rows = self._rows[first:last]
+            below = np.asfortranarray(solved[first:last] - rows[:, :first] @ solved[:first])
+            solved[first:last], _ = dtrtrs(rows[:, first:last].T, below, lower=0, trans=1, overwrite_b=1)
+        return solved[start:]
+
+    def rows(self, start: int, end: int) -> FloatArray:
+        """Rows ``start`` to ``end - 1`` of L up to their columns ``end - 1``, a read-only view (end - start, end)."""
+        view = self._rows[start:end, :end]
+        view.flags.writeable = False
+        return view
+
     def append(self, cross: FloatArray, block: FloatArray) -> FloatArray:
         """Append p rows of M: ``cross`` (p, size) against the present ones, ``block`` (p, p) among themselves.
 
@@ -88,11 +119,23 @@ class GrowingCholesky:
 
     def _grow(self, room: int) -> None:
         """Copy the lower triangle, block row by block row, into a larger square."""
-        rows = np.empty((room, room))
+        rows = _square(room)
         for start in range(0, self._size, _BLOCK_ROWS):
             end = min(start + _BLOCK_ROWS, self._size)
             rows[start:end, :end] = self._rows[start:end, :end]
         self._rows = rows
+
+
+def _square(room: int) -> FloatArray:
+    """An uninitialised square, of which pages take memory when they are written to.
+
+    Numpy asks for pages of 2 MB, which would also hold what stands above the diagonal.
+    """
+    if room < _OWN_PAGES or not hasattr(mmap, "MADV_NOHUGEPAGE"):
+        return np.empty((room, room))
+    pages = mmap.mmap(-1, 8 * room * room, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    pages.madvise(mmap.MADV_NOHUGEPAGE)
+    return np.frombuffer(pages, dtype=np.float64).reshape(room, room)
 
 
 def _cholesky_above(schur: FloatArray, floor: float) -> FloatArray:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from coband.simulator.arms import Points, features_of
+from coband.simulator.arms import ArmSet, Points, features_of
 from coband.simulator.arrays import FloatArray
 from coband.simulator.maths.kernels.bound import BoundKernel
 from coband.simulator.maths.kernels.library import Kernel
@@ -22,8 +22,12 @@ from coband.simulator.maths.linalg.cholesky import GrowingCholesky
 from coband.simulator.maths.linalg.growing_rows import GrowingRows
 from coband.simulator.maths.linalg.lapack import dtrtrs
 from coband.simulator.maths.linalg.solve_cache import SolveCache
+from coband.simulator.maths.posteriors.look_ahead import Extra, LookAhead
 from coband.simulator.maths.posteriors.observations import Observations
 from coband.simulator.maths.posteriors.protocol import Posterior
+
+FEW = 64
+"""Points that are looked up one by one among those solved for already."""
 
 
 class SharedLog:
@@ -39,13 +43,15 @@ class SharedLog:
     def __init__(self, kernel: Kernel, lam: float) -> None:
         self.kernel = kernel
         self.lam = lam
-        self._factor = GrowingCholesky(lam)
+        self.factor = GrowingCholesky(lam)
+        self.scale = 1.0
         self._points: GrowingRows | None = None
         self._bound: BoundKernel | None = None
         self._rewards = GrowingRows(1)
         self._whitened = GrowingRows(1)
         self._size = 0
         self._solve_cache = SolveCache(self._compute)
+        self._look_ahead = LookAhead(self)
 
     @property
     def size(self) -> int:
@@ -91,11 +97,27 @@ class SharedLog:
         """
         if not 0 <= known <= self._size:
             raise ValueError(f"known(={known}) must be between 0 and the {self._size} rows held.")
+        if self._look_ahead.solves.active and len(arms) <= FEW:
+            V = self._look_ahead.solves.solved(features_of(arms), known)
+            if V is not None:
+                return V
         return self._solve_cache(arms, known)
+
+    def foresee(self, arms: ArmSet) -> None:
+        """Announce the arm set of a coming turn, so that it can be prepared together with others."""
+        self._look_ahead.foresee(arms)
+
+    def scores(self, arms: ArmSet, alpha: float, known: int, own: Extra | None = None) -> FloatArray | None:
+        """mu + alpha sigma (n,) over the first ``known`` rows and own points: see :class:`LookAhead`."""
+        return self._look_ahead.scores(arms, alpha, known, own)
+
+    def cross(self, X: FloatArray, known: int) -> FloatArray:
+        """The matrix k(X, X_known), shape (n, known)."""
+        return np.empty((len(X), 0)) if self._bound is None else self._bound.leading(known).evaluate(X)
 
     def log_det(self, known: int) -> float:
         """log det(I + K/lam) of the first ``known`` rows."""
-        return self._factor.log_det(known)
+        return self.factor.log_det(known)
 
     def whitened_rewards(self, known: int) -> FloatArray:
         """z = L^(-1) y over the first ``known`` rows, shape (known,)."""
@@ -106,13 +128,12 @@ class SharedLog:
         return LogPosterior(self)
 
     def _compute(self, X: FloatArray, known: int) -> FloatArray:
-        cross = np.empty((len(X), 0)) if self._bound is None else self._bound.leading(known).evaluate(X)
-        return self._factor.solve(cross.T)
+        return self.factor.solve(self.cross(X, known).T)
 
     def _append(self, X: FloatArray, y: FloatArray) -> None:
         V = self.solve(X, self._size)
         self._solve_cache.forget()
-        C = self._factor.append_solved(V, self.kernel(X, X))
+        C = self.factor.append_solved(V, self.kernel(X, X))
         self._whitened.append(_solve_lower(C, y - V.T @ self.whitened_rewards(self._size))[:, None])
         if self._points is None:
             self._points = GrowingRows(X.shape[1])
@@ -120,6 +141,8 @@ class SharedLog:
         self._rewards.append(y[:, None])
         self._bound = self.kernel.against(X) if self._bound is None else self._bound.appended(X)
         self._size += len(y)
+        self.scale = max(self.scale, float(np.abs(y).max()), float(self.kernel.diag(X).max()) / self.lam)
+        self._look_ahead.solves.appended(X)
 
 
 class ExactPosterior(Posterior):
@@ -153,6 +176,15 @@ class ExactPosterior(Posterior):
         V = log.solve(arms, log.size)
         variance = log.kernel.diag(features_of(arms)) - _column_squares(V)
         return V.T @ log.whitened_rewards(log.size), _scaled(variance, log.lam)
+
+    def foresee(self, arms: ArmSet) -> None:
+        """Announce the arm set of a coming turn."""
+        self._log.foresee(arms)
+
+    def scores(self, arms: ArmSet, alpha: float) -> FloatArray:
+        """mu + alpha sigma (n,); -inf for arms whose score is certainly below the largest."""
+        scores = self._log.scores(arms, alpha, self._log.size)
+        return super().scores(arms, alpha) if scores is None else scores
 
 
 class LogPosterior(Posterior):
@@ -227,6 +259,15 @@ class LogPosterior(Posterior):
             variance -= _column_squares(U)
         return mean, _scaled(variance, log.lam)
 
+    def foresee(self, arms: ArmSet) -> None:
+        """Announce the arm set of a coming turn of this agent's."""
+        self._log.foresee(arms)
+
+    def scores(self, arms: ArmSet, alpha: float) -> FloatArray:
+        """mu + alpha sigma (n,) given all known data; -inf for arms whose score is certainly below the largest."""
+        scores = self._log.scores(arms, alpha, self._known, self._own)
+        return super().scores(arms, alpha) if scores is None else scores
+
     def _extend_own(self, points: Points, y: FloatArray) -> None:
         X, V = features_of(points), self._log.solve(points, self._known)
         if self._own is None:
@@ -269,7 +310,10 @@ class _Extension:
 
     def solve(self, X: FloatArray, V: FloatArray) -> FloatArray:
         """The rows (size, n) that the own points add to the prefix solve V (known, n) of X (n, d)."""
-        cross: FloatArray = self._bound.evaluate(X).T - self._W_T.leading(self.size) @ V
+        return self.solve_cross(self._bound.evaluate(X).T - self._W_T.leading(self.size) @ V)
+
+    def solve_cross(self, cross: FloatArray) -> FloatArray:
+        """The same rows from the covariances (size, n) of X with the own points, given the prefix."""
         return self._factor.solve(cross)
 
     def append(self, X: FloatArray, y: FloatArray, V: FloatArray) -> None:

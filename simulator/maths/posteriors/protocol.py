@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 
-from coband.simulator.arms import Points
+import numpy as np
+
+from coband.simulator.arms import ArmSet, Points
 from coband.simulator.arrays import FloatArray
 from coband.simulator.maths.posteriors.observations import Observations
 
@@ -19,6 +21,15 @@ class Predictor(ABC):
         Variances are on the scale of paper 000, eq. 1: k(x, x)/lam for an arm of which nothing is known. What holds a
         domain takes its points only, and what works on explicit features takes these, (..., n, p), in place of arms.
         """
+
+    def scores(self, arms: ArmSet, alpha: float) -> FloatArray:
+        """The upper confidence bound mu + alpha sigma of n arms, (n,).
+
+        Only the largest entries have to be exact: -inf may stand for a score that is certainly below the largest.
+        """
+        mean, variance = self.predict(arms)
+        scores: FloatArray = mean + alpha * np.sqrt(variance)
+        return scores
 
 
 class Posterior(Predictor):
@@ -39,6 +50,12 @@ class Posterior(Predictor):
         """log det(I + K/lam) of the n observations with kernel matrix K, (n, n): twice the information gained.
 
         0 for no observations; it never falls. With explicit features it is log det(V/lam).
+        """
+
+    def foresee(self, arms: ArmSet) -> None:
+        """The arm set of one of the agent's coming turns: a chance to prepare it together with others.
+
+        ``scores`` will be asked about the same object, after any number of updates. Nothing but time depends on this.
         """
 
     def prefetch(self, arms: Points) -> None:
