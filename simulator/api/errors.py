@@ -15,8 +15,11 @@ from coband.simulator.experiments.store.directory import OutputError, StorageErr
 from coband.simulator.experiments.store.store import StoreError
 from coband.simulator.experiments.sweep.lock import LockedError
 
-_OPTIONS = {"--out DIR": "out=...", "--resume": "resume=True", "--force": "force=True", "-o": "out=..."}
+_OPTIONS = {"--out DIR": "out=DIR", "--resume": "resume=True", "--force": "force=True", "-o": "out="}
 _OPTION = re.compile(r"(?<!\S)(?:--out DIR|--[a-z]+|-o)\b")
+
+_OF_SCENARIOS: tuple[type[Exception], ...] = (*BAD_INPUT, SelectionError)
+_OF_RUNS = (OutputError, StorageError, StoreError, ReportError, LockedError, WorkerPoolError)
 
 
 class RunError(Exception):
@@ -39,9 +42,9 @@ def translated() -> Iterator[None]:
         yield
     except ScenarioError:
         raise
-    except (*BAD_INPUT, SelectionError) as error:
+    except _OF_SCENARIOS as error:
         raise ScenarioError([InputProblem("", None, None, "", str(error))]) from error
-    except (OutputError, StorageError, StoreError, ReportError, LockedError, WorkerPoolError) as error:
+    except _OF_RUNS as error:
         raise RunError(in_python(str(error))) from error
 
 

@@ -147,8 +147,8 @@ def _drive(
     shown: AbstractContextManager[Listener | None] = nullcontext() if bar is None else bar
     with shown as listener:
         report = drive(study, place, workers=pool, commands=commands, listener=listener)
-    if (sentence := sentences.early_end(report)) is not None:
-        text = f"{sentence}; coband.load({str(report.directory)!r}) reads them"
+    if (early := sentences.early_end(report)) is not None:
+        text = f"{early}; coband.load({str(report.directory)!r}) reads them"
         raise KeyboardInterrupt(text) if report.interrupted else RunError(text)
     for sentence in sentences.warnings(report):
         warnings.warn(sentence, RunWarning, stacklevel=3)

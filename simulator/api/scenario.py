@@ -93,14 +93,15 @@ class Scenario:
         """The scenario with other values.
 
         ``scenario.with_({"agents.count": 20, "algorithms.*.alpha": 0.1}, replications=4)`` changes three values. Key
-        paths are those of ``--set`` on the command line. A mapping replaces a whole section.
+        paths are those of ``--set`` on the command line. A mapping replaces a whole section. Mistakes show all at once,
+        when the scenario is validated or run.
 
         Args:
             settings: key path -> value, or texts ``key.path=value``.
             sections: values of single keys at the top level.
 
         Raises:
-            ScenarioError: there is no such place in the scenario.
+            ScenarioError: a value is of no type that a scenario can have.
         """
         changes = (*settings_of(settings), *settings_of(sections))
         return replace(self, settings=(*self.settings, *changes))._readable() if changes else self
@@ -211,16 +212,16 @@ def simple(value: Any, key: str) -> Any:
     Raises:
         ScenarioError: it is of another type.
     """
+    if hasattr(value, "tolist"):  # numpy's arrays and numbers
+        return simple(value.tolist(), key)
     if value is None or isinstance(value, (bool, int, float, str)):
-        return value.item() if hasattr(value, "item") else value
+        return value
     if isinstance(value, BaseModel):
         return value.model_dump(mode="json", by_alias=True)
     if isinstance(value, Mapping):
         return {str(name): simple(item, f"{key}.{name}") for name, item in value.items()}
     if isinstance(value, PathLike):
         return str(Path(value))
-    if hasattr(value, "tolist"):  # numpy's arrays and numbers
-        return simple(value.tolist(), key)
     if isinstance(value, Iterable):
         return [simple(item, f"{key}[{number}]") for number, item in enumerate(value)]
     message = f"a {type(value).__name__} cannot be a value of a scenario; give numbers, texts, lists or mappings"

@@ -31,6 +31,7 @@ from coband.simulator.experiments.traces.tables import TEXTS
 
 REPORT = "report.html"
 QUERY_SECONDS = 60.0
+MOST_LABELS = 5
 _NODE = re.compile(r"\d+")
 
 
@@ -224,7 +225,8 @@ class Run:
             return table(run)
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({str(self.path)!r}, {self.status}: {', '.join(self.labels[:5])})"
+        labels = ", ".join(self.labels[:MOST_LABELS]) + (", ..." if len(self.labels) > MOST_LABELS else "")
+        return f"{type(self).__name__}({str(self.path)!r}, {self.status}: {labels})"
 
     def _repr_html_(self) -> str:
         title = f"{type(self).__name__} <code>{html.escape(str(self.path))}</code>, {html.escape(self.status)}"

@@ -21,6 +21,10 @@ if TYPE_CHECKING:
 Value = int | float | bool | str | None
 SHOWN_TEXT, SHOWN_HTML = 10, 20
 """Rows that a terminal and a notebook show."""
+WIDTH = 150
+"""Characters of a line on a terminal; columns beyond are left out."""
+LONGEST = 60
+"""Characters of a text that are shown."""
 _LARGEST = 2**63
 
 
@@ -240,16 +244,19 @@ class Table:
     def __repr__(self) -> str:
         shown = [[cell(value) for value in row.values()] for row in self[:SHOWN_TEXT]]
         rows = [self.columns, *shown]
-        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        widths = [max(len(text) for text in column) for column in zip(*rows, strict=True)]
+        ends = np.cumsum([width + 2 for width in widths])
+        fitting = max(1, int(np.searchsorted(ends, WIDTH + 2, side="right")))
+        rows, widths = [row[:fitting] for row in rows], widths[:fitting]
         left = [column.is_text for column in self._columns.values()]
         lines = [
             "  ".join(
                 text.ljust(width) if first else text.rjust(width)
-                for text, width, first in zip(row, widths, left, strict=True)
+                for text, width, first in zip(row, widths, left, strict=False)
             ).rstrip()
             for row in rows
         ]
-        return "\n".join([*lines, *self._rest(SHOWN_TEXT)])
+        return "\n".join([*lines, self._size(SHOWN_TEXT, fitting)])
 
     def _repr_html_(self) -> str:
         titles = "".join(f"<th>{html.escape(name)}</th>" for name in self._columns)
@@ -257,19 +264,21 @@ class Table:
             f"<tr>{''.join(f'<td>{html.escape(cell(value))}</td>' for value in row.values())}</tr>"
             for row in self[:SHOWN_HTML]
         )
-        rest = "".join(f"<p>{html.escape(line)}</p>" for line in self._rest(SHOWN_HTML))
-        return f"<table><thead><tr>{titles}</tr></thead><tbody>{rows}</tbody></table>{rest}"
+        size = html.escape(self._size(SHOWN_HTML, len(self._columns)))
+        return f"<table><thead><tr>{titles}</tr></thead><tbody>{rows}</tbody></table><p>{size}</p>"
 
-    def _rest(self, shown: int) -> list[str]:
+    def _size(self, rows: int, columns: int) -> str:
+        """How large the table is, after dots if so many rows and columns are not all."""
         size = f"{len(self):,} rows, {len(self._columns)} columns"
-        return [f"... {size}" if len(self) > shown else size]
+        return f"... {size}" if len(self) > rows or len(self._columns) > columns else size
 
 
 def cell(value: Value) -> str:
     """A value as tables show it."""
     if value is None:
         return ""
-    return f"{value:.6g}" if isinstance(value, float) else str(value)
+    text = f"{value:.6g}" if isinstance(value, float) else str(value)
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]}..."
 
 
 def _for_pandas(pandas: Any, column: Column) -> Any:
