@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from coband.simulator.api.comparing import Causes, Comparison
     from coband.simulator.api.errors import RunError, RunWarning
+    from coband.simulator.api.folders import Runs, load, runs
     from coband.simulator.api.plots import Plots
     from coband.simulator.api.running import run, sweep
     from coband.simulator.api.scenario import Scenario
-    from coband.simulator.api.stored import Run, Runs, Sweep, load, runs
+    from coband.simulator.api.stored import Run, Sweep
     from coband.simulator.api.table import Table
     from coband.simulator.arms import ArmSet
     from coband.simulator.arrays import FloatArray
@@ -55,16 +56,15 @@ if TYPE_CHECKING:
 _HOMES = {
     "coband.simulator.api.comparing": ("Causes", "Comparison"),
     "coband.simulator.api.errors": ("RunError", "RunWarning"),
-    "coband.simulator.api.plots": ("Plots",),
-    "coband.simulator.api.running": ("run", "sweep"),
-    "coband.simulator.api.scenario": ("Scenario",),
-    "coband.simulator.api.stored": (
-        "Run",
+    "coband.simulator.api.folders": (
         "Runs",
-        "Sweep",
         "load",
         "runs",
     ),
+    "coband.simulator.api.plots": ("Plots",),
+    "coband.simulator.api.running": ("run", "sweep"),
+    "coband.simulator.api.scenario": ("Scenario",),
+    "coband.simulator.api.stored": ("Run", "Sweep"),
     "coband.simulator.api.table": ("Table",),
     "coband.simulator.arms": ("ArmSet",),
     "coband.simulator.arrays": ("FloatArray",),

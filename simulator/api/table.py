@@ -80,7 +80,7 @@ def _type(present: Sequence[Any]) -> tuple[type, Value]:
     """The dtype of numbers, and what fills gaps."""
     if present and all(isinstance(value, (bool, np.bool_)) for value in present):
         return np.bool_, False
-    if present and all(isinstance(value, (int, np.integer)) and abs(value) < _LARGEST for value in present):
+    if present and all(isinstance(value, (int, np.integer)) and abs(int(value)) < _LARGEST for value in present):
         return np.int64, 0
     return np.float64, float("nan")
 
