@@ -19,7 +19,7 @@ from coband.simulator.api.stored import Run, Sweep
 from coband.simulator.cli import progress as sentences
 from coband.simulator.experiments.registry.registry import Registry
 from coband.simulator.experiments.runs import executors
-from coband.simulator.experiments.runs.code_version import jobs_run_on, own_kernels
+from coband.simulator.experiments.runs.code_version import jobs_run_on, kernels
 from coband.simulator.experiments.runs.driver import Commands, Listener, Report, drive
 from coband.simulator.experiments.runs.study import Study, load_run
 from coband.simulator.experiments.runs.workers import InProcess, Local, WorkerPool
@@ -61,8 +61,9 @@ def run(
         seed: of the scenario.
         trace: how much of the trace is kept.
         checks: which invariants are checked during the run.
-        workers: processes; None for one per job, at most one per core; 1 for this process. Worker processes do not
-            import the calling script, so it needs no ``if __name__ == "__main__":``.
+        workers: processes; None for one per job, at most one per core; 1 for this process, unless numpy was imported
+            before coband, so that its BLAS may give other last bits. Worker processes do not import the calling script,
+            so it needs no ``if __name__ == "__main__":``.
         out: the run directory, new or empty; None for ``runs/NAME-NUMBER`` in the working directory with the next free
             number, as on the command line.
         progress: show a bar, on a terminal or in a notebook.
@@ -169,7 +170,7 @@ def _pool(workers: int | None, most: int) -> WorkerPool:
         return InProcess() if count == 1 else Local(count)
     executor = executors.processes(1)
     try:
-        jobs_run_on(executor.submit(own_kernels).result())
+        jobs_run_on(executor.submit(kernels).result())
     finally:
         executors.stop(executor)
     return Local(count)
