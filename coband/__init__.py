@@ -1,7 +1,8 @@
 """coband: a discrete-event simulator for collaborative bandits.
 
-This module is the public interface: what an algorithm, a problem, a kernel or a test of one is written with. Names are
-imported when they are first used, so that ``import coband`` takes no time and pins BLAS before numpy is loaded.
+This module is the public interface: how scenarios are run and runs are read, and what an algorithm, a problem, a kernel
+or a test of one is written with. Names are imported when they are first used, so that ``import coband`` takes no time
+and pins BLAS before numpy is loaded.
 """
 
 from __future__ import annotations
@@ -12,6 +13,14 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from coband.simulator.api.comparing import Causes, Comparison
+    from coband.simulator.api.errors import RunError, RunWarning
+    from coband.simulator.api.folders import Runs, load, runs
+    from coband.simulator.api.plots import Plots
+    from coband.simulator.api.running import run, sweep
+    from coband.simulator.api.scenario import Scenario
+    from coband.simulator.api.stored import Run, Sweep
+    from coband.simulator.api.table import Table
     from coband.simulator.arms import ArmSet
     from coband.simulator.arrays import FloatArray
     from coband.simulator.conformance import Case, NonConformance, cases
@@ -37,6 +46,7 @@ if TYPE_CHECKING:
         Sharing,
         UnsupportedScenario,
     )
+    from coband.simulator.experiments.scenario.input_problems import ScenarioError
     from coband.simulator.maths.kernels.base import BaseKernel, Columns, Positive, StationaryKernel
     from coband.simulator.metrics import Metric
     from coband.simulator.problems.arms import ArmSource
@@ -44,6 +54,18 @@ if TYPE_CHECKING:
     from coband.simulator.problems.world import Problem, ProblemEntry, World
 
 _HOMES = {
+    "coband.simulator.api.comparing": ("Causes", "Comparison"),
+    "coband.simulator.api.errors": ("RunError", "RunWarning"),
+    "coband.simulator.api.folders": (
+        "Runs",
+        "load",
+        "runs",
+    ),
+    "coband.simulator.api.plots": ("Plots",),
+    "coband.simulator.api.running": ("run", "sweep"),
+    "coband.simulator.api.scenario": ("Scenario",),
+    "coband.simulator.api.stored": ("Run", "Sweep"),
+    "coband.simulator.api.table": ("Table",),
     "coband.simulator.arms": ("ArmSet",),
     "coband.simulator.arrays": ("FloatArray",),
     "coband.simulator.conformance": (
@@ -82,6 +104,7 @@ _HOMES = {
         "Sharing",
         "UnsupportedScenario",
     ),
+    "coband.simulator.experiments.scenario.input_problems": ("ScenarioError",),
     "coband.simulator.maths.kernels.base": (
         "BaseKernel",
         "Columns",
@@ -114,9 +137,11 @@ __all__ = [
     "BaseKernel",
     "BatchAgent",
     "Case",
+    "Causes",
     "Client",
     "ClosedForm",
     "Columns",
+    "Comparison",
     "Config",
     "FloatArray",
     "Later",
@@ -131,33 +156,51 @@ __all__ = [
     "NonConformance",
     "Note",
     "Outbox",
+    "Plots",
     "Positive",
     "Problem",
     "ProblemEntry",
     "Reward",
     "RewardFunction",
+    "Run",
+    "RunError",
+    "RunWarning",
+    "Runs",
+    "Scenario",
+    "ScenarioError",
     "Server",
     "Sharing",
     "StationaryKernel",
+    "Sweep",
+    "Table",
     "UnsupportedScenario",
     "World",
     "cases",
+    "load",
     "payload",
+    "run",
+    "runs",
     "size_of",
+    "sweep",
 ]
 
 
-def _pin_blas() -> None:
+def _pin_blas() -> bool:
     """Let BLAS use one thread per process and one kind of kernel: faster for small matrices, and reproducible.
 
-    It works when it comes before numpy's import; environment variables that the user has set stay.
+    Environment variables that the user has set stay.
+
+    Returns:
+        Whether it has any effect on this process: numpy reads these variables when it is imported.
     """
+    kind = os.environ.get("OPENBLAS_CORETYPE")
     for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ.setdefault(variable, "1")
     if sys.platform == "linux" and os.uname().machine == "x86_64" and "OPENBLAS_CORETYPE" not in os.environ:
         with open("/proc/cpuinfo", encoding="ascii", errors="replace") as cpus:
             if " avx2 " in cpus.read(8192):
                 os.environ["OPENBLAS_CORETYPE"] = "Haswell"
+    return "numpy" not in sys.modules or os.environ.get("OPENBLAS_CORETYPE") == kind
 
 
 def __getattr__(name: str) -> Any:
@@ -171,4 +214,5 @@ def __dir__() -> list[str]:
     return __all__
 
 
-_pin_blas()
+BLAS_IS_PINNED = _pin_blas()
+"""False if numpy was imported before; `coband.run` then leaves the computations to worker processes."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -12,7 +12,6 @@ from coband.simulator.cli.runs import RUNS, against, analysed
 
 if TYPE_CHECKING:
     from coband.simulator.experiments.report.analysis import Analysis
-    from coband.simulator.experiments.report.comparison import Difference, Ranking
 
 
 @click.command()
@@ -27,9 +26,10 @@ def compare(paths: tuple[Path, ...], against: str | None, as_json: bool) -> None
     """
     with analysed(paths, against) as analysis:
         if as_json:
+            from coband.simulator.experiments.report.listing import listed
             from coband.simulator.experiments.runs.results import dump
 
-            click.echo(dump(_object(analysis)), nl=False)
+            click.echo(dump(listed(analysis)), nl=False)
         else:
             _show(analysis)
 
@@ -46,37 +46,3 @@ def _show(analysis: Analysis) -> None:
         click.echo(f"\n{title}: {table.caption}")
         rows = [[*row[:1], row[-1], *row[1:-1]] for row in table.rows]
         tables.show(["difference", "verdict", *table.header[1:-1]], rows, left=2)
-
-
-def _object(analysis: Analysis) -> dict[str, Any]:
-    return {
-        "labels": {one.label: one.algorithm for one in analysis.contenders},
-        "remarks": list(analysis.comparison.remarks()),
-        "rankings": [_ranking(one) for one in analysis.rankings],
-        "differences": [_difference(one) for measure in analysis.measures for one in analysis.shown(measure)],
-    }
-
-
-def _ranking(ranking: Ranking) -> dict[str, Any]:
-    return {
-        "measure": ranking.measure.key,
-        ranking.measure.end: list(ranking.leaders),
-        "not_told_apart": list(ranking.undecided),
-        "sentence": ranking.sentence,
-        "means": {label: estimate.mean for label, estimate in ranking.order},
-    }
-
-
-def _difference(one: Difference) -> dict[str, Any]:
-    return {
-        "measure": one.measure.key,
-        "first": one.first,
-        "second": one.second,
-        "paired": one.paired,
-        "n": one.count,
-        "mean": one.mean,
-        "relative": one.relative,
-        "ci95_t": one.student,
-        "ci95_bootstrap": one.bootstrap,
-        "verdict": one.verdict,
-    }

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Self
 
 import click
 
 if TYPE_CHECKING:
+    from rich.console import Console
     from rich.progress import Progress
 
     from coband.simulator.experiments.runs.driver import Report
@@ -33,7 +34,7 @@ class Bar:
     def changed(self, status: Status) -> None:
         """Show how far it is; the first time, show the bar."""
         self._ended = status.ended
-        if not sys.stderr.isatty():
+        if not self._visible():
             return
         if self._progress is None:
             self._progress = self._started()
@@ -44,13 +45,21 @@ class Bar:
         if self._progress is not None:
             self._progress.update(self._progress.task_ids[0], completed=self._ended + share)
 
-    def _started(self) -> Progress:
+    def _visible(self) -> bool:
+        """Whether there is anywhere to draw."""
+        return sys.stderr.isatty()
+
+    def _console(self) -> Console:
+        """Where to draw."""
         from rich.console import Console
+
+        return Console(stderr=True)
+
+    def _started(self) -> Progress:
         from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
         columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
-        console = Console(stderr=True)
-        bars = Progress(*columns, console=console, transient=True, speed_estimate_period=ESTIMATE_SECONDS)
+        bars = Progress(*columns, console=self._console(), transient=True, speed_estimate_period=ESTIMATE_SECONDS)
         bars.add_task(self._title)
         bars.start()
         return bars
@@ -82,20 +91,25 @@ class Bar:
 
 def warn(report: Report) -> None:
     """Say on standard error what the table does not show."""
-    for label, replication, turns in report.stalled:
-        click.echo(
-            f"warning: {label}, replication {replication}: {turns} turns were never taken, because agents waited for "
-            "messages that did not come",
-            err=True,
-        )
-    for entry in report.object["results"]:
-        for sentence in dict.fromkeys(text for record in entry["replications"] for text in record.get("warnings", ())):
-            click.echo(f"warning: {entry['label']}: {sentence}", err=True)
-    warn_of_guarantees(report)
+    for sentence in warnings(report):
+        click.echo(f"warning: {sentence}", err=True)
     warn_of_end(report)
 
 
-def warn_of_guarantees(report: Report) -> None:
+def warnings(report: Report) -> Iterator[str]:
+    """What the table of results does not show: turns never taken, and what nodes and guarantees warn of."""
+    for label, replication, turns in report.stalled:
+        yield (
+            f"{label}, replication {replication}: {turns} turns were never taken, because agents waited for "
+            "messages that did not come"
+        )
+    for entry in report.object["results"]:
+        for sentence in dict.fromkeys(text for record in entry["replications"] for text in record.get("warnings", ())):
+            yield f"{entry['label']}: {sentence}"
+    yield from _guarantees(report)
+
+
+def _guarantees(report: Report) -> Iterator[str]:
     """Name the theorems whose conditions do not hold, and other reasons for caution, as metrics say."""
     from coband.simulator.experiments.registry.registry import Registry
 
@@ -105,7 +119,7 @@ def warn_of_guarantees(report: Report) -> None:
         for metric in (metric for metric in declared if metric.guarantee or metric.caution):
             broken = sum(record.get(metric.name) == 0 for record in entry["replications"])
             if broken:
-                click.echo(f"warning: {entry['label']}: {_broken(metric, broken, entry)}", err=True)
+                yield f"{entry['label']}: {_broken(metric, broken, entry)}"
 
 
 def _broken(metric: Metric, broken: int, entry: Mapping[str, Any]) -> str:
@@ -119,17 +133,22 @@ def _broken(metric: Metric, broken: int, entry: Mapping[str, Any]) -> str:
 
 def warn_of_end(report: Report) -> None:
     """Say on standard error that it ended early, and why."""
+    if (sentence := early_end(report)) is not None:
+        click.echo(sentence, err=True)
+        if report.status.resume:
+            click.echo(f"to go on: {report.status.resume}", err=True)
+
+
+def early_end(report: Report) -> str | None:
+    """Why it ended early, and what is kept; None if it did not."""
     status = report.status
-    if status.state not in ("interrupted", "stopped"):
-        return
+    if status.state not in EXIT_CODES:
+        return None
     reason = f" ({status.message})" if status.message else ""
-    click.echo(
+    return (
         f"{status.state}{reason}: {status.done:,} finished jobs are kept in {report.directory}, "
-        f"{report.missing:,} are missing",
-        err=True,
+        f"{report.missing:,} are missing"
     )
-    if status.resume:
-        click.echo(f"to go on: {status.resume}", err=True)
 
 
 def exit_code(report: Report) -> int:

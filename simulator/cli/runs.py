@@ -55,14 +55,9 @@ def write(file: Path, content: bytes, force: bool) -> None:
     Raises:
         BadInput: another file exists, or the file cannot be written.
     """
-    if file.is_file() and file.read_bytes() == content:
-        return
-    if file.exists() and not force:
-        raise BadInput(
-            f"{file} is there already and differs. Choose another place with -o, or replace it with --force."
-        )
+    from coband.simulator.experiments.store.directory import OutputError, keep_file
+
     try:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_bytes(content)
-    except OSError as error:
-        raise BadInput(f"{file} cannot be written: {error.strerror}. Choose another place with -o.") from error
+        keep_file(file, content, force=force)
+    except OutputError as error:
+        raise BadInput(str(error)) from error

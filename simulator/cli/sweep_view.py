@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from typing import TYPE_CHECKING
 
@@ -39,7 +38,7 @@ class View(progress.Bar):
 
     def changed(self, status: Status) -> None:
         """Show how far it is."""
-        if sys.stderr.isatty():
+        if self._visible():
             self._draw(status)
         elif status.state == "running" and time.monotonic() - self._logged >= LOG_SECONDS:
             self._logged = time.monotonic()
@@ -73,11 +72,10 @@ class View(progress.Bar):
         self._progress.update(self._bars[name], total=total, completed=ended, note=note)
 
     def _started(self) -> Progress:
-        from rich.console import Console
         from rich.progress import BarColumn, Progress, TextColumn
 
         columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[note]}"))
-        bars = Progress(*columns, console=Console(stderr=True), transient=True)
+        bars = Progress(*columns, console=self._console(), transient=True)
         bars.start()
         return bars
 

@@ -36,6 +36,13 @@ ALLOWED = {
     ),
     "simulator/experiments/report": ("simulator.experiments",),
     "simulator/cli": ("simulator.cli", "simulator.experiments"),
+    # What a terminal shows of a run's progress, a notebook shows too.
+    "simulator/api": (
+        "simulator.api",
+        "simulator.cli.progress",
+        "simulator.cli.sweep_view",
+        "simulator.experiments",
+    ),
     "simulator/conformance": (
         "simulator.conformance",
         "simulator.core",

@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from coband.simulator.cli.trace.common import JSON, RUN, choice, opened, print_events
-
-if TYPE_CHECKING:
-    from coband.simulator.experiments.traces.causes import Chain
 
 
 @click.command()
@@ -28,17 +24,4 @@ def why(path: Path, seq: int, label: str | None, replication: int | None, whole:
         chain = chain_of(TraceReader(one_job(run, label, replication)), seq, whole=whole)
     print_events(chain.events, as_json)
     if not as_json:
-        print(_sentence(chain))
-
-
-def _sentence(chain: Chain) -> str:
-    event, origin = chain.events[0], chain.origin
-    if origin.event == "turn":
-        began = f"turn {origin.value:g} of {origin.node}"
-    else:
-        began = f"{origin.event} at {origin.node}, which nothing in the run led to"
-    messages = f"{chain.messages} message{'' if chain.messages == 1 else 's'}"
-    text = f"event {event.seq} goes back to {began}: {messages} and {chain.delay:.6g} time units before."
-    if origin.cause is not None:
-        text += f" That turn could begin because of event {origin.cause}; --all continues."
-    return text
+        print(chain.sentence + chain.further("--all"))

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, NullFormatter
 
 from coband.simulator.experiments.report import curves
@@ -57,24 +58,27 @@ def curve_figure(
     drawn = figure(2.9 * lines + legend)
     axes = [drawn.add_subplot(lines, columns, number + 1) for number in range(len(panels))]
     for axis, panel in zip(axes, panels, strict=True):
-        for number, (_, found) in enumerate(series):
-            if found:
-                _draw_curve(axis, found, panel, line_style(number), number, len(series))
-        _finish(axis, panel)
-    handles = [
-        axes[0].plot(
-            [],
-            [],
-            color=line_style(number).colour,
-            marker=line_style(number).marker,
-            linestyle=line_style(number).dash,
-            markersize=5,
-            label=label,
-        )[0]
-        for number, (label, _) in enumerate(series)
-    ]
+        draw_panel(axis, series, panel)
+    handles = legend_handles(axes[0], [label for label, _ in series])
     drawn.legend(handles=handles, loc="outside upper left", ncols=min(LEGEND_COLUMNS, len(series)), handlelength=2.6)
     return drawn
+
+
+def draw_panel(axis: Axes, series: Sequence[tuple[str, Sequence[Series]]], panel: Panel) -> None:
+    """Draw the curves of all labels that have series into one pair of axes, with titles and ticks."""
+    for number, (_, found) in enumerate(series):
+        if found:
+            _draw_curve(axis, found, panel, line_style(number), number, len(series))
+    _finish(axis, panel)
+
+
+def legend_handles(axis: Axes, labels: Sequence[str]) -> list[Line2D]:
+    """One line for each label, in its colour, for a legend; ``axis`` is left as it is."""
+    styles = map(line_style, range(len(labels)))
+    return [
+        axis.plot([], [], color=style.colour, marker=style.marker, linestyle=style.dash, markersize=5, label=label)[0]
+        for style, label in zip(styles, labels, strict=True)
+    ]
 
 
 def _draw_curve(axis: Axes, series: Sequence[Series], panel: Panel, style: LineStyle, number: int, labels: int) -> None:

@@ -29,9 +29,21 @@ def sha256(*parts: str | bytes) -> str:
     return digest.hexdigest()
 
 
+_OF_WORKERS: list[tuple[str, ...]] = []
+
+
+def jobs_run_on(found: tuple[str, ...]) -> None:
+    """Say that jobs run in worker processes alone, whose BLAS is not that of this process."""
+    _OF_WORKERS[:] = [found]
+    kernels.cache_clear()
+    code_version.cache_clear()
+
+
 @lru_cache(maxsize=1)
 def kernels() -> tuple[str, ...]:
     """The BLAS of numpy and scipy, such as ``openblas 0.3.30 Haswell``: other kernels give other last bits."""
+    if _OF_WORKERS:
+        return _OF_WORKERS[0]
     import scipy.linalg  # noqa: F401, loads its BLAS
 
     found = threadpoolctl.ThreadpoolController().select(user_api="blas").info()

@@ -21,7 +21,7 @@ from coband.simulator.core.result import warnings_of
 from coband.simulator.experiments.registry.registry import Registry
 from coband.simulator.experiments.runs.job import graph_and_world, plan
 from coband.simulator.experiments.runs.study import Study
-from coband.simulator.experiments.scenario.files import read_scenario
+from coband.simulator.experiments.scenario.files import ScenarioText, read_scenario
 from coband.simulator.experiments.scenario.input_problems import InputProblem, KeyPath
 from coband.simulator.experiments.scenario.nodes import MappingNode, descend
 from coband.simulator.experiments.scenario.scenario import Scenario, read_document
@@ -55,11 +55,11 @@ class LeftOut(Exception):
     """Something that takes too long for a check; the text says what was looked at in its place."""
 
 
-def preflight(file: Path, settings: tuple[str, ...], study: Study) -> Preflight:
+def preflight(file: Path | ScenarioText, settings: tuple[str, ...], study: Study) -> Preflight:
     """Try the first replication of every variant of a study.
 
     Args:
-        file: the scenario file, to say where a problem is.
+        file: the scenario file, or the text itself, to say where a problem is.
         settings: ``key.path=value``, as given to ``--set``.
         study: what was read from them.
     """

@@ -13,6 +13,7 @@ from coband.simulator.experiments.runs.planner import Planner, Task
 from coband.simulator.experiments.runs.results import Failure
 from coband.simulator.experiments.runs.variant import FRESH, Variant
 from coband.simulator.experiments.scenario.document import Until
+from coband.simulator.experiments.scenario.files import ScenarioText
 from coband.simulator.experiments.scenario.scenario import Scenario, load_point
 from coband.simulator.experiments.scenario.yaml_text import to_yaml
 
@@ -121,7 +122,7 @@ def study_of(
 
 
 def load_run(
-    path: str | Path,
+    path: str | Path | ScenarioText,
     overrides: Sequence[str] = (),
     only: Sequence[str] = (),
     replications: Sequence[int] = (),
@@ -131,7 +132,7 @@ def load_run(
     """Read a scenario file as a study of one point.
 
     Args:
-        path: the file.
+        path: the file, or the name of a scenario that comes with coband, or the text itself.
         overrides: ``key.path=value``, as given to ``--set``.
         only: labels or names of algorithms; empty for all.
         replications: their numbers, and no others; empty for as many as the file says.

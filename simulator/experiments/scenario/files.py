@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+from dataclasses import dataclass
 from pathlib import Path
 
 from coband.simulator.experiments.scenario.input_problems import ScenarioError
@@ -13,15 +14,36 @@ MAX_BYTES = 1_000_000
 KINDS_WITH_FILES = ("empirical", "matrix", "edge_list", "trace")
 
 
-def read_scenario(path: Path) -> tuple[str, Path]:
+@dataclass(frozen=True)
+class ScenarioText:
+    """A scenario that is not in a file.
+
+    Attributes:
+        text: as in a file.
+        name: what errors call it.
+        base: the directory to which relative file names in it refer.
+    """
+
+    text: str
+    name: str
+    base: Path
+
+    def __str__(self) -> str:
+        return self.name
+
+
+def read_scenario(source: str | Path | ScenarioText) -> tuple[str, Path]:
     """Read the text of a scenario; return it with the directory to which relative file names in it refer.
 
     Args:
-        path: a file, or the name of a shipped scenario where there is no such file.
+        source: a file, or the name of a shipped scenario where there is no such file; or the text itself.
 
     Raises:
         ScenarioError: there is no such file or shipped scenario, it is too large, or it is not UTF-8.
     """
+    if isinstance(source, ScenarioText):
+        return source.text, source.base
+    path = Path(source)
     file = located(path)
     return _read_text(file, path), file.absolute().parent
 

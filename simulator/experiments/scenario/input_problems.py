@@ -15,7 +15,7 @@ class InputProblem:
     """One mistake in a scenario.
 
     Attributes:
-        file: the file, or the ``--set key.path=value`` that the value came from.
+        file: the file, or the ``--set key.path=value`` that the value came from; empty for the scenario as a whole.
         line, column: counted from 1; None if there is no position in a file.
         key: key path such as ``algorithms[0].alpha``; empty for the document itself.
         message: what was given, what is allowed, what to do.
@@ -29,7 +29,7 @@ class InputProblem:
 
     def __str__(self) -> str:
         place = self.file if self.line is None else f"{self.file}:{self.line}:{self.column}"
-        return f"{place}: {self.key}: {self.message}" if self.key else f"{place}: {self.message}"
+        return ": ".join(part for part in (place, self.key, self.message) if part)
 
 
 class ScenarioError(Exception):

@@ -32,7 +32,7 @@ from coband.simulator.experiments.scenario.document import (
     json_schema,
 )
 from coband.simulator.experiments.scenario.explain import Explainer, given
-from coband.simulator.experiments.scenario.files import read_scenario, with_absolute_paths
+from coband.simulator.experiments.scenario.files import ScenarioText, read_scenario, with_absolute_paths
 from coband.simulator.experiments.scenario.input_problems import InputProblem, ScenarioError
 from coband.simulator.experiments.scenario.nodes import MappingNode, Node, child, plain
 from coband.simulator.experiments.scenario.overrides import override
@@ -165,13 +165,15 @@ def load(path: str | Path, overrides: Sequence[str] = (), *, registry: Registry 
     return load_point(path, overrides, registry=registry).scenario
 
 
-def load_point(path: str | Path, overrides: Sequence[str] = (), *, registry: Registry | None = None) -> Point:
-    """`load`, with what the file says beside.
+def load_point(
+    path: str | Path | ScenarioText, overrides: Sequence[str] = (), *, registry: Registry | None = None
+) -> Point:
+    """`load`, with what the file says beside; ``path`` may also be the text itself.
 
     Raises:
         ScenarioError: with everything that is wrong.
     """
-    text, base = read_scenario(Path(path))
+    text, base = read_scenario(path)
     return _point(text, str(path), overrides, base, registry)
 
 

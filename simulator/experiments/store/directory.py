@@ -269,6 +269,25 @@ def replace_text(file: Path, text: str) -> None:
         raise
 
 
+def keep_file(file: Path, content: bytes, *, force: bool = False) -> None:
+    """Write a file that users asked for; an existing file with other content is replaced only with ``force``.
+
+    Raises:
+        OutputError: another file exists, or the file cannot be written.
+    """
+    if file.is_file() and file.read_bytes() == content:
+        return
+    if file.exists() and not force:
+        raise OutputError(
+            f"{file} is there already and differs. Choose another place with -o, or replace it with --force."
+        )
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(content)
+    except OSError as error:
+        raise OutputError(f"{file} cannot be written: {error.strerror}. Choose another place with -o.") from error
+
+
 def read_json(file: Path) -> Any:
     """The value in a JSON file."""
     return json.loads(file.read_text(encoding="utf-8"))

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from filelock import FileLock, Timeout
+
 FILE = "lock"
+OWNER = "lock.owner"
+"""Who holds the lock, in words; the locked file itself cannot be read by others on Windows."""
 
 
 class LockedError(RuntimeError):
@@ -23,39 +26,34 @@ def held(directory: Path) -> Iterator[None]:
     Raises:
         LockedError: another process holds it.
     """
-    descriptor = os.open(directory / FILE, os.O_RDWR | os.O_CREAT, 0o644)
+    lock = FileLock(directory / FILE)
     try:
-        if not _taken(descriptor):
-            raise LockedError(
-                f"another sweep is running in {directory} ({_owner(descriptor)}). Wait for it, look at it with "
-                f"`coband sweep --status {directory}`, or choose another --out DIR."
-            )
-        os.ftruncate(descriptor, 0)
-        os.pwrite(descriptor, f"process {os.getpid()} on {socket.gethostname()}".encode(), 0)
+        lock.acquire(timeout=0)
+    except Timeout:
+        raise LockedError(
+            f"another sweep is running in {directory} ({_owner(directory)}). Wait for it, look at it with "
+            f"`coband sweep --status {directory}`, or choose another --out DIR."
+        ) from None
+    try:
+        (directory / OWNER).write_text(f"process {os.getpid()} on {socket.gethostname()}", encoding="utf-8")
         yield
     finally:
-        os.close(descriptor)
+        lock.release()
 
 
 def is_held(directory: Path) -> bool:
-    """Whether a driver works in the directory."""
-    try:
-        descriptor = os.open(directory / FILE, os.O_RDONLY)
-    except FileNotFoundError:
+    """Whether a driver works in the directory; True too where that cannot be found out, as nothing may be written."""
+    if not (directory / FILE).is_file():
         return False
     try:
-        return not _taken(descriptor, fcntl.LOCK_SH)
-    finally:
-        os.close(descriptor)
+        with FileLock(directory / FILE).acquire(timeout=0):
+            return False
+    except (Timeout, OSError):
+        return True
 
 
-def _taken(descriptor: int, kind: int = fcntl.LOCK_EX) -> bool:
+def _owner(directory: Path) -> str:
     try:
-        fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
-
-
-def _owner(descriptor: int) -> str:
-    return os.pread(descriptor, 200, 0).decode(errors="replace") or "unknown process"
+        return (directory / OWNER).read_text(encoding="utf-8", errors="replace") or "unknown process"
+    except OSError:
+        return "unknown process"

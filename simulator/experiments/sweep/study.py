@@ -16,7 +16,7 @@ from coband.simulator.experiments.runs.results import Failure
 from coband.simulator.experiments.runs.study import Study
 from coband.simulator.experiments.runs.variant import Parameter, Variant
 from coband.simulator.experiments.scenario.document import Tuning
-from coband.simulator.experiments.scenario.files import read_scenario, with_absolute_paths
+from coband.simulator.experiments.scenario.files import ScenarioText, read_scenario, with_absolute_paths
 from coband.simulator.experiments.scenario.input_problems import InputProblem, did_you_mean, quoted
 from coband.simulator.experiments.scenario.nodes import MappingNode, ScalarNode, descend
 from coband.simulator.experiments.scenario.overrides import steps_of
@@ -60,12 +60,16 @@ class Sweep(Study):
 
 
 def load_study(
-    path: str | Path, overrides: Sequence[str] = (), *, trace: Level = "off", registry: Registry | None = None
+    path: str | Path | ScenarioText,
+    overrides: Sequence[str] = (),
+    *,
+    trace: Level = "off",
+    registry: Registry | None = None,
 ) -> Sweep:
     """Read a scenario file as a sweep; without a grid it has one point.
 
     Args:
-        path: the file, or the name of a scenario that comes with coband.
+        path: the file, or the name of a scenario that comes with coband, or the text itself.
         overrides: ``key.path=value``, as given to ``--set``; one of a key of the grid fixes that key.
         trace: how much of their traces jobs keep, whatever the file says.
         registry: what the scenario can name; None for what is installed.
@@ -73,7 +77,7 @@ def load_study(
     Raises:
         ScenarioError: with everything that is wrong at any point.
     """
-    text, base = read_scenario(Path(path))
+    text, base = read_scenario(path)
     registry = registry or Registry.installed()
     root, problems = read_document(text, str(path), overrides, registry)
     rest, grid, more = split(root, overrides)

@@ -35,6 +35,26 @@ class Chain:
         """Simulated time from the origin to the event."""
         return self.events[0].time - self.origin.time
 
+    @property
+    def sentence(self) -> str:
+        """What the event goes back to, in words."""
+        event, origin = self.events[0], self.origin
+        if origin.event == "turn":
+            began = f"turn {origin.value:g} of {origin.node}"
+        else:
+            began = f"{origin.event} at {origin.node}, which nothing in the run led to"
+        messages = f"{self.messages} message{'' if self.messages == 1 else 's'}"
+        return f"event {event.seq} goes back to {began}: {messages} and {self.delay:.6g} time units before."
+
+    def further(self, how: str) -> str:
+        """A sentence on the causes of the turn at the end of the chain, if it has any.
+
+        Args:
+            how: what continues the chain, such as ``--all``.
+        """
+        cause = self.origin.cause
+        return "" if cause is None else f" That turn could begin because of event {cause}; {how} continues."
+
 
 def why(reader: TraceReader, seq: int, *, whole: bool = False) -> Chain:
     """The causal chain of an event.

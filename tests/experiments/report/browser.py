@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import shutil
@@ -14,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from filelock import FileLock
 
 FLAGS = (
     "--headless",
@@ -36,8 +36,7 @@ PATIENCE = 120
 @contextmanager
 def _alone() -> Iterator[None]:
     """One process of the test run after the other: apt-get does not wait for another one."""
-    with (Path(tempfile.gettempdir()) / "coband-apt.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    with FileLock(Path(tempfile.gettempdir()) / "coband-apt.lock"):
         yield
 
 

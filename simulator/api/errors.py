@@ -1,0 +1,60 @@
+"""Errors and warnings of the Python interface."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from coband.simulator.experiments.report.data import ReportError
+from coband.simulator.experiments.runs.study import SelectionError
+from coband.simulator.experiments.runs.workers import WorkerPoolError
+from coband.simulator.experiments.scenario.input_problems import InputProblem, ScenarioError
+from coband.simulator.experiments.scenario.scenario import BAD_INPUT
+from coband.simulator.experiments.store.directory import OutputError, StorageError
+from coband.simulator.experiments.store.store import StoreError
+from coband.simulator.experiments.sweep.lock import LockedError
+
+_OPTIONS = {"--out DIR": "out=DIR", "--resume": "resume=True", "--force": "force=True", "-o": "out="}
+_OPTION = re.compile(r"(?<!\S)(?:--out DIR|--[a-z]+|-o)\b")
+
+_OF_SCENARIOS: tuple[type[Exception], ...] = (*BAD_INPUT, SelectionError)
+_OF_RUNS = (OutputError, StorageError, StoreError, ReportError, LockedError, WorkerPoolError)
+
+
+class RunError(Exception):
+    """A run cannot be made, continued, read or compared; the text says why and what to do."""
+
+
+class RunWarning(UserWarning):
+    """Something about a run that its numbers do not show: turns never taken, jobs that broke off, failed conditions."""
+
+
+@contextmanager
+def translated() -> Iterator[None]:
+    """Turn the errors of the program into the two of the Python interface.
+
+    Raises:
+        ScenarioError: the scenario is wrong, with the lines that the command line prints.
+        RunError: anything else that the user can do something about.
+    """
+    try:
+        yield
+    except ScenarioError:
+        raise
+    except _OF_SCENARIOS as error:
+        raise ScenarioError([InputProblem("", None, None, "", str(error))]) from error
+    except _OF_RUNS as error:
+        raise RunError(in_python(str(error))) from error
+
+
+def in_python(text: str) -> str:
+    """A message with keyword arguments in the place of options: ``--label`` is ``label=``."""
+    return _OPTION.sub(lambda found: _OPTIONS.get(found[0]) or f"{found[0][2:]}=", text)
+
+
+def not_installed(package: str, extra: str, purpose: str) -> ImportError:
+    """The error that a library of an optional extra is missing."""
+    return ImportError(
+        f"{purpose} needs {package}, which is not installed: pip install 'coband[{extra}]'.", name=package
+    )

@@ -1,0 +1,96 @@
+"""Finding runs on disk."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from os import PathLike
+from pathlib import Path
+from typing import overload
+
+from coband.simulator.api.errors import RunError, translated
+from coband.simulator.api.stored import Run, Sweep
+from coband.simulator.api.table import Table
+from coband.simulator.experiments.store.directory import MANIFEST, RUNS
+from coband.simulator.experiments.store.store import open_run
+from coband.simulator.experiments.store.variants import variants
+from coband.simulator.experiments.sweep.directory import is_sweep
+
+
+class Runs(Sequence[Run]):
+    """Some runs, newest first; ``runs[0]`` is the newest."""
+
+    def __init__(self, found: Iterable[Run]) -> None:
+        self._runs = list(found)
+
+    @overload
+    def __getitem__(self, index: int) -> Run: ...
+    @overload
+    def __getitem__(self, index: slice) -> Runs: ...
+    def __getitem__(self, index: int | slice) -> Run | Runs:
+        return Runs(self._runs[index]) if isinstance(index, slice) else self._runs[index]
+
+    def __len__(self) -> int:
+        return len(self._runs)
+
+    @property
+    def table(self) -> Table:
+        """A row for each: path, scenario, kind, status, times, numbers of jobs and of labels."""
+        names = ("path", "scenario", "kind", "status", "started", "finished", "jobs", "labels")
+        return Table.from_rows(
+            names,
+            (
+                (
+                    run.path,
+                    run.name,
+                    type(run).__name__.lower(),
+                    run.status,
+                    *(run.manifest.get(key) for key in ("started", "finished", "jobs")),
+                    len(run.labels),
+                )
+                for run in self
+            ),
+            texts=names[:6],
+        )
+
+    def __repr__(self) -> str:
+        return repr(self.table)
+
+    def _repr_html_(self) -> str:
+        return self.table._repr_html_()
+
+
+def load(path: str | PathLike[str]) -> Run | Sweep:
+    """Read a run or a sweep from disk; half-finished and killed ones work too.
+
+    Args:
+        path: its directory, or its run.sqlite alone.
+
+    Raises:
+        RunError: there is no run, or its store is of another version.
+    """
+    place = Path(path)
+    with translated(), open_run(place) as run:
+        swept = bool(variants(run)) or is_sweep(place)
+    return Sweep(place) if swept else Run(place)
+
+
+def runs(folder: str | PathLike[str] = RUNS) -> Runs:
+    """The runs and sweeps in a folder, newest first; what cannot be read is left out.
+
+    Args:
+        folder: whose subfolders are run directories; one that does not exist has none.
+    """
+    place = Path(folder)
+    found = []
+    for path in sorted(place.iterdir()) if place.is_dir() else ():
+        if (path / MANIFEST).is_file():
+            try:
+                found.append(load(path))
+            except RunError:
+                continue
+    return Runs(sorted(found, key=_age, reverse=True))
+
+
+def _age(run: Run) -> tuple[str, float, str]:
+    """When it began; runs of the same second in the order in which they ended."""
+    return str(run.manifest.get("started", "")), (run.path / MANIFEST).stat().st_mtime, run.path.name

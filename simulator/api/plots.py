@@ -1,0 +1,116 @@
+"""Figures of a run for notebooks and papers, with the colours and bands of the report."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Any, Literal
+
+from coband.simulator.api.errors import RunError, not_installed
+from coband.simulator.experiments.report.analysis import Analysis
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+Against = Literal["turns", "time", "scalars"]
+SIZE = (5.6, 3.6)
+
+
+class Plots:
+    """The figures of a run; the extra ``report`` brings matplotlib.
+
+    Args:
+        analysed: opens and analyses the run.
+    """
+
+    def __init__(self, analysed: Callable[[], AbstractContextManager[Analysis]]) -> None:
+        self._analysed = analysed
+
+    def regret(
+        self, x: Against = "turns", *, ax: Axes | None = None, labels: str | Iterable[str] | None = None
+    ) -> Axes:
+        """Cumulative regret: means over replications, with 95 % t intervals of the mean.
+
+        Args:
+            x: against turns, simulated time, or scalars sent.
+            ax: where to draw; None for a figure of its own.
+            labels: only these, in the colours that they have among all.
+
+        Raises:
+            RunError: there is no such label or axis, or no job has finished.
+            ImportError: matplotlib is not installed.
+        """
+        return self._curves(x, "regret", ax, labels)
+
+    def turns(self, *, ax: Axes | None = None, labels: str | Iterable[str] | None = None) -> Axes:
+        """Turns taken against simulated time: how fast each algorithm is.
+
+        Args:
+            ax: where to draw; None for a figure of its own.
+            labels: only these.
+
+        Raises:
+            RunError: there is no such label, or no job has finished.
+            ImportError: matplotlib is not installed.
+        """
+        return self._curves("time", "turns", ax, labels)
+
+    def figure(self, name: str) -> Figure:
+        """A whole figure of the report, such as ``"communication"``, ``"differences"`` or ``"times"``.
+
+        Raises:
+            RunError: there is no such figure, or nothing to draw in it.
+            ImportError: matplotlib is not installed.
+        """
+        _matplotlib()
+        from coband.simulator.experiments.report import contents
+
+        if name not in contents.NAMES:
+            raise RunError(f"there is no figure {name!r}; there is {', '.join(contents.NAMES)}.")
+        with self._analysed() as analysis:
+            found = next(contents.figures(analysis, [name]), None)
+        if found is None:
+            raise RunError(f"this run has nothing to draw for {name}; its report says why.")
+        return found.figure
+
+    def _curves(
+        self, x: Against, y: Literal["regret", "turns"], ax: Axes | None, labels: str | Iterable[str] | None
+    ) -> Axes:
+        axes = {"turns": "turns", "time": "times", "scalars": "scalars"}
+        if x not in axes:
+            raise RunError(f"x={x!r}: regret is drawn against {', '.join(axes)}.")
+        pyplot = _matplotlib()
+        from coband.simulator.experiments.report import figures
+        from coband.simulator.experiments.report.drawing import styled
+
+        panel: Any = figures.Panel(axes[x], y)  # type: ignore[arg-type]  # one of the three
+        with self._analysed() as analysis, styled():
+            wanted = _chosen(labels, analysis.labels)
+            axis = pyplot.subplots(figsize=SIZE, layout="constrained", facecolor="white")[1] if ax is None else ax
+            series = [(one.label, one.series if one.label in wanted else []) for one in analysis.contenders]
+            figures.draw_panel(axis, series, panel)
+            handles = figures.legend_handles(axis, analysis.labels)
+            axis.legend(handles=[one for one in handles if one.get_label() in wanted])
+        return axis
+
+    def __repr__(self) -> str:
+        return "Plots: regret(x=...), turns(), figure(name)"
+
+
+def _chosen(labels: str | Iterable[str] | None, known: list[str]) -> list[str]:
+    if labels is None:
+        return known
+    chosen = [labels] if isinstance(labels, str) else list(labels)
+    for label in chosen:
+        if label not in known:
+            raise RunError(f"there is no label {label!r} in this run; there is {', '.join(known)}.")
+    return chosen
+
+
+def _matplotlib() -> Any:
+    try:
+        from matplotlib import pyplot
+    except ImportError:
+        raise not_installed("matplotlib", "report", "a figure") from None
+    return pyplot

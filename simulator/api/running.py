@@ -1,0 +1,190 @@
+"""Running scenarios from Python, by the driver of the command line: same results, same directories."""
+
+from __future__ import annotations
+
+import multiprocessing
+import shlex
+import warnings
+from collections.abc import Iterable, Mapping
+from contextlib import AbstractContextManager, closing, nullcontext
+from os import PathLike
+from pathlib import Path
+from typing import Any, Literal
+
+import coband
+from coband.simulator.api.errors import RunError, RunWarning
+from coband.simulator.api.progress import RunBar, SweepBars
+from coband.simulator.api.scenario import Scenario, Settings
+from coband.simulator.api.stored import Run, Sweep
+from coband.simulator.cli import progress as sentences
+from coband.simulator.experiments.registry.registry import Registry
+from coband.simulator.experiments.runs import executors
+from coband.simulator.experiments.runs.code_version import jobs_run_on, kernels
+from coband.simulator.experiments.runs.driver import Commands, Listener, Report, drive
+from coband.simulator.experiments.runs.study import Study, load_run
+from coband.simulator.experiments.runs.workers import InProcess, Local, WorkerPool
+from coband.simulator.experiments.store import directory
+from coband.simulator.experiments.store.directory import SCENARIO, RunDirectory
+from coband.simulator.experiments.sweep import directory as sweep_directory
+from coband.simulator.experiments.sweep.cluster import Cluster
+from coband.simulator.experiments.sweep.study import load_study
+
+Given = Scenario | Mapping[str, Any] | str | PathLike[str]
+Trace = Literal["off", "protocol", "full"]
+
+
+def run(
+    scenario: Given,
+    *,
+    set: Settings | None = None,
+    only: str | Iterable[str] | None = None,
+    replications: int | None = None,
+    replication: int | Iterable[int] | None = None,
+    seed: int | None = None,
+    trace: Trace | None = None,
+    checks: Literal["cheap", "full"] | None = None,
+    workers: int | None = None,
+    out: str | PathLike[str] | None = None,
+    progress: bool = True,
+) -> Run:
+    """Run a scenario and keep what happens in a run directory, exactly as ``coband run`` does.
+
+    All algorithms meet the same arms and the same noise in each replication. Every job is on disk as soon as it has
+    finished, and nothing is ever overwritten.
+
+    Args:
+        scenario: a path, YAML text, a mapping, the name of a scenario that comes with coband, or a `Scenario`.
+        set: values to change: ``{"agents.count": 20}``, or texts ``"agents.count=20"``.
+        only: labels or algorithms to run alone.
+        replications: how many.
+        replication: numbers of replications to run alone, from 0.
+        seed: of the scenario.
+        trace: how much of the trace is kept.
+        checks: which invariants are checked during the run.
+        workers: processes; None for one per job, at most one per core; 1 for this process, unless numpy was imported
+            before coband, so that its BLAS may give other last bits. Worker processes do not import the calling script,
+            so it needs no ``if __name__ == "__main__":``.
+        out: the run directory, new or empty; None for ``runs/NAME-NUMBER`` in the working directory with the next free
+            number, as on the command line.
+        progress: show a bar, on a terminal or in a notebook.
+
+    Returns:
+        The run. Jobs that broke off are in `Run.failures`, with a warning.
+
+    Raises:
+        ScenarioError: the scenario is wrong, with the lines that the command line prints.
+        RunError: there is no room for results, or no way to go on; what has finished is kept.
+        KeyboardInterrupt: Ctrl-C; what has finished is kept, and the text says where.
+    """
+    asked = (
+        Scenario.of(scenario).with_(set).with_(_given(replications=replications, seed=seed, trace=trace, checks=checks))
+    )
+    with asked.errors():
+        labels = (only,) if isinstance(only, str) else tuple(only or ())
+        numbers = (replication,) if isinstance(replication, int) else tuple(replication or ())
+        study = load_run(asked.source, asked.settings, labels, numbers)
+        with closing(_pool(workers, study.jobs)) as pool:
+            place = directory.create(study.name, _path(out))
+            words = [word for name in labels for word in ("--only", name)]
+            words += [word for number in numbers for word in ("--replication", str(number))]
+            commands = Commands(_command("run", asked, place), [*_command("run", asked, place), *words])
+            report = _drive(study, place, pool, commands, RunBar(study.name) if progress else None)
+    return Run(report.directory)
+
+
+def sweep(
+    scenario: Given,
+    *,
+    set: Settings | None = None,
+    replications: int | None = None,
+    seed: int | None = None,
+    trace: Trace = "off",
+    workers: int | None = None,
+    cluster: str | None = None,
+    resume: bool = False,
+    out: str | PathLike[str] | None = None,
+    progress: bool = True,
+) -> Sweep:
+    """Run a scenario at every point of its grid, exactly as ``coband sweep`` does.
+
+    Args:
+        scenario: a path, YAML text, a mapping, the name of a scenario that comes with coband, or a `Scenario`.
+        set: values to change, or to fix keys of the grid.
+        replications: how many.
+        seed: of the scenario.
+        trace: how much of the trace of each job is kept.
+        workers: processes; None for one per core; 1 for this process.
+        cluster: address of a Dask scheduler, such as ``tcp://HOST:8786``, whose workers run the jobs instead.
+        resume: go on with the sweep in ``out``, or with the latest of this name: what has finished does not run again.
+        out: the sweep's directory; None for ``runs/NAME-NUMBER`` in the working directory.
+        progress: show bars, on a terminal or in a notebook.
+
+    Raises:
+        ScenarioError: the scenario is wrong at any point, with the lines that the command line prints.
+        RunError: there is no room for results, no sweep to go on with, another driver in the directory, or nobody to
+            run the jobs; what has finished is kept.
+        KeyboardInterrupt: Ctrl-C; what has finished is kept, and ``resume=True`` goes on.
+    """
+    if workers is not None and cluster is not None:
+        raise RunError("give workers= or cluster=, not both.")
+    asked = Scenario.of(scenario).with_(set).with_(_given(replications=replications, seed=seed))
+    with asked.errors():
+        study = load_study(asked.source, asked.settings, trace=trace)
+        with closing(_pool(workers, executors.cores()) if cluster is None else Cluster(cluster)) as pool:
+            place = (sweep_directory.earlier if resume else sweep_directory.new)(study.name, _path(out))
+            again = _command("sweep", asked, place)
+            goes_on = shlex.join([*again, "--resume", "--out", str(place.path)])
+            commands = Commands(_command("run", asked, place), again, goes_on)
+            report = _drive(study, place, pool, commands, SweepBars(study.name) if progress else None)
+    return Sweep(report.directory)
+
+
+def _drive(
+    study: Study, place: RunDirectory, pool: WorkerPool, commands: Commands, bar: RunBar | SweepBars | None
+) -> Report:
+    """Run a study, and say in Python's ways how it ended."""
+    for sentence in Registry.installed().warnings:
+        warnings.warn(sentence, RunWarning, stacklevel=3)
+    shown: AbstractContextManager[Listener | None] = nullcontext() if bar is None else bar
+    with shown as listener:
+        report = drive(study, place, workers=pool, commands=commands, listener=listener)
+    if (early := sentences.early_end(report)) is not None:
+        text = f"{early}; coband.load({str(report.directory)!r}) reads them"
+        raise KeyboardInterrupt(text) if report.interrupted else RunError(text)
+    for sentence in sentences.warnings(report):
+        warnings.warn(sentence, RunWarning, stacklevel=3)
+    if report.failures:
+        count = f"{len(report.failures)} of {report.status.total} jobs broke off"
+        warnings.warn(f"{count}; the failures of the run say why", RunWarning, stacklevel=3)
+    return report
+
+
+def _pool(workers: int | None, most: int) -> WorkerPool:
+    """Workers; a single one is this process, if its BLAS is the one that results are made with."""
+    if workers is not None and workers < 1:
+        raise RunError(f"workers={workers}: at least one is needed.")
+    count = workers or max(1, min(most, executors.cores()))
+    if multiprocessing.current_process().daemon:  # such a process may have no children
+        return InProcess()
+    if coband.BLAS_IS_PINNED:
+        return InProcess() if count == 1 else Local(count)
+    executor = executors.processes(1)
+    try:
+        jobs_run_on(executor.submit(kernels).result())
+    finally:
+        executors.stop(executor)
+    return Local(count)
+
+
+def _command(name: str, asked: Scenario, place: RunDirectory) -> list[str]:
+    """The command line that does the same; of a scenario that is no file, with the copy in the run's directory."""
+    file = asked.source if isinstance(asked.source, Path) else place.path / SCENARIO
+    return ["coband", name, str(file), *(word for setting in asked.settings for word in ("--set", setting))]
+
+
+def _given(**values: object) -> dict[str, object]:
+    return {key: value for key, value in values.items() if value is not None}
+
+
+def _path(out: str | PathLike[str] | None) -> Path | None:
+    return None if out is None else Path(out)

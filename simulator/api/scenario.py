@@ -1,0 +1,232 @@
+"""Scenarios in Python: from files, text, mappings or by name, changed key by key."""
+
+from __future__ import annotations
+
+import html
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import cached_property
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel
+
+from coband.simulator.api.errors import translated
+from coband.simulator.experiments.registry.registry import Registry
+from coband.simulator.experiments.runs.preflight import preflight
+from coband.simulator.experiments.scenario.files import ScenarioText, read_scenario
+from coband.simulator.experiments.scenario.input_problems import InputProblem, ScenarioError
+from coband.simulator.experiments.scenario.nodes import MappingNode, plain
+from coband.simulator.experiments.scenario.scenario import read_document
+from coband.simulator.experiments.scenario.yaml_text import to_yaml
+from coband.simulator.experiments.sweep.grid import split
+from coband.simulator.experiments.sweep.study import load_study
+
+Settings = Mapping[str, Any] | Iterable[str] | str
+"""Changes of a scenario: ``{"agents.count": 20}``, or ``"agents.count=20"`` as on the command line, one or several."""
+FROM_DICT = "<dict>"
+FROM_TEXT = "<string>"
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """A scenario: what to run. It never changes; `with_` makes another one.
+
+    Attributes:
+        source: where it is read from: a file, the name of a scenario that comes with coband, or text.
+        settings: ``key.path=value``, applied in this order.
+    """
+
+    source: Path | ScenarioText
+    settings: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, given: Scenario | Mapping[str, Any] | str | PathLike[str]) -> Scenario:
+        """Whatever describes a scenario.
+
+        Args:
+            given: a scenario; a mapping; the path of a file, or the name of a scenario that comes with coband; or YAML
+                text, which has several lines or begins with a brace.
+
+        Raises:
+            ScenarioError: there is no such file, or it cannot be read as YAML.
+        """
+        if isinstance(given, Scenario):
+            return given
+        if isinstance(given, Mapping):
+            return cls.from_dict(given)
+        return cls.from_yaml(given)
+
+    @classmethod
+    def from_yaml(cls, source: str | PathLike[str], *, base: str | PathLike[str] | None = None) -> Scenario:
+        """A scenario from a file, by the name of one that comes with coband, or from YAML text.
+
+        Args:
+            source: path, name or text; text has several lines or begins with a brace.
+            base: for text, the directory of relative file names in it; None for the working directory.
+
+        Raises:
+            ScenarioError: there is no such file, or it cannot be read as YAML.
+        """
+        if isinstance(source, str) and ("\n" in source or source.lstrip().startswith("{")):
+            return cls(ScenarioText(source, FROM_TEXT, _folder(base)))._readable()
+        return cls(Path(source))._readable()
+
+    @classmethod
+    def from_dict(cls, document: Mapping[str, Any], *, base: str | PathLike[str] | None = None) -> Scenario:
+        """A scenario from a mapping with the keys of a scenario file; numpy's numbers and arrays may be in it.
+
+        Args:
+            document: section -> its content.
+            base: the directory of relative file names in it; None for the working directory.
+
+        Raises:
+            ScenarioError: a value is of no type that a scenario can have.
+        """
+        text = to_yaml({str(key): simple(value, str(key)) for key, value in document.items()})
+        return cls(ScenarioText(text, FROM_DICT, _folder(base)))._readable()
+
+    def with_(self, settings: Settings | None = None, /, **sections: Any) -> Scenario:
+        """The scenario with other values.
+
+        ``scenario.with_({"agents.count": 20, "algorithms.*.alpha": 0.1}, replications=4)`` changes three values. Key
+        paths are those of ``--set`` on the command line. A mapping replaces a whole section. Mistakes show all at once,
+        when the scenario is validated or run.
+
+        Args:
+            settings: key path -> value, or texts ``key.path=value``.
+            sections: values of single keys at the top level.
+
+        Raises:
+            ScenarioError: a value is of no type that a scenario can have.
+        """
+        changes = (*settings_of(settings), *settings_of(sections))
+        return replace(self, settings=(*self.settings, *changes))._readable() if changes else self
+
+    def to_yaml(self, path: str | PathLike[str] | None = None) -> str:
+        """The text of a scenario file: as it was given, or with the values that were set, and without comments then.
+
+        Args:
+            path: a file to write it to, too; it is replaced.
+        """
+        text = to_yaml(self.to_dict()) if self.settings else self._text
+        if path is not None:
+            Path(path).write_text(text, encoding="utf-8")
+        return text
+
+    def to_dict(self) -> dict[str, Any]:
+        """The scenario as plain values, with the values that were set; defaults are not filled in."""
+        document: dict[str, Any] = plain(self._root)
+        return document
+
+    def validate(self) -> Scenario:
+        """Look for all mistakes, as ``coband validate`` does: draw the first world and make the nodes.
+
+        Returns:
+            The scenario itself.
+
+        Raises:
+            ScenarioError: with everything that is wrong.
+        """
+        with self.errors():
+            study = load_study(self.source, self.settings)
+            problems = preflight(self.source, self.settings, study).problems
+            if problems:
+                raise ScenarioError(problems)
+        return self
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        return str(self.to_dict().get("name", ""))
+
+    @property
+    def labels(self) -> list[str]:
+        """Labels of its algorithms."""
+        entries = self.to_dict().get("algorithms") or []
+        return [str(entry.get("label") or entry.get("algorithm")) for entry in entries if isinstance(entry, dict)]
+
+    @cached_property
+    def is_sweep(self) -> bool:
+        """Whether it has a grid, so that `coband.sweep` runs it."""
+        return bool(split(self._root, self.settings)[1].axes)
+
+    @contextmanager
+    def errors(self) -> Iterator[None]:
+        """Give errors of the program in the terms of Python; those about a mapping have no lines."""
+        try:
+            with translated():
+                yield
+        except ScenarioError as error:
+            if str(self.source) != FROM_DICT:
+                raise
+            found = [
+                replace(one, file="scenario", line=None, column=None) if one.file == FROM_DICT else one
+                for one in error.problems
+            ]
+            raise ScenarioError(found) from None
+
+    @cached_property
+    def _text(self) -> str:
+        return read_scenario(self.source)[0]
+
+    @cached_property
+    def _root(self) -> MappingNode:
+        """The document, with settings applied; mistakes in it are left to validation."""
+        return read_document(self._text, str(self.source), self.settings, Registry.installed())[0]
+
+    def _readable(self) -> Scenario:
+        with self.errors():
+            assert self._root is not None
+        return self
+
+    def __repr__(self) -> str:
+        changes = f", {len(self.settings)} settings" if self.settings else ""
+        return f"Scenario({self.name!r}, {', '.join(self.labels)}{changes})"
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{html.escape(self.to_yaml())}</pre>"
+
+
+def settings_of(given: Settings | None) -> tuple[str, ...]:
+    """Changes as ``key.path=value``.
+
+    Raises:
+        ScenarioError: a value is of no type that a scenario can have.
+    """
+    if given is None:
+        return ()
+    if isinstance(given, str):
+        return (given,)
+    if isinstance(given, Mapping):
+        return tuple(f"{key}={json.dumps(simple(value, key), ensure_ascii=False)}" for key, value in given.items())
+    return tuple(given)
+
+
+def simple(value: Any, key: str) -> Any:
+    """A value in the types of YAML: numbers, texts, lists and mappings.
+
+    Raises:
+        ScenarioError: it is of another type.
+    """
+    if hasattr(value, "tolist"):  # numpy's arrays and numbers
+        return simple(value.tolist(), key)
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    if isinstance(value, BaseModel):
+        return value.model_dump(mode="json", by_alias=True)
+    if isinstance(value, Mapping):
+        return {str(name): simple(item, f"{key}.{name}") for name, item in value.items()}
+    if isinstance(value, PathLike):
+        return str(Path(value))
+    if isinstance(value, Iterable):
+        return [simple(item, f"{key}[{number}]") for number, item in enumerate(value)]
+    message = f"a {type(value).__name__} cannot be a value of a scenario; give numbers, texts, lists or mappings"
+    raise ScenarioError([InputProblem("scenario", None, None, key, message)])
+
+
+def _folder(base: str | PathLike[str] | None) -> Path:
+    return Path.cwd() if base is None else Path(base).absolute()

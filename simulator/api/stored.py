@@ -1,0 +1,257 @@
+"""A run or a sweep on disk, as tables, figures and explanations."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from functools import cached_property
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from coband.simulator.api import rows
+from coband.simulator.api.comparing import Causes, Comparison
+from coband.simulator.api.errors import RunError, not_installed, translated
+from coband.simulator.api.plots import Plots
+from coband.simulator.api.scenario import Scenario
+from coband.simulator.api.table import Table
+from coband.simulator.experiments.report import data
+from coband.simulator.experiments.report.analysis import Analysis
+from coband.simulator.experiments.report.listing import listed
+from coband.simulator.experiments.store.directory import RESULTS, SCENARIO, keep_file, read_json
+from coband.simulator.experiments.store.store import Event, Filter, StoredRun, open_run
+from coband.simulator.experiments.traces.causes import why
+from coband.simulator.experiments.traces.query import query
+from coband.simulator.experiments.traces.reading import TraceReader, one_job
+from coband.simulator.experiments.traces.tables import TEXTS
+
+REPORT = "report.html"
+QUERY_SECONDS = 60.0
+MOST_LABELS = 5
+_NODE = re.compile(r"\d+")
+
+
+class Run:
+    """A run on disk. Its tables are read when they are first used and then kept; `coband.load` reads anew.
+
+    Args:
+        path: the run directory, or its run.sqlite.
+
+    Raises:
+        RunError: there is no run, or its store is of another version.
+    """
+
+    def __init__(self, path: str | PathLike[str]) -> None:
+        self.path = Path(path)
+        with self._opened() as run:
+            self.manifest: Mapping[str, Any] = run.manifest
+            self.labels: list[str] = list(run.labels)
+            self._scenario = run.scenario
+
+    @property
+    def name(self) -> str:
+        """The scenario's name."""
+        return str(self.manifest.get("scenario", ""))
+
+    @property
+    def status(self) -> str:
+        """``finished``, ``failed`` (some jobs broke off), ``interrupted``, ``stopped``, or ``running``.
+
+        The last is also the status of a run that was killed.
+        """
+        return str(self.manifest.get("status", ""))
+
+    @property
+    def scenario(self) -> Scenario:
+        """The scenario, with all defaults; that of a sweep as it was given."""
+        file = self.path / SCENARIO
+        return Scenario.from_yaml(file) if file.is_file() else Scenario.from_yaml(self._scenario, base=self.path.parent)
+
+    @cached_property
+    def results(self) -> Table:
+        """A row per label and replication: regret, scalars, rounds, times, fingerprint, and what algorithms report."""
+        return self._read(rows.results)
+
+    @cached_property
+    def summary(self) -> Table:
+        """A row per label: the number of replications, and mean and 95 % interval (low, high) of each number."""
+        return self._read(rows.summary)
+
+    @cached_property
+    def series(self) -> Table:
+        """Cumulative regret and scalars, and simulated time, after up to 1000 turns of each label and replication."""
+        return self._read(rows.series)
+
+    @cached_property
+    def ledger(self) -> Table:
+        """Sends, messages and scalars by label, replication, kind of message and direction."""
+        return self._read(rows.ledger)
+
+    @cached_property
+    def agents(self) -> Table:
+        """A row per label, replication and agent: turns, regret, scalars, and what algorithms report of agents."""
+        return self._read(rows.agents)
+
+    @cached_property
+    def failures(self) -> Table:
+        """Jobs that broke off, with the error."""
+        return self._read(rows.failures)
+
+    def events(
+        self,
+        sql: str | None = None,
+        *,
+        label: str | None = None,
+        replication: int | None = None,
+        event: str | None = None,
+        node: str | int | None = None,
+        kind: str | None = None,
+        message: int | None = None,
+        start: float | None = None,
+        end: float | None = None,
+        seconds: float = QUERY_SECONDS,
+    ) -> Table:
+        """Events of the trace, or the answer to a query.
+
+        Args:
+            sql: one SELECT on the run's store, such as ``"SELECT event, count(*) AS n FROM trace GROUP BY event"``;
+                the tables are described in the documentation of the store. Nothing else is given with it but
+                ``seconds``.
+            label, replication, event, node, kind, message: only these; a node is ``"server"``, ``"agent 3"`` or 3.
+            start, end: simulated times, both included.
+            seconds: limit of the time that a query takes.
+
+        Raises:
+            RunError: no trace was kept, there is no such label or event, or the query is wrong or too slow.
+        """
+        spelled = f"agent {node}" if _NODE.fullmatch(str(node)) else None if node is None else str(node)
+        where = Filter(event, spelled, kind, start, end, message)
+        with self._opened() as run:
+            if sql is not None:
+                if (label, replication) != (None, None) or where != Filter():
+                    raise RunError("give sql= or conditions on events, not both.")
+                found = query(run.file, sql, seconds)
+                return Table.from_rows(found.columns, found.rows)
+            rows.require_traces(run, label, replication)
+            return Table.from_rows(Event._fields, run.events(label, replication, where), TEXTS)
+
+    def why(
+        self,
+        event: int | Mapping[str, Any],
+        *,
+        label: str | None = None,
+        replication: int | None = None,
+        whole: bool = False,
+    ) -> Causes:
+        """The causes of an event, back to the turn that started the chain.
+
+        Args:
+            event: its number (``seq``), or a row of `events`, which names its label and replication.
+            label, replication: of the job whose event it is; None if there is one alone.
+            whole: go on beyond that turn, to its own causes.
+
+        Raises:
+            RunError: there is no such event, or several jobs have one.
+        """
+        if isinstance(event, Mapping):
+            label, replication = event.get("label", label), event.get("replication", replication)
+            event = int(event["seq"])
+        with self._opened() as run:
+            return Causes(why(TraceReader(one_job(run, label, replication)), event, whole=whole))
+
+    def compare(self, *others: Run, against: str | None = None) -> Comparison:
+        """Rankings and paired differences with intervals, as ``coband compare`` computes them.
+
+        Args:
+            others: further runs.
+            against: label that all others are compared with; None for all pairs, or with many labels the first.
+
+        Raises:
+            RunError: no job has finished, or there is no such label.
+        """
+        with self._analysed(*others, against=against) as analysis:
+            return Comparison(listed(analysis))
+
+    @property
+    def plot(self) -> Plots:
+        """Figures."""
+        return Plots(self._analysed)
+
+    def report(
+        self, *others: Run, out: str | PathLike[str] | None = None, against: str | None = None, force: bool = False
+    ) -> Path:
+        """Write the report of the run, and of others beside it, as one HTML file.
+
+        Args:
+            others: further runs.
+            out: the file; None for report.html in the run directory.
+            against: label that all others are compared with.
+            force: replace a file that differs.
+
+        Returns:
+            The file.
+
+        Raises:
+            RunError: no job has finished, or another file is there.
+            ImportError: matplotlib or jinja2 is not installed.
+        """
+        try:
+            from coband.simulator.experiments.report.page import page
+        except ImportError as error:
+            raise not_installed(error.name or "jinja2", "report", "a report") from None
+        folder = self.path if self.path.is_dir() else self.path.parent
+        file = folder / REPORT if out is None else Path(out)
+        with self._analysed(*others, against=against) as analysis:
+            keep_file(file, page(analysis).encode("utf-8"), force=force)
+        return file
+
+    @contextmanager
+    def _opened(self) -> Iterator[StoredRun]:
+        with translated(), open_run(self.path) as run:
+            yield run
+
+    @contextmanager
+    def _analysed(self, *others: Run, against: str | None = None) -> Iterator[Analysis]:
+        with translated(), ExitStack() as stack:
+            opened = [stack.enter_context(open_run(run.path)) for run in (self, *others)]
+            yield Analysis(data.load(opened), against)
+
+    def _read(self, table: Callable[[StoredRun], Table]) -> Table:
+        with self._opened() as run:
+            return table(run)
+
+    def __repr__(self) -> str:
+        labels = ", ".join(self.labels[:MOST_LABELS]) + (", ..." if len(self.labels) > MOST_LABELS else "")
+        return f"{type(self).__name__}({str(self.path)!r}, {self.status}: {labels})"
+
+    def _repr_html_(self) -> str:
+        title = f"{type(self).__name__} <code>{html.escape(str(self.path))}</code>, {html.escape(self.status)}"
+        return f"<p>{title}</p>{self.summary._repr_html_()}"
+
+
+class Sweep(Run):
+    """A sweep on disk: a run whose labels are variants, with the parameters of the grid as columns of its tables."""
+
+    @cached_property
+    def best(self) -> Table:
+        """The best parameters of each algorithm in each context, if the scenario has ``tuning``.
+
+        Mean and interval are those of the replications that chose them (``tuning_mean``) and of fresh ones
+        (``fresh_mean``).
+
+        Raises:
+            RunError: the sweep has no tuning, or its results.json is missing.
+        """
+        file = self.path / RESULTS
+        lines = read_json(file).get("best") if file.is_file() else None
+        if lines is None:
+            raise RunError(f"{self.path}: nothing was tuned; the summary has all variants.")
+        return rows.best(lines)
+
+    @property
+    def parameters(self) -> list[str]:
+        """Names of the parameters that vary."""
+        with self._opened() as run:
+            return rows.parameter_names(run)

@@ -1,0 +1,60 @@
+"""Where jobs run, and where progress shows."""
+
+from __future__ import annotations
+
+import multiprocessing
+import sys
+from types import ModuleType, SimpleNamespace
+
+import pytest
+from rich.console import Console
+
+import coband
+from coband.simulator.api import progress, running
+from coband.simulator.api.errors import in_python
+from coband.simulator.experiments.runs.workers import InProcess, Local
+
+
+def test_one_worker_is_this_process() -> None:
+    assert coband.BLAS_IS_PINNED
+    assert isinstance(running._pool(1, 5), InProcess)
+    assert isinstance(running._pool(None, 1), InProcess)
+    found = running._pool(3, 1)
+    assert isinstance(found, Local)
+    assert found.size() == 3
+
+
+def test_a_process_that_may_have_no_children_runs_jobs_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(multiprocessing, "current_process", lambda: SimpleNamespace(daemon=True))
+    assert isinstance(running._pool(4, 4), InProcess)
+
+
+def test_bars_show_in_notebooks(monkeypatch: pytest.MonkeyPatch) -> None:
+    bar = progress.RunBar("study")
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: False)
+    assert not bar._visible()
+    assert bar._console().stderr
+    monkeypatch.setitem(sys.modules, "ipykernel", ModuleType("ipykernel"))
+    monkeypatch.setattr(progress, "find_spec", lambda name: None)
+    assert not bar._visible()  # rich would print that ipywidgets are missing
+    monkeypatch.setattr(progress, "find_spec", lambda name: object())
+    assert not bar._visible()  # a kernel without a notebook
+    monkeypatch.setattr(Console, "is_jupyter", True, raising=False)
+    monkeypatch.setattr("rich.console._is_jupyter", lambda: True)
+    assert bar._visible()
+    assert progress.SweepBars("study")._visible()
+    assert not bar._console().stderr
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("choose another --out DIR.", "choose another out=DIR."),
+        ("go on with it by --resume, or", "go on with it by resume=True, or"),
+        ("choose --label (A, B) and --replication (0, 1).", "choose label= (A, B) and replication= (0, 1)."),
+        ("with -o, or replace it with --force.", "with out=, or replace it with force=True."),
+        ("a--b and x-o stay", "a--b and x-o stay"),
+    ],
+)
+def test_messages_name_arguments_for_options(text: str, expected: str) -> None:
+    assert in_python(text) == expected

@@ -1,0 +1,262 @@
+"""Runs from Python: the same as on the command line, and everything that can be read from them."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import coband
+from coband.simulator.cli import progress
+from coband.simulator.cli.main import main
+from coband.simulator.experiments.runs.status import Status
+from coband.simulator.experiments.scenario.yaml_text import to_yaml
+from tests.api.conftest import STUDY
+
+ROOT = Path(__file__).parents[2]
+
+
+def command(*words: object) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(list(map(str, words)))
+    assert ended.value.code == 0
+
+
+def files(folder: Path) -> list[str]:
+    return sorted(str(path.relative_to(folder)) for path in folder.rglob("*"))
+
+
+def same(one: coband.Run, other: coband.Run) -> bool:
+    """Whether two runs have equal results but for the time that they took."""
+    names = [name for name in one.results.columns if name != "wall_seconds"]
+    return list(one.results.select(*names)) == list(other.results.select(*names))
+
+
+def test_a_run_is_that_of_the_command_line(done: coband.Run, tmp_path: Path) -> None:
+    (tmp_path / "study.yaml").write_text(to_yaml(STUDY))
+    command("run", tmp_path / "study.yaml", "--workers", 1, "--out", tmp_path / "other")
+    other = coband.load(tmp_path / "other")
+    assert len(done.results) == 4
+    assert same(done, other)
+    assert files(done.path) == files(other.path)
+    assert (done.path / "scenario.yaml").read_text() == (other.path / "scenario.yaml").read_text()
+    assert done.manifest["command"] == ["coband", "run", str(done.path / "scenario.yaml")]
+    assert done.scenario.labels == ["Async", "Alone"]
+
+
+def test_a_sweep_is_that_of_the_command_line(tmp_path: Path) -> None:
+    scenario = coband.Scenario.from_dict(STUDY).with_(grid={"algorithms.Async.threshold": [0.1, 0.9]}, replications=1)
+    sweep = coband.sweep(scenario, workers=1, out=tmp_path / "one")
+    scenario.to_yaml(tmp_path / "study.yaml")
+    command("sweep", tmp_path / "study.yaml", "--workers", 1, "--out", tmp_path / "other")
+    other = coband.load(tmp_path / "other")
+    assert isinstance(other, coband.Sweep)
+    assert same(sweep, other)
+    assert sweep.parameters == ["threshold"]
+    assert np.unique(sweep.results.where(entry="Async")["threshold"]).tolist() == [0.1, 0.9]
+    assert sweep.summary.where(entry="Async", threshold=0.1)[0]["n"] == 1
+    with pytest.raises(coband.RunError, match="nothing was tuned"):
+        assert sweep.best
+    with pytest.raises(coband.RunError, match=r"holds a sweep already; go on with it by resume=True, or .* out=DIR"):
+        coband.sweep(scenario, workers=1, out=tmp_path / "one")
+    again = coband.sweep(scenario, workers=1, out=tmp_path / "one", resume=True)
+    assert same(sweep, again)
+
+
+def test_the_best_parameters(tmp_path: Path) -> None:
+    grid = {"algorithms.Async.threshold": [0.1, 1.0]}
+    tuned = {**STUDY, "trace": "off", "grid": grid, "tuning": {"on": "regret", "replications": 1}}
+    sweep = coband.sweep(tuned, workers=1, replications=2, out=tmp_path / "tuned")
+    (line,) = sweep.best.where(entry="Async")
+    assert line["threshold"] in ("0.1", "1.0")
+    assert (line["candidates"], line["on"], line["tuning_n"], line["fresh_n"]) == (2, "regret", 1, 2)
+    assert set(sweep.results["phase"]) == {"fresh", "tuning"}
+
+
+def test_new_runs_go_where_the_command_line_puts_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    small = coband.Scenario.from_dict(STUDY).with_(replications=1, trace="off")
+    made = [coband.run(small, workers=1, only="Alone") for _ in range(2)]
+    assert [run.path for run in made] == [Path("runs/study-0001"), Path("runs/study-0002")]
+    assert [run.path for run in coband.runs()] == [Path("runs/study-0002"), Path("runs/study-0001")]
+    assert coband.runs()[:1].table[0]["status"] == "finished"
+    assert "runs/study-0002" in coband.runs()._repr_html_()
+    assert len(coband.runs("nowhere")) == 0
+    with pytest.raises(coband.RunError, match="is not empty, and a run overwrites nothing"):
+        coband.run(small, workers=1, out=made[0].path)
+    with pytest.raises(coband.RunError, match="is not a run: there is no"):
+        coband.load("nowhere")
+
+
+def test_the_tables_of_a_run(done: coband.Run) -> None:
+    record = json.loads((done.path / "results.json").read_text())["results"][0]
+    assert done.results[0]["fingerprint"] == record["replications"][0]["fingerprint"]
+    assert done.summary[0]["regret"] == record["mean"]["regret"]
+    assert [done.summary[0]["regret_low"], done.summary[0]["regret_high"]] == record["ci95"]["regret"]
+    last = done.series.where(label="Async", replication=0)[-1]
+    assert (last["turn"], last["regret"]) == (18, record["replications"][0]["regret"])
+    sent = done.ledger.where(label="Async", replication=0)["scalars"].sum()
+    assert sent == record["replications"][0]["scalars"] > 0
+    assert done.agents.where(label="Async", replication=1)["turns"].tolist() == [6, 6, 6]
+    assert len(done.failures) == 0
+    assert done.failures.columns == ["label", "replication", "kind", "error"]
+
+
+def test_events_and_their_causes(done: coband.Run) -> None:
+    delivered = done.events(label="Async", replication=0, event="deliver", node="server")
+    assert set(delivered["node"]) == {"server"}
+    assert len(done.events(node=0)) == len(done.events(node="agent 0")) > 0
+    counted = done.events("SELECT count(*) AS n FROM trace WHERE event = 'deliver' AND node = 'server'")
+    assert counted[0]["n"] == len(done.events(event="deliver", node="server"))
+    causes = done.why(delivered[0])
+    assert causes.events[-1]["event"] == "turn"
+    assert causes.sentence.startswith(f"event {delivered[0]['seq']} goes back to turn")
+    assert causes.sentence in repr(causes)
+    assert causes._repr_html_().startswith("<table>")
+    with pytest.raises(coband.RunError, match=r"choose label= \(Async, Alone\) and replication= \(0, 1\)"):
+        done.why(3)
+    with pytest.raises(coband.RunError, match="only reading is allowed"):
+        done.events("DELETE FROM jobs")
+    with pytest.raises(coband.RunError, match="give sql= or conditions"):
+        done.events("SELECT 1", label="Async")
+    with pytest.raises(coband.RunError, match="there is no label 'Asynk'"):
+        done.events(label="Asynk")
+
+
+def test_a_run_without_a_trace_says_so(tmp_path: Path) -> None:
+    run = coband.run(STUDY, workers=1, replications=1, trace="off", out=tmp_path / "run")
+    with pytest.raises(coband.RunError, match=r"kept no trace .* Run the scenario again with trace= protocol"):
+        run.events()
+
+
+def test_a_comparison_is_that_of_the_command_line(done: coband.Run, capsys: pytest.CaptureFixture[str]) -> None:
+    command("compare", done.path, "--json")
+    expected = json.loads(capsys.readouterr().out)
+    found = done.compare()
+    assert [row["mean"] for row in found.differences] == [one["mean"] for one in expected["differences"]]
+    assert [row["sentence"] for row in found.rankings] == [one["sentence"] for one in expected["rankings"]]
+    assert all(row["paired"] for row in found.differences)
+    regret = found.differences.where(measure="regret")[0]
+    assert [regret["low"], regret["high"]] == expected["differences"][0]["ci95_t"]
+    assert "Async" in repr(found)
+    assert found._repr_html_().count("<table>") == 2
+    assert done.compare(against="Alone").differences[0]["second"] == "Alone"
+    with pytest.raises(coband.RunError, match="there is no label 'Nobody'"):
+        done.compare(against="Nobody")
+
+
+def test_figures(done: coband.Run) -> None:
+    pyplot = pytest.importorskip("matplotlib.pyplot", reason="pip install 'coband[report]'")
+    titles = {x: done.plot.regret(x).get_xlabel() for x in ("turns", "time", "scalars")}  # type: ignore[arg-type]
+    assert titles == {"turns": "turns", "time": "simulated time", "scalars": "scalars sent"}
+    _, axis = pyplot.subplots()
+    assert done.plot.regret(ax=axis, labels="Alone") is axis
+    assert [text.get_text() for text in axis.get_legend().get_texts()] == ["Alone"]
+    ends = [float(line.get_ydata()[-1]) for line in axis.lines if len(line.get_ydata())]
+    assert ends == pytest.approx([done.summary.where(label="Alone")[0]["regret"]])
+    assert done.plot.turns().get_ylabel() == "turns taken"
+    assert len(done.plot.figure("results").axes) > 1
+    wrong = (
+        lambda: done.plot.regret("nothing"),  # type: ignore[arg-type]
+        lambda: done.plot.regret(labels="X"),
+        lambda: done.plot.figure("x"),
+    )
+    for attempt in wrong:
+        with pytest.raises(coband.RunError, match="there is no|is drawn against"):
+            attempt()
+    pyplot.close("all")
+
+
+def test_the_report_is_that_of_the_command_line(done: coband.Run, tmp_path: Path) -> None:
+    pytest.importorskip("jinja2", reason="pip install 'coband[report]'")
+    file = done.report(out=tmp_path / "a.html")
+    command("report", done.path, "-o", tmp_path / "b.html")
+    assert file.read_bytes() == (tmp_path / "b.html").read_bytes()
+    file.write_text("mine")
+    with pytest.raises(coband.RunError, match=r"out=, or replace it with force=True\."):
+        done.report(out=file)
+    assert done.report(out=file, force=True).read_bytes() == (tmp_path / "b.html").read_bytes()
+
+
+def test_missing_libraries_are_named(done: coband.Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    with pytest.raises(ImportError, match=r"a figure needs matplotlib.*coband\[report\]"):
+        done.plot.regret()
+
+
+def test_how_runs_are_shown(done: coband.Run) -> None:
+    assert repr(done) == f"Run({str(done.path)!r}, finished: Async, Alone)"
+    assert done._repr_html_().startswith("<p>Run <code>")
+
+
+def test_bad_requests(tmp_path: Path) -> None:
+    with pytest.raises(
+        coband.ScenarioError, match="no algorithm or label 'Asynk' in this scenario; did you mean Async"
+    ):
+        coband.run(STUDY, only="Asynk")
+    with pytest.raises(coband.ScenarioError, match=r"coband sweep"):
+        coband.run({**STUDY, "grid": {"agents.count": [2, 3]}})
+    with pytest.raises(coband.RunError, match="workers=0: at least one is needed"):
+        coband.run(STUDY, workers=0)
+    with pytest.raises(coband.RunError, match="workers= or cluster=, not both"):
+        coband.sweep(STUDY, workers=2, cluster="tcp://nowhere:1")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_ctrl_c_keeps_what_is_finished_and_says_where(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(self: Any, status: Status) -> None:
+        if status.state == "running" and status.ended == 1:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(progress.Bar, "changed", interrupt)
+    with pytest.raises(KeyboardInterrupt, match=r"1 finished jobs are kept in .*; coband.load\('.*run'\) reads them"):
+        coband.run(STUDY, workers=1, out=tmp_path / "run")
+    run = coband.load(tmp_path / "run")
+    assert (run.status, len(run.results)) == ("interrupted", 1)
+
+
+def test_jobs_that_break_off_are_in_a_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from coband.agents.n_kernel_ucb import NKernelUCB
+
+    def break_off(self: Any, *given: Any) -> None:
+        raise ZeroDivisionError("a bug")
+
+    monkeypatch.setattr(NKernelUCB, "choose", break_off)
+    with pytest.warns(coband.RunWarning, match="2 of 4 jobs broke off"):
+        run = coband.run(STUDY, workers=1, out=tmp_path / "run", progress=False)
+    assert (run.status, len(run.results)) == ("failed", 2)
+    assert {(row["label"], row["kind"]) for row in run.failures} == {("Alone", "failed")}
+    assert "ZeroDivisionError: a bug" in run.failures[0]["error"]  # type: ignore[operator]
+
+
+SCRIPT = """
+import numpy  # before coband, so that its BLAS is not the pinned one
+import coband
+run = coband.run("study.yaml", workers=2, out="run")
+print(sorted(run.results["fingerprint"]))
+sweep = coband.sweep("study.yaml", workers=2, out="sweep")
+print(sorted(sweep.results["fingerprint"]))
+"""
+
+
+def test_a_script_needs_no_guard_and_no_order_of_imports(done: coband.Run, tmp_path: Path) -> None:
+    """Worker processes are new ones, as on Windows, and do not import the script."""
+    (tmp_path / "study.yaml").write_text(to_yaml(STUDY))
+    (tmp_path / "script.py").write_text(SCRIPT)
+    unpinned = {key: value for key, value in os.environ.items() if not key.startswith(("OPENBLAS_", "OMP_", "MKL_"))}
+    ended = subprocess.run(
+        [sys.executable, "script.py"],
+        cwd=tmp_path,
+        env={**unpinned, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert ended.stdout.splitlines() == [str(sorted(done.results["fingerprint"]))] * 2

@@ -1,0 +1,94 @@
+"""Scenarios from files, text, mappings and by name."""
+
+from __future__ import annotations
+
+from pathlib import Path, PurePosixPath
+
+import numpy as np
+import pytest
+
+import coband
+from coband.simulator.experiments.scenario.scenario import load, loads
+from coband.simulator.experiments.scenario.yaml_text import to_yaml
+from tests.api.conftest import STUDY
+
+WRONG = {**STUDY, "agents": {"count": 0}}
+
+
+def test_what_describes_a_scenario(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    text = to_yaml(STUDY)
+    Path("study.yaml").write_text(text)
+    given = [STUDY, text, "study.yaml", Path("study.yaml"), coband.Scenario.from_dict(STUDY)]
+    assert {coband.Scenario.of(one).to_yaml() for one in given} == {text}
+    assert coband.Scenario.of("quickstart").labels == ["Async", "Approx-Dis", "Dis", "One", "Alone"]
+    assert coband.Scenario.of("{name: short}").to_dict() == {"name": "short"}
+
+
+def test_values_are_set_without_touching_the_original() -> None:
+    scenario = coband.Scenario.from_dict(STUDY)
+    other = scenario.with_(
+        {"agents.count": np.int64(20), "algorithms.Async.alpha": 1e-5}, description="a: b", seed=None
+    )
+    assert (scenario.to_dict()["agents"]["count"], other.to_dict()["agents"]["count"]) == (3, 20)
+    assert (other.to_dict()["description"], other.to_dict()["seed"]) == ("a: b", None)
+    assert other.to_dict()["algorithms"][0]["alpha"] == 1e-5
+    assert scenario.with_("agents.count=4").with_(["seed=9"]).settings == ("agents.count=4", "seed=9")
+    assert loads(other.with_(seed=1).to_yaml()).agents.count == 20
+
+
+def test_it_can_be_written_to_a_file(tmp_path: Path) -> None:
+    scenario = coband.Scenario.of("quickstart")
+    assert scenario.to_yaml(tmp_path / "a.yaml") == (tmp_path / "a.yaml").read_text()
+    assert load(tmp_path / "a.yaml") == load("quickstart")
+
+
+def test_values_of_other_libraries_become_plain() -> None:
+    document = {**STUDY, "agents": {"count": np.int64(3)}, "seed": np.uint8(7)}
+    assert coband.Scenario.from_dict(document).to_dict() == STUDY
+    listed = coband.Scenario.from_dict({"grid": {"agents.count": np.array([2, 4])}, "file": PurePosixPath("a/b")})
+    assert listed.to_dict() == {"grid": {"agents.count": [2, 4]}, "file": "a/b"}
+    assert listed.is_sweep
+    with pytest.raises(coband.ScenarioError, match=r"scenario: problem\[0\]: a object cannot be a value"):
+        coband.Scenario.from_dict({"problem": [object()]})
+
+
+def test_mistakes_have_the_lines_of_the_command_line(tmp_path: Path) -> None:
+    file = tmp_path / "wrong.yaml"
+    file.write_text(to_yaml(WRONG))
+    with pytest.raises(coband.ScenarioError) as expected:
+        load(file)
+    with pytest.raises(coband.ScenarioError) as found:
+        coband.run(file)
+    assert str(found.value) == str(expected.value) == f"{file}:5:10: agents.count: 0 is not allowed: must be >= 1"
+    with pytest.raises(coband.ScenarioError, match="<string>:5:10: agents.count: 0 is not allowed"):
+        coband.run(to_yaml(WRONG))
+    with pytest.raises(coband.ScenarioError, match="there is no such file"):
+        coband.run(tmp_path / "missing.yaml")
+
+
+def test_mistakes_in_a_mapping_have_no_lines() -> None:
+    for attempt in (coband.run, coband.sweep, lambda given: coband.Scenario.of(given).validate()):
+        with pytest.raises(coband.ScenarioError) as found:
+            attempt(WRONG)
+        assert str(found.value) == "scenario: agents.count: 0 is not allowed: must be >= 1"
+
+
+def test_mistakes_in_settings() -> None:
+    with pytest.raises(coband.ScenarioError, match=r"--set agents.count=0: agents.count: 0 is not allowed"):
+        coband.run(STUDY, set={"agents.count": 0})
+    with pytest.raises(coband.ScenarioError, match="has no entry 'Nobody'"):
+        coband.Scenario.from_dict(STUDY).with_({"algorithms.Nobody.alpha": 1}).validate()
+
+
+def test_validation() -> None:
+    scenario = coband.Scenario.from_dict(STUDY)
+    assert scenario.validate() is scenario
+    with pytest.raises(coband.ScenarioError, match="'nothing' is not a known kind; known: classification"):
+        scenario.with_({"problem.kind": "nothing"}).validate()
+
+
+def test_how_it_is_shown() -> None:
+    scenario = coband.Scenario.from_dict({**STUDY, "description": "<b>"})
+    assert repr(scenario) == "Scenario('study', Async, Alone)"
+    assert "description: &lt;b&gt;" in scenario._repr_html_()
