@@ -24,6 +24,7 @@ def test_a_theorem_that_does_not_hold_is_named(capsys: pytest.CaptureFixture[str
 def test_a_small_dictionary_is_warned_of_once(capsys: pytest.CaptureFixture[str]) -> None:
     warn_of_guarantees(report_of("eager_kernel_ucb", "Eager", [{"dictionary_suffices": 0}] * 3))
     said = capsys.readouterr().err
-    assert said.count("warning: Eager: in 3 of 3 replications the dictionary has less than 3 points for each task") == 1
+    assert said.count("warning: Eager: the dictionary has less than 3 points for each task") == 1
+    assert "in 3 of 3 replications" in said
     warn_of_guarantees(report_of("eager_kernel_ucb", "Eager", [{"dictionary_suffices": 1}, {}]))
     assert capsys.readouterr().err == ""
