@@ -11,13 +11,15 @@ Deviations from the printed text:
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Self
 
 import numpy as np
 
 from coband.agents.cooperation import Cooperative, WithTasks
-from coband.agents.knowledge import Knowledge, check_memory
+from coband.agents.knowledge import Knowledge, check_memory, learn_together, predict_together
 from coband.agents.messages import Pull
 from coband.simulator.arms import ArmSet
+from coband.simulator.arrays import FloatArray
 from coband.simulator.core.algorithm import Algorithm, ClosedForm, MessageSize, Needs
 from coband.simulator.core.message import Message
 from coband.simulator.core.node import Address, Agent, Neighbours, NodeContext, Outbox
@@ -30,6 +32,8 @@ Groups = tuple[tuple[int, ...], ...]
 class EagerKernelUCB(Agent):
     """Algorithm 2: kernel UCB on all observations that reach the agent."""
 
+    accepts: frozenset[Address]
+
     def __init__(self, context: NodeContext) -> None:
         super().__init__(context)
         self.config: Cooperative = context.config
@@ -41,7 +45,7 @@ class EagerKernelUCB(Agent):
         if context.index == 0:
             check_memory(context, groups, self.hops)
         self.members = groups[context.index]
-        self._accepted = frozenset(self.members)
+        self.accepts = frozenset(self.members)
         self.knowledge = Knowledge(context, self.members)
         self.trial = 0
         self._new: list[Pull] = []
@@ -56,8 +60,23 @@ class EagerKernelUCB(Agent):
         self._learn()
         if self.trial == 1:
             return int(self.context.rng.integers(len(arms)))
-        mean, variance = self.knowledge.predict(arms)
-        return self.best(mean + self.config.eta * np.sqrt(variance))
+        return self.best(self._scores(*self.knowledge.predict(arms)))
+
+    def _scores(self, mean: FloatArray, variance: FloatArray) -> FloatArray:
+        """f_hat + (eta / sqrt(lambda)) sigma."""
+        scores: FloatArray = mean + self.config.eta * np.sqrt(variance)
+        return scores
+
+    @classmethod
+    def choose_together(cls, agents: Sequence[Self], arm_sets: Sequence[ArmSet]) -> list[int]:
+        """The same for several agents; those that know the same solve for all their arms at once."""
+        if not all(agent.trial for agent in agents):
+            return super().choose_together(agents, arm_sets)
+        for agent in agents:
+            agent.trial += 1
+        learn_together([(agent.knowledge, agent._taken()) for agent in agents])
+        mean, variance = predict_together([agent.knowledge for agent in agents], arm_sets)
+        return cls.best_together(agents, agents[0]._scores(mean, variance), [len(arms) for arms in arm_sets])
 
     def observe(self, arms: ArmSet, arm: int, reward: float) -> Outbox:
         """Lines 9-18: keep the pull and send it to all within gamma hops."""
@@ -79,13 +98,13 @@ class EagerKernelUCB(Agent):
     def receive(self, message: Message, source: Address) -> Outbox:
         """Lines 19-23: put it in the buffer, if it is accepted."""
         assert isinstance(message, Pull)
-        if message.agent in self._accepted:
+        if message.agent in self.accepts:
             self._new.append(message)
         return []
 
     def receive_all(self, messages: Sequence[tuple[Address, Message]]) -> Outbox:
         """The same for all messages of a trial."""
-        accepted = self._accepted
+        accepted = self.accepts
         self._new += [message for source, message in messages if source in accepted]  # type: ignore[misc]
         return []
 
@@ -98,8 +117,12 @@ class EagerKernelUCB(Agent):
     def _learn(self) -> None:
         """Lines 24-33."""
         if self._new:
-            new, self._new = self._new, []
-            self.knowledge.learn(new)
+            self.knowledge.learn(self._taken())
+
+    def _taken(self) -> list[Pull]:
+        """What is new, which is new no longer."""
+        new, self._new = self._new, []
+        return new
 
     def report(self) -> dict[str, float | int]:
         """gamma, reported by agent 0."""

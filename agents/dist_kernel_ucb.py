@@ -30,6 +30,8 @@ class DistKernelUCB(EagerKernelUCB):
         self.centre = self._centres().centre_of[context.index]
         self.central = self.centre == context.index
         self._stored: Pull | None = None
+        if not self.central:
+            self.accepts = frozenset((self.centre,))
 
     def _centres(self) -> Centres:
         return self.context.sharing.get("centres", lambda: centres(power_graph(self.graph.distances, self.hops)))

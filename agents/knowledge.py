@@ -15,6 +15,7 @@ from coband.simulator.arms import ArmSet
 from coband.simulator.arrays import FloatArray
 from coband.simulator.core.node import NodeContext, UnsupportedScenario
 from coband.simulator.maths.posteriors.choose import Multitask, factor_memory, multitask
+from coband.simulator.maths.posteriors.together import together
 
 
 class Knowledge:
@@ -39,11 +40,17 @@ class Knowledge:
 
     def learn(self, pulls: Sequence[Pull]) -> None:
         """Take in new pulls, all at once; where K_z changes with them, all that is known is learnt anew."""
-        pulls = sorted(pulls, key=BY_TRIAL)
+        self._learn(self.observations(pulls))
+
+    def observations(self, pulls: Sequence[Pull]) -> PullObservations:
+        """Pulls in the order in which they are learnt."""
+        return PullObservations(sorted(pulls, key=BY_TRIAL), by_agent=self._setting.estimated)
+
+    def _learn(self, observations: PullObservations) -> None:
         similarities = self._similarities
-        seen = None if similarities is None else similarities.update(pulls)
+        seen = None if similarities is None else similarities.update(observations.pulls)
         if similarities is None or seen is None or self.posterior.follow(similarities.table):
-            self.posterior.update(PullObservations(pulls, by_agent=self._setting.estimated))
+            self.posterior.update(observations)
         else:
             self.posterior = multitask(self._setting, self._sharing, similarities.table, seen)
 
@@ -54,6 +61,21 @@ class Knowledge:
     def predict(self, arms: ArmSet) -> tuple[FloatArray, FloatArray]:
         """Mean and variance sigma^2/lam of the agent's own task at n arms, each (n,)."""
         return self.posterior.predict(arms)
+
+
+def learn_together(news: Sequence[tuple[Knowledge, Sequence[Pull]]]) -> None:
+    """Each learns its new pulls; what several learn alike is put together once."""
+    latest: dict[tuple[int, ...], PullObservations] = {}
+    for knowledge, pulls in news:
+        if pulls:
+            observations, members = knowledge.observations(pulls), knowledge._setting.members
+            alike = latest.setdefault(members, observations)
+            knowledge._learn(alike if alike.pulls == observations.pulls else observations)
+
+
+def predict_together(knowledge: Sequence[Knowledge], arm_sets: Sequence[ArmSet]) -> tuple[FloatArray, FloatArray]:
+    """Means and variances as ``predict`` has them, each agent's own arms, one agent after the other, each (n,)."""
+    return together([one.posterior for one in knowledge], arm_sets)
 
 
 def setting_of(context: NodeContext, members: tuple[int, ...]) -> Multitask:

@@ -20,8 +20,9 @@ from coband.simulator.core.audit.ledger import Ledger
 from coband.simulator.core.audit.progress import Progress
 from coband.simulator.core.audit.trace import Trace
 from coband.simulator.core.clock.clock import Clock
-from coband.simulator.core.clock.schedule import OneAtATime, Phases, Renewal, Rounds
+from coband.simulator.core.clock.schedule import OneAtATime, Phases, Recorded, Renewal, Rounds
 from coband.simulator.core.hosts.agent_host import AgentHost
+from coband.simulator.core.hosts.cohort import Cohort, chooses_together
 from coband.simulator.core.hosts.host import ClientHost, Host, Inspect, Send
 from coband.simulator.core.hosts.phases import PhaseHost, PhaseTiming
 from coband.simulator.core.hosts.speed import SlowPeriod, SlowPeriodDraws
@@ -110,14 +111,24 @@ class Assembly:
         trial = interval if config.trial is None else config.trial
         if config.mode == "hop_by_hop" or (config.mode == "auto" and not self._plan.ideal):
             return HopByHop(self._graph, trial, run, transport, router.hand_over)
-        return Direct(self._graph, trial, run, transport, router.hand_over, router.hear)
+        return Direct(self._graph, trial, run, transport, router.hand_over, router.hear, router.accepts)
 
-    def turns(self, algorithm: Algorithm, clock: Clock, progress: Progress) -> Turns:
+    def turns(self, algorithm: Algorithm, run: RunContext, progress: Progress, local: Local | None) -> Turns:
         """The schedule at work; in rounds all agents act on what they know, so turns can be prepared together."""
         plan = self._plan
-        prepares = _prefetches(algorithm.agent) and is_zero(plan.agents.compute)
+        cohort = Cohort(run, progress, local, plan.share) if self._cohorts else None
+        together = cohort is not None and plan.share and chooses_together(algorithm.agent)
+        prepares = _prefetches(algorithm.agent) and is_zero(plan.agents.compute) and not together
         prefetching = prepares and plan.share and isinstance(plan.schedule, Rounds)
-        return Turns(plan.schedule, plan.agents.count, clock, self._streams, progress, prefetching)
+        return Turns(plan.schedule, plan.agents.count, run.clock, self._streams, progress, prefetching, cohort)
+
+    @property
+    def _cohorts(self) -> bool:
+        """Whether all turns of an instant can be taken by one event: nothing comes between them, nobody looks."""
+        plan = self._plan
+        at_once = is_zero(plan.agents.compute) and not plan.intermittent
+        watched = plan.checks == "full" or plan.trace == tr.FULL
+        return plan.cohorts and at_once and not watched and isinstance(plan.schedule, Rounds | Recorded)
 
     def nodes(
         self, algorithm: Algorithm, config: BaseModel, made: int | None = None

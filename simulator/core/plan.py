@@ -26,6 +26,8 @@ class Plan:
     checks: Literal["cheap", "full"] = "cheap"
     share: bool = True
     ties: Ties = "random"
+    cohorts: bool = True
+    """Whether turns of one instant are taken by one event where that changes nothing; False: each has its own."""
 
     @property
     def intermittent(self) -> bool:

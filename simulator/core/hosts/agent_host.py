@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from coband.simulator.arms import ArmSet
@@ -12,10 +13,33 @@ from coband.simulator.core.audit.trace import Trace
 from coband.simulator.core.clock.clock import TURN, Clock
 from coband.simulator.core.hosts.host import ClientHost, Inspect, Send
 from coband.simulator.core.message import Message
-from coband.simulator.core.node import Address, Agent
+from coband.simulator.core.node import Address, Agent, Neighbours, Outbox
 from coband.simulator.core.packet import Packet
 from coband.simulator.core.randomness.distributions import Draws
 from coband.simulator.core.world import World
+
+
+@dataclass(slots=True)
+class Turn:
+    """A turn that was taken: chosen, pulled and observed, and not yet in the accounts."""
+
+    host: AgentHost
+    number: int
+    arms: ArmSet
+    arm: int
+    reward: float
+    regret: float
+    outbox: Outbox
+
+    @property
+    def uneventful(self) -> bool:
+        """Whether it has nothing to tell the trace beside its messages."""
+        return not self.host.node.notes and not self.host.changes_waiting
+
+    @property
+    def floods(self) -> bool:
+        """Whether its one message goes to all agents within some hops."""
+        return len(self.outbox) == 1 and type(self.outbox[0][0]) is Neighbours
 
 
 class AgentHost(ClientHost):
@@ -53,12 +77,17 @@ class AgentHost(ClientHost):
 
     def tick(self) -> None:
         """The schedule allows one more turn."""
+        if self.admits():
+            self._start_turn()
+
+    def admits(self) -> bool:
+        """Whether a turn that the schedule allows can start now; if not, it is kept."""
         if self.node.done:
-            return
+            return False
         if self._busy or self.node.waiting or self._due or self.down:
             self._due += 1
-        else:
-            self._start_turn()
+            return False
+        return True
 
     @property
     def due(self) -> int:
@@ -67,14 +96,20 @@ class AgentHost(ClientHost):
 
     def _start_turn(self) -> None:
         self.turns += 1
-        now = self._clock.now
-        cause, self._resumption = self._resumption, tr.NONE
-        seq = self._trace.record(now, tr.TURN, self.address, cause=cause, value=self.turns)
+        seq = self._record_start(self.turns)
         if self._compute is None:
             self._turn(seq)
         else:
             self._busy = True
-            self._clock.at(now + self._compute(), TURN, self.address, self._end_turn, seq)
+            self._clock.at(self._clock.now + self._compute(), TURN, self.address, self._end_turn, seq)
+
+    def _record_start(self, number: int) -> int:
+        return self._trace.record(self._clock.now, tr.TURN, self.address, cause=self.resumed(), value=number)
+
+    def resumed(self) -> int:
+        """What ended the wait before the turn that starts now; NONE if there was none."""
+        cause, self._resumption = self._resumption, tr.NONE
+        return cause
 
     def _end_turn(self, event: Any) -> None:
         if self._is_suspended(TURN, self._end_turn, event):
@@ -85,20 +120,40 @@ class AgentHost(ClientHost):
 
     def _turn(self, cause: int) -> None:
         """Choose, pull, observe, send: one step of the paper's loop."""
-        agent, turn, now = self.address, self.turns, self._clock.now
-        arms, self._prefetched = self._arms(turn), None
-        arm = self.node.choose(arms)
-        reward, regret = self._world.pull(agent, turn, arm)
-        detail = self._progress.describe_choice(arms.features, arm)
-        seq = self._trace.record(now, tr.CHOOSE, agent, cause=cause, value=arm, detail=detail)
-        seq = self._trace.record(now, tr.REWARD, agent, cause=seq, value=reward)
-        self._carry_out(self.node.observe(arms, arm, reward), seq)
-        self._progress.pulled(agent, now, regret, reward, seq)
+        arms = self._next_arms()
+        self._enter(self.pull(arms, self.node.choose(arms)), cause)
+
+    def begin(self) -> ArmSet:
+        """Start a turn that takes no time; the arms to choose from."""
+        self.turns += 1
+        return self._next_arms()
+
+    def pull(self, arms: ArmSet, arm: int) -> Turn:
+        """Pull an arm and have the agent learn from it."""
+        reward, regret = self._world.pull(self.address, self.turns, arm)
+        return Turn(self, self.turns, arms, arm, reward, regret, self.node.observe(arms, arm, reward))
+
+    def enter(self, turn: Turn) -> None:
+        """Keep the accounts of a turn that took no time, and send its messages."""
+        self._enter(turn, self._record_start(turn.number))
+
+    def _enter(self, turn: Turn, cause: int) -> None:
+        agent, now = self.address, self._clock.now
+        detail = self._progress.describe_choice(turn.arms.features, turn.arm)
+        seq = self._trace.record(now, tr.CHOOSE, agent, cause=cause, value=turn.arm, detail=detail)
+        seq = self._trace.record(now, tr.REWARD, agent, cause=seq, value=turn.reward)
+        self._carry_out(turn.outbox, seq)
+        self._progress.pulled(agent, now, turn.regret, turn.reward, seq)
         if self._check is not None:
             self._check(self.node, None, seq)
         self._note_waiting(seq)
         if self._after_turn is not None:
             self._after_turn(agent)
+
+    @property
+    def accepts(self) -> frozenset[Address] | None:
+        """Origins of the LOCAL messages that its agent looks at; None if each takes time or may be looked at."""
+        return self.node.accepts if self._compute is None and self._handling is None else None
 
     def hear(self, messages: Sequence[tuple[Address, Message]], cause: int) -> None:
         """LOCAL messages have reached this agent, all at one moment; their arrival is in the trace already."""
@@ -120,6 +175,11 @@ class AgentHost(ClientHost):
         if not (self._busy or self._due or self.down or self.node.waiting or self.node.done):
             self._prefetched = self._arms(self.turns + 1)
             self.node.prefetch(self._prefetched)
+
+    def _next_arms(self) -> ArmSet:
+        """The arms of the turn that was started; what was prefetched is used up."""
+        arms, self._prefetched = self._arms(self.turns), None
+        return arms
 
     def _arms(self, turn: int) -> ArmSet:
         """The arm set of the turn that comes next: one object, however often it is asked for."""

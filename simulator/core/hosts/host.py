@@ -218,6 +218,11 @@ class ClientHost(Host):
             self._resumption = tr.NONE if waiting else seq
 
     @property
+    def changes_waiting(self) -> bool:
+        """Whether it has started or stopped waiting, and the trace does not say so yet."""
+        return self.node.waiting != self._waited
+
+    @property
     def due(self) -> int:
         """Turns that the schedule has allowed and the client has not started."""
         raise NotImplementedError

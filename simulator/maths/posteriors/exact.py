@@ -177,6 +177,11 @@ class LogPosterior(Posterior):
         return self._known
 
     @property
+    def known_alike(self) -> tuple[int, int] | None:
+        """The log and its rows that are known; None with own points besides."""
+        return (id(self._log), self._known) if self._own is None else None
+
+    @property
     def own_size(self) -> int:
         """Number of own points that are not (known to be) among those rows."""
         return 0 if self._own is None else self._own.size

@@ -43,6 +43,11 @@ class CanonicalPosterior(Posterior):
         """log det(I + K/lam) of all that is known."""
         return self._posterior.log_det
 
+    @property
+    def known_alike(self) -> tuple[int, int] | None:
+        """The log and its rows that are known; None with observations besides."""
+        return self._posterior.known_alike
+
     def update(self, observations: Observations) -> None:
         """Learn observations; points and rewards that the log has already are not looked at."""
         assert observations.keys is not None, "observations of a group have keys"

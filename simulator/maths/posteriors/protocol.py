@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Hashable
 
 from coband.simulator.arms import Points
 from coband.simulator.arrays import FloatArray
@@ -40,6 +41,11 @@ class Posterior(Predictor):
 
         0 for no observations; it never falls. With explicit features it is log det(V/lam).
         """
+
+    @property
+    def known_alike(self) -> Hashable | None:
+        """The same for posteriors that have learnt the same, and so say the same of any arms; None: nobody knows."""
+        return None
 
     def prefetch(self, arms: Points) -> None:
         """The arms that ``predict`` is about to be asked about: a chance to solve for several agents together.
