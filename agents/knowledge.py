@@ -26,11 +26,13 @@ class Knowledge:
         members: the agents whose pulls it accepts, itself among them, in ascending order.
 
     Attributes:
+        members: the agents whose pulls it accepts.
         posterior: as ``maths.posteriors.choose`` chooses it.
         tells_context: whether other agents need the agent's network context.
     """
 
     def __init__(self, context: NodeContext, members: tuple[int, ...]) -> None:
+        self.members = members
         self._setting, self._sharing = setting_of(context, members), context.sharing
         network = network_kernel(context.config)
         self._similarities = Similarities(context, network, members) if isinstance(network, Mmd) else None
@@ -40,13 +42,14 @@ class Knowledge:
 
     def learn(self, pulls: Sequence[Pull]) -> None:
         """Take in new pulls, all at once; where K_z changes with them, all that is known is learnt anew."""
-        self._learn(self.observations(pulls))
+        self.learn_observations(self.observations(pulls))
 
     def observations(self, pulls: Sequence[Pull]) -> PullObservations:
         """Pulls in the order in which they are learnt."""
         return PullObservations(sorted(pulls, key=BY_TRIAL), by_agent=self._setting.estimated)
 
-    def _learn(self, observations: PullObservations) -> None:
+    def learn_observations(self, observations: PullObservations) -> None:
+        """The same for pulls that ``observations`` has put in order."""
         similarities = self._similarities
         seen = None if similarities is None else similarities.update(observations.pulls)
         if similarities is None or seen is None or self.posterior.follow(similarities.table):
@@ -65,12 +68,14 @@ class Knowledge:
 
 def learn_together(news: Sequence[tuple[Knowledge, Sequence[Pull]]]) -> None:
     """Each learns its new pulls; what several learn alike is put together once."""
-    latest: dict[tuple[int, ...], PullObservations] = {}
+    latest: dict[tuple[int, ...], tuple[set[Pull], PullObservations]] = {}
     for knowledge, pulls in news:
         if pulls:
-            observations, members = knowledge.observations(pulls), knowledge._setting.members
-            alike = latest.setdefault(members, observations)
-            knowledge._learn(alike if alike.pulls == observations.pulls else observations)
+            members, found = knowledge.members, set(pulls)
+            alike = latest.get(members)
+            if alike is None or alike[0] != found:
+                alike = latest[members] = found, knowledge.observations(pulls)
+            knowledge.learn_observations(alike[1])
 
 
 def predict_together(knowledge: Sequence[Knowledge], arm_sets: Sequence[ArmSet]) -> tuple[FloatArray, FloatArray]:

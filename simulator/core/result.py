@@ -141,7 +141,7 @@ class Ended:
 
     def _score_of(self, index: int) -> AgentMetrics:
         agent = self.agents[index]
-        if isinstance(self.world, BatchWorld) and isinstance(agent, BatchAgent):
+        if isinstance(agent, BatchAgent) and isinstance(self.world, BatchWorld):
             return dict(self.world.score_of(index, agent.answer))
         return {}
 

@@ -107,7 +107,8 @@ class SharedLog:
 
     def _compute(self, X: FloatArray, known: int) -> FloatArray:
         cross = np.empty((len(X), 0)) if self._bound is None else self._bound.leading(known).evaluate(X)
-        return self._factor.solve(cross.T)
+        _repeat_alike(cross, X)
+        return self._factor.solve(cross.T, overwrite=True)
 
     def _append(self, X: FloatArray, y: FloatArray) -> None:
         V = self.solve(X, self._size)
@@ -224,7 +225,7 @@ class LogPosterior(Posterior):
         """Mean and variance (paper 000, eq. 1) of n arms given all known data, each (n,)."""
         log, X = self._log, features_of(arms)
         V = log.solve(arms, self._known)
-        mean = V.T @ log.whitened_rewards(self._known)
+        mean: FloatArray = np.vecdot(V.T, log.whitened_rewards(self._known))  # equal columns give equal bits
         variance = log.kernel.diag(X) - _column_squares(V)
         if self._own is not None:
             U = self._own.solve(X, V)
@@ -287,6 +288,20 @@ class _Extension:
         self._W_T.append(V.T)
         self._points.append(X)
         self._rewards.append(y[:, None])
+
+
+def _repeat_alike(cross: FloatArray, X: FloatArray) -> None:
+    """Make the rows of ``cross`` (n, m) that belong to equal points X (n, d) equal to the last bit.
+
+    The last bits of a product depend on the place in it, and ties between equal arms are to be exact.
+    """
+    last = X[:, -1].tolist()
+    if len(set(last)) < len(last):
+        first: dict[bytes, int] = {}
+        for row, point in enumerate(np.ascontiguousarray(X)):
+            same = first.setdefault(point.tobytes(), row)
+            if same != row:
+                cross[row] = cross[same]
 
 
 def _solve_lower(C: FloatArray, b: FloatArray) -> FloatArray:
