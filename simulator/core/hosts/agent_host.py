@@ -34,7 +34,8 @@ class Turn:
     @property
     def uneventful(self) -> bool:
         """Whether it has nothing to tell the trace beside its messages."""
-        return not self.host.node.notes and not self.host.changes_waiting
+        node = self.host.node
+        return not node.notes and node.waiting == self.host.waited
 
     @property
     def floods(self) -> bool:
@@ -126,7 +127,7 @@ class AgentHost(ClientHost):
     def begin(self) -> ArmSet:
         """Start a turn that takes no time; the arms to choose from."""
         self.turns += 1
-        return self._next_arms()
+        return self._next_arms() if self._domain is None else self._domain
 
     def pull(self, arms: ArmSet, arm: int) -> Turn:
         """Pull an arm and have the agent learn from it."""

@@ -9,7 +9,7 @@ import numpy as np
 
 from coband.simulator.core.audit.progress import Progress
 from coband.simulator.core.clock.clock import TURN, Clock
-from coband.simulator.core.clock.schedule import AnySchedule, Phases, Renewal
+from coband.simulator.core.clock.schedule import AnySchedule, Phases, Renewal, Rounds
 from coband.simulator.core.hosts.agent_host import AgentHost
 from coband.simulator.core.hosts.cohort import Cohort
 from coband.simulator.core.hosts.host import Host
@@ -44,6 +44,8 @@ class Turns:
         self._thinking: list[Draws] = []
         self._ticks: Iterator[tuple[float, int]] = iter(())
         self._instants: Iterator[tuple[float, list[int]]] = iter(())
+        self._together: list[int] = []  # who acted last at one instant, and their hosts
+        self._acting: list[AgentHost] = []
 
     def start(self, hosts: Sequence[Host]) -> None:
         """Begin; ``hosts`` by address, agents first."""
@@ -62,7 +64,8 @@ class Turns:
             if self._cohort is None:
                 self._schedule_tick()
             else:
-                self._instants = _instants(self._ticks)
+                rounds = schedule.rounds(self._agents) if isinstance(schedule, Rounds) else None
+                self._instants = rounds or _instants(self._ticks)
                 self._schedule_cohort()
 
     def host(self, agent: Address) -> AgentHost:
@@ -99,10 +102,11 @@ class Turns:
 
     def _tick_together(self, event: Any) -> None:
         assert self._cohort is not None
-        hosts = [self.host(agent) for agent in event.value]
+        if self._together != event.value:
+            self._together, self._acting = event.value, [self.host(agent) for agent in event.value]
         if self._prefetching:
-            self._prefetch(hosts)
-        self._cohort.tick(hosts)
+            self._prefetch(self._acting)
+        self._cohort.tick(self._acting)
         self._schedule_cohort()
 
     def _prefetch(self, hosts: Iterable[AgentHost]) -> None:
