@@ -205,13 +205,22 @@ class Assembly:
         around: HostContext,
     ) -> ClientHost:
         schedule, world = self._plan.schedule, self._world
+        assert isinstance(agent, Agent | BatchAgent)
         if isinstance(agent, BatchAgent):
             if not isinstance(schedule, Phases) or not isinstance(world, BatchWorld):
                 raise TypeError("a batch agent needs schedule.kind phases and a problem that can be pulled in batches")
             pace = PhaseTiming(schedule.pull_time * factor, compute, schedule.limit, slow_period)
             return PhaseHost(*parts, world=world, pace=pace, progress=around.progress)
         after_turn = around.think if isinstance(schedule, Renewal) else None
-        return AgentHost(*parts, world=world, compute=compute, progress=around.progress, after_turn=after_turn)
+        looks = self._plan.cohorts and type(agent).look_ahead is not Agent.look_ahead
+        return AgentHost(
+            *parts,
+            world=world,
+            compute=compute,
+            progress=around.progress,
+            after_turn=after_turn,
+            upcoming=getattr(world, "upcoming", None) if looks else None,
+        )
 
     def _draws(
         self,

@@ -288,6 +288,12 @@ class Agent(Client):
         ``choose`` and ``observe`` are given the same object. Nothing but time may depend on whether this is called.
         """
 
+    def look_ahead(self, arm_sets: Sequence[ArmSet]) -> None:
+        """The arm sets of the agent's turns to come, the next one first: a chance to prepare several at once.
+
+        ``choose`` and ``observe`` are given the same objects. Nothing but time may depend on whether this is called.
+        """
+
     @abstractmethod
     def observe(self, arms: ArmSet, arm: int, reward: float) -> Outbox:
         """Learn from the pull of an arm of the turn's arm set; answer with the messages to send now."""

@@ -27,7 +27,7 @@ class Plan:
     share: bool = True
     ties: Ties = "random"
     cohorts: bool = True
-    """Whether turns of one instant are taken by one event where that changes nothing; False: each has its own."""
+    """Whether turns are taken and prepared together where that changes nothing; False: each by itself."""
 
     @property
     def intermittent(self) -> bool:

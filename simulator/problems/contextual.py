@@ -66,6 +66,10 @@ class ContextualWorld:
         """Arms of the turn, (n, d)."""
         return self._at(agent, turn)[0]
 
+    def upcoming(self, agent: int, turn: int) -> list[FloatArray]:
+        """Arms of the turn and of those after it that are drawn already."""
+        return [arms for arms, *_ in self._of(agent).upcoming(turn)]
+
     def means(self, agent: int, turn: int) -> FloatArray:
         """f of the turn's arms, (n,)."""
         return self._at(agent, turn)[1]
@@ -83,10 +87,13 @@ class ContextualWorld:
         return self._reward.describe()
 
     def _at(self, agent: int, turn: int) -> _Turn:
+        return self._of(agent).at(turn)
+
+    def _of(self, agent: int) -> Blocks[_Turn]:
         blocks = self._blocks.get(agent)
         if blocks is None:
             blocks = self._blocks[agent] = self._open(agent)
-        return blocks.at(turn)
+        return blocks
 
     def reward_of(self, agent: int) -> RewardFunction:
         """The mean reward f of this agent's arms."""

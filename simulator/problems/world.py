@@ -141,6 +141,11 @@ class Blocks(Generic[T]):
             self._length = min(2 * self._length, self._longest)
         return self._items[index]
 
+    def upcoming(self, turn: int) -> Sequence[T]:
+        """The draws of a turn and of those after it that are drawn already."""
+        self.at(turn)
+        return self._items[turn - self._start :]
+
 
 def longest_block(agents: int, values_per_turn: int) -> int:
     """Turns per block, 1 to `LONGEST_BLOCK`, that keep all agents together within `BLOCK_MEMORY`."""

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from coband.simulator.arms import ArmSet
+from coband.simulator.arrays import FloatArray
 from coband.simulator.core.audit import trace as tr
 from coband.simulator.core.audit.progress import Progress
 from coband.simulator.core.audit.trace import Trace
@@ -51,6 +53,8 @@ class AgentHost(ClientHost):
         compute: draws the time that a turn takes; None for none.
         progress: takes note of every pull.
         after_turn: called with the agent's index when one of its turns has ended (renewal schedules).
+        upcoming: the arms of a turn, given by its number, and of those after it that the world can show; None for one by
+            one.
     """
 
     node: Agent
@@ -68,11 +72,14 @@ class AgentHost(ClientHost):
         compute: Draws | None,
         progress: Progress,
         after_turn: Callable[[int], None] | None,
+        upcoming: Callable[[Address, int], Sequence[FloatArray]] | None = None,
     ) -> None:
         super().__init__(node, clock, trace, handling, send, check)
         self._world, self._compute, self._progress, self._after_turn = world, compute, progress, after_turn
         self._domain = node.context.domain
         self._prefetched: ArmSet | None = None
+        self._upcoming = upcoming
+        self._ahead: deque[ArmSet] = deque()
         self.turns = 0
         self._due = 0
 
@@ -187,7 +194,14 @@ class AgentHost(ClientHost):
         if self._domain is not None:
             return self._domain
         prefetched = self._prefetched
-        return ArmSet(self._world.arms(self.address, turn)) if prefetched is None else prefetched
+        if prefetched is not None:
+            return prefetched
+        if self._upcoming is None:
+            return ArmSet(self._world.arms(self.address, turn))
+        if not self._ahead:
+            self._ahead.extend(map(ArmSet, self._upcoming(self.address, turn)))
+            self.node.look_ahead(tuple(self._ahead))
+        return self._ahead.popleft()
 
     def _handle(self, packet: Packet, seq: int) -> None:
         super()._handle(packet, seq)
