@@ -104,7 +104,8 @@ class AsyncKernelUCB(Agent):
 
     def choose(self, arms: ArmSet) -> int:
         """Line 5, equation 3: the arm with the largest mu + alpha * sigma of the model of the last communication."""
-        mean, self._variance = self._predicted.pop(arms, None) or self._predict(arms)
+        found = self._predicted.pop(arms) if arms in self._predicted else self._predict(arms)
+        mean, self._variance = found
         return self.best(mean + self.config.alpha * np.sqrt(self._variance))
 
     def look_ahead(self, arm_sets: Sequence[ArmSet]) -> None:
@@ -125,7 +126,7 @@ class AsyncKernelUCB(Agent):
         return means[0], variances[0]
 
     def _turns_left(self) -> int:
-        """About how many turns there are up to the next exchange, if they gain as much as the last one; 1 for unknown."""
+        """About how many turns there are up to the next exchange, if all gain as much as the last one; 1: unknown."""
         if self._exchange is not None or not self._latest_variance > 0.0:
             return 1
         return 1 + int(max(0.0, self.config.threshold - self._new_variance) / self._latest_variance)

@@ -242,7 +242,7 @@ class Client(Node):
             parts = np.split(scores, np.cumsum(counts[:-1]))
             return [agent.best(part) for agent, part in zip(agents, parts, strict=True)]
         table = scores.reshape(len(agents), -1)
-        chosen = table.argmax(axis=1).tolist()
+        chosen: list[int] = table.argmax(axis=1).tolist()
         tied = ((table == table.max(axis=1, keepdims=True)).sum(axis=1) != 1).nonzero()[0].tolist()
         for number in tied:
             chosen[number] = agents[number].best(table[number])

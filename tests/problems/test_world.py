@@ -27,6 +27,14 @@ def test_blocks_may_be_asked_again_and_may_skip_turns() -> None:
     assert [blocks.at(turn) for turn in (1, 1, 3, 2, 30, 29, 200)] == [1, 1, 3, 2, 30, 29, 200]
 
 
+def test_what_is_drawn_already_can_be_seen_ahead() -> None:
+    drawn = iter(range(1, 100))
+    blocks = Blocks(lambda turns: [next(drawn) for _ in range(turns)])
+    assert list(blocks.upcoming(2)) == [2, 3, 4]
+    assert list(blocks.upcoming(5)) == list(range(5, 13))
+    assert blocks.at(7) == 7
+
+
 @pytest.mark.parametrize("turn", [0, -1])
 def test_turns_start_at_one(turn: int) -> None:
     with pytest.raises(ValueError, match=rf"^turn\(={turn}\) must be >= 1: an agent's turns start at 1"):

@@ -53,8 +53,7 @@ class AgentHost(ClientHost):
         compute: draws the time that a turn takes; None for none.
         progress: takes note of every pull.
         after_turn: called with the agent's index when one of its turns has ended (renewal schedules).
-        upcoming: the arms of a turn, given by its number, and of those after it that the world can show; None for one by
-            one.
+        upcoming: the arms of an agent's turn, given by its number, and of turns after it; None to ask turn by turn.
     """
 
     node: Agent

@@ -13,7 +13,6 @@ from coband.simulator.maths.kernels.multitask import Augmented
 from coband.simulator.maths.posteriors.observations import Key, Observations
 from coband.simulator.maths.posteriors.protocol import MultitaskPosterior, Posterior
 
-
 NOWHERE = np.empty(0, dtype=np.intp)
 
 
@@ -48,9 +47,7 @@ class AugmentedPosterior(MultitaskPosterior):
         """Mean and variance of n arms of the own task, each (n,)."""
         return self.posterior.predict(self._augmented(arms))
 
-    def predict_tasks(
-        self, tasks: Sequence[FloatArray], arm_sets: Sequence[ArmSet]
-    ) -> tuple[FloatArray, FloatArray]:
+    def predict_tasks(self, tasks: Sequence[FloatArray], arm_sets: Sequence[ArmSet]) -> tuple[FloatArray, FloatArray]:
         """Mean and variance of the arms of several arm sets, each for its task (s,): one arm set after the other."""
         of_arms = np.repeat(np.array(tasks), [len(arms) for arms in arm_sets], axis=0)
         X = np.concatenate([arms.features for arms in arm_sets])

@@ -55,7 +55,8 @@ class CanonicalPosterior(Posterior):
         keys = observations.keys
         trial, position = self._next
         if position == 0 and not self._first and keys == _whole_trial(self._members, trial):
-            run, cursor = keys, (trial + 1, 0)  # one whole trial, as with one hop and ideal links
+            run: Sequence[Key] = keys
+            cursor = (trial + 1, 0)  # one whole trial, as with one hop and ideal links
         else:
             keys = list(keys)
             run, cursor = self._without_gap(set(keys))

@@ -14,7 +14,11 @@ from coband.agents.dist_kernel_ucb import DistKernelUCB
 from coband.agents.lin_ucb import LinUCB
 from coband.simulator.conformance.runs import Run, run
 from coband.simulator.core.hosts.cohort import FEW, Cohort, chooses_together
+from coband.simulator.core.node import Client
+from coband.simulator.maths.posteriors.predictor import NystromPredictor
+from coband.simulator.problems.world import LONGEST_BLOCK
 
+LONG = {"kind": "one_at_a_time", "turns": 150}
 GAUSSIAN = {"kind": "gaussian", "gamma": 0.5}
 ON_GRAPHS = ("coop_kernel_ucb", "eager_kernel_ucb", "naive_coop", "dist_kernel_ucb", "push_gossip_kernel_ucb")
 IN_STARS = (
@@ -101,6 +105,29 @@ def test_agents_that_choose_together_choose_as_alone(case: int) -> None:
     assert_same(*pair("coop_kernel_ucb", 100 + case, share=True))
 
 
+@pytest.mark.parametrize("threshold", [0.0, 0.5, 3.0])
+@pytest.mark.parametrize("schedule", [{"kind": "one_at_a_time", "turns": 150}, {"kind": "rounds", "turns": 30}])
+@pytest.mark.parametrize("network", [{}, {"latency": {"kind": "uniform", "low": 0.0, "high": 4.0}}])
+def test_looking_ahead_changes_nothing(threshold: float, schedule: dict[str, Any], network: dict[str, Any]) -> None:
+    config = {"kernel": {"kind": "gaussian", "gamma": 1.0}, "threshold": threshold, "lam": 0.5}
+    parts = {"agents": 5, "schedule": schedule, "network": network}
+    assert_same(*(run("async_kernel_ucb", config, **parts, cohorts=cohorts) for cohorts in (True, False)))
+
+
+def test_turns_are_evaluated_several_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    sizes: list[int] = []
+    predict = NystromPredictor.predict_stack
+    monkeypatch.setattr(
+        NystromPredictor, "predict_stack", lambda model, X: (sizes.append(len(X)), predict(model, X))[1]
+    )
+    run("async_kernel_ucb", {"kernel": {"kind": "gaussian", "gamma": 1.0}, "threshold": 3.0}, agents=3, schedule=LONG)
+    assert sum(sizes) > 90
+    assert max(sizes) <= LONGEST_BLOCK
+    sizes.clear()
+    run("async_kernel_ucb", {}, agents=3, schedule=LONG, cohorts=False)
+    assert not sizes
+
+
 def test_turns_of_a_file_at_one_time_are_taken_in_order(tmp_path: Path) -> None:
     turns = [(agent, time) for time in (1, 2, 2, 3.5) for agent in range(9) if agent % 2 or time != 3.5]
     file = tmp_path / "turns.csv"
@@ -109,7 +136,9 @@ def test_turns_of_a_file_at_one_time_are_taken_in_order(tmp_path: Path) -> None:
     parts = {"agents": 9, "schedule": schedule, "checks": "cheap"}
     together = run("dis_lin_ucb", {}, **parts)
     assert_same(together, run("dis_lin_ucb", {}, **parts, cohorts=False))
-    assert [agent for agent, *_ in together.pulls] == [agent for _, agent in sorted((time, agent) for agent, time in turns)]
+    assert [agent for agent, *_ in together.pulls] == [
+        agent for _, agent in sorted((time, agent) for agent, time in turns)
+    ]
 
 
 @pytest.fixture
@@ -135,12 +164,19 @@ def ticks(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         ({"schedule": {"kind": "one_at_a_time", "turns": 9}}, False),
     ],
 )
-def test_cohorts_are_used_where_nothing_comes_between_turns(
-    plan: dict[str, Any], used: bool, ticks: list[int]
-) -> None:
+def test_cohorts_are_used_where_nothing_comes_between_turns(plan: dict[str, Any], used: bool, ticks: list[int]) -> None:
     parts = {"checks": "cheap", "schedule": {"kind": "rounds", "turns": 3}, **plan}
     run("lin_ucb", {}, agents=4, **parts)
     assert ticks == ([4, 4, 4] if used else [])
+
+
+@pytest.mark.parametrize("counts", [[3, 3, 3], [2, 4, 3]])
+def test_best_together_is_best_of_each(counts: list[int]) -> None:
+    scores = np.array([1.0, 2.0, 2.0, 0.5, 0.1, 0.5, 3.0, 1.0, 3.0])
+    pairs = [run("lin_ucb", {}, agents=3, schedule={"kind": "rounds", "turns": 1}).engine.agents for _ in range(2)]
+    alone, together = pairs
+    expected = [agent.best(part) for agent, part in zip(alone, np.split(scores, np.cumsum(counts[:-1])), strict=True)]
+    assert Client.best_together(together, scores, counts) == expected
 
 
 def test_a_class_that_chooses_in_its_own_way_does_not_choose_together() -> None:
