@@ -117,8 +117,8 @@ class Assembly:
         """The schedule at work; in rounds all agents act on what they know, so turns can be prepared together."""
         plan = self._plan
         cohort = Cohort(run, progress, local, plan.share) if self._cohorts else None
-        together = cohort is not None and plan.share and issubclass(algorithm.agent, Agent)
-        together = together and chooses_together(algorithm.agent)
+        agent = algorithm.agent
+        together = cohort is not None and plan.share and issubclass(agent, Agent) and chooses_together(agent)
         prepares = _prefetches(algorithm.agent) and is_zero(plan.agents.compute) and not together
         prefetching = prepares and plan.share and isinstance(plan.schedule, Rounds)
         return Turns(plan.schedule, plan.agents.count, run.clock, self._streams, progress, prefetching, cohort)
