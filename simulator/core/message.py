@@ -19,16 +19,11 @@ def payload() -> Any:
     return field(metadata={"payload": True})
 
 
-_SCALAR = frozenset((int, float))
-
-
 def size_of(value: object) -> int:
     """Number of scalars in a payload value: the sum of array sizes, 1 for a number, 0 for None.
 
     An array is whatever has a ``shape``, so that a matrix may be kept in fewer numbers than it has entries.
     """
-    if type(value) in _SCALAR:
-        return 1
     if isinstance(value, np.ndarray):
         return value.size
     if isinstance(shape := getattr(value, "shape", None), tuple) and shape:
@@ -68,4 +63,4 @@ class Message:
     @cached_property
     def scalars(self) -> int:
         """Payload size in scalars: computed from the payload, never typed in by hand."""
-        return sum([size_of(getattr(self, name)) for name in self.payload_fields()])
+        return sum(size_of(getattr(self, name)) for name in self.payload_fields())
