@@ -4,10 +4,17 @@ from __future__ import annotations
 
 import argparse
 
-from benchmarks import bandits, cooperation, events, exploration, neural
+from benchmarks import bandits, cohorts, cooperation, events, exploration, neural
 from benchmarks.measuring import Cases
 
-CASES: Cases = {**bandits.CASES, **neural.CASES, **cooperation.CASES, **exploration.CASES, **events.CASES}
+CASES: Cases = {
+    **bandits.CASES,
+    **neural.CASES,
+    **cooperation.CASES,
+    **exploration.CASES,
+    **events.CASES,
+    **cohorts.CASES,
+}
 FULL: Cases = {**bandits.FULL, **cooperation.FULL}
 
 

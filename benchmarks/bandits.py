@@ -32,15 +32,13 @@ PROBLEM = ContextualProblem.model_validate(
 )
 
 
-def simulated(
-    name: str, config: dict[str, Any], agents: int, turns: int, trace: str = "off", cohorts: bool = True
-) -> RunResult:
+def simulated(name: str, config: dict[str, Any], agents: int, turns: int, trace: str = "off") -> RunResult:
     """One simulated run on synthetic_f1's world."""
     algorithm: Algorithm = Registry.installed().algorithms[name]
     streams = Streams(0)
     schedule = {"kind": "one_at_a_time", "turns": turns}
     plan = TypeAdapter(Plan).validate_python(
-        {"agents": {"count": agents}, "schedule": schedule, "network": {}, "trace": trace, "cohorts": cohorts}
+        {"agents": {"count": agents}, "schedule": schedule, "network": {}, "trace": trace}
     )
     sink = (lambda rows, names: None) if trace != "off" else None
     world = PROBLEM.build(streams, agents)
@@ -60,14 +58,6 @@ def asynchronous(agents: int, turns: int, gamma: float, q: float, threshold: flo
     same = abs(sum(pull[4] for pull in oracle.pulls) - result.regret) < 1e-6
     same = same and oracle.uplink + oracle.downlink == result.totals["scalars"]
     return Measured(slow, fast, same, f"m = {oracle.dictionary_size}, {oracle.rounds} exchanges")
-
-
-def ahead(agents: int, turns: int) -> Measured:
-    """Async agents that evaluate the turns up to the next exchange at once against turn by turn."""
-    config = {"kernel": {"kind": "gaussian", "gamma": 0.1}, "alpha": 0.1}
-    fast, together = seconds(lambda: simulated("async_kernel_ucb", config, agents, turns))
-    slow, apart = seconds(lambda: simulated("async_kernel_ucb", config, agents, turns, cohorts=False))
-    return Measured(slow, fast, together.fingerprint == apart.fingerprint, "textbook column: turn by turn")
 
 
 def linear(agents: int, turns: int) -> Measured:
@@ -108,7 +98,6 @@ def exact(turns: int) -> Measured:
 
 CASES: Cases = {
     "async": (lambda: asynchronous(100, 10_000, 0.1, 1.0, 1.0), "N=100, T=10^4, gamma=0.1, q=1, D=1; target 30"),
-    "async_ahead": (lambda: ahead(100, 5000), "N=100, T=5000, gamma=0.1, several turns at once"),
     "async_1000": (lambda: asynchronous(1000, 3000, 0.1, 1.0, 1.0), "N=1000, T=3000; target 200"),
     "linear": (lambda: linear(100, 2000), "DisLinUCB, N=100, T=2000, d=20"),
     "exact": (lambda: exact(2000), "exact posterior, T=2000, 20 arms; target 5"),
