@@ -17,7 +17,11 @@ wait for the slowest;
 
 from __future__ import annotations
 
+import math
+from collections import deque
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Annotated, Literal, Self
 
 import numpy as np
@@ -162,6 +166,9 @@ class AsyncKernelUCB(Agent):
         self._new = GrowingObservations(context.dimension)
         self._new_variance = 0.0
         self._exchange: Exchange | None = None
+        self._ahead: deque[ArmSet] = deque()
+        self._predicted: dict[ArmSet, tuple[FloatArray, FloatArray]] = {}
+        self._latest_variance = math.inf
 
     def _empty(self) -> NystromModel:
         dictionary = Dictionary(self.config.kernel)
@@ -169,19 +176,44 @@ class AsyncKernelUCB(Agent):
 
     def _keep(self, model: NystromModel, version: int) -> None:
         """Act on ``model`` from now on; the whole of it is kept only where later messages may refer to it."""
-        self.model, self._version = model.predictor, version
+        self.model, self._version, self._predicted = model.predictor, version, {}
         self._held = model if self.config.transfer == "delta" else self._start
         self._alpha = self.config.width(self.context, model.statistics.A)
 
     def choose(self, arms: ArmSet) -> int:
         """Line 5, equation 3: the arm with the largest mu + alpha * sigma of the model of the last communication."""
-        mean, self._variance = self.model.predict(arms)
+        found = self._predicted.pop(arms) if arms in self._predicted else self._predict(arms)
+        mean, self._variance = found
         return self.best(mean + self._alpha * np.sqrt(self._variance))
+
+    def look_ahead(self, arm_sets: Sequence[ArmSet]) -> None:
+        """The model stays the same up to the next exchange, so several turns can be evaluated at once."""
+        self._ahead = deque(arm_sets)
+
+    def _predict(self, arms: ArmSet) -> tuple[FloatArray, FloatArray]:
+        """Mean and variance of the arms; also of those of the turns after it for which the model is likely to last."""
+        ahead = self._ahead
+        while ahead and ahead[0] is not arms:
+            ahead.popleft()
+        count = min(len(ahead), self._turns_left())
+        if count < 2 or len({len(other) for other in islice(ahead, count)}) > 1:
+            return self.model.predict(arms)
+        together = list(islice(ahead, count))
+        means, variances = self.model.predict_stack(np.array([other.features for other in together]))
+        self._predicted = dict(zip(together[1:], zip(means[1:], variances[1:], strict=True), strict=True))
+        return means[0], variances[0]
+
+    def _turns_left(self) -> int:
+        """About how many turns there are up to the next exchange, if all gain as much as the last one; 1: unknown."""
+        if self._exchange is not None or not self._latest_variance > 0.0:
+            return 1
+        return 1 + int(max(0.0, self._due - self._new_variance) / self._latest_variance)
 
     def observe(self, arms: ArmSet, arm: int, reward: float) -> Outbox:
         """Lines 5-7: keep the pull; when equation 4 holds, ask for an exchange."""
         self._new.append(arms.features[arm], reward)
-        self._new_variance += float(self._variance[arm])
+        self._latest_variance = float(self._variance[arm])
+        self._new_variance += self._latest_variance
         self.unshared += 1
         if self._exchange is not None or not self._new_variance > self._due:
             return []

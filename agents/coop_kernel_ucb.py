@@ -14,11 +14,12 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
+from typing import Self
 
 import numpy as np
 
 from coband.agents.cooperation import Cooperative, NaiveCoop, WithCliques, WithTasks, hops_of
-from coband.agents.knowledge import Knowledge, Learnt, check_memory
+from coband.agents.knowledge import Knowledge, Learnt, check_memory, learn_together, predict_together
 from coband.agents.messages import Pull
 from coband.agents.widths import width_of
 from coband.simulator.arms import ArmSet
@@ -36,6 +37,8 @@ NEARLY_ALL = 0.8
 class LocalAgent(Agent):
     """Tells all agents within gamma hops of its pulls, and learns from what reaches it of agents that it accepts."""
 
+    accepts: frozenset[Address]
+
     def __init__(self, context: NodeContext) -> None:
         super().__init__(context)
         assert context.graph is not None
@@ -43,7 +46,7 @@ class LocalAgent(Agent):
         self.hops = hops_of(context.config.hops, self.graph.distances)
         groups = context.sharing.get("groups", self._groups)
         self.members = groups[context.index]
-        self._accepted = frozenset(self.members)
+        self.accepts = frozenset(self.members)
         self._most_tasks = max(map(len, groups))
         self.knowledge: Learnt = self._knowledge(groups)
         self.trial = 0
@@ -75,13 +78,13 @@ class LocalAgent(Agent):
     def receive(self, message: Message, source: Address) -> Outbox:
         """Lines 19-23: put it in the buffer, if it is accepted."""
         assert isinstance(message, Pull)
-        if message.agent in self._accepted:
+        if message.agent in self.accepts:
             self._arrived.append(message)
         return []
 
     def receive_all(self, messages: Sequence[tuple[Address, Message]]) -> Outbox:
         """The same for all messages of a trial."""
-        accepted = self._accepted
+        accepted = self.accepts
         self._arrived += [message for source, message in messages if source in accepted]  # type: ignore[misc]
         return []
 
@@ -103,10 +106,14 @@ class LocalAgent(Agent):
 
     def _learn(self) -> None:
         """Lines 24-33."""
-        self._begin_turn()
-        if self._new:
-            new, self._new = self._new, []
+        if new := self._taken():
             self.knowledge.learn(new)
+
+    def _taken(self) -> list[Pull]:
+        """What is new at this turn, and new no longer after it."""
+        self._begin_turn()
+        new, self._new = self._new, []
+        return new
 
     def report(self) -> dict[str, float | int]:
         """gamma, the reading of the delay, and whether a dictionary is large enough, reported by agent 0."""
@@ -139,8 +146,24 @@ class EagerKernelUCB(LocalAgent):
         if self.trial == 1:
             return int(self.context.rng.integers(len(arms)))
         mean, variance = self.knowledge.predict(arms)
-        width = width_of(self.config, self.knowledge, self.context.agents)
-        return self.best(mean + width * np.sqrt(variance))
+        return self.best(mean + self._width * np.sqrt(variance))
+
+    @property
+    def _width(self) -> float:
+        return width_of(self.config, self.knowledge, self.context.agents)
+
+    @classmethod
+    def choose_together(cls, agents: Sequence[Self], arm_sets: Sequence[ArmSet]) -> list[int]:
+        """The same for several agents; those that know the same solve for all their arms at once."""
+        if not all(agent.trial for agent in agents):
+            return super().choose_together(agents, arm_sets)
+        for agent in agents:
+            agent.trial += 1
+        learn_together([(agent.knowledge, agent._taken()) for agent in agents])
+        mean, variance = predict_together([agent.knowledge for agent in agents], arm_sets)
+        counts = [len(arms) for arms in arm_sets]
+        widths = np.repeat([agent._width for agent in agents], counts)
+        return cls.best_together(agents, mean + widths * np.sqrt(variance), counts)
 
     def _pull(self, arms: ArmSet, arm: int, reward: float) -> Pull:
         return Pull(

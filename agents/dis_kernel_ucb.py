@@ -7,6 +7,8 @@ synchronisation, agent by agent); an agent's newest points stand on top of it.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from pydantic import Field
 
@@ -19,6 +21,7 @@ from coband.simulator.core.algorithm import Algorithm, ClosedForm, MessageSize
 from coband.simulator.core.message import Message
 from coband.simulator.core.node import SERVER, Address, NodeContext, Outbox
 from coband.simulator.maths.posteriors.choose import shared_log
+from coband.simulator.maths.posteriors.look_ahead import ComingTurns
 from coband.simulator.maths.posteriors.observations import GrowingObservations, Observations
 
 
@@ -38,17 +41,20 @@ class DisKernelUCB(SynchronousAgent):
         domain = domain_of(context)
         self._log = context.sharing.get("log", lambda: shared_log(self.config.kernel, self.config.lam, domain))
         self.posterior = self._log.posterior()
+        self._coming = ComingTurns()
         self._new = GrowingObservations(context.dimension)
         self._uploaded = 0  # of the new points
         self._early: dict[int, MissingPoints] = {}  # by version; one before was given up, and will be sent again
 
     def choose(self, arms: ArmSet) -> int:
         """The arm with the largest mu + alpha * sigma on synchronised and own new data."""
-        return self.best(self.posterior.scores(arms, self.config.alpha))
+        arm = self.best(self.posterior.scores(arms, self.config.alpha))
+        self._coming.announce(self.posterior)
+        return arm
 
-    def foresee(self, arms: ArmSet) -> None:
-        """Let the arms of a coming turn be prepared together with other agents'."""
-        self.posterior.foresee(arms)
+    def look_ahead(self, arm_sets: Sequence[ArmSet]) -> None:
+        """Let the arms of coming turns be prepared together with other agents'."""
+        self._coming.begin(arm_sets)
 
     def observe(self, arms: ArmSet, arm: int, reward: float) -> Outbox:
         """Add the pull; ask for a synchronisation when n_new * log(det(I+K_all/lam) / det(I+K_synced/lam)) > D."""

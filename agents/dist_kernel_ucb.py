@@ -27,8 +27,9 @@ class DistKernelUCB(EagerKernelUCB):
         super().__init__(context)
         self.centre = self._centres().centre_of[context.index]
         self.central = self.centre == context.index
-        self._accepted = self._accepted if self.central else frozenset((self.centre,))
         self._stored: Pull | None = None
+        if not self.central:
+            self.accepts = frozenset((self.centre,))
 
     def _centres(self) -> Centres:
         return self.context.sharing.get("centres", lambda: centres(power_graph(self.graph.distances, self.hops)))

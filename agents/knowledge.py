@@ -17,6 +17,7 @@ from coband.simulator.arrays import FloatArray
 from coband.simulator.core.node import NodeContext, UnsupportedScenario
 from coband.simulator.maths.posteriors.choose import Multitask, factor_memory, multitask
 from coband.simulator.maths.posteriors.protocol import MultitaskPosterior
+from coband.simulator.maths.posteriors.together import together
 
 POINTS_PER_TASK = 3
 """Points of a dictionary for each task, below which the posterior hardly tells tasks apart."""
@@ -94,6 +95,7 @@ class Knowledge(OnTasks):
     """
 
     def __init__(self, context: NodeContext, members: tuple[int, ...]) -> None:
+        self.members = members
         self._setting, self._sharing = setting_of(context, members), context.sharing
         network = network_kernel(context.config)
         self._similarities = Similarities(context, network, members) if isinstance(network, Mmd) else None
@@ -103,10 +105,22 @@ class Knowledge(OnTasks):
 
     def _take(self, pulls: Sequence[Pull]) -> None:
         """Where K_z changes with new pulls, all that is known is learnt anew."""
+        self._take_observations(self.in_order(pulls))
+
+    def in_order(self, pulls: Sequence[Pull]) -> PullObservations:
+        """Pulls in the order in which they are learnt, by trial and agent."""
+        return PullObservations(sorted(pulls, key=BY_TRIAL), by_agent=self._setting.estimated)
+
+    def learn_in_order(self, observations: PullObservations) -> None:
+        """The same as ``learn`` for pulls that ``in_order`` has put in order."""
+        self.observations += len(observations.pulls)
+        self._take_observations(observations)
+
+    def _take_observations(self, observations: PullObservations) -> None:
         similarities = self._similarities
-        seen = None if similarities is None else similarities.update(pulls)
+        seen = None if similarities is None else similarities.update(observations.pulls)
         if similarities is None or seen is None or self.posterior.follow(similarities.table):
-            self.posterior.update(PullObservations(pulls, by_agent=self._setting.estimated))
+            self.posterior.update(observations)
         else:
             self.posterior = multitask(self._setting, self._sharing, similarities.table, seen)
 
@@ -116,6 +130,23 @@ class Knowledge(OnTasks):
         if setting.dictionary is None or setting.form != "nystrom":
             return None
         return setting.dictionary >= POINTS_PER_TASK * (1 if setting.single else agents)
+
+
+def learn_together(news: Sequence[tuple[Knowledge, Sequence[Pull]]]) -> None:
+    """Each learns its new pulls; what several learn alike is put together once."""
+    latest: dict[tuple[int, ...], tuple[set[Pull], PullObservations]] = {}
+    for knowledge, pulls in news:
+        if pulls:
+            members, found = knowledge.members, set(pulls)
+            alike = latest.get(members)
+            if alike is None or alike[0] != found:
+                alike = latest[members] = found, knowledge.in_order(pulls)
+            knowledge.learn_in_order(alike[1])
+
+
+def predict_together(knowledge: Sequence[Knowledge], arm_sets: Sequence[ArmSet]) -> tuple[FloatArray, FloatArray]:
+    """Means and variances as ``predict`` has them, each agent's own arms, one agent after the other, each (n,)."""
+    return together([one.posterior for one in knowledge], arm_sets)
 
 
 def setting_of(context: NodeContext, members: tuple[int, ...]) -> Multitask:

@@ -7,6 +7,8 @@ and keeps its newest points on top of it.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from coband.agents.domains import domain_of
@@ -17,6 +19,7 @@ from coband.simulator.core.algorithm import Algorithm, ClosedForm, MessageSize, 
 from coband.simulator.core.message import Message
 from coband.simulator.core.node import SERVER, Address, Agent, NodeContext, Outbox
 from coband.simulator.maths.posteriors.choose import shared_log
+from coband.simulator.maths.posteriors.look_ahead import ComingTurns
 from coband.simulator.maths.posteriors.observations import Observations
 
 
@@ -29,6 +32,7 @@ class OneKernelUCB(Agent):
         domain = domain_of(context)
         self._log = context.sharing.get("log", lambda: shared_log(self.config.kernel, self.config.lam, domain))
         self.posterior = self._log.posterior()
+        self._coming = ComingTurns()
         self._own: list[Observations] = []  # points that are not known to stand in the log
         self._known = 0  # entries of the log that are known; the posterior catches up at the next turn
         self._own_known = 0
@@ -38,11 +42,13 @@ class OneKernelUCB(Agent):
         if self._known != self.posterior.known:
             self.posterior.adopt(self._known, self._own_known)
             self._own_known = 0
-        return self.best(self.posterior.scores(arms, self.config.alpha))
+        arm = self.best(self.posterior.scores(arms, self.config.alpha))
+        self._coming.announce(self.posterior)
+        return arm
 
-    def foresee(self, arms: ArmSet) -> None:
-        """Let the arms of a coming turn be prepared together with other agents'."""
-        self.posterior.foresee(arms)
+    def look_ahead(self, arm_sets: Sequence[ArmSet]) -> None:
+        """Let the arms of coming turns be prepared together with other agents'."""
+        self._coming.begin(arm_sets)
 
     def observe(self, arms: ArmSet, arm: int, reward: float) -> Outbox:
         """Add the pull and share it."""

@@ -21,37 +21,37 @@ class PullObservations(Observations):
     """
 
     def __init__(self, pulls: Sequence[Pull], by_agent: bool) -> None:
-        self._pulls, self._by_agent = pulls, by_agent
+        self.pulls, self._by_agent = pulls, by_agent
 
     def __len__(self) -> int:
-        return len(self._pulls)
+        return len(self.pulls)
 
     @cached_property
     def points(self) -> FloatArray:
         """Arms, (n, d)."""
-        return np.array([pull.point for pull in self._pulls])
+        return np.array([pull.point for pull in self.pulls])
 
     @cached_property
     def rewards(self) -> FloatArray:
         """Rewards, (n,)."""
-        return np.array([pull.reward for pull in self._pulls])
+        return np.array([pull.reward for pull in self.pulls])
 
     @cached_property
     def tasks(self) -> FloatArray:
         """Numbers of agents (n, 1), or network contexts (n, d_z), d_z = 0 where there are none."""
         if self._by_agent:
-            return np.array([[float(pull.agent)] for pull in self._pulls])
-        return np.array([() if pull.context is None else pull.context for pull in self._pulls])
+            return np.array([[float(pull.agent)] for pull in self.pulls])
+        return np.array([() if pull.context is None else pull.context for pull in self.pulls])
 
     @cached_property
     def places(self) -> IndexArray:
         """Places of the arms in their arm sets, 0 where they make no difference, (n,)."""
-        return np.array([pull.place or 0 for pull in self._pulls])
+        return np.array([pull.place or 0 for pull in self.pulls])
 
     @cached_property
     def keys(self) -> list[Key]:
         """(trial, agent) of each."""
-        return [(pull.trial, pull.agent) for pull in self._pulls]
+        return [(pull.trial, pull.agent) for pull in self.pulls]
 
     @cached_property
     def key_bytes(self) -> bytes:

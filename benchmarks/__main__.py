@@ -7,10 +7,17 @@ from __future__ import annotations
 
 import argparse
 
-from benchmarks import bandits, cooperation, events, exploration, neural, scale, start, sweeps
+from benchmarks import bandits, cohorts, cooperation, events, exploration, neural, scale, start, sweeps
 from benchmarks.measuring import Cases, Figures
 
-CASES: Cases = {**bandits.CASES, **neural.CASES, **cooperation.CASES, **exploration.CASES, **events.CASES}
+CASES: Cases = {
+    **bandits.CASES,
+    **neural.CASES,
+    **cooperation.CASES,
+    **exploration.CASES,
+    **events.CASES,
+    **cohorts.CASES,
+}
 FIGURES: Figures = {**start.FIGURES, **scale.FIGURES, **sweeps.FIGURES}
 FULL: Cases = {**bandits.FULL, **cooperation.FULL}
 FULL_FIGURES: Figures = {**cooperation.FULL_FIGURES, **scale.FULL_FIGURES}

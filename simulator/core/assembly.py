@@ -20,8 +20,9 @@ from coband.simulator.core.audit.ledger import Ledger
 from coband.simulator.core.audit.progress import Progress
 from coband.simulator.core.audit.trace import Trace
 from coband.simulator.core.clock.clock import Clock
-from coband.simulator.core.clock.schedule import OneAtATime, Phases, Renewal, Rounds
+from coband.simulator.core.clock.schedule import OneAtATime, Phases, Recorded, Renewal, Rounds
 from coband.simulator.core.hosts.agent_host import AgentHost
+from coband.simulator.core.hosts.cohort import Cohort, chooses_together
 from coband.simulator.core.hosts.host import ClientHost, Host, Inspect, Send
 from coband.simulator.core.hosts.phases import PhaseHost, PhaseTiming
 from coband.simulator.core.hosts.speed import SlowPeriod, SlowPeriodDraws
@@ -110,14 +111,25 @@ class Assembly:
         trial = interval if config.trial is None else config.trial
         if config.mode == "hop_by_hop" or (config.mode == "auto" and not self._plan.ideal):
             return HopByHop(self._graph, trial, run, transport, router.hand_over)
-        return Direct(self._graph, trial, run, transport, router.hand_over, router.hear)
+        return Direct(self._graph, trial, run, transport, router.hand_over, router.hear, router.accepts)
 
-    def turns(self, algorithm: Algorithm, clock: Clock, progress: Progress) -> Turns:
+    def turns(self, algorithm: Algorithm, run: RunContext, progress: Progress, local: Local | None) -> Turns:
         """The schedule at work; in rounds all agents act on what they know, so turns can be prepared together."""
         plan = self._plan
-        prepares = _prefetches(algorithm.agent) and is_zero(plan.agents.compute)
+        cohort = Cohort(run, progress, local, plan.share) if self._cohorts else None
+        agent = algorithm.agent
+        together = cohort is not None and plan.share and issubclass(agent, Agent) and chooses_together(agent)
+        prepares = _prefetches(algorithm.agent) and is_zero(plan.agents.compute) and not together
         prefetching = prepares and plan.share and isinstance(plan.schedule, Rounds)
-        return Turns(plan.schedule, plan.agents.count, clock, self._streams, progress, prefetching)
+        return Turns(plan.schedule, plan.agents.count, run.clock, self._streams, progress, prefetching, cohort)
+
+    @property
+    def _cohorts(self) -> bool:
+        """Whether all turns of an instant can be taken by one event: nothing comes between them, nobody looks."""
+        plan = self._plan
+        at_once = is_zero(plan.agents.compute) and not plan.intermittent
+        watched = plan.checks == "full" or plan.trace == tr.FULL
+        return plan.cohorts and at_once and not watched and isinstance(plan.schedule, Rounds | Recorded)
 
     def nodes(
         self, algorithm: Algorithm, config: BaseModel, made: int | None = None
@@ -213,13 +225,22 @@ class Assembly:
         around: HostContext,
     ) -> ClientHost:
         schedule, world = self._plan.schedule, self._world
+        assert isinstance(agent, Agent | BatchAgent)
         if isinstance(agent, BatchAgent):
             if not isinstance(schedule, Phases) or not isinstance(world, BatchWorld):
                 raise TypeError("a batch agent needs schedule.kind phases and a problem that can be pulled in batches")
             pace = PhaseTiming(schedule.pull_time * factor, compute, schedule.limit, slow_period)
             return PhaseHost(*parts, world=world, pace=pace, progress=around.progress)
         after_turn = around.think if isinstance(schedule, Renewal) else None
-        return AgentHost(*parts, world=world, compute=compute, progress=around.progress, after_turn=after_turn)
+        looks = self._plan.cohorts and type(agent).look_ahead is not Agent.look_ahead
+        return AgentHost(
+            *parts,
+            world=world,
+            compute=compute,
+            progress=around.progress,
+            after_turn=after_turn,
+            upcoming=getattr(world, "upcoming", None) if looks else None,
+        )
 
     def _draws(
         self,

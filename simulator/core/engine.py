@@ -70,7 +70,7 @@ class Engine:
         self._router = Router(self.clock, algorithm)
         self.transport = assembly.transport(self._run, self._router)
         local = assembly.local(self._run, self.transport, self._router)
-        self._turns = assembly.turns(algorithm, self.clock, self.progress)
+        self._turns = assembly.turns(algorithm, self._run, self.progress, local)
         self.agents, self.server = assembly.nodes(algorithm, config)
         self._inspection: Inspection | None = None
         if isinstance(self.audit, FullAudit):

@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import numpy as np
 
@@ -231,17 +231,51 @@ class Client(Node):
         tied = (scores == scores[first]).nonzero()[0]
         return first if len(tied) < 2 else int(tied[self.context.ties.integers(len(tied))])
 
+    @staticmethod
+    def best_together(agents: Sequence[Client], scores: FloatArray, counts: Sequence[int]) -> list[int]:
+        """What ``best`` is for each of several agents.
+
+        Args:
+            agents: whose scores.
+            scores: one agent's after the other's.
+            counts: how many of them are each agent's.
+        """
+        if len(set(counts)) > 1:
+            parts = np.split(scores, np.cumsum(counts[:-1]))
+            return [agent.best(part) for agent, part in zip(agents, parts, strict=True)]
+        table = scores.reshape(len(agents), -1)
+        chosen: list[int] = table.argmax(axis=1).tolist()
+        tied = ((table == table.max(axis=1, keepdims=True)).sum(axis=1) != 1).nonzero()[0].tolist()
+        for number in tied:
+            chosen[number] = agents[number].best(table[number])
+        return chosen
+
     def report_own(self) -> dict[str, float | int | None]:
         """Numbers about this agent alone, such as its ``answer``; they stand beside the other agents' in the result."""
         return {}
 
 
 class Agent(Client):
-    """A client that acts turn by turn: chooses an arm, learns from its reward, talks."""
+    """A client that acts turn by turn: chooses an arm, learns from its reward, talks.
+
+    Attributes:
+        accepts: origins of the LOCAL messages that it looks at; None for all. ``receive_all`` may be given these alone.
+    """
+
+    accepts: frozenset[Address] | None = None
 
     @abstractmethod
     def choose(self, arms: ArmSet) -> int:
         """Number of the arm to pull, in the arm set of this turn."""
+
+    @classmethod
+    def choose_together(cls, agents: Sequence[Self], arm_sets: Sequence[ArmSet]) -> list[int]:
+        """The choices of several agents whose turns fall on one instant, each from its arm set; see ``cohort``.
+
+        Each is what ``choose`` would be, with the same draws and notes; only work may be shared. The simulator asks
+        for it only where it may be shared, and where no class below overrides ``choose``.
+        """
+        return [agent.choose(arms) for agent, arms in zip(agents, arm_sets, strict=True)]
 
     def receive_all(self, messages: Sequence[tuple[Address, Message]]) -> Outbox:
         """LOCAL messages that arrived at one moment, each with the agent that it is from."""
@@ -256,10 +290,10 @@ class Agent(Client):
         ``choose`` and ``observe`` are given the same object. Nothing but time may depend on whether this is called.
         """
 
-    def foresee(self, arms: ArmSet) -> None:
-        """The arm set of a coming turn, each of them once and in order, where the world knows them in advance.
+    def look_ahead(self, arm_sets: Sequence[ArmSet]) -> None:
+        """The arm sets of the agent's turns to come, the next one first: a chance to prepare several at once.
 
-        ``choose`` is given the same object. Nothing but time may depend on whether this is called.
+        ``choose`` and ``observe`` are given the same objects. Nothing but time may depend on whether this is called.
         """
 
     @abstractmethod

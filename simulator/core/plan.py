@@ -26,6 +26,8 @@ class Plan:
     checks: Literal["cheap", "full"] = "cheap"
     share: bool = True
     ties: Ties = "random"
+    cohorts: bool = True
+    """Whether turns are taken and prepared together where that changes nothing; False: each by itself."""
 
     @property
     def intermittent(self) -> bool:

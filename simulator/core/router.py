@@ -55,6 +55,11 @@ class Router:
         self.last_delivery = self._clock.now
         self._hosts[packet.destination].on_packet(packet)
 
+    def accepts(self, agent: Address) -> frozenset[Address] | None:
+        """Whose LOCAL messages an agent looks at; None for all."""
+        host = self._hosts[agent]
+        return host.accepts if isinstance(host, AgentHost) else None
+
     def hear(self, agent: Address, messages: Sequence[tuple[Address, Message]], cause: int) -> None:
         """Give an agent the messages that reach it at one moment, each with its origin."""
         self.last_delivery = self._clock.now

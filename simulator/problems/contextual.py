@@ -28,9 +28,6 @@ from coband.simulator.problems.world import (
 _Turn = tuple[FloatArray, FloatArray, float, float]
 """The draws of one turn: arms (n, d), their means (n,), the largest mean, the draw of the noise."""
 
-AHEAD = 2
-"""Turns of an agent that may be looked at in advance."""
-
 
 class ContextualWorld:
     """A world whose arm set changes from turn to turn, drawn from one stream per agent."""
@@ -62,13 +59,16 @@ class ContextualWorld:
         self._reward = reward
         self._streams = streams
         self._noise = noise
-        self._longest = longest_block(2 * agents, source.count * source.dimension)
-        self.turns_ahead = min(AHEAD, self._longest // 2)
+        self._longest = longest_block(agents, source.count * source.dimension)
         self._blocks: dict[int, Blocks[_Turn]] = {}
 
     def arms(self, agent: int, turn: int) -> FloatArray:
         """Arms of the turn, (n, d)."""
         return self._at(agent, turn)[0]
+
+    def upcoming(self, agent: int, turn: int) -> list[FloatArray]:
+        """Arms of the turn and of those after it that are drawn already."""
+        return [arms for arms, *_ in self._of(agent).upcoming(turn)]
 
     def means(self, agent: int, turn: int) -> FloatArray:
         """f of the turn's arms, (n,)."""
@@ -87,10 +87,13 @@ class ContextualWorld:
         return self._reward.describe()
 
     def _at(self, agent: int, turn: int) -> _Turn:
+        return self._of(agent).at(turn)
+
+    def _of(self, agent: int) -> Blocks[_Turn]:
         blocks = self._blocks.get(agent)
         if blocks is None:
             blocks = self._blocks[agent] = self._open(agent)
-        return blocks.at(turn)
+        return blocks
 
     def reward_of(self, agent: int) -> RewardFunction:
         """The mean reward f of this agent's arms."""
@@ -102,7 +105,7 @@ class ContextualWorld:
 
     def _open(self, agent: int) -> Blocks[_Turn]:
         arms, noise = self._streams("world", agent, "arms"), self._streams("world", agent, "noise")
-        return Blocks(lambda turns: self._draw(agent, arms, noise, turns), self._longest, returns=True)
+        return Blocks(lambda turns: self._draw(agent, arms, noise, turns), self._longest)
 
     def _draw(
         self, agent: int, arm_stream: np.random.Generator, noise_stream: np.random.Generator, turns: int

@@ -134,9 +134,10 @@ class TaskFunction:
 
     def __call__(self, arms: FloatArray) -> FloatArray:
         """f_v of each arm: (turns, n, d) -> (turns, n)."""
-        places = np.zeros(arms.shape[1], dtype=np.int64)
-        tasks = np.repeat(self._context[None], arms.shape[1], axis=0)
-        return self._function(np.stack([self._kernel.points(tasks, turn, places) for turn in arms]))
+        turns, count, dimension = arms.shape
+        tasks = np.broadcast_to(self._context, (turns * count, len(self._context)))
+        points = self._kernel.points(tasks, arms.reshape(-1, dimension), np.zeros(len(tasks), dtype=np.int64))
+        return self._function(points.reshape(turns, count, -1))
 
     def describe(self) -> dict[str, Any]:
         """The agent's context and F."""

@@ -20,6 +20,9 @@ from coband.simulator.problems.world import InstanceError, check_columns
 if TYPE_CHECKING:
     from coband.simulator.problems.arms import ArmSource
 
+ENTRIES = 1 << 15
+"""Values of the kernel that are computed at once, at most, unless one turn has more: so many fit the cache."""
+
 
 @dataclass(frozen=True)
 class RkhsFunction:
@@ -31,9 +34,10 @@ class RkhsFunction:
 
     def __call__(self, arms: FloatArray) -> FloatArray:
         """f of each arm: (turns, n, d) -> (turns, n)."""
-        # One turn at a time: the last bits of a matrix product depend on its number of rows, but the values of a turn
-        # must not depend on the turns drawn with it.
-        return np.stack([np.vecdot(self._bound.evaluate(turn), self.weights) for turn in arms])
+        # The values of a turn do not depend on the turns drawn with it: each has a matrix of its own in the stack.
+        at_once = max(1, ENTRIES // (arms.shape[1] * len(self.weights)))
+        parts = [arms[start : start + at_once] for start in range(0, len(arms), at_once)]
+        return np.concatenate([np.vecdot(self._bound.evaluate(part), self.weights) for part in parts])
 
     @cached_property
     def _bound(self) -> BoundKernel:

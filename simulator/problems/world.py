@@ -134,17 +134,12 @@ class Blocks(Generic[T]):
     """One agent's draws, turn by turn, made in blocks that double in length up to `longest` turns.
 
     Short first blocks keep agents that act rarely cheap, longer ones spread numpy's cost per call. `draw(turns)` must
-    continue its streams turn after turn, so that the lengths of the blocks leave the values alone. The last block but
-    one is kept if ``returns``: whoever looks ahead by half of ``longest`` turns can go back by as many.
+    continue its streams turn after turn, so that the lengths of the blocks leave the values alone.
     """
 
-    def __init__(
-        self, draw: Callable[[int], Sequence[T]], longest: int = LONGEST_BLOCK, *, returns: bool = False
-    ) -> None:
+    def __init__(self, draw: Callable[[int], Sequence[T]], longest: int = LONGEST_BLOCK) -> None:
         self._draw = draw
         self._longest = longest
-        self._returns = returns
-        self._before: Sequence[T] = ()
         self._length = min(FIRST_BLOCK, longest)
         self._start = 1
         self._items: Sequence[T] = ()
@@ -156,17 +151,19 @@ class Blocks(Generic[T]):
             ValueError: the turn lies in a block that has been left behind.
         """
         index = turn - self._start
-        if -len(self._before) <= index < 0:
-            return self._before[index]
         if index < 0:
             raise ValueError(f"turn(={turn}) must be >= {self._start}: an agent's turns start at 1 and do not go back.")
         while index >= len(self._items):
             index -= len(self._items)
             self._start += len(self._items)
-            self._before = self._items if self._returns else ()
             self._items = self._draw(self._length)
             self._length = min(2 * self._length, self._longest)
         return self._items[index]
+
+    def upcoming(self, turn: int) -> Sequence[T]:
+        """The draws of a turn and of those after it that are drawn already."""
+        self.at(turn)
+        return self._items[turn - self._start :]
 
 
 def longest_block(agents: int, values_per_turn: int) -> int:

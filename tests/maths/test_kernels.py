@@ -90,6 +90,17 @@ def test_a_matern_of_equal_points_is_exactly_one() -> None:
     assert np.array_equal(np.diagonal(Matern(nu=0.5).against(X.copy()).evaluate(X)), np.ones(5))
 
 
+@pytest.mark.parametrize("arms", [1, 5, 64])
+@pytest.mark.parametrize(
+    "kernel", [Gaussian(gamma=0.5), Gaussian(gamma=900.0), Matern(nu=0.5), Linear(), Product((Matern(), Polynomial()))]
+)
+def test_a_matrix_in_a_stack_has_the_bits_that_it_has_alone(kernel: Kernel, arms: int) -> None:
+    rng = np.random.default_rng(arms)
+    stack, Y = rng.standard_normal((6, arms, 3)), rng.standard_normal((29, 3))
+    bound = kernel.against(Y)
+    np.testing.assert_array_equal(bound.evaluate(stack), [bound.evaluate(X) for X in stack])
+
+
 def test_columns_restrict_a_kernel_to_coordinates() -> None:
     X = np.random.default_rng(3).normal(size=(5, 4))
     kernel = Product((Gaussian(gamma=0.5, columns=(0, 1)), Linear(columns=(2, 3))))

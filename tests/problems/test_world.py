@@ -27,6 +27,14 @@ def test_blocks_may_be_asked_again_and_may_skip_turns() -> None:
     assert [blocks.at(turn) for turn in (1, 1, 3, 2, 30, 29, 200)] == [1, 1, 3, 2, 30, 29, 200]
 
 
+def test_what_is_drawn_already_can_be_seen_ahead() -> None:
+    drawn = iter(range(1, 100))
+    blocks = Blocks(lambda turns: [next(drawn) for _ in range(turns)])
+    assert list(blocks.upcoming(2)) == [2, 3, 4]
+    assert list(blocks.upcoming(5)) == list(range(5, 13))
+    assert blocks.at(7) == 7
+
+
 @pytest.mark.parametrize("turn", [0, -1])
 def test_turns_start_at_one(turn: int) -> None:
     with pytest.raises(ValueError, match=rf"^turn\(={turn}\) must be >= 1: an agent's turns start at 1"):
@@ -52,11 +60,3 @@ def test_one_stream_in_pieces_is_the_same_stream() -> None:
     whole, pieces = np.random.default_rng(1), np.random.default_rng(1)
     together = whole.standard_normal((13, 4))
     assert np.array_equal(together, np.concatenate([pieces.standard_normal((n, 4)) for n in (1, 2, 4, 6)]))
-
-
-def test_who_looks_ahead_by_half_the_longest_block_can_go_back() -> None:
-    drawn = iter(range(1, 10_000))
-    blocks = Blocks(lambda turns: [next(drawn) for _ in range(turns)], longest=16, returns=True)
-    for turn in range(1, 200):
-        assert blocks.at(turn + 8) == turn + 8
-        assert blocks.at(turn) == turn

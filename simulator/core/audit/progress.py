@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from coband.simulator.arrays import FloatArray
@@ -41,6 +41,30 @@ class Progress:
         self.reward += reward
         if self.on_pull is not None and not len(self.times) % 64:
             self.on_pull(len(self.times))
+
+    def pulled_together(
+        self, agents: Sequence[int], now: float, outcomes: Sequence[tuple[float, float]], scalars: Sequence[int]
+    ) -> None:
+        """Take note of pulls of several agents at one moment, one each.
+
+        Args:
+            agents: whose.
+            now: when.
+            outcomes: reward and regret of each; no regret is negative unless the world's regret is realised.
+            scalars: what the ledger had counted after each agent's turn.
+        """
+        before = len(self.times)
+        self.agents += agents
+        self.pulls += [1] * len(agents)
+        self.made += len(agents)
+        self.times += [now] * len(agents)
+        self.regrets += [regret for _, regret in outcomes]
+        self.scalars += scalars
+        for reward, _ in outcomes:
+            self.reward += reward
+        if self.on_pull is not None:
+            for noted in range(before + 64 - before % 64, len(self.times) + 1, 64):
+                self.on_pull(noted)
 
     def may_start(self, now: float) -> bool:
         """False once the schedule's duration is over."""

@@ -12,6 +12,9 @@ import struct
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
 OFF, PROTOCOL, FULL = "off", "protocol", "full"
 RECORD = struct.Struct("<qdhiiqqhqhiidh")
 BATCH = 4096
@@ -91,6 +94,13 @@ PlainRow = tuple[int, float, int, int, int, int, int, int, int, int, int, int, f
 """The columns of a :class:`Row` as a plain tuple, which takes a fifth of the time to make."""
 Sink = Callable[[Sequence[PlainRow], Sequence[str]], None]
 
+Block = NDArray[np.void]
+"""Events as one array with a field for each of :data:`NUMERIC`, without details: many that are recorded at once."""
+
+_TYPES = {"q": "<i8", "d": "<f8", "h": "<i2", "i": "<i4"}
+_BLOCK = np.dtype([(name, _TYPES[code]) for name, code in zip(NUMERIC, RECORD.format[1:], strict=True)])
+_BLANK = np.array((0, 0.0, 0, 0, *Row(0, 0.0, 0, 0)[4:NUMBERS]), dtype=_BLOCK)
+
 
 def keep(rows: list[Row]) -> Sink:
     """A sink that appends all events to ``rows``."""
@@ -108,7 +118,9 @@ class Trace:
         self._sink = sink
         self._hash = hashlib.sha256()
         self._rows: list[PlainRow] = []
-        self._previous: list[PlainRow] = []
+        self._room = BATCH  # rows that fit in the batch, beside those that are sealed
+        self._sealed: list[list[PlainRow] | Block] = []  # in the fingerprint, not yet passed on
+        self._previous: list[list[PlainRow] | Block] = []
         self._names: dict[str, int] = {}
         self._next = 0
 
@@ -147,20 +159,48 @@ class Trace:
         self._rows.append(
             (seq, time, event, node, peer, message, cause, kind, scalars, hop, round, version, value, reason, detail)
         )
-        if len(self._rows) >= BATCH:
+        if len(self._rows) >= self._room:
             self.flush()
         return seq
 
+    def block(self, time: float, shape: tuple[int, ...]) -> Block:
+        """The next events, numbered in C order, all at one time; ``record_block`` records them when they are filled in.
+
+        Fields that are not filled in mean that nothing applies, as in ``record``. Nothing else may be recorded before.
+        """
+        block: Block = np.full(shape, _BLANK)
+        block["seq"] = np.arange(self._next, self._next + block.size).reshape(shape)
+        block["time"] = time
+        return block
+
+    def record_block(self, block: Block) -> None:
+        """Record events that ``block`` has numbered."""
+        self._seal()
+        self._next += block.size
+        self._room -= block.size
+        self._hash.update(block.tobytes())
+        self._sealed.append(block)
+        if self._room <= 0:
+            self.flush()
+
+    def _seal(self) -> None:
+        """Take the events at hand into the fingerprint."""
+        rows = self._rows
+        if rows:
+            pack = RECORD.pack
+            self._hash.update(b"".join([pack(*row[:NUMBERS]) for row in rows]))
+            self._sealed.append(rows)
+            self._room -= len(rows)
+            self._rows = []
+
     def flush(self) -> None:
         """Fingerprint the events at hand and pass them on."""
-        rows = self._rows
-        if not rows:
+        self._seal()
+        if not self._sealed:
             return
-        pack = RECORD.pack
-        self._hash.update(b"".join([pack(*row[:NUMBERS]) for row in rows]))
         if self._sink is not None:
-            self._sink(rows, tuple(self._names))
-        self._previous, self._rows = rows, []
+            self._sink(_plain(self._sealed), tuple(self._names))
+        self._previous, self._sealed, self._room = self._sealed, [], BATCH
 
     def fingerprint(self) -> str:
         """The run's fingerprint: 64 hexadecimal digits."""
@@ -171,12 +211,23 @@ class Trace:
 
     def chain(self, seq: int) -> list[Row]:
         """The event ``seq`` and what led to it, nearest first, as far back as the last two batches reach."""
-        known = {row.seq: row for row in map(Row._make, (*self._previous, *self._rows))}
+        recent = _plain([*self._previous, *self._sealed, self._rows])
+        known = {row.seq: row for row in map(Row._make, recent)}
         chain = []
         while seq in known:
             chain.append(known[seq])
             seq = known[seq].cause
         return chain
+
+
+def _plain(parts: Sequence[list[PlainRow] | Block]) -> Sequence[PlainRow]:
+    """The events of several lists and blocks."""
+    if len(parts) == 1 and isinstance(parts[0], list):
+        return parts[0]
+    rows: list[PlainRow] = []
+    for part in parts:
+        rows += part if isinstance(part, list) else [(*numbers, None) for numbers in part.ravel().tolist()]
+    return rows
 
 
 def fingerprint_of(rows: Iterable[Row], names: Sequence[str]) -> str:

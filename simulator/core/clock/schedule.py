@@ -101,10 +101,15 @@ class Rounds(BaseSchedule):
 
     def ticks(self, agents: int, streams: Streams) -> Iterator[tuple[float, int]]:
         """(time, agent) of every tick, in order of time and then of agents."""
-        for turn in range(1, self.turns + 1):
-            time = turn * self.interval
-            for agent in range(agents):
+        for time, everyone in self.rounds(agents):
+            for agent in everyone:
                 yield time, agent
+
+    def rounds(self, agents: int) -> Iterator[tuple[float, list[int]]]:
+        """Time of every round, and who has a tick then: all."""
+        everyone = list(range(agents))
+        for turn in range(1, self.turns + 1):
+            yield turn * self.interval, everyone
 
 
 class Renewal(BaseSchedule):

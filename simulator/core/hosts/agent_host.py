@@ -4,19 +4,45 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from coband.simulator.arms import ArmSet
+from coband.simulator.arrays import FloatArray
 from coband.simulator.core.audit import trace as tr
 from coband.simulator.core.audit.progress import Progress
 from coband.simulator.core.audit.trace import Trace
 from coband.simulator.core.clock.clock import TURN, Clock
 from coband.simulator.core.hosts.host import ClientHost, Inspect, Send
 from coband.simulator.core.message import Message
-from coband.simulator.core.node import Address, Agent
+from coband.simulator.core.node import Address, Agent, Neighbours, Outbox
 from coband.simulator.core.packet import Packet
 from coband.simulator.core.randomness.distributions import Draws
 from coband.simulator.core.world import World
+
+
+@dataclass(slots=True)
+class Turn:
+    """A turn that was taken: chosen, pulled and observed, and not yet in the accounts."""
+
+    host: AgentHost
+    number: int
+    arms: ArmSet
+    arm: int
+    reward: float
+    regret: float
+    outbox: Outbox
+
+    @property
+    def uneventful(self) -> bool:
+        """Whether it has nothing to tell the trace beside its messages."""
+        node = self.host.node
+        return not node.notes and node.waiting == self.host.waited
+
+    @property
+    def floods(self) -> bool:
+        """Whether its one message goes to all agents within some hops."""
+        return len(self.outbox) == 1 and type(self.outbox[0][0]) is Neighbours
 
 
 class AgentHost(ClientHost):
@@ -27,6 +53,7 @@ class AgentHost(ClientHost):
         compute: draws the time that a turn takes; None for none.
         progress: takes note of every pull.
         after_turn: called with the agent's index when one of its turns has ended (renewal schedules).
+        upcoming: the arms of an agent's turn, given by its number, and of turns after it; None to ask turn by turn.
     """
 
     node: Agent
@@ -44,25 +71,30 @@ class AgentHost(ClientHost):
         compute: Draws | None,
         progress: Progress,
         after_turn: Callable[[int], None] | None,
+        upcoming: Callable[[Address, int], Sequence[FloatArray]] | None = None,
     ) -> None:
         super().__init__(node, clock, trace, handling, send, check)
         self._world, self._compute, self._progress, self._after_turn = world, compute, progress, after_turn
         self._domain = node.context.domain
         self._prefetched: ArmSet | None = None
-        foresees = node.context.sharing.on and type(node).foresee is not Agent.foresee and self._domain is None
-        self._ahead: int = getattr(world, "turns_ahead", 0) if foresees else 0
-        self._foreseen: deque[ArmSet] = deque()
+        self._upcoming = upcoming
+        self._ahead: deque[ArmSet] = deque()
         self.turns = 0
         self._due = 0
 
     def tick(self) -> None:
         """The schedule allows one more turn."""
+        if self.admits():
+            self._start_turn()
+
+    def admits(self) -> bool:
+        """Whether a turn that the schedule allows can start now; if not, it is kept."""
         if self.node.done:
-            return
+            return False
         if self._busy or self.node.waiting or self._due or self.down:
             self._due += 1
-        else:
-            self._start_turn()
+            return False
+        return True
 
     @property
     def due(self) -> int:
@@ -71,14 +103,20 @@ class AgentHost(ClientHost):
 
     def _start_turn(self) -> None:
         self.turns += 1
-        now = self._clock.now
-        cause, self._resumption = self._resumption, tr.NONE
-        seq = self._trace.record(now, tr.TURN, self.address, cause=cause, value=self.turns)
+        seq = self._record_start(self.turns)
         if self._compute is None:
             self._turn(seq)
         else:
             self._busy = True
-            self._clock.at(now + self._compute(), TURN, self.address, self._end_turn, seq)
+            self._clock.at(self._clock.now + self._compute(), TURN, self.address, self._end_turn, seq)
+
+    def _record_start(self, number: int) -> int:
+        return self._trace.record(self._clock.now, tr.TURN, self.address, cause=self.resumed(), value=number)
+
+    def resumed(self) -> int:
+        """What ended the wait before the turn that starts now; NONE if there was none."""
+        cause, self._resumption = self._resumption, tr.NONE
+        return cause
 
     def _end_turn(self, event: Any) -> None:
         if self._is_suspended(TURN, self._end_turn, event):
@@ -89,21 +127,40 @@ class AgentHost(ClientHost):
 
     def _turn(self, cause: int) -> None:
         """Choose, pull, observe, send: one step of the paper's loop."""
-        agent, turn, now = self.address, self.turns, self._clock.now
-        arms, self._prefetched = self._arms(turn), None
-        arm = self.node.choose(arms)
-        reward, regret = self._world.pull(agent, turn, arm)
-        detail = self._progress.describe_choice(arms.features, arm)
-        seq = self._trace.record(now, tr.CHOOSE, agent, cause=cause, value=arm, detail=detail)
-        seq = self._trace.record(now, tr.REWARD, agent, cause=seq, value=reward)
-        self._carry_out(self.node.observe(arms, arm, reward), seq)
-        self._progress.pulled(agent, now, regret, reward, seq)
+        arms = self._next_arms()
+        self._enter(self.pull(arms, self.node.choose(arms)), cause)
+
+    def begin(self) -> ArmSet:
+        """Start a turn that takes no time; the arms to choose from."""
+        self.turns += 1
+        return self._next_arms() if self._domain is None else self._domain
+
+    def pull(self, arms: ArmSet, arm: int) -> Turn:
+        """Pull an arm and have the agent learn from it."""
+        reward, regret = self._world.pull(self.address, self.turns, arm)
+        return Turn(self, self.turns, arms, arm, reward, regret, self.node.observe(arms, arm, reward))
+
+    def enter(self, turn: Turn) -> None:
+        """Keep the accounts of a turn that took no time, and send its messages."""
+        self._enter(turn, self._record_start(turn.number))
+
+    def _enter(self, turn: Turn, cause: int) -> None:
+        agent, now = self.address, self._clock.now
+        detail = self._progress.describe_choice(turn.arms.features, turn.arm)
+        seq = self._trace.record(now, tr.CHOOSE, agent, cause=cause, value=turn.arm, detail=detail)
+        seq = self._trace.record(now, tr.REWARD, agent, cause=seq, value=turn.reward)
+        self._carry_out(turn.outbox, seq)
+        self._progress.pulled(agent, now, turn.regret, turn.reward, seq)
         if self._check is not None:
             self._check(self.node, None, seq)
         self._note_waiting(seq)
-        self._foresee()
         if self._after_turn is not None:
             self._after_turn(agent)
+
+    @property
+    def accepts(self) -> frozenset[Address] | None:
+        """Origins of the LOCAL messages that its agent looks at; None if each takes time or may be looked at."""
+        return self.node.accepts if self._compute is None and self._handling is None else None
 
     def hear(self, messages: Sequence[tuple[Address, Message]], cause: int) -> None:
         """LOCAL messages have reached this agent, all at one moment; their arrival is in the trace already."""
@@ -126,20 +183,24 @@ class AgentHost(ClientHost):
             self._prefetched = self._arms(self.turns + 1)
             self.node.prefetch(self._prefetched)
 
+    def _next_arms(self) -> ArmSet:
+        """The arms of the turn that was started; what was prefetched is used up."""
+        arms, self._prefetched = self._arms(self.turns), None
+        return arms
+
     def _arms(self, turn: int) -> ArmSet:
         """The arm set of the turn that comes next: one object, however often it is asked for."""
         if self._domain is not None:
             return self._domain
-        if self._prefetched is not None:
-            return self._prefetched
-        return self._foreseen.popleft() if self._foreseen else ArmSet(self._world.arms(self.address, turn))
-
-    def _foresee(self) -> None:
-        """Show the agent the arms of turns to come."""
-        while len(self._foreseen) < self._ahead:
-            arms = ArmSet(self._world.arms(self.address, self.turns + len(self._foreseen) + 1))
-            self._foreseen.append(arms)
-            self.node.foresee(arms)
+        prefetched = self._prefetched
+        if prefetched is not None:
+            return prefetched
+        if self._upcoming is None:
+            return ArmSet(self._world.arms(self.address, turn))
+        if not self._ahead:
+            self._ahead.extend(map(ArmSet, self._upcoming(self.address, turn)))
+            self.node.look_ahead(tuple(self._ahead))
+        return self._ahead.popleft()
 
     def _handle(self, packet: Packet, seq: int) -> None:
         super()._handle(packet, seq)

@@ -200,10 +200,14 @@ class Host:
 
 
 class ClientHost(Host):
-    """Wraps one client, and records when it starts and stops waiting for the protocol."""
+    """Wraps one client, and records when it starts and stops waiting for the protocol.
+
+    Attributes:
+        waited: whether it waits, as far as the trace has said.
+    """
 
     node: Client
-    _waited = False
+    waited = False
     _resumption = tr.NONE
 
     def _handle(self, packet: Packet, seq: int) -> None:
@@ -212,8 +216,8 @@ class ClientHost(Host):
 
     def _note_waiting(self, cause: int) -> None:
         waiting = self.node.waiting
-        if waiting != self._waited:
-            self._waited = waiting
+        if waiting != self.waited:
+            self.waited = waiting
             seq = self._trace.record(self._clock.now, tr.WAIT if waiting else tr.RESUME, self.address, cause=cause)
             self._resumption = tr.NONE if waiting else seq
 

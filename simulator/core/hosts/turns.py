@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from coband.simulator.core.audit.progress import Progress
 from coband.simulator.core.clock.clock import TURN, Clock
-from coband.simulator.core.clock.schedule import AnySchedule, Phases, Renewal
+from coband.simulator.core.clock.schedule import AnySchedule, Phases, Renewal, Rounds
 from coband.simulator.core.hosts.agent_host import AgentHost
+from coband.simulator.core.hosts.cohort import Cohort
 from coband.simulator.core.hosts.host import Host
 from coband.simulator.core.hosts.phases import PhaseHost
 from coband.simulator.core.node import Address
@@ -24,16 +25,27 @@ class Turns:
     Args:
         agents: number of agents.
         prefetching: whether agents are shown their arms before a round.
+        cohort: takes the turns of one instant; None: each turn has an event of its own.
     """
 
     def __init__(
-        self, schedule: AnySchedule, agents: int, clock: Clock, streams: Streams, progress: Progress, prefetching: bool
+        self,
+        schedule: AnySchedule,
+        agents: int,
+        clock: Clock,
+        streams: Streams,
+        progress: Progress,
+        prefetching: bool,
+        cohort: Cohort | None,
     ) -> None:
         self._schedule, self._agents, self._clock, self._streams = schedule, agents, clock, streams
-        self._progress, self._prefetching = progress, prefetching
+        self._progress, self._prefetching, self._cohort = progress, prefetching, cohort
         self._hosts: Sequence[Host] = ()
         self._thinking: list[Draws] = []
         self._ticks: Iterator[tuple[float, int]] = iter(())
+        self._instants: Iterator[tuple[float, list[int]]] = iter(())
+        self._together: list[int] = []  # who acted last at one instant, and their hosts
+        self._acting: list[AgentHost] = []
 
     def start(self, hosts: Sequence[Host]) -> None:
         """Begin; ``hosts`` by address, agents first."""
@@ -49,7 +61,12 @@ class Turns:
                     host.call()
         else:
             self._ticks = schedule.ticks(self._agents, self._streams)
-            self._schedule_tick()
+            if self._cohort is None:
+                self._schedule_tick()
+            else:
+                rounds = schedule.rounds(self._agents) if isinstance(schedule, Rounds) else None
+                self._instants = rounds or _instants(self._ticks)
+                self._schedule_cohort()
 
     def host(self, agent: Address) -> AgentHost:
         """The host of an agent that takes turns."""
@@ -73,10 +90,28 @@ class Turns:
 
     def _tick(self, event: Any) -> None:
         if event.value == 0 and self._prefetching:
-            for agent in range(self._agents):
-                self.host(agent).prefetch()
+            self._prefetch(map(self.host, range(self._agents)))
         self.host(event.value).tick()
         self._schedule_tick()
+
+    def _schedule_cohort(self) -> None:
+        """Put the next instant at which turns are due on the clock."""
+        time, agents = next(self._instants, (np.inf, []))
+        if agents and self._progress.may_start(time):
+            self._clock.at(time, TURN, agents[0], self._tick_together, agents)
+
+    def _tick_together(self, event: Any) -> None:
+        assert self._cohort is not None
+        if self._together != event.value:
+            self._together, self._acting = event.value, [self.host(agent) for agent in event.value]
+        if self._prefetching:
+            self._prefetch(self._acting)
+        self._cohort.tick(self._acting)
+        self._schedule_cohort()
+
+    def _prefetch(self, hosts: Iterable[AgentHost]) -> None:
+        for host in hosts:
+            host.prefetch()
 
     def think(self, agent: Address) -> None:
         """Renewal: the agent's next turn is due when its think time is over."""
@@ -87,3 +122,16 @@ class Turns:
             time = self._clock.now + self._thinking[agent]()
             if self._progress.may_start(time):
                 self._clock.at(time, TURN, agent, lambda event: host.tick())
+
+
+def _instants(ticks: Iterable[tuple[float, int]]) -> Iterator[tuple[float, list[int]]]:
+    """Ticks in their order, those at one time together; an agent with several begins anew with each of them."""
+    now, agents = 0.0, list[int]()
+    for time, agent in ticks:
+        if agents and (time != now or agent <= agents[-1]):
+            yield now, agents
+            agents = []
+        now = time
+        agents.append(agent)
+    if agents:
+        yield now, agents

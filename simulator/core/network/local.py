@@ -29,6 +29,8 @@ from coband.simulator.core.node import SERVER, Address, Neighbours, Recipient
 from coband.simulator.core.packet import Flood, Packet
 from coband.simulator.core.run_context import RunContext
 
+FEW = 8
+"""Messages of one moment from which on it takes less time to record them together than one by one."""
 SEEN = "seen"
 """Reason of a duplicate that its receiver ignores."""
 
@@ -175,7 +177,9 @@ class Direct(Local):
     Messages sent at one moment travel together; a trace row speaks of all copies of one message that make the same hop.
 
     Args:
-        hear: called with an agent, the messages that reach it at one moment with their origins, and the cause.
+        hear: called with an agent, the messages that reach it at one moment with their origins, and the cause. Messages
+            that the agent does not look at are left out.
+        accepts: whose messages an agent looks at; None for all.
     """
 
     def __init__(
@@ -186,9 +190,10 @@ class Direct(Local):
         transport: Transport,
         deliver: Callable[[Packet], None],
         hear: Callable[[Address, Sequence[tuple[Address, Message]], int], None],
+        accepts: Callable[[Address], frozenset[Address] | None],
     ) -> None:
         super().__init__(graph, trial, run, transport, deliver)
-        self._hear = hear
+        self._hear, self._accepts = hear, accepts
         self._open: dict[int, dict[Address, list[_Sent]]] = {}
         self._layers = lru_cache(maxsize=None)(self._layers_of)
 
@@ -197,10 +202,37 @@ class Direct(Local):
         run = self._run
         sent = _Sent(message, message.scalars, run.trace.name(message.kind), cause)
         self._put(sent, origin, 1, self._graph.degrees[origin], 1)
+        self._opened(hops).setdefault(origin, []).append(sent)
+
+    def send_together(
+        self, origins: Sequence[Address], outboxes: Sequence[tuple[Recipient, Message]], rows: tr.Block
+    ) -> list[int]:
+        """Send LOCAL messages of several agents, one each, and write the events of sending them to ``rows`` (n,).
+
+        ``rows`` have seq, time, node and cause already.
+
+        Returns:
+            Scalars in the ledger after each of them.
+        """
+        ledger, degrees = self._run.ledger, self._graph.degrees
+        batch = [_Sent(message, message.scalars, self._run.trace.name(message.kind), 0) for _, message in outboxes]
+        counted = []
+        for origin, (recipient, message), sent, seq in zip(origins, outboxes, batch, rows["seq"].tolist(), strict=True):
+            assert isinstance(recipient, Neighbours)
+            ledger.peer_copies(message.kind, degrees[origin], sent.scalars, message.round)
+            sent.seq, sent.id = seq, self._transport.number()
+            self._opened(recipient.hops).setdefault(origin, []).append(sent)
+            counted.append(ledger.scalars)
+        rows["event"], rows["peer"] = tr.SEND, tr.EVERYONE
+        _describe(rows, batch, [degrees[origin] for origin in origins])
+        return counted
+
+    def _opened(self, hops: int) -> dict[Address, list[_Sent]]:
+        """The messages of so many hops that are sent now, which leave together."""
         if hops not in self._open:
             self._open[hops] = {}
-            run.clock.at(run.clock.now, DELIVERY, 0, self._leave, hops)
-        self._open[hops].setdefault(origin, []).append(sent)
+            self._run.clock.at(self._run.clock.now, DELIVERY, 0, self._leave, hops)
+        return self._open[hops]
 
     def _leave(self, event: Any) -> None:
         hops: int = event.value
@@ -209,7 +241,9 @@ class Direct(Local):
     def _hop(self, batch: dict[Address, list[_Sent]], hops: int, hop: int) -> None:
         """All messages of a batch make one hop."""
         run = self._run
-        for origin, messages in batch.items():
+        if hop == 1 and len(batch) >= FEW:
+            self._record_arrivals(batch)
+        for origin, messages in batch.items() if hop > 1 or len(batch) < FEW else ():
             arriving, copies, senders = self._copies(origin, hop)
             for sent in messages:
                 if hop > 1 and copies:
@@ -229,24 +263,31 @@ class Direct(Local):
         onwards = [graph.degrees[node] - 1 for node in (row == hop - 1).nonzero()[0].tolist()]
         return int((row == hop).sum()), sum(onwards), sum(map(bool, onwards))
 
-    def _layers_of(self, hop: int) -> list[list[Address]]:
-        """For every agent, the agents at distance ``hop``."""
-        return [(row == hop).nonzero()[0].tolist() for row in self._graph.distances]
+    def _layers_of(self, hop: int) -> list[tuple[list[Address], list[Address]]]:
+        """For every agent, the agents at distance ``hop``, and those of them whose messages it looks at."""
+        found = []
+        for node, row in enumerate(self._graph.distances):
+            origins, accepts = (row == hop).nonzero()[0].tolist(), self._accepts(node)
+            found.append((origins, origins if accepts is None else [o for o in origins if o in accepts]))
+        return found
 
     def _hand_over(self, batch: dict[Address, list[_Sent]], hop: int) -> None:
         said = {origin: [(origin, sent.message) for sent in messages] for origin, messages in batch.items()}
         causes = {origin: messages[-1].seq for origin, messages in batch.items()}
-        alone = all(len(messages) == 1 for messages in said.values())
+        everyone = len(batch) == self._graph.nodes and all(len(messages) == 1 for messages in said.values())
         first = {origin: messages[0] for origin, messages in said.items()}
         ledger = self._run.ledger
-        for node, origins in enumerate(self._layers(hop)):
-            if alone:
-                heard = [first[origin] for origin in origins if origin in first]
+        for node, (origins, accepted) in enumerate(self._layers(hop)):
+            if everyone:
+                arriving, last = len(origins), origins[-1] if origins else node
+                heard = [first[origin] for origin in accepted]
             else:
-                heard = [item for origin in origins if origin in said for item in said[origin]]
-            if heard:
-                ledger.deliveries = (ledger.deliveries or 0) + len(heard)
-                self._hear(node, heard, causes[heard[-1][0]])
+                speaking = [origin for origin in origins if origin in said]
+                arriving, last = sum(len(said[origin]) for origin in speaking), speaking[-1] if speaking else node
+                heard = [item for origin in accepted if origin in said for item in said[origin]]
+            if arriving:
+                ledger.deliveries = (ledger.deliveries or 0) + arriving
+                self._hear(node, heard, causes[last])
 
     def _put(self, sent: _Sent, node: Address, hop: int, copies: int, senders: int) -> None:
         """Count and record the copies of one message that are put on links for one hop."""
@@ -269,6 +310,19 @@ class Direct(Local):
             detail=self._transport.describe(message),
         )
 
+    def _record_arrivals(self, batch: dict[Address, list[_Sent]]) -> None:
+        """Record that all messages of a batch have made their first hop."""
+        run, degrees = self._run, self._graph.degrees
+        arrivals = [(origin, sent) for origin, messages in batch.items() if degrees[origin] for sent in messages]
+        for origin, sent in arrivals:
+            run.audit.flooded(sent.message.kind, degrees[origin], degrees[origin], sent.scalars)
+        rows = run.trace.block(run.clock.now, (len(arrivals),))
+        rows["event"], rows["node"] = tr.DELIVER, tr.EVERYONE
+        rows["peer"] = [origin for origin, _ in arrivals]
+        rows["cause"] = [sent.seq for _, sent in arrivals]
+        _describe(rows, [sent for _, sent in arrivals], [degrees[origin] for origin, _ in arrivals])
+        run.trace.record_block(rows)
+
     def _record_arrival(self, sent: _Sent, source: Address, hop: int, first: int, duplicates: int) -> None:
         run, message = self._run, sent.message
         run.audit.flooded(message.kind, first + duplicates, first, sent.scalars)
@@ -289,3 +343,13 @@ class Direct(Local):
                     copies,
                     reason if reason == tr.NONE else run.trace.name(SEEN),
                 )
+
+
+def _describe(rows: tr.Block, messages: Sequence[_Sent], copies: Sequence[int]) -> None:
+    """Write to events (n,) of the first hop which messages they are about, and how many copies of each."""
+    rows["message"] = [sent.id for sent in messages]
+    rows["kind"] = [sent.kind for sent in messages]
+    rows["scalars"] = [sent.scalars for sent in messages]
+    rows["round"] = [sent.message.round for sent in messages]
+    rows["version"] = [sent.message.version for sent in messages]
+    rows["hop"], rows["value"] = 1, copies

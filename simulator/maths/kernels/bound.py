@@ -22,7 +22,10 @@ class BoundKernel(Protocol):
         """Number of points m in the second argument."""
 
     def evaluate(self, X: FloatArray) -> FloatArray:
-        """The matrix k(X, Y), shape (n, m), for X (n, d). The caller owns the result."""
+        """The matrix k(X, Y), shape (n, m), for X (n, d). The caller owns the result.
+
+        For a stack X (..., n, d) the matrices (..., n, m), each the same to the last bit as by itself.
+        """
 
     def appended(self, Y: FloatArray) -> BoundKernel:
         """The same kernel bound to the present points followed by Y (p, d)."""
@@ -95,8 +98,18 @@ class BoundBaseKernel:
 
     def evaluate(self, X: FloatArray) -> FloatArray:
         """The matrix k(X, Y), shape (n, m)."""
+        if X.ndim > 2:
+            return self._evaluate_stack(X)
         left = self._kernel.left(select_columns(X, self._kernel.columns))
-        G: FloatArray = left @ self._right.T
+        return self._finished(left @ self._right.T, left)
+
+    def _evaluate_stack(self, X: FloatArray) -> FloatArray:
+        left = self._kernel.left(select_columns(X.reshape(-1, X.shape[-1]), self._kernel.columns))
+        # One product for each matrix: the last bits of a product depend on its number of rows.
+        products = left.reshape(*X.shape[:-1], -1) @ self._right.T
+        return self._finished(products.reshape(-1, self._size), left).reshape(products.shape)
+
+    def _finished(self, G: FloatArray, left: FloatArray) -> FloatArray:
         if self._cancels:
             self._kernel.mend(G, left, self._right)
         return self._kernel.finish(G)

@@ -66,8 +66,8 @@ class BoundTable:
 
     def evaluate(self, X: FloatArray) -> FloatArray:
         """The matrix k(X, Y), shape (n, m)."""
-        rows = self.kernel.table[X[:, self.kernel.column].astype(np.intp)]
-        values: FloatArray = rows[:, self.numbers]
+        rows = self.kernel.table[X[..., self.kernel.column].astype(np.intp)]
+        values: FloatArray = rows[..., self.numbers]
         return values
 
     def appended(self, Y: FloatArray) -> BoundTable:
@@ -116,7 +116,7 @@ class BoundSameArm:
 
     def evaluate(self, X: FloatArray) -> FloatArray:
         """The matrix k(X, Y), shape (n, m)."""
-        same = X[:, self.kernel.column, None] == self.places
+        same = X[..., self.kernel.column, None] == self.places
         return np.where(same, 1.0, self.kernel.similarity)
 
     def appended(self, Y: FloatArray) -> BoundSameArm:

@@ -50,9 +50,12 @@ class GrowingCholesky:
         size = self._size if size is None else size
         return float(self._log_dets.leading(size + 1)[size, 0])
 
-    def solve(self, B: FloatArray) -> FloatArray:
-        """V = L[:s, :s]^(-1) B for B (s, r) with s <= size, as a new array (s, r) in Fortran order."""
-        V = np.array(B, dtype=np.float64, order="F")
+    def solve(self, B: FloatArray, overwrite: bool = False) -> FloatArray:
+        """V = L[:s, :s]^(-1) B for B (s, r) with s <= size, as an array (s, r) in Fortran order.
+
+        It is a new one, or with ``overwrite`` that of B if B has Fortran order.
+        """
+        V = np.asfortranarray(B) if overwrite else np.array(B, dtype=np.float64, order="F")
         if not V.size:
             return V
         # The transpose of the row-major lower triangle is a column-major upper one, with lda the room.

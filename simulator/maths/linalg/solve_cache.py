@@ -13,7 +13,7 @@ from coband.simulator.arrays import FloatArray
 class SolveCache:
     """Answers V = L^(-1) k(X_known, X) over the first ``known`` rows of a growing factor.
 
-    The last solve is kept: the arm chosen from it becomes a row of the factor without a second solve, and agents that
+    The last solve is kept: the arms chosen from it become rows of the factor without a second solve, and agents that
     know the same rows and see the same arms share one. Arm sets that were announced are solved together.
 
     Args:
@@ -58,10 +58,17 @@ class SolveCache:
         seen, V = self._last
         if len(V) < known or X.shape[1] != seen.shape[1]:
             return None
-        if len(X) == 1:
-            same = np.flatnonzero((seen == X).all(axis=1))
-            return V[:known, same[:1]] if len(same) else None
-        return V[:known] if np.array_equal(seen, X) else None
+        if len(X) == len(seen):
+            return V[:known] if np.array_equal(seen, X) else None
+        if len(X) > len(seen):
+            return None
+        same = (seen[:, -1] == X[:, -1, None]).argmax(axis=1)  # the first that can be the one
+        if not np.array_equal(seen[same], X):
+            matches = (seen == X[:, None]).all(axis=2)
+            if not matches.any(axis=1).all():
+                return None
+            same = matches.argmax(axis=1)
+        return V[:known, same]
 
     def _prepared(self, arms: ArmSet, known: int) -> FloatArray | None:
         """The solve of an announced arm set."""

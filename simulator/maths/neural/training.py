@@ -140,7 +140,7 @@ class _Pass:
         W, b = out[-1]
         np.matmul(residual[:, None], self._values[-1].transpose(0, 2, 1), out=W)
         if b is not None:
-            np.sum(residual, axis=1, keepdims=True, out=b)
+            np.add.reduce(residual, axis=1, keepdims=True, out=b)
         back = self._back[0]
         np.multiply(np.greater(self._values[-1], 0.0, out=self._gate), residual[:, None], out=back)
         factors = layers[-1][0].transpose(0, 2, 1)  # still to be multiplied to the rows of back
@@ -149,7 +149,7 @@ class _Pass:
             np.matmul(back, self._values[index - 1].transpose(0, 2, 1) if index else self._X, out=W)
             W *= factors
             if b is not None:
-                np.sum(back, axis=2, out=b)
+                np.add.reduce(back, axis=2, out=b)
                 b *= factors[:, :, 0]
             if index:
                 below = self._back[1] if back is self._back[0] else self._back[0]

@@ -13,6 +13,8 @@ from coband.simulator.maths.kernels.multitask import Augmented
 from coband.simulator.maths.posteriors.observations import Key, Observations
 from coband.simulator.maths.posteriors.protocol import MultitaskPosterior, Posterior
 
+NOWHERE = np.empty(0, dtype=np.intp)
+
 
 class AugmentedPosterior(MultitaskPosterior):
     """Any posterior with a kernel of augmented points, asked about arms of one task.
@@ -25,7 +27,7 @@ class AugmentedPosterior(MultitaskPosterior):
 
     def __init__(self, kernel: Augmented, task: FloatArray, posterior: Posterior) -> None:
         self.kernel, self.posterior = kernel, posterior
-        self._task = task
+        self.task = task
         self._latest: tuple[ArmSet, ArmSet] | None = None
 
     @property
@@ -45,6 +47,13 @@ class AugmentedPosterior(MultitaskPosterior):
         """Mean and variance of n arms of the own task, each (n,)."""
         return self.posterior.predict(self._augmented(arms))
 
+    def predict_tasks(self, tasks: Sequence[FloatArray], arm_sets: Sequence[ArmSet]) -> tuple[FloatArray, FloatArray]:
+        """Mean and variance of the arms of several arm sets, each for its task (s,): one arm set after the other."""
+        of_arms = np.repeat(np.array(tasks), [len(arms) for arms in arm_sets], axis=0)
+        X = np.concatenate([arms.features for arms in arm_sets])
+        places = np.concatenate([arms.ids for arms in arm_sets]) if self.kernel.places else NOWHERE
+        return self.posterior.predict(ArmSet(self.kernel.points(of_arms, X, places)))
+
     def _augmented(self, arms: Points) -> Points:
         if not isinstance(arms, ArmSet):
             return self._points(arms)
@@ -55,7 +64,7 @@ class AugmentedPosterior(MultitaskPosterior):
     def _points(self, arms: Points) -> FloatArray:
         X = features_of(arms)
         places = arms.ids if isinstance(arms, ArmSet) else np.arange(len(X))
-        return self.kernel.points(np.repeat(self._task[None], len(X), axis=0), X, places)
+        return self.kernel.points(np.repeat(self.task[None], len(X), axis=0), X, places)
 
 
 class AugmentedObservations(Observations):

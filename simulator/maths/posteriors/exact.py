@@ -128,7 +128,9 @@ class SharedLog:
         return LogPosterior(self)
 
     def _compute(self, X: FloatArray, known: int) -> FloatArray:
-        return self.factor.solve(self.cross(X, known).T)
+        cross = self.cross(X, known)
+        _repeat_alike(cross, X)
+        return self.factor.solve(cross.T, overwrite=True)
 
     def _append(self, X: FloatArray, y: FloatArray) -> None:
         V = self.solve(X, self._size)
@@ -209,6 +211,11 @@ class LogPosterior(Posterior):
         return self._known
 
     @property
+    def known_alike(self) -> tuple[int, int] | None:
+        """The log and its rows that are known; None with own points besides."""
+        return (id(self._log), self._known) if self._own is None else None
+
+    @property
     def own_size(self) -> int:
         """Number of own points that are not (known to be) among those rows."""
         return 0 if self._own is None else self._own.size
@@ -251,7 +258,7 @@ class LogPosterior(Posterior):
         """Mean and variance (paper 000, eq. 1) of n arms given all known data, each (n,)."""
         log, X = self._log, features_of(arms)
         V = log.solve(arms, self._known)
-        mean = V.T @ log.whitened_rewards(self._known)
+        mean: FloatArray = np.vecdot(V.T, log.whitened_rewards(self._known))  # equal columns give equal bits
         variance = log.kernel.diag(X) - _column_squares(V)
         if self._own is not None:
             U = self._own.solve(X, V)
@@ -326,6 +333,20 @@ class _Extension:
         self._W_T.append(V.T)
         self._points.append(X)
         self._rewards.append(y[:, None])
+
+
+def _repeat_alike(cross: FloatArray, X: FloatArray) -> None:
+    """Make the rows of ``cross`` (n, m) that belong to equal points X (n, d) equal to the last bit.
+
+    The last bits of a product depend on the place in it, and ties between equal arms are to be exact.
+    """
+    last = X[:, -1].tolist()
+    if len(set(last)) < len(last):
+        first: dict[bytes, int] = {}
+        for row, point in enumerate(np.ascontiguousarray(X)):
+            same = first.setdefault(point.tobytes(), row)
+            if same != row:
+                cross[row] = cross[same]
 
 
 def _solve_lower(C: FloatArray, b: FloatArray) -> FloatArray:

@@ -8,7 +8,8 @@ know everything up to the last trial, share one factor, and in any other case th
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
+from functools import lru_cache
 
 import numpy as np
 
@@ -43,14 +44,21 @@ class CanonicalPosterior(Posterior):
         """log det(I + K/lam) of all that is known."""
         return self._posterior.log_det
 
+    @property
+    def known_alike(self) -> tuple[int, int] | None:
+        """The log and its rows that are known; None with observations besides."""
+        return self._posterior.known_alike
+
     def update(self, observations: Observations) -> None:
         """Learn observations; points and rewards that the log has already are not looked at."""
         assert observations.keys is not None, "observations of a group have keys"
-        keys = list(observations.keys)
+        keys = observations.keys
         trial, position = self._next
-        if position == 0 and not self._first and keys == [(trial, member) for member in self._members]:
-            run, cursor = keys, (trial + 1, 0)  # one whole trial, as with one hop and ideal links
+        if position == 0 and not self._first and keys == _whole_trial(self._members, trial):
+            run: Sequence[Key] = keys
+            cursor = (trial + 1, 0)  # one whole trial, as with one hop and ideal links
         else:
+            keys = list(keys)
             run, cursor = self._without_gap(set(keys))
         if self._beyond or run != keys:
             self._update_with_gaps(keys, observations)
@@ -61,7 +69,7 @@ class CanonicalPosterior(Posterior):
         self._posterior.adopt(start + len(run), 0)
         self._next = cursor
 
-    def _update_with_gaps(self, keys: list[Key], observations: Observations) -> None:
+    def _update_with_gaps(self, keys: Sequence[Key], observations: Observations) -> None:
         rows = zip(keys, observations.features, observations.rewards.tolist(), strict=True)
         news = {key: (point, reward) for key, point, reward in rows}
         known = {**self._beyond, **news}
@@ -85,7 +93,7 @@ class CanonicalPosterior(Posterior):
         """Mean and variance (paper 000, eq. 1) of n arms, each (n,)."""
         return self._posterior.predict(arms)
 
-    def _without_gap(self, known: Collection[Key]) -> tuple[list[Key], tuple[int, int]]:
+    def _without_gap(self, known: Collection[Key]) -> tuple[Sequence[Key], tuple[int, int]]:
         """The keys that come next in the log, as far as they are known, and where the first gap is."""
         trial, position = self._next
         run: list[Key] = []
@@ -98,6 +106,12 @@ class CanonicalPosterior(Posterior):
             position += 1
             if position == len(self._members):
                 trial, position = trial + 1, 0
+
+
+@lru_cache(maxsize=256)
+def _whole_trial(members: tuple[int, ...], trial: int) -> list[Key]:
+    """The keys of all members' observations of a trial, in order; shared, so nobody changes them."""
+    return [(trial, member) for member in members]
 
 
 def _joined(rows: Collection[tuple[FloatArray, float]]) -> Observations:

@@ -27,6 +27,7 @@ import numpy as np
 from coband.simulator.arms import ArmSet
 from coband.simulator.arrays import FloatArray, IndexArray
 from coband.simulator.maths.posteriors.prepared_solves import PreparedSolves, Rows, Solve
+from coband.simulator.maths.posteriors.protocol import Posterior
 
 FEWEST_ROWS = 512
 """With fewer rows than these all arms are solved for at once: it takes no longer."""
@@ -34,6 +35,8 @@ MOST_PENDING = 256
 """Rows on top of the base, at most, before it is moved."""
 MOST_IDLE = 256
 """Solves of pulled arms that are kept for the time when they become rows of the log."""
+AHEAD = 2
+"""Turns of an agent that are prepared in advance: of those further ahead more would turn out to be in vain."""
 SETS_AT_ONCE = 64
 """Arm sets whose kernel rows are in memory together."""
 
@@ -109,6 +112,25 @@ class _Turn:
         """The upper bound of one score when the leading entries of its v have this squared norm."""
         deviation = math.sqrt(max(float(self.prior[place]) - squares, 0.0) / self.lam)
         return float(self.mean[place]) + self.alpha * deviation + self.margin
+
+
+class ComingTurns:
+    """The arm sets of an agent's coming turns, announced to its posterior two turns in advance."""
+
+    def __init__(self) -> None:
+        self._waiting: deque[ArmSet] = deque()
+        self._announced = 0
+
+    def begin(self, arm_sets: Sequence[ArmSet]) -> None:
+        """The arm sets of the turn that is taken now and of those after it; those before are used up."""
+        self._waiting, self._announced = deque(arm_sets[1:]), 0
+
+    def announce(self, posterior: Posterior) -> None:
+        """A turn has been taken: announce the next ones."""
+        self._announced = max(0, self._announced - 1)
+        while self._waiting and self._announced < AHEAD:
+            posterior.foresee(self._waiting.popleft())
+            self._announced += 1
 
 
 class LookAhead:

@@ -6,6 +6,7 @@ import numpy as np
 
 from coband.simulator.arms import ArmSet, Points, features_of
 from coband.simulator.arrays import FloatArray
+from coband.simulator.maths.linalg.quadratic_forms import inner
 from coband.simulator.maths.posteriors.dictionary import Dictionary
 from coband.simulator.maths.posteriors.protocol import Predictor
 
@@ -39,10 +40,10 @@ class NystromPredictor(Predictor):
         return len(self.w)
 
     def features(self, arms: Points) -> FloatArray:
-        """Features f of n arms, as rows (n, m)."""
+        """Features f of n arms, as rows (n, m); of a stack (..., n, d) the matrices (..., n, m)."""
         X = features_of(arms)
         if self._bound is None:
-            return np.empty((len(X), 0))
+            return np.empty((*X.shape[:-1], 0))
         K = self._bound.evaluate(X)
         return K if self._inverse_root is None else K @ self._inverse_root.T
 
@@ -57,6 +58,10 @@ class NystromPredictor(Predictor):
             return self._of_domain[1:]
         return self._predict(arms)
 
+    def predict_stack(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Mean and variance of several arm sets (N, n, d), each (N, n), the same to the last bit as one by one."""
+        return self._predict(X)
+
     def _predict(self, arms: Points) -> tuple[FloatArray, FloatArray]:
         F = self.features(arms)
         return F @ self.w, self.variance_of(arms, F)
@@ -66,9 +71,10 @@ class NystromPredictor(Predictor):
         return self.variance_of(arms, self.features(arms))
 
     def variance_of(self, arms: Points, F: FloatArray) -> FloatArray:
-        """sigma^2 of n arms with features F (n, m), clipped at 0; shape (n,)."""
-        variance = self._kernel.diag(features_of(arms))
-        variance -= np.einsum("ij,ij->i", F @ self.Q, F)
+        """sigma^2 of n arms with features F (..., n, m), clipped at 0; shape (..., n)."""
+        X = features_of(arms)
+        variance = self._kernel.diag(X.reshape(-1, X.shape[-1])).reshape(X.shape[:-1])
+        variance -= inner(F @ self.Q, F)
         np.maximum(variance, 0.0, out=variance)
         variance *= 1.0 / self.lam
         return variance

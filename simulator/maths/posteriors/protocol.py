@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Hashable
 
 import numpy as np
 
@@ -57,6 +58,11 @@ class Posterior(Predictor):
 
         ``scores`` will be asked about the same object, after any number of updates. Nothing but time depends on this.
         """
+
+    @property
+    def known_alike(self) -> Hashable | None:
+        """The same for posteriors that have learnt the same, and so say the same of any arms; None: nobody knows."""
+        return None
 
     def prefetch(self, arms: Points) -> None:
         """The arms that ``predict`` is about to be asked about: a chance to solve for several agents together.

@@ -36,6 +36,33 @@ def test_events_are_numbered_and_caused_by_earlier_ones() -> None:
             assert rows[row.cause].message == row.message
 
 
+@pytest.mark.parametrize("batch", [5, 4096])
+def test_blocks_are_the_same_events_as_one_by_one(batch: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tr, "BATCH", batch)
+    kept: list[list[tr.Row]] = [[], []]
+    by_row, by_block = (tr.Trace(tr.keep(rows)) for rows in kept)
+    for time in (1.0, 2.5):
+        for trace in (by_row, by_block):
+            trace.record(time, tr.UP, -1)
+        for agent in range(3):
+            seq = by_row.record(time, tr.TURN, agent, value=7)
+            by_row.record(time, tr.REWARD, agent, cause=seq, value=0.25)
+        block = by_block.block(time, (3, 2))
+        block["event"] = tr.TURN, tr.REWARD
+        block["node"] = [[0], [1], [2]]
+        block["value"] = 7, 0.25
+        block["cause"][:, 1] = block["seq"][:, 0]
+        by_block.record_block(block)
+    assert by_block.chain(13) == by_row.chain(13)
+    assert len(by_block.chain(13)) == 2
+    for trace in (by_row, by_block):
+        trace.record(3.0, tr.DOWN, 2)
+    assert by_block.fingerprint() == by_row.fingerprint()
+    assert kept[0] == kept[1]
+    assert tr.fingerprint_of(kept[1], []) == by_block.fingerprint()
+    assert by_block.events == len(kept[1]) == 15
+
+
 def test_every_message_goes_back_to_a_pull() -> None:
     _, rows, engine = run(PLAN)
     last = max(row.seq for row in rows if row.event == tr.DELIVER and row.node >= 0)

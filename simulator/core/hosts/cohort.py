@@ -1,0 +1,100 @@
+"""A cohort: agents whose turns fall on one instant, and take them one right after the other.
+
+Where turns take no time and no node goes down, nothing happens between the first and the last turn of an instant, and
+what they send arrives after all of them. So one event of the clock stands for all these turns, agents that know the
+same can choose together (``Agent.choose_together``), and the accounts are kept of many turns at once. All else is as
+with one event per turn: the order of draws and of messages, and every event of the trace with its number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from coband.simulator.core.audit import trace as tr
+from coband.simulator.core.audit.progress import Progress
+from coband.simulator.core.hosts.agent_host import AgentHost, Turn
+from coband.simulator.core.network.local import Direct, Local
+from coband.simulator.core.node import Agent
+from coband.simulator.core.run_context import RunContext
+
+FEW = 8
+"""Turns from which on keeping the accounts of all at once takes less time than one by one."""
+
+
+class Cohort:
+    """Takes the turns of an instant.
+
+    Args:
+        run: clock and accounts.
+        progress: takes note of every pull.
+        local: carries LOCAL messages; None in a star.
+        together: whether agents may choose together.
+    """
+
+    def __init__(self, run: RunContext, progress: Progress, local: Local | None, together: bool) -> None:
+        self._clock, self._trace, self._ledger = run.clock, run.trace, run.ledger
+        self._progress, self._together = progress, together
+        self._floods = local if isinstance(local, Direct) else None
+
+    def tick(self, hosts: Sequence[AgentHost]) -> None:
+        """The schedule allows one more turn to each of these agents, which are in ascending order."""
+        alike: list[Turn] = []
+        for turn in self._taken([host for host in hosts if host.admits()]):
+            if alike and bool(alike[0].outbox) != bool(turn.outbox):
+                self._enter(alike)
+                alike = []
+            if turn.uneventful and (not turn.outbox or (self._floods is not None and turn.floods)):
+                alike.append(turn)
+            else:
+                self._enter(alike)
+                alike = []
+                turn.host.enter(turn)
+        self._enter(alike)
+
+    def _taken(self, hosts: Sequence[AgentHost]) -> Iterator[Turn]:
+        """The turns of these agents."""
+        kind = type(hosts[0].node) if hosts else Agent
+        if self._together and chooses_together(kind):
+            arm_sets = [host.begin() for host in hosts]
+            arms = kind.choose_together([host.node for host in hosts], arm_sets)
+            for host, arm_set, arm in zip(hosts, arm_sets, arms, strict=True):
+                yield host.pull(arm_set, arm)
+        else:
+            for host in hosts:
+                arm_set = host.begin()
+                yield host.pull(arm_set, host.node.choose(arm_set))
+
+    def _enter(self, turns: Sequence[Turn]) -> None:
+        """Keep the accounts of uneventful turns, all of which send nothing, or all a LOCAL message."""
+        if len(turns) < FEW or (not self._progress.realised and min(turn.regret for turn in turns) < 0):
+            for turn in turns:
+                turn.host.enter(turn)
+            return
+        now, trace, floods = self._clock.now, self._trace, bool(turns[0].outbox)
+        agents = [turn.host.address for turn in turns]
+        block = trace.block(now, (len(turns), 4 if floods else 3))
+        block["node"] = np.array(agents)[:, None]
+        block["cause"][:, 0] = [turn.host.resumed() for turn in turns]
+        block["cause"][:, 1:] = block["seq"][:, :-1]
+        block["event"][:, :3] = tr.TURN, tr.CHOOSE, tr.REWARD
+        block["value"][:, 0] = [turn.number for turn in turns]
+        block["value"][:, 1] = [turn.arm for turn in turns]
+        block["value"][:, 2] = [turn.reward for turn in turns]
+        scalars = [self._ledger.scalars] * len(turns)
+        if floods:
+            assert self._floods is not None
+            scalars = self._floods.send_together(agents, [turn.outbox[0] for turn in turns], block[:, 3])
+        trace.record_block(block)
+        self._progress.pulled_together(agents, now, [(turn.reward, turn.regret) for turn in turns], scalars)
+
+
+def chooses_together(kind: type[Agent]) -> bool:
+    """Whether agents of a class have a way to choose together that goes with the way in which they choose alone."""
+    for ancestor in kind.__mro__:
+        if ancestor is Agent or "choose_together" in vars(ancestor):
+            return ancestor is not Agent
+        if "choose" in vars(ancestor):
+            return False
+    return False
