@@ -29,6 +29,8 @@ GRAPHS: Mapping[str, str] = {
     "as-skitter.txt": "leskovec2005graphs",
 }
 """Public graphs by the names of their original files."""
+OURS = "coband"
+"""The key of coband's own entry."""
 _KEY = re.compile(r"@\w+\s*\{\s*([^,\s]+)\s*,")
 
 
@@ -70,10 +72,11 @@ def key_of(entry: str) -> str:
 
 
 def uses(run: StoredRun, registry: Registry) -> list[Use]:
-    """What a run used: its algorithms, its problem, its data."""
+    """What a run used: its algorithms, its problem, its data, and coband."""
     document = _document(run.scenario)
-    problem = document.get("problem") or {}
-    return [*_algorithms(run, registry), *_problem(problem, registry), *_graph(document.get("network") or {})]
+    problem, network = document.get("problem") or {}, document.get("network") or {}
+    found = [*_algorithms(run, registry), *_problem(problem, registry), *_graph(network)]
+    return [*found, Use("simulator", (OURS,))]
 
 
 def citations(found: list[Use]) -> list[Citation]:

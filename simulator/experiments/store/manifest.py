@@ -7,11 +7,13 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from importlib import metadata
+from pathlib import Path
 from typing import Any
 
 from coband.simulator.core.metrics import CORE
 from coband.simulator.experiments.runs import blas
 from coband.simulator.experiments.runs.status import now
+from coband.simulator.experiments.store.git_state import git_state
 from coband.simulator.metrics import Metric
 
 PACKAGES = ("coband", "numpy", "scipy", "simpy", "networkx", "pydantic", "joblib")
@@ -35,6 +37,7 @@ def manifest(
         "started": now(),
         "finished": None,
         "versions": {"python": platform.python_version(), **{name: version(name) for name in PACKAGES}},
+        "git": git_state(Path.cwd()),
         "blas": blas.libraries(),
         "platform": {
             "system": platform.platform(),

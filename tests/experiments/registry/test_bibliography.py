@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import yaml
 
 from coband.simulator.cli.main import main
 from coband.simulator.experiments.registry import bibliography
@@ -22,7 +24,7 @@ OWN = "@misc{me2030,\n  title = {Mine},\n  year = {2030}\n}"
 def test_every_entry_cites_something_known_and_every_reference_is_cited() -> None:
     registry = Registry.installed()
     entries = [*registry.algorithms.values(), *registry.problems.values(), *DATASETS.values(), *RATINGS.values()]
-    cited = {key for entry in entries for key in entry.cites} | set(bibliography.GRAPHS.values())
+    cited = {key for entry in entries for key in entry.cites} | {*bibliography.GRAPHS.values(), bibliography.OURS}
     assert [entry.name for entry in entries if not entry.cites] == ["table"]  # the user's own data
     assert cited == set(bibliography.library())
 
@@ -49,6 +51,15 @@ def test_a_run_prints_each_entry_once_with_its_uses(tmp_path: Path, capsys: pyte
     )
     assert "% algorithm approx_dis_kernel_ucb (Sync)\n@inproceedings{li2022communication,\n" in output
     assert "dubey2020kernel" not in output
+    assert "% simulator\n@software{coband,\n" in output
+
+
+def test_coband_names_itself_by_its_version() -> None:
+    root = Path(__file__).parents[3]
+    cff = yaml.safe_load((root / "CITATION.cff").read_text(encoding="utf-8"))
+    project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert cff["version"] == project["version"]
+    assert f"version = {{{project['version']}}}" in bibliography.library()[bibliography.OURS]
 
 
 def test_a_plugin_brings_its_own_entry_and_unknown_names_are_said(tmp_path: Path) -> None:
@@ -61,6 +72,7 @@ def test_a_plugin_brings_its_own_entry_and_unknown_names_are_said(tmp_path: Path
         ("algorithm one_kernel_ucb (One)", True),
         ("algorithm n_kernel_ucb (Alone)", False),
         ("problem contextual", True),
+        ("simulator", True),
     ]
     printed = {citation.key: citation.text for citation in bibliography.citations(found)}
     assert printed["me2030"] == OWN
@@ -82,5 +94,6 @@ def test_data_and_graphs_are_cited() -> None:
         "problem classification",
         "dataset magic",
         "graph musae_ENGB_edges.csv",
+        "simulator",
     ]
     assert {"bock2004magic", "rozemberczki2019multiscale"} <= {item.key for item in bibliography.citations(found)}
