@@ -15,7 +15,7 @@ from coband.simulator.experiments.runs.job import Job, Outcome
 from coband.simulator.experiments.runs.planner import Task
 from coband.simulator.experiments.runs.results import Record, dump
 from coband.simulator.experiments.runs.status import Status, now
-from coband.simulator.experiments.store import recording, schema
+from coband.simulator.experiments.store import digests, recording, schema, seal
 
 if TYPE_CHECKING:
     from coband.simulator.experiments.runs.study import Study
@@ -168,7 +168,9 @@ class RunDirectory:
         recording.remove(file)
 
     def _replace(self, row: tuple[object, ...]) -> None:
+        """Note how a job has ended, after all its other rows."""
         self._store.execute(f"INSERT OR REPLACE INTO jobs VALUES ({', '.join('?' * len(row))})", row)
+        digests.keep(self._store, int(str(row[0])))
 
     def left_behind(self) -> Iterator[tuple[Task, Outcome]]:
         """Jobs that have recorded something and have not been taken, and how far they came."""
@@ -196,7 +198,10 @@ class RunDirectory:
         self._manifest |= {"status": status.state, "finished": now(), "jobs": status.total}
         self._write_manifest()
         self._store.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-        self._store.execute("PRAGMA journal_mode = DELETE")
+        (mode,) = self._store.execute("PRAGMA journal_mode = DELETE").fetchone()
+        self.close()
+        if mode == "delete":
+            seal.seal(self.path / DATABASE)
         if self._parts.is_dir() and not any(self._parts.iterdir()):
             self._parts.rmdir()
 
@@ -204,6 +209,7 @@ class RunDirectory:
         """Let go of the store; what is finished stays readable."""
         if self._database is not None:
             self._database.close()
+            self._database = None
 
 
 def _last_status(file: Path) -> tuple[str | None, Record | None]:

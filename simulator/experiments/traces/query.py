@@ -9,8 +9,8 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
+from coband.simulator.experiments.store.damage import connect
 from coband.simulator.experiments.store.store import StoreError
 
 STEPS = 5_000
@@ -57,7 +57,7 @@ def query(file: Path, sql: str, seconds: float) -> QueryResult:
 
 def _rows(file: Path, sql: str, seconds: float) -> Iterator[Any]:
     """Yield the names of the columns, then the rows."""
-    connection = sqlite3.connect(f"file:{quote(str(file.resolve()))}?mode=ro", uri=True, timeout=10.0)
+    connection = connect(file)
     with closing(connection):
         guard = _QueryGuard(seconds)
         connection.execute("PRAGMA query_only = ON")
