@@ -69,10 +69,10 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     Args:
         arguments: the command line without the program's name; None for that of this process.
     """
-    sys.exit(_status(arguments))
+    sys.exit(exit_status(arguments))
 
 
-def _status(arguments: Sequence[str] | None) -> int:
+def exit_status(arguments: Sequence[str] | None) -> int:
     """Run the program and return the exit status; every error becomes one message on standard error."""
     try:
         returned: Any = cli.main(

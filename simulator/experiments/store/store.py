@@ -120,12 +120,13 @@ class StoredRun:
     Attributes:
         path: its directory, or the file when it was opened as a file.
         file: its run.sqlite.
+        files: that, and those of jobs that are not collected.
         manifest: versions, platform, command line, status.
         jobs: by number.
     """
 
     def __init__(self, path: Path, files: Sequence[Path]) -> None:
-        self.path, self.file = path, files[0]
+        self.path, self.file, self.files = path, files[0], tuple(files)
         self._parts: list[sqlite3.Connection] = []
         self.jobs: list[StoredJob] = []
         try:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from coband.simulator.core.audit import trace as tr
-from coband.simulator.experiments.store import damage, digests, directory
+from coband.simulator.experiments.store import damage, digests, directory, wal
 from coband.simulator.experiments.store.store import StoredJob, StoredRun
 
 STATUS = "status.json"
@@ -24,6 +24,9 @@ def inconsistencies(run: StoredRun) -> Iterator[str]:
     state = damage.require_whole(run.file, always=True).state
     if state == "changed":
         yield f"{run.file} was changed after its run had ended"
+    for file in run.files:
+        if place := wal.damage(file):
+            raise damage.damaged(run.file, f"{place} ({file.name}-wal)")
     tables = {name for (name,) in run.connection.execute("SELECT name FROM sqlite_master")}
     if "digests" in tables:
         if state == "open" and run.manifest.get("status") in ENDED:
@@ -52,26 +55,42 @@ def _event_names(run: StoredRun) -> Iterator[str]:
 
 def _beside(run: StoredRun) -> Iterator[str]:
     """What the other files of the directory have, and the store has not."""
-    manifest = _read(run.path / directory.MANIFEST)
-    if manifest is not None and manifest != run.manifest and run.manifest.get("status") in ENDED:
+    checks = {directory.MANIFEST: _manifest, directory.RESULTS: _results, STATUS: _status}
+    for name, check in checks.items():
+        file = run.path / name
+        try:
+            text = file.read_text(encoding="utf-8") if file.is_file() else ""
+            yield from check(run, json.loads(text)) if text else ()
+        except (ValueError, TypeError, LookupError, AttributeError) as error:
+            yield f"{file} is damaged ({error})"
+
+
+def _manifest(run: StoredRun, found: Any) -> Iterator[str]:
+    if found != run.manifest and run.manifest.get("status") in ENDED:
         yield f"{directory.MANIFEST} and the copy of it in {run.file.name} differ"
-    finished = {(job.label, job.replication): job.record["fingerprint"] for job in run.jobs if job.record is not None}
-    results = _read(run.path / directory.RESULTS) or {}
-    for entry in results.get("results", ()):
+
+
+def _results(run: StoredRun, found: Any) -> Iterator[str]:
+    finished = _finished(run)
+    for entry in found["results"]:
         for record in entry["replications"]:
             key = str(entry["label"]), int(record["replication"])
-            if finished.get(key) != record["fingerprint"]:
+            if finished.get(key) != record:
                 yield f"{directory.RESULTS} has another result of {key[0]}, replication {key[1]}, or it is missing here"
-    status = _read(run.path / STATUS) or {}
-    done = sum(entry["done"] for entry in status.get("entries", {}).values())
-    if done > len(finished):
-        yield f"{STATUS} counts {done} finished jobs, and the store has {len(finished)}"
 
 
-def _read(file: Path) -> Any:
-    """The content of a JSON file; None if there is none yet."""
-    text = file.read_text(encoding="utf-8") if file.is_file() else ""
-    return json.loads(text) if text else None
+def _status(run: StoredRun, found: Any) -> Iterator[str]:
+    done, finished = sum(entry["done"] for entry in found["entries"].values()), len(_finished(run))
+    if done > finished:
+        yield f"{STATUS} counts {done} finished jobs, and the store has {finished}"
+
+
+def _finished(run: StoredRun) -> dict[tuple[str, int], Any]:
+    """The records that are in the store now: a run in progress has more of them than when it was opened."""
+    query = "SELECT label, replication, result FROM jobs WHERE result IS NOT NULL"
+    parts = {id(job.part): job.part for job in run.jobs} | {0: run.connection}
+    rows = (row for part in parts.values() for row in part.execute(query))
+    return {(label, replication): json.loads(result) for label, replication, result in rows}
 
 
 def _name(job: StoredJob) -> str:
