@@ -7,6 +7,9 @@ from typing import TYPE_CHECKING, Self
 
 import click
 
+from coband.simulator.cli import terminal
+from coband.simulator.visible import visible
+
 if TYPE_CHECKING:
     from rich.progress import Progress
 
@@ -44,12 +47,13 @@ class Bar:
 
     def _started(self) -> Progress:
         from rich.console import Console
+        from rich.markup import escape
         from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
         columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
-        console = Console(stderr=True)
+        console = Console(file=terminal.raw(sys.stderr))
         bars = Progress(*columns, console=console, transient=True, speed_estimate_period=ESTIMATE_SECONDS)
-        bars.add_task(self._title)
+        bars.add_task(escape(visible(self._title)))
         bars.start()
         return bars
 
@@ -66,7 +70,7 @@ class Bar:
 
     def _print(self, text: str) -> None:
         if self._progress is not None:
-            self._progress.console.print(text, markup=False, highlight=False, soft_wrap=True)
+            self._progress.console.print(visible(text), markup=False, highlight=False, soft_wrap=True)
         else:
             click.echo(text, err=True)
 

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from coband.simulator.cli import progress, tables
+from coband.simulator.cli import progress, tables, terminal
+from coband.simulator.visible import visible
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
@@ -67,9 +68,11 @@ class View(progress.Bar):
         self._bar(self._title, status.total, status.ended, line(status))
 
     def _bar(self, name: str, total: int, ended: int, note: str) -> None:
+        from rich.markup import escape
+
         assert self._progress is not None
         if name not in self._bars:
-            self._bars[name] = self._progress.add_task(name, note="")
+            self._bars[name] = self._progress.add_task(escape(visible(name)), note="")
         self._progress.update(self._bars[name], total=total, completed=ended, note=note)
 
     def _started(self) -> Progress:
@@ -77,7 +80,7 @@ class View(progress.Bar):
         from rich.progress import BarColumn, Progress, TextColumn
 
         columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[note]}"))
-        bars = Progress(*columns, console=Console(stderr=True), transient=True)
+        bars = Progress(*columns, console=Console(file=terminal.raw(sys.stderr)), transient=True)
         bars.start()
         return bars
 

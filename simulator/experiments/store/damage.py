@@ -9,11 +9,11 @@ import time
 from collections.abc import Iterable, Iterator
 from contextlib import closing
 from pathlib import Path
-from urllib.parse import quote_from_bytes
 
 from coband.simulator.core.audit import trace as tr
 from coband.simulator.experiments.store import digests, seal
 from coband.simulator.experiments.store.errors import DamagedStoreError
+from coband.simulator.experiments.store.uri import address
 
 CHECKED_AT_ONCE = 256 * 2**20
 """Bytes: files up to this size are checked whenever they are opened, larger ones by ``coband trace verify`` alone."""
@@ -24,13 +24,17 @@ PASSING = ("interrupted", "database is locked", "unable to open database file")
 STEPS = 100_000
 """SQLite instructions between two looks at the clock."""
 MOST_JOBS = 40
-UNUSUAL = (sqlite3.Error, struct.error, ValueError, TypeError, LookupError, ArithmeticError, AttributeError, AssertionError)
+UNUSUAL = (
+    sqlite3.Error,
+    struct.error,
+    ValueError,
+    TypeError,
+    LookupError,
+    ArithmeticError,
+    AttributeError,
+    AssertionError,
+)
 """What reading a damaged file may end with."""
-
-
-def address(file: Path, mode: str = "ro") -> str:
-    """The URI of a database file, for any name that the file system allows."""
-    return f"file:{quote_from_bytes(bytes(file.absolute()))}?mode={mode}"
 
 
 def connect(file: Path) -> sqlite3.Connection:

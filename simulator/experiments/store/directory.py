@@ -16,6 +16,7 @@ from coband.simulator.experiments.runs.planner import Task
 from coband.simulator.experiments.runs.results import Record, dump
 from coband.simulator.experiments.runs.status import Status, now
 from coband.simulator.experiments.store import digests, recording, schema, seal
+from coband.simulator.experiments.store.uri import address, is_too_long
 
 if TYPE_CHECKING:
     from coband.simulator.experiments.runs.study import Study
@@ -214,7 +215,7 @@ class RunDirectory:
 
 def _last_status(file: Path) -> tuple[str | None, Record | None]:
     """Status and record in a job's own file."""
-    with closing(sqlite3.connect(file)) as connection:
+    with closing(sqlite3.connect(address(file, "rw"), uri=True)) as connection:
         try:
             status, result = connection.execute("SELECT status, result FROM jobs").fetchone()
         except (sqlite3.DatabaseError, TypeError):
@@ -228,6 +229,11 @@ def create(name: str, out: Path | None = None) -> RunDirectory:
     Raises:
         OutputError: ``out`` holds something already, or no directory can be made there.
     """
+    if is_too_long(out or RUNS / name):
+        raise OutputError(
+            f"no run directory can be made: {out or RUNS / name}: SQLite cannot open files with so long a path. Choose a "
+            "shorter one with --out DIR."
+        )
     try:
         return RunDirectory(_numbered(name) if out is None else _given(out))
     except OSError as error:

@@ -9,6 +9,7 @@ from pathlib import Path
 from coband.simulator.core.audit import trace as tr
 from coband.simulator.core.metrics import ALWAYS
 from coband.simulator.experiments.store import seal
+from coband.simulator.experiments.store.uri import address
 
 VERSION = 1
 OF_TRACES = ("events", "names")
@@ -91,7 +92,7 @@ def connect(file: str, *, collected: bool) -> sqlite3.Connection:
     """
     if collected:
         seal.create(Path(file))
-    connection = sqlite3.connect(file, isolation_level=None, timeout=60.0)
+    connection = sqlite3.connect(address(Path(file), "rwc"), uri=True, isolation_level=None, timeout=60.0)
     connection.execute(f"PRAGMA page_size = {seal.PAGE_SIZE}")
     # A killed process loses nothing either way; waiting for the disk is for power cuts, to which a job may fall victim.
     connection.execute(f"PRAGMA synchronous = {'NORMAL' if collected else 'OFF'}")
