@@ -20,6 +20,7 @@ CHEAP_TO_DEAR = (
     "conformance",
     "experiments",
     "cli",
+    "attacks",
     "scenarios",
     "docs",
     "packaging",

@@ -91,6 +91,8 @@ def open_closed() -> None:
         descriptor = os.open(os.devnull, os.O_RDWR)
         if descriptor > 2:  # something else has the place already
             os.close(descriptor)
+        else:
+            os.set_inheritable(descriptor, True)  # for worker processes
         setattr(sys, name, open(os.devnull, "r" if name == "stdin" else "w", encoding="utf-8"))  # noqa: SIM115
     if "stdout" in closed:
         print("coband: standard output is closed, so results are not printed", file=sys.stderr)

@@ -231,8 +231,8 @@ def create(name: str, out: Path | None = None) -> RunDirectory:
     """
     if is_too_long(out or RUNS / name):
         raise OutputError(
-            f"no run directory can be made: {out or RUNS / name}: SQLite cannot open files with so long a path. Choose a "
-            "shorter one with --out DIR."
+            f"no run directory can be made: {out or RUNS / name}: SQLite cannot open files with so long a path. "
+            "Choose a shorter one with --out DIR."
         )
     try:
         return RunDirectory(_numbered(name) if out is None else _given(out))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 from coband.simulator.core.audit import trace as tr
@@ -30,7 +29,7 @@ def inconsistencies(run: StoredRun) -> Iterator[str]:
     tables = {name for (name,) in run.connection.execute("SELECT name FROM sqlite_master")}
     if "digests" in tables:
         if state == "open" and run.manifest.get("status") in ENDED:
-            yield f"{run.file} has no checksums, although its run has ended: they are damaged, or it was killed at its end"
+            yield f"{run.file} has no checksums, although its run has ended: they are lost, or its driver was killed"
         yield from _digests(run)
     yield from _event_names(run)
     if run.path.is_dir():
