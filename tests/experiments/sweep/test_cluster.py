@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import json
 import os
 import signal
@@ -28,6 +29,15 @@ pytest.importorskip("distributed")
 GRID = "grid:\n  problem.noise: [0.1, 0.2]\n  algorithms.D.size: [1, 2]\n"
 
 
+PR_SET_PDEATHSIG = 1
+
+
+def _end_with_parent() -> None:
+    """Have the kernel end this process when that of the tests ends, however that happens."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
+
+
 @dataclass
 class Processes:
     """A scheduler and its workers."""
@@ -44,6 +54,7 @@ class Processes:
                 stdout=log,
                 stderr=log,
                 env={**os.environ, "PYTHONPATH": str(ROOT)},
+                preexec_fn=_end_with_parent,
             )
         self.running.append(process)
         return process
@@ -92,8 +103,6 @@ def made(folder: Path) -> Iterator[tuple[str, Processes]]:
             "--no-dashboard",
             "--preload-nanny",
             "coband",
-            "--death-timeout",
-            "5",
             "--local-directory",
             str(folder),
         )
