@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from threading import Timer
 
@@ -40,17 +42,17 @@ def query(path: Path, sql: str, seconds: float, as_json: bool) -> None:
                 f"warning: {waiting} jobs are not collected yet and left out; ask for their files in {path / 'jobs'}",
                 err=True,
             )
-        timer = _end_after(seconds + GRACE_SECONDS)
-        answer = queries.query(run.file, sql, seconds)
-        if as_json:
-            for row in answer.rows:
-                print_json(dict(zip(answer.columns, map(_plain, row), strict=True)))
-        else:
-            tables.stream(answer.columns, ([cell(_plain(value)) for value in row] for row in answer.rows))
-        timer.cancel()
+        with _ended_after(seconds + GRACE_SECONDS):
+            answer = queries.query(run.file, sql, seconds)
+            if as_json:
+                for row in answer.rows:
+                    print_json(dict(zip(answer.columns, map(_plain, row), strict=True)))
+            else:
+                tables.stream(answer.columns, ([cell(_plain(value)) for value in row] for row in answer.rows))
 
 
-def _end_after(seconds: float) -> Timer:
+@contextmanager
+def _ended_after(seconds: float) -> Iterator[None]:
     """End this process after some time: SQLite looks at its time limit between instructions, and one may take hours."""
 
     def end() -> None:
@@ -62,7 +64,10 @@ def _end_after(seconds: float) -> Timer:
     timer = Timer(seconds, end)
     timer.daemon = True
     timer.start()
-    return timer
+    try:
+        yield
+    finally:
+        timer.cancel()
 
 
 def _plain(value: object) -> object:

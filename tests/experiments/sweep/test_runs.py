@@ -120,8 +120,11 @@ def test_a_killed_driver_loses_nothing_finished_and_resume_runs_the_rest(tmp_pat
     assert fingerprints(report.object) == fingerprints(perform(study(tmp_path, more), tmp_path / "other").object)
 
 
+LINUX = Path("/proc/self/task").is_dir()
+
+
 def children(process: int) -> list[int]:
-    """Process ids of the children of a process."""
+    """Process ids of the children of a process, where the system shows them."""
     files = Path(f"/proc/{process}/task").glob("*/children")
     return [int(word) for file in files for word in file.read_text().split()]
 
@@ -134,7 +137,6 @@ def is_alive(process: int) -> bool:
         return False
 
 
-@pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="it looks up processes as Linux shows them")
 def test_ctrl_c_keeps_what_is_finished(tmp_path: Path) -> None:
     out, (more, _) = tmp_path / "out", gated(tmp_path)
     with started(tmp_path, out, more) as process:
@@ -143,7 +145,7 @@ def test_ctrl_c_keeps_what_is_finished(tmp_path: Path) -> None:
         process.send_signal(signal.SIGINT)
         output, _ = process.communicate()
     assert output.split() == ["interrupted", "4", "2"]
-    assert len(workers) >= 2
+    assert len(workers) >= 2 or not LINUX
     wait_until(lambda: not any(map(is_alive, workers)))
     assert len(fingerprints(json.loads((out / "results.json").read_text()))) == 4
     assert json.loads((out / "manifest.json").read_text())["status"] == "interrupted"
