@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Self
 import click
 
 from coband.simulator.cli import terminal
-from coband.simulator.visible import visible
+from coband.simulator.experiments.visible import visible
 
 if TYPE_CHECKING:
     from rich.progress import Progress

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from coband.simulator.cli import progress, tables, terminal
-from coband.simulator.visible import visible
+from coband.simulator.experiments.visible import visible
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID

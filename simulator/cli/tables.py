@@ -11,7 +11,7 @@ import click
 from coband.simulator.cli import terminal
 from coband.simulator.experiments.statistics.numerals import between as between
 from coband.simulator.experiments.statistics.numerals import number as number
-from coband.simulator.visible import visible
+from coband.simulator.experiments.visible import visible
 
 SAMPLE = 200
 """Number of rows that determine the column widths of a streamed table."""

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, TextIO
 
-from coband.simulator.visible import visible
+from coband.simulator.experiments.visible import visible
 
 
 class OutputLostError(Exception):

@@ -16,7 +16,7 @@ from coband.simulator.cli import terminal
 from coband.simulator.cli.main import exit_status
 from coband.simulator.experiments.store import directory, store
 from coband.simulator.experiments.store.uri import LONGEST
-from coband.simulator.visible import visible
+from coband.simulator.experiments.visible import visible
 
 ROOT = Path(__file__).parents[2]
 SCENARIO = """\
@@ -95,7 +95,8 @@ def test_names_that_are_no_text(folder: Path, name: str, workers: str) -> None:
     command = ("run", f"{name}/s.yaml", "--out", f"{name}/out", "--workers", workers)
     result = coband(folder, *command, environment=C_LOCALE)
     assert (result.returncode, result.stderr, kept(place / "out")) == (0, b"", 2)
-    assert json.loads((place / "out" / "manifest.json").read_text())["command"][2] == f"{name}/s.yaml"
+    written = json.loads((place / "out" / "manifest.json").read_text())["command"][2]
+    assert os.fsencode(written) == os.fsencode(f"{name}/s.yaml")
     assert coband(folder, "trace", "verify", f"{name}/out", environment=C_LOCALE).returncode == 0
 
 

@@ -22,7 +22,7 @@ from coband.simulator.experiments.report.rounds import Round
 from coband.simulator.experiments.report.svg import inline
 from coband.simulator.experiments.statistics.numerals import number
 from coband.simulator.experiments.store.store import StoredRun
-from coband.simulator.visible import visible
+from coband.simulator.experiments.visible import visible
 
 PACKAGE = "coband.simulator.experiments.report"
 VERBS = {
