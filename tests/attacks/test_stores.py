@@ -142,6 +142,13 @@ def test_a_cause_that_is_not_earlier_ends_no_command_in_a_loop(
     assert "event 20 has the cause 20, which is not earlier" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("text", ["", "[]", "{", '{"entries": 3}', '{"entries": {"a": {"x": 1}}}', "\0"])
+def test_a_damaged_status(text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "status.json").write_text(text)
+    assert exit_status(["sweep", "--status", str(tmp_path)]) == 2
+    assert "status.json is damaged" in capsys.readouterr().err
+
+
 def test_random_damage(finished: Path, tmp_path: Path) -> None:
     findings = list(stores.attacks(finished, tmp_path, range(1000, 1006), QUICK))
     assert len(findings) >= 4
