@@ -1,6 +1,6 @@
 PYTHON ?= .venv/bin/python
 
-.PHONY: venv check lint types test slow bench golden docs
+.PHONY: venv check lint types test slow attacks bench golden docs
 
 venv:
 	python3 -m venv .venv && .venv/bin/pip install -q -c constraints.txt -e '.[dev]'
@@ -19,6 +19,9 @@ test:
 
 slow:
 	$(PYTHON) -m pytest -q -m slow
+
+attacks:
+	$(PYTHON) -m tests.attacks
 
 bench:
 	$(PYTHON) -m benchmarks

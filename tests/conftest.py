@@ -21,6 +21,7 @@ CHEAP_TO_DEAR = (
     "experiments",
     "cli",
     "api",
+    "attacks",
     "scenarios",
     "docs",
     "packaging",

@@ -6,7 +6,7 @@ of the output has closed the pipe.
 
 from __future__ import annotations
 
-import os
+import errno
 import sys
 import traceback
 from collections.abc import Mapping, Sequence
@@ -14,9 +14,12 @@ from typing import Any, NoReturn
 
 import click
 
+from coband.simulator.cli import terminal
 from coband.simulator.cli.lazy import LazyGroup, ReaderGoneError
 
 BAD_INPUT, DEFECT, INTERRUPTED, BROKEN_PIPE = 2, 70, 130, 141
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
+"""Errors of the system that are no defect of coband: a full disk, a quota, a limit on the size of files, a bad disk."""
 
 COMMANDS: Mapping[str, tuple[str, str]] = {
     "run": ("coband.simulator.cli.run:run", "Run a scenario and keep its results."),
@@ -69,11 +72,26 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     Args:
         arguments: the command line without the program's name; None for that of this process.
     """
-    sys.exit(_status(arguments))
+    sys.exit(exit_status(arguments))
+
+
+def exit_status(arguments: Sequence[str] | None) -> int:
+    """Run the program and return the exit status; every error becomes one message on standard error.
+
+    Args:
+        arguments: the command line without the program's name; None for that of this process.
+    """
+    terminal.open_closed()
+    with terminal.safe():
+        status = _status(arguments)
+        try:
+            sys.stdout.flush()
+        except (terminal.OutputLostError, BrokenPipeError):
+            terminal.discard(sys.stdout)
+        return status
 
 
 def _status(arguments: Sequence[str] | None) -> int:
-    """Run the program and return the exit status; every error becomes one message on standard error."""
     try:
         returned: Any = cli.main(
             args=None if arguments is None else list(arguments), prog_name="coband", standalone_mode=False
@@ -88,8 +106,11 @@ def _status(arguments: Sequence[str] | None) -> int:
     except (click.Abort, KeyboardInterrupt):
         return _complain("interrupted", INTERRUPTED)
     except (ReaderGoneError, BrokenPipeError):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for the output that Python flushes at exit
+        terminal.discard(sys.stdout)
         return BROKEN_PIPE
+    except terminal.OutputLostError as error:
+        terminal.discard(sys.stdout)
+        return _complain(str(error), BAD_INPUT)
     except Exception as error:
         return _explain(error)
 
@@ -102,6 +123,8 @@ def _explain(error: Exception) -> int:
         return _complain(str(error), BAD_INPUT, prefix="")
     if isinstance(error, OSError) and error.filename is not None:
         return _complain(f"{error.filename}: {error.strerror}", BAD_INPUT)
+    if isinstance(error, OSError) and error.errno in NO_ROOM:
+        return _complain(f"{error.strerror}; what is finished is kept", BAD_INPUT)
     traceback.print_exception(error)
     return _complain("this is a defect of coband, not of your input; please report it with the lines above", DEFECT)
 

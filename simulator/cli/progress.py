@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING, Any, Self
 
 import click
 
+from coband.simulator.cli import terminal
+from coband.simulator.experiments.visible import visible
+
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import Progress
@@ -53,14 +56,15 @@ class Bar:
         """Where to draw."""
         from rich.console import Console
 
-        return Console(stderr=True)
+        return Console(file=terminal.raw(sys.stderr))
 
     def _started(self) -> Progress:
+        from rich.markup import escape
         from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
         columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
         bars = Progress(*columns, console=self._console(), transient=True, speed_estimate_period=ESTIMATE_SECONDS)
-        bars.add_task(self._title)
+        bars.add_task(escape(visible(self._title)))
         bars.start()
         return bars
 
@@ -77,7 +81,7 @@ class Bar:
 
     def _print(self, text: str) -> None:
         if self._progress is not None:
-            self._progress.console.print(text, markup=False, highlight=False, soft_wrap=True)
+            self._progress.console.print(visible(text), markup=False, highlight=False, soft_wrap=True)
         else:
             click.echo(text, err=True)
 

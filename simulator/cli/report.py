@@ -33,7 +33,7 @@ def report(paths: tuple[Path, ...], output: Path | None, against: str | None, fo
     with analysed(paths, against) as analysis:
         text = page(analysis)
     file = output or _place(paths)
-    write(file, text.encode("utf-8"), force)
+    write(file, text.encode("utf-8", "backslashreplace"), force)
     click.echo(file)
 
 

@@ -28,12 +28,12 @@ def analysed(paths: tuple[Path, ...], reference: str | None) -> Iterator[Analysi
     from coband.simulator.experiments.report import analysis, data
     from coband.simulator.experiments.store.store import StoreError, open_run
 
-    with ExitStack() as stack:
-        try:
+    try:
+        with ExitStack() as stack:
             runs = [stack.enter_context(open_run(path)) for path in paths]
             yield analysis.Analysis(data.load(runs), reference)
-        except (StoreError, data.ReportError) as error:
-            raise BadInput(str(error)) from error
+    except (StoreError, data.ReportError) as error:
+        raise BadInput(str(error)) from error
 
 
 @contextmanager

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from coband.simulator.cli import progress, tables
+from coband.simulator.experiments.visible import visible
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
@@ -66,9 +67,11 @@ class View(progress.Bar):
         self._bar(self._title, status.total, status.ended, line(status))
 
     def _bar(self, name: str, total: int, ended: int, note: str) -> None:
+        from rich.markup import escape
+
         assert self._progress is not None
         if name not in self._bars:
-            self._bars[name] = self._progress.add_task(name, note="")
+            self._bars[name] = self._progress.add_task(escape(visible(name)), note="")
         self._progress.update(self._bars[name], total=total, completed=ended, note=note)
 
     def _started(self) -> Progress:

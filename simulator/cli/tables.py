@@ -8,8 +8,10 @@ from itertools import chain, islice
 
 import click
 
+from coband.simulator.cli import terminal
 from coband.simulator.experiments.statistics.numerals import between as between
 from coband.simulator.experiments.statistics.numerals import number as number
+from coband.simulator.experiments.visible import visible
 
 SAMPLE = 200
 """Number of rows that determine the column widths of a streamed table."""
@@ -32,10 +34,10 @@ def show(header: Sequence[str], rows: Sequence[Sequence[str]], left: int = 1) ->
 
     table = Table()
     for index, title in enumerate(header):
-        table.add_column(title, justify="left" if index < left else "right")
+        table.add_column(Text(visible(title)), justify="left" if index < left else "right")
     for row in rows:
-        table.add_row(*map(Text, row))
-    Console().print(table)
+        table.add_row(*(Text(visible(cell)) for cell in row))
+    Console(file=terminal.raw(sys.stdout)).print(table)
 
 
 def stream(header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:

@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import math
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from threading import Timer
 
 import click
 
 from coband.simulator.cli import tables
+from coband.simulator.cli.options import BadInput
 from coband.simulator.cli.trace.common import JSON, RUN, cell, opened, print_json
+
+GRACE_SECONDS = 5.0
 
 
 @click.command()
@@ -35,12 +42,32 @@ def query(path: Path, sql: str, seconds: float, as_json: bool) -> None:
                 f"warning: {waiting} jobs are not collected yet and left out; ask for their files in {path / 'jobs'}",
                 err=True,
             )
-        answer = queries.query(run.file, sql, seconds)
-        if as_json:
-            for row in answer.rows:
-                print_json(dict(zip(answer.columns, map(_plain, row), strict=True)))
-        else:
-            tables.stream(answer.columns, ([cell(_plain(value)) for value in row] for row in answer.rows))
+        with _ended_after(seconds + GRACE_SECONDS):
+            answer = queries.query(run.file, sql, seconds)
+            if as_json:
+                for row in answer.rows:
+                    print_json(dict(zip(answer.columns, map(_plain, row), strict=True)))
+            else:
+                tables.stream(answer.columns, ([cell(_plain(value)) for value in row] for row in answer.rows))
+
+
+@contextmanager
+def _ended_after(seconds: float) -> Iterator[None]:
+    """End this process after some time: SQLite looks at its time limit between instructions, and one may take hours."""
+
+    def end() -> None:
+        os.write(
+            2, b"coband: the query is stuck in a single step of SQLite, so it was broken off. Use shorter texts.\n"
+        )
+        os._exit(BadInput.exit_code)
+
+    timer = Timer(seconds, end)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
 
 
 def _plain(value: object) -> object:

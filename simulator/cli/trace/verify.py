@@ -19,10 +19,14 @@ if TYPE_CHECKING:
 @JSON
 @click.pass_context
 def verify(context: click.Context, /, path: Path, label: str | None, replication: int | None, as_json: bool) -> None:
-    """Check that a trace is complete and agrees with the fingerprint and the ledger; exit status 1 if it does not."""
+    """Check that a trace is complete and agrees with the fingerprint and the ledger; exit status 1 if it does not.
+
+    The whole store is checked as well: checksums of its pages, digests of its jobs, and the files beside it.
+    """
     good = True
     with opened(path) as run:
         from coband.simulator.experiments.traces import verification
+        from coband.simulator.experiments.traces.consistency import inconsistencies
 
         for result in verification.verify(run, run.select(label, replication)):
             good = good and not result.differences
@@ -38,6 +42,12 @@ def verify(context: click.Context, /, path: Path, label: str | None, replication
                 )
             else:
                 click.echo(_sentence(result))
+        for sentence in inconsistencies(run):
+            good = False
+            if as_json:
+                print_json({"store": str(run.file), "differences": [sentence]})
+            else:
+                click.echo(sentence)
     context.exit(0 if good else 1)
 
 

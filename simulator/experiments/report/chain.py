@@ -10,6 +10,7 @@ import numpy as np
 
 from coband.simulator.arrays import IntArray
 from coband.simulator.experiments.report.events import Events
+from coband.simulator.experiments.store.errors import StoreError
 
 AT_NODE, TRANSFER, RETRANSMISSION = "at node", "transfer", "retransmission"
 
@@ -51,7 +52,10 @@ class Chains:
 
     def back(self, event: int) -> Iterator[int]:
         """Yield the cause of an event, the cause of that, and so on."""
-        while (event := self._cause[event]) >= 0:
+        while (cause := self._cause[event]) >= 0:
+            if cause >= event:
+                raise StoreError(f"event {event} has cause {cause}, which is not earlier: the trace is damaged.")
+            event = cause
             yield event
 
     def steps(self, event: int, since: float = -np.inf) -> Iterator[Step]:

@@ -22,6 +22,7 @@ from coband.simulator.experiments.report.rounds import Round
 from coband.simulator.experiments.report.svg import inline
 from coband.simulator.experiments.statistics.numerals import number
 from coband.simulator.experiments.store.store import StoredRun
+from coband.simulator.experiments.visible import visible
 
 PACKAGE = "coband.simulator.experiments.report"
 VERBS = {
@@ -73,7 +74,7 @@ def page(analysis: Analysis) -> str:
     environment = Environment(
         loader=PackageLoader(PACKAGE), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
-    return environment.get_template("page.html.jinja").render(**_content(analysis)) + "\n"
+    return visible(environment.get_template("page.html.jinja").render(**_content(analysis))) + "\n"
 
 
 def _content(analysis: Analysis) -> Mapping[str, Any]:
@@ -157,8 +158,21 @@ def _diagram(timing: Timing) -> dict[str, Any]:
 
 
 def _script(value: Any) -> str:
-    """JSON that is safe inside a script element."""
-    return json.dumps(value, allow_nan=False, separators=(",", ":")).replace("<", "\\u003c")
+    """JSON that is safe inside a script element; characters that deceive stay spelled out when it is read."""
+    return json.dumps(_spelled(value), allow_nan=False, separators=(",", ":")).replace("<", "\\u003c")
+
+
+def _spelled(value: Any) -> Any:
+    """The value with texts that cannot deceive a reader; lists that begin with a number hold numbers alone."""
+    if isinstance(value, str):
+        return visible(value)
+    if isinstance(value, dict):
+        return {key: _spelled(item) for key, item in value.items()}
+    return (
+        [_spelled(item) for item in value]
+        if isinstance(value, list) and isinstance(next(iter(value), 0), (str, dict, list))
+        else value
+    )
 
 
 def _provenance(run: StoredRun) -> Provenance:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import re
+import warnings
 from html import escape
 
 from matplotlib.figure import Figure
@@ -40,5 +41,7 @@ def inline(figure: Figure, name: str, title: str) -> str:
 def svg(figure: Figure) -> str:
     """A figure as an SVG document without a date; equal figures give equal text."""
     buffer = io.StringIO()
-    figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Glyph")  # text stays text, which the reader's own fonts draw
+        figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})
     return buffer.getvalue()

@@ -145,7 +145,8 @@ def dump(value: Any, *, indented: bool = True) -> str:
     Raises:
         ValueError: a number is not finite.
     """
-    return json.dumps(value, allow_nan=False, indent=2 if indented else None, ensure_ascii=False) + "\n"
+    text = json.dumps(value, allow_nan=False, indent=2 if indented else None, ensure_ascii=False) + "\n"
+    return text.encode("utf-8", "backslashreplace").decode()  # file names need not be valid text; JSON can escape them
 
 
 def numbers(key: str, records: Iterable[Record]) -> list[float]:

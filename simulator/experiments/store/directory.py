@@ -15,7 +15,8 @@ from coband.simulator.experiments.runs.job import Job, Outcome
 from coband.simulator.experiments.runs.planner import Task
 from coband.simulator.experiments.runs.results import Record, dump
 from coband.simulator.experiments.runs.status import Status, now
-from coband.simulator.experiments.store import recording, schema
+from coband.simulator.experiments.store import digests, recording, schema, seal
+from coband.simulator.experiments.store.uri import address, is_too_long
 
 if TYPE_CHECKING:
     from coband.simulator.experiments.runs.study import Study
@@ -168,7 +169,9 @@ class RunDirectory:
         recording.remove(file)
 
     def _replace(self, row: tuple[object, ...]) -> None:
+        """Note how a job has ended, after all its other rows."""
         self._store.execute(f"INSERT OR REPLACE INTO jobs VALUES ({', '.join('?' * len(row))})", row)
+        digests.keep(self._store, int(str(row[0])))
 
     def left_behind(self) -> Iterator[tuple[Task, Outcome]]:
         """Jobs that have recorded something and have not been taken, and how far they came."""
@@ -196,7 +199,10 @@ class RunDirectory:
         self._manifest |= {"status": status.state, "finished": now(), "jobs": status.total}
         self._write_manifest()
         self._store.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-        self._store.execute("PRAGMA journal_mode = DELETE")
+        (mode,) = self._store.execute("PRAGMA journal_mode = DELETE").fetchone()
+        self.close()
+        if mode == "delete":
+            seal.seal(self.path / DATABASE)
         if self._parts.is_dir() and not any(self._parts.iterdir()):
             self._parts.rmdir()
 
@@ -204,11 +210,12 @@ class RunDirectory:
         """Let go of the store; what is finished stays readable."""
         if self._database is not None:
             self._database.close()
+            self._database = None
 
 
 def _last_status(file: Path) -> tuple[str | None, Record | None]:
     """Status and record in a job's own file."""
-    with closing(sqlite3.connect(file)) as connection:
+    with closing(sqlite3.connect(address(file, "rw"), uri=True)) as connection:
         try:
             status, result = connection.execute("SELECT status, result FROM jobs").fetchone()
         except (sqlite3.DatabaseError, TypeError):
@@ -222,6 +229,11 @@ def create(name: str, out: Path | None = None) -> RunDirectory:
     Raises:
         OutputError: ``out`` holds something already, or no directory can be made there.
     """
+    if is_too_long(out or RUNS / name):
+        raise OutputError(
+            f"no run directory can be made: {out or RUNS / name}: SQLite cannot open files with so long a path. "
+            "Choose a shorter one with --out DIR."
+        )
     try:
         return RunDirectory(_numbered(name) if out is None else _given(out))
     except OSError as error:

@@ -11,6 +11,7 @@ from operator import methodcaller
 from typing import Any
 
 from coband.simulator.experiments.runs.results import Record
+from coband.simulator.experiments.store import schema
 
 Rows = list[tuple[Any, ...]]
 LEVEL = 3
@@ -40,8 +41,11 @@ def unpacked(content: bytes) -> CachedResult:
     """
     try:
         found = json.loads(decompressed(content))
-        return CachedResult(found["record"], found["tables"])
-    except KeyError as error:
+        record, rows = found["record"], found["tables"]
+        if not isinstance(record, dict) or not set(rows) <= set(schema.OF_RESULTS):
+            raise ValueError("not a done-file: no record, or other tables than those of a job")
+        return CachedResult(record, rows)
+    except (KeyError, TypeError) as error:
         raise ValueError(f"not a done-file: {error}") from error
 
 

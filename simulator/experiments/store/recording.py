@@ -15,6 +15,7 @@ import numpy as np
 from coband.simulator.core.audit.trace import COLUMNS, PlainRow
 from coband.simulator.experiments.runs.results import Record, own_numbers, plain
 from coband.simulator.experiments.store import schema
+from coband.simulator.experiments.store.uri import address
 
 if TYPE_CHECKING:
     from coband.simulator.core.audit.ledger import Ledger
@@ -80,7 +81,7 @@ class Recording:
 def attached(connection: sqlite3.Connection, file: Path | None) -> Iterator[None]:
     """One transaction, in which what a job has recorded can be copied by :func:`copy_tables`; None for no file."""
     if file is not None:
-        connection.execute("ATTACH ? AS part", (str(file),))
+        connection.execute("ATTACH ? AS part", (address(file, "rw"),))
     try:
         with connection:
             connection.execute("BEGIN")
@@ -99,7 +100,7 @@ def copy_tables(connection: sqlite3.Connection, job: int, tables: Sequence[str])
 
 def stored_tables(file: Path) -> dict[str, list[tuple[object, ...]]]:
     """What :func:`tables` gives, read from the file of a job."""
-    with closing(sqlite3.connect(file)) as connection:
+    with closing(sqlite3.connect(address(file), uri=True)) as connection:
         return {table: connection.execute(f"SELECT * FROM {table}").fetchall() for table in schema.OF_RESULTS}
 
 

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple, Self
-from urllib.parse import quote
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,15 +18,13 @@ from coband.simulator.arrays import FloatArray
 from coband.simulator.core.audit.trace import EVENTS
 from coband.simulator.experiments.runs import results
 from coband.simulator.experiments.runs.results import Failure, Record
-from coband.simulator.experiments.store import directory, schema
+from coband.simulator.experiments.store import damage, directory, schema
+from coband.simulator.experiments.store.errors import DamagedStoreError as DamagedStoreError
+from coband.simulator.experiments.store.errors import StoreError as StoreError
 from coband.simulator.experiments.store.manifest import declared
 from coband.simulator.metrics import Metric, by_name
 
 _JOBS = "SELECT job, label, algorithm, replication, seed, trace, status, result, error FROM jobs ORDER BY job"
-
-
-class StoreError(ValueError):
-    """Not a run, or not one that this version can read; the text says what to do."""
 
 
 @dataclass(frozen=True)
@@ -123,12 +120,13 @@ class StoredRun:
     Attributes:
         path: its directory, or the file when it was opened as a file.
         file: its run.sqlite.
+        files: that, and those of jobs that are not collected.
         manifest: versions, platform, command line, status.
         jobs: by number.
     """
 
     def __init__(self, path: Path, files: Sequence[Path]) -> None:
-        self.path, self.file = path, files[0]
+        self.path, self.file, self.files = path, files[0], tuple(files)
         self._parts: list[sqlite3.Connection] = []
         self.jobs: list[StoredJob] = []
         try:
@@ -141,7 +139,7 @@ class StoredRun:
         self.scenario: str = self._meta("scenario") or ""
 
     def _add(self, file: Path, whole: bool) -> None:
-        connection = _connect(file)
+        connection = damage.connect(file)
         self._parts.append(connection)
         try:
             if not whole and connection.execute("PRAGMA user_version").fetchone()[0] == 0:
@@ -151,7 +149,9 @@ class StoredRun:
         except sqlite3.DatabaseError as error:
             if whole:
                 raise StoreError(f"{file} is not a run store of coband ({error}).") from error
-            return  # a job killed before its tables were there
+            if not killed_early(error):
+                raise damage.damaged(self.file, f"{file.name} ({error})") from error
+            return
         known = {job.id: job for job in self.jobs}
         # A job's own file counts until the run's file has taken it in.
         newer = {job.id: job for job in found if job.id not in known or known[job.id].status == "waiting"}
@@ -165,6 +165,11 @@ class StoredRun:
     def metrics(self) -> Mapping[str, Metric]:
         """The metrics that results can have, by name, as they were declared when the run began."""
         return by_name(declared(self.manifest))
+
+    @property
+    def connection(self) -> sqlite3.Connection:
+        """The connection to ``file``."""
+        return self._parts[0]
 
     def select(self, label: str | None = None, replication: int | None = None) -> list[StoredJob]:
         """The jobs of a label and a replication, by label in the run's order and then by replication.
@@ -273,15 +278,22 @@ class StoredRun:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *error: object) -> None:
-        self.close()
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        """Close all files; an error that comes from a damaged store becomes one that says so."""
+        try:
+            if isinstance(error, damage.UNUSUAL) and not isinstance(error, StoreError):
+                found = damage.explain(self.file, error, [(job.part, job.id) for job in self.uncollected])
+                if found is not error:
+                    raise found from error
+        finally:
+            self.close()
 
 
 def open_run(path: Path) -> StoredRun:
     """Open a run for reading: its directory, or its run.sqlite alone. Half-finished and killed runs work too.
 
     Raises:
-        StoreError: there is no run, or its store is of another version.
+        StoreError: there is no run, its store is of another version, or it is damaged.
     """
     if path.is_dir():
         file = path / directory.DATABASE
@@ -292,11 +304,18 @@ def open_run(path: Path) -> StoredRun:
         raise StoreError(
             f"{path} is not a run: there is no {file}. Give a run directory, such as runs/quickstart-0001."
         )
-    return StoredRun(path, [file, *jobs])
+    damage.require_whole(file)
+    try:
+        return StoredRun(path, [file, *jobs])
+    except StoreError:
+        raise
+    except damage.UNUSUAL as error:
+        raise damage.explain(file, error) from error
 
 
-def _connect(file: Path) -> sqlite3.Connection:
-    return sqlite3.connect(f"file:{quote(str(file.resolve()))}?mode=ro", uri=True, timeout=10.0)
+def killed_early(error: sqlite3.Error) -> bool:
+    """Whether a file has no tables yet, as that of a job killed at its very beginning."""
+    return "no such table" in str(error) or "no such column" in str(error)
 
 
 def _check_version(connection: sqlite3.Connection, file: Path) -> None:

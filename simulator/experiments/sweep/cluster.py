@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import queue
+import socket
 import time
 import warnings
 from concurrent.futures import Executor, Future
+from threading import Thread
 from typing import Any
+from urllib.parse import urlsplit
 
 from coband.simulator.experiments.runs.code_version import code_version, kernels
 from coband.simulator.experiments.runs.job import OnPull
@@ -13,6 +17,9 @@ from coband.simulator.experiments.runs.work import JobResult, Work, work
 from coband.simulator.experiments.runs.workers import AHEAD, WorkerPoolError
 
 CONNECT_SECONDS = 10.0
+RETRY_SECONDS = 0.25
+LOST = "the scheduler of the cluster has gone."
+SCHEMES = ("tcp", "tls", "ws", "wss")
 LOOK_SECONDS = 2.0
 WORKER = "dask worker ADDRESS --nworkers -1 --nthreads 1 --preload-nanny coband"
 """Starts a worker process per core; the preload lets coband choose the kind of BLAS before numpy is imported."""
@@ -57,7 +64,10 @@ class Cluster:
         return link
 
     def _workers(self) -> dict[str, Any]:
-        found: dict[str, Any] = self._client.scheduler_info(n_workers=-1)["workers"]
+        try:
+            found: dict[str, Any] = self._client.scheduler_info(n_workers=-1)["workers"]
+        except (OSError, RuntimeError) as error:
+            raise WorkerPoolError(LOST) from error
         return found
 
     def _check_code(self) -> None:
@@ -141,18 +151,80 @@ def _difference(ours: tuple[str, tuple[str, ...]], theirs: Any) -> str:
 
 
 def _connected(address: str) -> Any:
+    host, port = parsed(address)
     try:
         from distributed import Client
     except ModuleNotFoundError:
         raise WorkerPoolError(NO_DASK) from None
+    end = time.monotonic() + CONNECT_SECONDS
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # about versions: what matters to results is compared by `code_version`
-            untyped: Any = Client
-            return untyped(address, timeout=CONNECT_SECONDS, name="coband", set_as_default=False)
+        _wait_for_listener(host, port, end)  # by itself, as a client of Dask tries for half a minute
+        return _client(Client, address, max(1.0, end - time.monotonic()))
     except (OSError, ValueError) as error:
-        reason = str(error) or type(error).__name__
+        reason = str(error) or "it takes connections, but says nothing that a scheduler says"
         raise WorkerPoolError(
             f"no Dask scheduler answers at {address} ({reason}). Start one with `dask scheduler`, which prints its "
             f"address, and workers with `{WORKER}`."
         ) from error
+
+
+def parsed(address: str) -> tuple[str, int]:
+    """Host and port of an address of a scheduler.
+
+    Raises:
+        WorkerPoolError: it is none.
+    """
+    try:
+        parts = urlsplit(address if "://" in address else f"tcp://{address}")
+        host, port, scheme = parts.hostname, parts.port, parts.scheme
+    except ValueError:
+        host, port, scheme = None, None, ""
+    if not host or not port or scheme not in SCHEMES or parts.path.strip("/") or any(map(str.isspace, address)):
+        raise WorkerPoolError(
+            f"--cluster {address!r} is no address of a Dask scheduler: give {' or '.join(SCHEMES)}, a host and a port, "
+            "such as tcp://127.0.0.1:8786 or tcp://[::1]:8786; `dask scheduler` prints its address."
+        )
+    return host, port
+
+
+def _wait_for_listener(host: str, port: int, end: float) -> None:
+    """Wait until somebody listens: a scheduler may just be starting.
+
+    Raises:
+        OSError: nobody does in time, or the host is unknown.
+    """
+    while True:
+        try:
+            socket.create_connection((host, port), timeout=max(0.1, end - time.monotonic())).close()
+            return
+        except (ConnectionRefusedError, TimeoutError):
+            if time.monotonic() + RETRY_SECONDS >= end:
+                raise
+            time.sleep(RETRY_SECONDS)
+
+
+def _client(kind: Any, address: str, seconds: float) -> Any:
+    """A client of Dask, made in a thread of its own, since it may try for longer than it was told.
+
+    Raises:
+        OSError: there is none after so many seconds.
+        ValueError: it refuses the address.
+    """
+    made: queue.Queue[Any] = queue.Queue()
+
+    def make() -> None:
+        try:
+            made.put(kind(address, timeout=seconds, name="coband", set_as_default=False))
+        except Exception as error:
+            made.put(error)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # about versions: what matters to results is compared by `code_version`
+        Thread(target=make, daemon=True).start()
+        try:
+            found = made.get(timeout=seconds + 1.0)
+        except queue.Empty:
+            raise TimeoutError from None
+    if isinstance(found, Exception):
+        raise found if isinstance(found, (OSError, ValueError)) else OSError(str(found))
+    return found

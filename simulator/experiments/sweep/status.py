@@ -22,14 +22,19 @@ def read(directory: Path) -> Status:
     """The status of the sweep in a directory; a driver that was killed shows as ``killed``.
 
     Raises:
-        OutputError: there is no sweep.
+        OutputError: there is no sweep, or its status is damaged.
     """
     file = directory / FILE
     if not file.is_file():
         raise OutputError(f"{directory} holds no sweep: there is no {file}. Give the directory that --out named.")
-    found = read_json(file)
-    found["entries"] = {name: EntryStatus(**entry) for name, entry in found["entries"].items()}
-    status = Status(**found)
+    try:
+        found = read_json(file)
+        found["entries"] = {name: EntryStatus(**entry) for name, entry in found["entries"].items()}
+        status = Status(**found)
+    except (ValueError, TypeError, LookupError, AttributeError) as error:
+        raise OutputError(
+            f"{file} is damaged ({error}); `coband sweep FILE --resume --out {directory}` writes it anew."
+        ) from error
     if status.state == "running" and not lock.is_held(directory):
         status.state = "killed"
     return status

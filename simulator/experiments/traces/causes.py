@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
-from coband.simulator.experiments.store.store import Event
+from coband.simulator.experiments.store.store import Event, StoreError
 from coband.simulator.experiments.traces.reading import TraceReader
 
 
@@ -74,8 +74,22 @@ def _walk(reader: TraceReader, seq: int, whole: bool) -> Iterator[Event]:
     event = reader.at(seq)
     yield event
     while event.cause is not None and (whole or event.event != "turn"):
-        event = reader.at(event.cause)
+        event = cause_of(reader, event)
         yield event
+
+
+def cause_of(reader: TraceReader, event: Event) -> Event:
+    """The cause of an event that has one.
+
+    Raises:
+        StoreError: the trace is damaged: a cause is always earlier than what it leads to.
+    """
+    if event.cause is None or not 0 <= event.cause < event.seq:
+        raise StoreError(
+            f"event {event.seq} has the cause {event.cause}, which is not earlier: the trace is damaged "
+            "(coband trace verify)."
+        )
+    return reader.at(event.cause)
 
 
 def waits(chain: Chain) -> list[float]:

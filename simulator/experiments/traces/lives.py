@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from coband.simulator.core.audit import trace as tr
 from coband.simulator.experiments.store.store import Event, StoreError
+from coband.simulator.experiments.traces.causes import cause_of
 from coband.simulator.experiments.traces.reading import TraceReader
 
 LIMIT = 64
@@ -81,7 +82,7 @@ def _first_send(reader: TraceReader, message: int) -> Event:
         raise StoreError(f"{reader.job.label}, replication {reader.job.replication}, has no message {message}; {have}.")
     send = reader.decode(found)
     while send.hop > 1 and send.cause is not None:
-        send = reader.at(send.cause)
+        send = cause_of(reader, send)
     return send
 
 

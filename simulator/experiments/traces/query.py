@@ -9,14 +9,16 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
+from coband.simulator.experiments.store.damage import connect
 from coband.simulator.experiments.store.store import StoreError
 
 STEPS = 5_000
 """SQLite instructions between two checks of the time limit: well below a millisecond."""
-LARGEST = 100_000_000
-"""Size limit of a text or blob in a query, in bytes."""
+LARGEST = 10_000_000
+"""Size limit of a text or blob in a query, in bytes: the time limit does not reach into single functions."""
+LONGEST_PATTERN = 100
+"""Characters of a pattern of LIKE and GLOB, whose time grows with a power of them."""
 ALLOWED = (sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_FUNCTION, sqlite3.SQLITE_RECURSIVE)
 PRAGMAS = ("table_info", "table_xinfo", "table_list", "index_list", "index_info", "user_version", "compile_options")
 """Pragmas that only read."""
@@ -57,12 +59,13 @@ def query(file: Path, sql: str, seconds: float) -> QueryResult:
 
 def _rows(file: Path, sql: str, seconds: float) -> Iterator[Any]:
     """Yield the names of the columns, then the rows."""
-    connection = sqlite3.connect(f"file:{quote(str(file.resolve()))}?mode=ro", uri=True, timeout=10.0)
+    connection = connect(file)
     with closing(connection):
         guard = _QueryGuard(seconds)
         connection.execute("PRAGMA query_only = ON")
         connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LARGEST)
         connection.setlimit(sqlite3.SQLITE_LIMIT_ATTACHED, 0)
+        connection.setlimit(sqlite3.SQLITE_LIMIT_LIKE_PATTERN_LENGTH, LONGEST_PATTERN)
         connection.set_authorizer(guard.authorise)
         connection.set_progress_handler(guard.timed_out, STEPS)
         try:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import starmap
 from typing import Any, cast
 
 from coband.simulator.core.audit import trace as tr
 from coband.simulator.core.network.local import SEEN
+from coband.simulator.experiments.store.damage import stored_rows
 from coband.simulator.experiments.store.store import StoredJob, StoredRun
 
 SEND, DELIVER, DROP, EXPIRE = (tr.CODES[name] for name in ("send", "deliver", "drop", "expire"))
@@ -48,7 +48,7 @@ def _verify_job(job: StoredJob) -> TraceVerification:
     names = [text for (text,) in job.part.execute("SELECT text FROM names WHERE job = ? ORDER BY code", (job.id,))]
     walker = TraceWalk(names)
     # fingerprint_of reads its rows once and in order, so the trace need not fit into memory
-    fingerprint = tr.fingerprint_of(cast(Sequence[Any], walker.through(_rows(job))), names)
+    fingerprint = tr.fingerprint_of(cast(Sequence[Any], walker.through(stored_rows(job.part, job.id))), names)
     if job.record is None:
         remark = f"partial trace of a job that is {job.status}: no fingerprint and no ledger to compare with"
         return TraceVerification(job, walker.events, remark, tuple(walker.differences.values()))
@@ -59,13 +59,6 @@ def _verify_job(job: StoredJob) -> TraceVerification:
         *_against_ledger(job, walker),
     ]
     return TraceVerification(job, walker.events, "", tuple(found))
-
-
-def _rows(job: StoredJob) -> Iterator[tr.Row]:
-    columns = ", ".join(tr.NUMERIC)
-    for row in starmap(tr.Row, job.part.execute(f"SELECT {columns} FROM events WHERE job = ? ORDER BY seq", (job.id,))):
-        # SQLite stores NaN as NULL; only this column can be NaN
-        yield row if row.value is not None else row._replace(value=math.nan)
 
 
 def _against_record(record: dict[str, Any], walker: TraceWalk, fingerprint: str) -> Iterator[str]:

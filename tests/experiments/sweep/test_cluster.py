@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import ctypes
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -16,7 +19,7 @@ import pytest
 from coband.simulator.experiments.runs.dispatch import WORKER_DIED
 from coband.simulator.experiments.runs.workers import WorkerPoolError
 from coband.simulator.experiments.store import store
-from coband.simulator.experiments.sweep.cluster import Cluster
+from coband.simulator.experiments.sweep.cluster import LOST, Cluster
 from coband.simulator.experiments.traces import verification
 from tests.experiments.runs.fake_runs import ROOT, wait_until
 from tests.experiments.sweep.sweeps import GATED_JOBS, fingerprints, gated, perform, result_cache, started, study
@@ -24,6 +27,15 @@ from tests.experiments.sweep.sweeps import GATED_JOBS, fingerprints, gated, perf
 pytest.importorskip("distributed")
 
 GRID = "grid:\n  problem.noise: [0.1, 0.2]\n  algorithms.D.size: [1, 2]\n"
+
+
+PR_SET_PDEATHSIG = 1
+
+
+def _end_with_parent() -> None:
+    """Have the kernel end this process when that of the tests ends, however that happens."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
 @dataclass
@@ -42,6 +54,7 @@ class Processes:
                 stdout=log,
                 stderr=log,
                 env={**os.environ, "PYTHONPATH": str(ROOT)},
+                preexec_fn=_end_with_parent,
             )
         self.running.append(process)
         return process
@@ -64,10 +77,9 @@ class Processes:
                 process.wait()
 
 
-@pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The address of a scheduler with two workers."""
-    folder = tmp_path_factory.mktemp("cluster")
+@contextmanager
+def made(folder: Path) -> Iterator[tuple[str, Processes]]:
+    """The address of a scheduler with two workers, and their processes, which end with the block."""
     processes = Processes(folder)
     try:
         processes.dask(
@@ -95,9 +107,16 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
             str(folder),
         )
         wait_until(lambda: workers(address) == 2)
-        yield address
+        yield address, processes
     finally:
         processes.end()
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of a scheduler with two workers."""
+    with made(tmp_path_factory.mktemp("cluster")) as (address, _):
+        yield address
 
 
 def workers(address: str) -> int:
@@ -159,7 +178,42 @@ def test_a_job_that_kills_its_worker_costs_only_itself(cluster: str, tmp_path: P
     assert set(fingerprints(report.object)) == {("D [mischief=none]", 0), ("K", 0)}
 
 
-def test_no_scheduler_is_one_clear_message() -> None:
+@pytest.mark.slow
+def test_a_scheduler_lost_in_mid_sweep_keeps_what_is_finished(tmp_path: Path) -> None:
+    out, (more, gate) = tmp_path / "out", gated(tmp_path)
+    with made(tmp_path) as (address, processes):
+        with started(tmp_path, out, more, address) as process:
+            wait_until(lambda: len(result_cache(out)) >= 2, process)
+            processes.running[0].kill()
+            output, _ = process.communicate(timeout=120)
+        state, done, missing = output.split()
+        assert state == "stopped"
+        assert int(done) == len(result_cache(out)) == GATED_JOBS - int(missing)
+        assert json.loads((out / "status.json").read_text())["message"] == LOST
+    gate.unlink()
+    report = perform(study(tmp_path, more), out)
+    assert sum(entry.kept for entry in report.status.entries.values()) == int(done)
+    assert len(fingerprints(report.object)) == GATED_JOBS
+
+
+@pytest.mark.parametrize(
+    "address", ["", "http://x", "tcp://[::1", "tcp://host", "tcp://x:99999", "tcp://:8786", "tcp://a b:1", "x"]
+)
+def test_a_malformed_address_is_refused_at_once(address: str) -> None:
+    with pytest.raises(WorkerPoolError, match=r"is no address of a Dask scheduler: give .* such as tcp://127"):
+        Cluster(address)
+
+
+def test_somebody_else_who_listens_is_one_clear_message(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("coband.simulator.experiments.sweep.cluster.CONNECT_SECONDS", 1.0)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        address = f"tcp://127.0.0.1:{server.getsockname()[1]}"
+        with pytest.raises(WorkerPoolError, match=rf"no Dask scheduler answers at {address} \(it takes connections"):
+            Cluster(address)
+
+
+def test_no_scheduler_is_one_clear_message(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("coband.simulator.experiments.sweep.cluster.CONNECT_SECONDS", 1.0)
     with pytest.raises(
         WorkerPoolError, match=r"no Dask scheduler answers at tcp://127.0.0.1:9 .*Start one with `dask sch"
     ):

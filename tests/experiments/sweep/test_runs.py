@@ -120,13 +120,33 @@ def test_a_killed_driver_loses_nothing_finished_and_resume_runs_the_rest(tmp_pat
     assert fingerprints(report.object) == fingerprints(perform(study(tmp_path, more), tmp_path / "other").object)
 
 
+LINUX = Path("/proc/self/task").is_dir()
+
+
+def children(process: int) -> list[int]:
+    """Process ids of the children of a process, where the system shows them."""
+    files = Path(f"/proc/{process}/task").glob("*/children")
+    return [int(word) for file in files for word in file.read_text().split()]
+
+
+def is_alive(process: int) -> bool:
+    """Whether a process runs; one that waits for its parent to notice its end does not."""
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
 def test_ctrl_c_keeps_what_is_finished(tmp_path: Path) -> None:
     out, (more, _) = tmp_path / "out", gated(tmp_path)
     with started(tmp_path, out, more) as process:
         wait_until(lambda: len(result_cache(out)) == 4, process)
+        workers = children(process.pid)
         process.send_signal(signal.SIGINT)
         output, _ = process.communicate()
     assert output.split() == ["interrupted", "4", "2"]
+    assert len(workers) >= 2 or not LINUX
+    wait_until(lambda: not any(map(is_alive, workers)))
     assert len(fingerprints(json.loads((out / "results.json").read_text()))) == 4
     assert json.loads((out / "manifest.json").read_text())["status"] == "interrupted"
 

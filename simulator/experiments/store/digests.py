@@ -1,0 +1,57 @@
+"""The digest of a job: what its rows in the store were when the job ended."""
+
+from __future__ import annotations
+
+import hashlib
+import sqlite3
+from collections.abc import Iterator
+from typing import Any
+
+from coband.simulator.core.audit import trace as tr
+
+ORDERED_BY = {
+    "names": "code",
+    "ledger": "kind, direction",
+    "ledger_by_agent": "agent",
+    "ledger_by_round": "round",
+    "series": "turn",
+    "agents": "agent",
+}
+"""The tables of a job but for its events -> the rest of their primary keys."""
+
+
+def digest(connection: sqlite3.Connection, job: int) -> str:
+    """SHA-256 over the rows of a job as they are in the store.
+
+    Of the events of a finished job only ``detail`` counts: its fingerprint covers the other columns.
+
+    Args:
+        connection: to a store.
+        job: number of the job.
+    """
+    found = hashlib.sha256()
+    for row in _rows(connection, job):
+        found.update(repr(row).encode("utf-8", "surrogatepass"))
+    return found.hexdigest()
+
+
+def _rows(connection: sqlite3.Connection, job: int) -> Iterator[tuple[Any, ...]]:
+    row = connection.execute("SELECT * FROM jobs WHERE job = ?", (job,)).fetchone()
+    yield row
+    (result,) = connection.execute("SELECT result FROM jobs WHERE job = ?", (job,)).fetchone()
+    for table, order in ORDERED_BY.items():
+        yield from connection.execute(f"SELECT * FROM {table} WHERE job = ? ORDER BY {order}", (job,))
+    columns = ", ".join(tr.COLUMNS) if result is None else "seq, detail"
+    condition = "" if result is None else " AND detail IS NOT NULL"
+    yield from connection.execute(f"SELECT {columns} FROM events WHERE job = ?{condition} ORDER BY seq", (job,))
+
+
+def keep(connection: sqlite3.Connection, job: int) -> None:
+    """Store the digest of a job that has ended."""
+    connection.execute("INSERT OR REPLACE INTO digests VALUES (?, ?)", (job, digest(connection, job)))
+
+
+def kept(connection: sqlite3.Connection, job: int) -> str | None:
+    """The stored digest of a job; None if it has none."""
+    row = connection.execute("SELECT sha256 FROM digests WHERE job = ?", (job,)).fetchone()
+    return None if row is None else str(row[0])

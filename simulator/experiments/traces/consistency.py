@@ -1,0 +1,96 @@
+"""Whether a stored run is what was written: its checksums, the digests of its jobs, and the files beside it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from coband.simulator.core.audit import trace as tr
+from coband.simulator.experiments.store import damage, digests, directory, wal
+from coband.simulator.experiments.store.store import StoredJob, StoredRun
+
+STATUS = "status.json"
+ENDED = ("finished", "failed", "interrupted", "stopped")
+
+
+def inconsistencies(run: StoredRun) -> Iterator[str]:
+    """One sentence for everything about a run that is not as it was written.
+
+    Raises:
+        DamagedStoreError: its pages are damaged.
+    """
+    state = damage.require_whole(run.file, always=True).state
+    if state == "changed":
+        yield f"{run.file} was changed after its run had ended"
+    for file in run.files:
+        if place := wal.damage(file):
+            raise damage.damaged(run.file, f"{place} ({file.name}-wal)")
+    tables = {name for (name,) in run.connection.execute("SELECT name FROM sqlite_master")}
+    if "digests" in tables:
+        if state == "open" and run.manifest.get("status") in ENDED:
+            yield f"{run.file} has no checksums, although its run has ended: they are lost, or its driver was killed"
+        yield from _digests(run)
+    yield from _event_names(run)
+    if run.path.is_dir():
+        yield from _beside(run)
+
+
+def _digests(run: StoredRun) -> Iterator[str]:
+    for job in run.jobs:
+        if job.part is run.connection and job.status not in ("waiting", "running"):
+            kept = digests.kept(job.part, job.id)
+            if kept is None:
+                yield f"{_name(job)} has ended, and its digest is missing"
+            elif kept != digests.digest(job.part, job.id):
+                yield f"{_name(job)}: its rows are not what they were when it ended"
+
+
+def _event_names(run: StoredRun) -> Iterator[str]:
+    names = dict(run.connection.execute("SELECT code, name FROM event_names"))
+    if any(names.get(code, name) != name for code, name in enumerate(tr.EVENTS)):
+        yield "the table of event names is not what coband writes"
+
+
+def _beside(run: StoredRun) -> Iterator[str]:
+    """What the other files of the directory have, and the store has not."""
+    checks = {directory.MANIFEST: _manifest, directory.RESULTS: _results, STATUS: _status}
+    for name, check in checks.items():
+        file = run.path / name
+        try:
+            text = file.read_text(encoding="utf-8") if file.is_file() else ""
+            yield from check(run, json.loads(text)) if text else ()
+        except (ValueError, TypeError, LookupError, AttributeError) as error:
+            yield f"{file} is damaged ({error})"
+
+
+def _manifest(run: StoredRun, found: Any) -> Iterator[str]:
+    if found != run.manifest and run.manifest.get("status") in ENDED:
+        yield f"{directory.MANIFEST} and the copy of it in {run.file.name} differ"
+
+
+def _results(run: StoredRun, found: Any) -> Iterator[str]:
+    finished = _finished(run)
+    for entry in found["results"]:
+        for record in entry["replications"]:
+            key = str(entry["label"]), int(record["replication"])
+            if finished.get(key) != record:
+                yield f"{directory.RESULTS} has another result of {key[0]}, replication {key[1]}, or it is missing here"
+
+
+def _status(run: StoredRun, found: Any) -> Iterator[str]:
+    done, finished = sum(entry["done"] for entry in found["entries"].values()), len(_finished(run))
+    if done > finished:
+        yield f"{STATUS} counts {done} finished jobs, and the store has {finished}"
+
+
+def _finished(run: StoredRun) -> dict[tuple[str, int], Any]:
+    """The records that are in the store now: a run in progress has more of them than when it was opened."""
+    query = "SELECT label, replication, result FROM jobs WHERE result IS NOT NULL"
+    parts = {id(job.part): job.part for job in run.jobs} | {0: run.connection}
+    rows = (row for part in parts.values() for row in part.execute(query))
+    return {(label, replication): json.loads(result) for label, replication, result in rows}
+
+
+def _name(job: StoredJob) -> str:
+    return f"{job.label}, replication {job.replication}"
