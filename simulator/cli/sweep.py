@@ -119,7 +119,7 @@ def _run(
     from coband.simulator.experiments.sweep.lock import LockedError
 
     try:
-        pool = _pool(workers, cluster)
+        pool = pool_of(workers, cluster)
         try:
             place = (directory.earlier if resume else directory.new)(study.name, out)
             commands = Commands(request.replay(), sys.argv, _resume(place.path))
@@ -131,7 +131,8 @@ def _run(
         raise BadInput(str(error)) from error
 
 
-def _pool(workers: int | None, cluster: str | None) -> WorkerPool:
+def pool_of(workers: int | None, cluster: str | None) -> WorkerPool:
+    """The processes, or the workers of the cluster, on which jobs run."""
     from coband.simulator.experiments.runs.workers import Local
     from coband.simulator.experiments.sweep.cluster import Cluster
 

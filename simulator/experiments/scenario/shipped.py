@@ -15,6 +15,8 @@ from typing import Any
 import yaml
 
 SUFFIX = ".yaml"
+CLAIMS = "claims"
+"""The folder of what papers claim, which are no scenarios."""
 DATA_KEYS = (("problem", "data", "name"), ("network", "topology", "file"))
 LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # all files in a twentieth of a second instead of one
 
@@ -46,7 +48,8 @@ def paths() -> MappingProxyType[str, Path]:
     """The file of every shipped scenario, by name, in alphabetical order."""
     folder = Path(str(resources.files("coband"))) / "scenarios"
     found = {path.relative_to(folder).with_suffix("").as_posix(): path for path in folder.rglob(f"*{SUFFIX}")}
-    return MappingProxyType(dict(sorted(found.items())))
+    scenarios = {name: path for name, path in found.items() if not name.startswith(f"{CLAIMS}/")}
+    return MappingProxyType(dict(sorted(scenarios.items())))
 
 
 def located(path: Path) -> Path:

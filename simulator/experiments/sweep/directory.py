@@ -35,12 +35,13 @@ class SweepDirectory(RunDirectory):
 
     Args:
         path: an existing directory, empty or of an earlier driver of the same or a similar study.
+        done: where finished jobs are kept, if several sweeps share them; None for a folder of the directory.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, done: Path | None = None) -> None:
         super().__init__(path)
         self.code = code_version()
-        self._cache = ResultCache(path / DONE)
+        self._cache = ResultCache(done or path / DONE)
         self._labels: set[str] = set()
         self._last_write = -WRITE_SECONDS
 

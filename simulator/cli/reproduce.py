@@ -1,0 +1,255 @@
+"""``coband reproduce``: what papers claim, tried on our own runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from coband.simulator.cli import sweep_view, tables
+from coband.simulator.cli.options import BadInput
+
+if TYPE_CHECKING:
+    from coband.simulator.experiments.claims.claim import PlacedClaim, Size
+    from coband.simulator.experiments.claims.outcome import Outcome, Verdict
+    from coband.simulator.experiments.claims.reproduction import Reproduction
+    from coband.simulator.experiments.runs.workers import WorkerPool
+
+OUT = Path("runs/reproduce")
+SAMPLE_SEED = 1
+INTERRUPTED = 130
+
+
+@click.command(
+    epilog="A claim is a file below scenarios/claims/; give its paper, its name, the file, or nothing for all claims."
+)
+@click.argument("names", metavar="[PAPER|CLAIM]...", nargs=-1)
+@click.option("--list", "listing", is_flag=True, help="List the claims, and do nothing else.")
+@click.option("--quick", is_flag=True, help="Scaled-down studies: the mechanics, not the papers' sizes.")
+@click.option("--full", is_flag=True, help="The papers' sizes; the default.")
+@click.option("--budget", type=click.FloatRange(min=0, min_open=True), metavar="HOURS", help="Stop after this time.")
+@click.option("--workers", type=click.IntRange(min=1), help="Processes on this machine; by default one per core.")
+@click.option("--cluster", metavar="tcp://HOST:PORT", help="Run on the workers of this Dask scheduler instead.")
+@click.option("--resume", is_flag=True, help="Go on in a directory that has finished jobs: they do not run again.")
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="DIR",
+    default=OUT,
+    show_default=True,
+    help="Where finished jobs are kept.",
+)
+@click.option(
+    "--results",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="DIR",
+    help="Where results files go; by default OUT/results.",
+)
+@click.option(
+    "--pages",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="DIR",
+    help="Write pages about all claims of the results files there; without names nothing runs.",
+)
+@click.option(
+    "--verify",
+    type=click.IntRange(min=1),
+    metavar="JOBS",
+    help="Run so many of the jobs behind the results files again, and compare fingerprints.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print the outcomes as one JSON object.")
+@click.pass_context
+def reproduce(
+    context: click.Context,
+    /,
+    names: tuple[str, ...],
+    listing: bool,
+    quick: bool,
+    full: bool,
+    budget: float | None,
+    workers: int | None,
+    cluster: str | None,
+    resume: bool,
+    out: Path,
+    results: Path | None,
+    pages: Path | None,
+    verify: int | None,
+    as_json: bool,
+) -> None:
+    """Try what papers claim on our own runs, with intervals and verdicts.
+
+    Replications go on until every condition of a claim is decided, its replications are used up, or the budget ends.
+    Claims share jobs. The verdicts of several claims have a false discovery rate of at most 5 %.
+    """
+    if quick and full:
+        raise BadInput("give --quick or --full, not both.")
+    if workers is not None and cluster is not None:
+        raise BadInput("give --workers or --cluster, not both.")
+    claims = _chosen(names)
+    where = results or out / "results"
+    if listing:
+        _list(claims)
+    elif verify is not None:
+        context.exit(_verify(claims, where, verify, workers, cluster))
+    elif pages is not None and not names:
+        _pages(where, pages)
+    else:
+        _begin(out, resume)
+        status = _run(claims, out, where, "quick" if quick else "full", budget, workers, cluster, as_json)
+        if pages is not None:
+            _pages(where, pages)
+        context.exit(status)
+
+
+def _chosen(names: Sequence[str]) -> list[PlacedClaim]:
+    from coband.simulator.experiments.claims import reading
+
+    try:
+        return reading.chosen(names or [reading.ALL])
+    except reading.UnknownClaimError as error:
+        raise BadInput(str(error)) from error
+
+
+def _list(claims: Sequence[PlacedClaim]) -> None:
+    rows = [[one.key, one.claim.where, one.claim.title] for one in claims]
+    tables.show(["claim", "where", "what"], rows, left=3)
+    click.echo(f"{len(claims)} claims")
+
+
+def _begin(out: Path, resume: bool) -> None:
+    """Refuse to go on by accident.
+
+    Raises:
+        BadInput: there are finished jobs already.
+    """
+    from coband.simulator.experiments.claims.reproduction import JOBS
+
+    if (out / JOBS).is_dir() and not resume:
+        raise BadInput(f"{out} has finished jobs already; go on with --resume, or choose another --out DIR.")
+
+
+def _run(
+    claims: Sequence[PlacedClaim],
+    out: Path,
+    where: Path,
+    size: Size,
+    budget: float | None,
+    workers: int | None,
+    cluster: str | None,
+    as_json: bool,
+) -> int:
+    from coband.simulator.experiments.claims import figures, origin, results
+    from coband.simulator.experiments.claims.reproduction import Reproduction, Stopped
+    from coband.simulator.experiments.claims.samples import SampleError
+
+    with _pool(workers, cluster) as pool:
+        try:
+            reproduction = Reproduction(
+                claims,
+                out,
+                pool,
+                size=size,
+                budget=budget,
+                origin=origin.origin(),
+                listener=lambda name: sweep_view.View(name),
+            )
+            interrupted = False
+            try:
+                reproduction.run(_told)
+            except Stopped:
+                interrupted = True
+        except SampleError as error:
+            raise BadInput(str(error)) from error
+    outcomes = reproduction.outcomes()
+    written = results.write(where, outcomes, figures.of_papers({one.paper for one in claims}, out, size))
+    _show(reproduction, outcomes, as_json)
+    for path in written:
+        click.echo(f"results file: {path}", err=as_json)
+    return INTERRUPTED if interrupted else 0
+
+
+def _told(outcome: Outcome) -> None:
+    from coband.simulator.experiments.claims.outcome import verdicts
+
+    click.echo(f"{outcome.claim}: {verdicts([outcome])[0]}, {outcome.replications} replications", err=True)
+
+
+def _show(reproduction: Reproduction, outcomes: Sequence[Outcome], as_json: bool) -> None:
+    from coband.simulator.experiments.claims.outcome import verdicts
+    from coband.simulator.experiments.runs.results import dump
+
+    found = verdicts(outcomes)
+    if as_json:
+        entries = [{**one.to_json(), "verdict": verdict} for one, verdict in zip(outcomes, found, strict=True)]
+        click.echo(dump({"claims": entries}), nl=False)
+        return
+    rows = [_row(one, verdict) for one, verdict in zip(outcomes, found, strict=True)]
+    tables.show(["claim", "verdict", "n", "CPU hours", "remark"], rows, left=2)
+    click.echo(
+        f"{len(found)} claims: {', '.join(f'{found.count(one)} {one}' for one in dict.fromkeys(found))}; "
+        "at most 5 % of the verdicts on claims of this table are expected to be wrong (Benjamini and Yekutieli 2001)"
+    )
+
+
+def _row(outcome: Outcome, verdict: Verdict) -> list[str]:
+    return [outcome.claim, verdict, str(outcome.replications), f"{outcome.cpu_hours:.2g}", remark(outcome, verdict)]
+
+
+def remark(outcome: Outcome, verdict: Verdict) -> str:
+    """Why a claim is open, and what would decide it."""
+    parts = [outcome.reason] if outcome.reason else []
+    if verdict == "undecided" and outcome.needed is not None:
+        cost = "" if outcome.cost_hours is None else f", about {outcome.cost_hours:.2g} CPU hours more"
+        parts.append(f"about {outcome.needed} replications would decide it{cost}")
+    return "; ".join(parts)
+
+
+def _verify(claims: Sequence[PlacedClaim], where: Path, count: int, workers: int | None, cluster: str | None) -> int:
+    from tempfile import TemporaryDirectory
+
+    from coband.simulator.experiments.claims import results, verification
+
+    try:
+        jobs = verification.sample(claims, results.read(where), count, SAMPLE_SEED)
+    except results.ResultsError as error:
+        raise BadInput(str(error)) from error
+    if not jobs:
+        raise BadInput(f"{where} has no results of these claims.")
+    with _pool(workers, cluster) as pool, TemporaryDirectory(prefix="coband-verify-") as place:
+        found = verification.verify(jobs, Path(place), pool)
+    rows = [[one.study, one.variant, str(one.replication), "same" if one.same else "DIFFERS"] for one in found]
+    tables.show(["study", "variant", "replication", "fingerprint"], rows, left=2)
+    different = sum(not one.same for one in found)
+    click.echo(f"{len(found)} jobs run again: {len(found) - different} the same, {different} different")
+    return int(different > 0)
+
+
+def _pages(where: Path, pages: Path) -> None:
+    from coband.simulator.experiments.claims import pages as writing
+    from coband.simulator.experiments.claims import results
+
+    try:
+        for path in writing.write(where, pages):
+            click.echo(f"page: {path}")
+    except results.ResultsError as error:
+        raise BadInput(str(error)) from error
+
+
+@contextmanager
+def _pool(workers: int | None, cluster: str | None) -> Iterator[WorkerPool]:
+    from coband.simulator.cli.sweep import pool_of
+    from coband.simulator.experiments.runs.workers import WorkerPoolError
+    from coband.simulator.experiments.store.directory import OutputError, StorageError
+    from coband.simulator.experiments.sweep.lock import LockedError
+
+    try:
+        pool = pool_of(workers, cluster)
+        try:
+            yield pool
+        finally:
+            pool.close()
+    except (OutputError, LockedError, WorkerPoolError, StorageError) as error:
+        raise BadInput(str(error)) from error

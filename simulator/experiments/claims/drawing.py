@@ -1,0 +1,74 @@
+"""A paper's figure as SVG, from the numbers in a results file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from io import StringIO
+from typing import Any
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter
+
+from coband.simulator.experiments.report.drawing import styled, tick
+from coband.simulator.experiments.report.palette import PAPER, line_style
+
+COLUMNS = 3
+PANEL = (3.6, 2.7)
+"""Inches."""
+AXIS_TITLES = {"turns": "turns", "scalars": "scalars sent", "times": "simulated time"}
+
+
+def svg(figure: Mapping[str, Any]) -> str:
+    """The panels of a figure with one legend; the same text for the same numbers."""
+    panels = figure["panels"]
+    columns = min(COLUMNS, len(panels))
+    rows = -(-len(panels) // columns)
+    labels = list(dict.fromkeys(line["label"] for panel in panels for line in panel["lines"]))
+    width, height = PANEL[0] * max(columns, 2), PANEL[1] * rows + 0.3 + 0.22 * -(-len(labels) // 4)
+    with styled():
+        drawn = Figure(figsize=(width, height), layout="constrained", facecolor=PAPER)
+        for number, panel in enumerate(panels):
+            _panel(drawn.add_subplot(rows, columns, number + 1), panel, labels)
+        handles = {label: handle for axes in drawn.axes for handle, label in zip(*_entries(axes), strict=True)}
+        drawn.legend(
+            [handles[label] for label in labels], labels, loc="outside lower center", ncols=min(4, len(labels))
+        )
+        out = StringIO()
+        drawn.savefig(out, format="svg", facecolor=PAPER, metadata={"Date": None, "Creator": None})
+    return "\n".join(line.rstrip() for line in out.getvalue().splitlines()) + "\n"
+
+
+def _entries(axes: Axes) -> tuple[Sequence[Any], Sequence[str]]:
+    handles, labels = axes.get_legend_handles_labels()
+    return handles, [str(label) for label in labels]
+
+
+def _panel(axes: Axes, panel: Mapping[str, Any], labels: Sequence[str]) -> None:
+    curves = panel["against"] in AXIS_TITLES
+    for line in panel["lines"]:
+        style = line_style(labels.index(line["label"]))
+        axes.plot(
+            line["x"],
+            line["mean"],
+            color=style.colour,
+            linestyle=style.dash,
+            marker=None if curves and len(line["x"]) > 1 else style.marker,
+            label=line["label"],
+        )
+        if line["low"] is not None and curves:
+            axes.fill_between(line["x"], line["low"], line["high"], color=style.colour, alpha=0.15, linewidth=0)
+        elif line["low"] is not None:
+            _bars(axes, line, style.colour)
+    axes.set_title(panel["title"])
+    axes.set_xlabel(AXIS_TITLES.get(panel["against"], panel["against"].rpartition(".")[2].replace("_", " ")))
+    axes.set_ylabel(panel["of"].replace("_", " "))
+    axes.xaxis.set_major_formatter(FuncFormatter(tick))
+    axes.yaxis.set_major_formatter(FuncFormatter(tick))
+    axes.grid(visible=True)
+
+
+def _bars(axes: Axes, line: Mapping[str, Any], colour: str) -> None:
+    below = [max(0.0, mean - low) for mean, low in zip(line["mean"], line["low"], strict=True)]
+    above = [max(0.0, high - mean) for mean, high in zip(line["mean"], line["high"], strict=True)]
+    axes.errorbar(line["x"], line["mean"], yerr=[below, above], fmt="none", ecolor=colour, elinewidth=1, capsize=2)

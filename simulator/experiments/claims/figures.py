@@ -1,0 +1,93 @@
+"""The papers' figures as numbers: curves and means with intervals, from finished jobs alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from coband.simulator.arrays import FloatArray
+from coband.simulator.experiments.claims import reading
+from coband.simulator.experiments.claims.claim import Figure, Panel, Size
+from coband.simulator.experiments.claims.reproduction import JOBS
+from coband.simulator.experiments.claims.samples import AXES, Sample, SampleError, StudySamples
+from coband.simulator.experiments.claims.studies import loaded
+from coband.simulator.experiments.statistics import estimates
+from coband.simulator.experiments.sweep.result_cache import ResultCache
+
+POINTS = 60
+DIGITS = 4
+
+
+def of_papers(papers: Iterable[str], place: Path, size: Size) -> dict[str, list[dict[str, Any]]]:
+    """The figures of some papers, from the jobs that are finished in a directory; papers without any are left out.
+
+    Raises:
+        ScenarioError: a scenario is not valid with a panel's settings.
+    """
+    cache, known = ResultCache(place / JOBS), reading.papers()
+    found = {name: [_figure(one, cache, size) for one in known[name].figures] for name in papers if name in known}
+    return {name: drawn for name, figures in found.items() if (drawn := [one for one in figures if one["panels"]])}
+
+
+def _figure(figure: Figure, cache: ResultCache, size: Size) -> dict[str, Any]:
+    panels = [_panel(panel, cache, size) for panel in figure.panels]
+    return {"title": figure.title, "where": figure.where, "panels": [panel for panel in panels if panel["lines"]]}
+
+
+def _panel(panel: Panel, cache: ResultCache, size: Size) -> dict[str, Any]:
+    lines = []
+    for label in panel.labels:
+        study = loaded(panel.study, size, [(label, panel.at)])
+        samples = study.samples(cache)
+        found = _curve(samples, panel) if panel.against in AXES else _means(samples, panel)
+        if found is not None:
+            lines.append({"label": label, **found})
+    return {"title": panel.title, "of": panel.of, "against": panel.against, "lines": lines}
+
+
+def _curve(samples: StudySamples, panel: Panel) -> dict[str, Any] | None:
+    """Mean regret at `POINTS` places of an axis, from 0 to the end of the shortest replication."""
+    variant = samples.variants[0]
+    found = [one for one in samples.found.get(variant.number, ()) if len(one.series)]
+    if not found:
+        return None
+    end = min(one.end(panel.against) for one in found)
+    places: FloatArray = np.linspace(0.0, end, POINTS)
+    return _drawn(places, np.array([one.curve(panel.against, places) for one in found]))
+
+
+def _means(samples: StudySamples, panel: Panel) -> dict[str, Any] | None:
+    """The mean of a metric at each value of a key."""
+    points: list[tuple[float, Sequence[Sample]]] = []
+    for variant in samples.variants:
+        value = next((one.number for one in variant.parameters if one.key == panel.against), None)
+        found = samples.found.get(variant.number, ())
+        if value is not None and found:
+            points.append((value, found))
+    if not points:
+        return None
+    points.sort(key=lambda point: point[0])
+    count = min(len(found) for _, found in points)
+    try:
+        values = np.array([[one.metric(panel.of) for one in found[:count]] for _, found in points]).T
+    except SampleError:
+        return None
+    return _drawn(np.array([value for value, _ in points]), values)
+
+
+def _drawn(places: FloatArray, values: FloatArray) -> dict[str, Any]:
+    band = estimates.bands(values)
+    return {
+        "x": _rounded(places),
+        "mean": _rounded(values.mean(axis=0)),
+        "low": None if band is None else _rounded(band[0]),
+        "high": None if band is None else _rounded(band[1]),
+        "replications": len(values),
+    }
+
+
+def _rounded(values: FloatArray) -> list[float]:
+    return [float(f"{value:.{DIGITS}g}") for value in values.tolist()]

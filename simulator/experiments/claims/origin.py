@@ -1,0 +1,23 @@
+"""Where results come from: versions, commit, date, machine."""
+
+from __future__ import annotations
+
+import platform
+from pathlib import Path
+from typing import Any
+
+from coband.simulator.experiments.runs import blas
+from coband.simulator.experiments.runs.status import now
+from coband.simulator.experiments.store.git_state import git_state
+from coband.simulator.experiments.store.manifest import PACKAGES, version
+
+
+def origin() -> dict[str, Any]:
+    """What a results file says about the machine and the program that made an outcome."""
+    return {
+        "date": now()[:10],
+        "versions": {"python": platform.python_version(), **{name: version(name) for name in PACKAGES}},
+        "git": git_state(Path(__file__).parent),
+        "blas": blas.libraries(),
+        "machine": platform.machine(),
+    }

@@ -1,0 +1,95 @@
+"""What the replications of a study gave: metrics and curves of its variants, replication by replication."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from coband.simulator.arrays import FloatArray
+from coband.simulator.experiments.runs.results import Record
+from coband.simulator.experiments.runs.variant import Variant
+
+AXES = {"turns": 0, "times": 1, "scalars": 3}
+"""Horizontal axes of curves: their column in the rows of a series."""
+REGRET = 2
+
+
+class SampleError(ValueError):
+    """A condition asks for something that its study does not have; the text says what there is."""
+
+
+@dataclass(frozen=True)
+class Sample:
+    """What one replication of a variant gave.
+
+    Attributes:
+        record: its metrics.
+        series: rows (turn, time, regret, scalars).
+    """
+
+    record: Record
+    series: Sequence[Sequence[float]]
+
+    def metric(self, name: str) -> float:
+        """One number.
+
+        Raises:
+            SampleError: there is no such number.
+        """
+        value = self.record.get(name)
+        if not isinstance(value, (int, float)):
+            known = ", ".join(key for key, value in self.record.items() if isinstance(value, (int, float)))
+            raise SampleError(f"there is no metric {name}; there are {known}.")
+        return float(value)
+
+    def curve(self, against: str, places: FloatArray) -> FloatArray:
+        """Regret at places of a horizontal axis, as a step function that is 0 before the first turn."""
+        rows = np.asarray(self.series, dtype=np.float64)
+        index = np.searchsorted(rows[:, AXES[against]], places, side="right") - 1
+        return np.where(index >= 0, rows[np.maximum(index, 0), REGRET], 0.0)
+
+    def end(self, against: str) -> float:
+        """The end of a horizontal axis."""
+        return float(self.series[-1][AXES[against]]) if len(self.series) else 0.0
+
+
+@dataclass(frozen=True)
+class StudySamples:
+    """All that is known of a study.
+
+    Attributes:
+        variants: what ran.
+        found: for each of them, by number, its samples in order of replication, from 0 on.
+    """
+
+    variants: Sequence[Variant]
+    found: Mapping[int, Sequence[Sample]]
+
+    def of(self, label: str, at: Mapping[str, Any]) -> Sequence[Sample]:
+        """The samples of the one variant with this label and these values of the grid's keys.
+
+        Raises:
+            SampleError: none, or several variants are meant.
+        """
+        matching = self.matching(label, at)
+        if len(matching) != 1:
+            known = "; ".join(variant.label for variant in matching or self.variants)
+            wanted = f"{label} at {dict(at)}" if at else label
+            raise SampleError(f"{wanted} means {len(matching)} variants of the study, not one: {known}.")
+        return self.found.get(matching[0].number, ())
+
+    def matching(self, label: str, at: Mapping[str, Any]) -> list[Variant]:
+        """The variants with this label and these values."""
+        return [variant for variant in self.variants if variant.entry == label and _fits(variant, at)]
+
+
+def _fits(variant: Variant, at: Mapping[str, Any]) -> bool:
+    own = {parameter.key: parameter for parameter in variant.parameters}
+    return all(key not in own or _same(own[key].text, own[key].number, value) for key, value in at.items())
+
+
+def _same(text: str, number: float | None, value: Any) -> bool:
+    return text == str(value) or (number is not None and isinstance(value, (int, float)) and number == float(value))

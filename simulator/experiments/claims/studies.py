@@ -1,0 +1,98 @@
+"""The studies that claims need: each scenario with its settings once, with the variants that some claim is about."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from coband.simulator.experiments.claims.claim import ClaimedStudy, PlacedClaim, Size
+from coband.simulator.experiments.claims.conditions import Term
+from coband.simulator.experiments.claims.samples import Sample, SampleError, StudySamples
+from coband.simulator.experiments.runs.code_version import sha256
+from coband.simulator.experiments.runs.variant import Variant
+from coband.simulator.experiments.sweep.address import address
+from coband.simulator.experiments.sweep.result_cache import ResultCache
+from coband.simulator.experiments.sweep.study import Sweep, load_study
+
+Key = tuple[str, tuple[str, ...]]
+"""A scenario and its settings."""
+
+
+def key_of(study: ClaimedStudy, size: Size) -> Key:
+    """What tells studies apart."""
+    return study.scenario, study.settings(size)
+
+
+@dataclass(frozen=True)
+class Needed:
+    """A study with the variants that claims are about.
+
+    Attributes:
+        key: what tells it apart.
+        sweep: what there is to run.
+    """
+
+    key: Key
+    sweep: Sweep
+
+    @property
+    def name(self) -> str:
+        """A name for its directory: the scenario's, with a digest of the settings."""
+        scenario, settings = self.key
+        return f"{scenario.replace('/', '-')}-{sha256(*settings)[:8]}"
+
+    def first(self, count: int) -> Sweep:
+        """The study with so many replications."""
+        return replace(self.sweep, numbers=tuple(range(count)))
+
+    def samples(self, cache: ResultCache) -> StudySamples:
+        """What is known of it: of each variant the replications from 0 on that are finished."""
+        return StudySamples(self.sweep.variants, {one.number: _finished(one, cache) for one in self.sweep.variants})
+
+
+def _finished(variant: Variant, cache: ResultCache) -> list[Sample]:
+    found: list[Sample] = []
+    while (done := cache.get(address(variant.digest, len(found)))) is not None:
+        found.append(Sample(done.record, list(done.tables.get("series", ()))))
+    return found
+
+
+def needed(claims: Iterable[PlacedClaim], size: Size) -> dict[Key, Needed]:
+    """The studies of some claims.
+
+    Raises:
+        ScenarioError: a scenario is not valid with these settings.
+        SampleError: a claim names a label or a value that its study does not have.
+    """
+    terms: dict[Key, list[Term]] = {}
+    for one in claims:
+        for term in one.claim.terms():
+            terms.setdefault(key_of(one.claim.study_of(term), size), []).append(term)
+    return {key: Needed(key, _restricted(_loaded(key), wanted)) for key, wanted in terms.items()}
+
+
+def loaded(study: ClaimedStudy, size: Size, wanted: Sequence[tuple[str, Mapping[str, Any]]]) -> Needed:
+    """One study with the variants that have these labels and values."""
+    key = key_of(study, size)
+    return Needed(key, _restricted(_loaded(key), [Term(label=label, at=dict(at)) for label, at in wanted]))
+
+
+def _loaded(key: Key) -> Sweep:
+    scenario, settings = key
+    return load_study(Path(scenario), settings)
+
+
+def _restricted(sweep: Sweep, terms: Sequence[Term]) -> Sweep:
+    """The variants that terms mean, renumbered; how often they run is not the scenario's business here."""
+    everything = StudySamples(sweep.variants, {})
+    wanted: dict[int, Variant] = {}
+    for term in terms:
+        matching = everything.matching(term.label, term.at)
+        if not matching:
+            known = "; ".join(variant.label for variant in sweep.variants)
+            raise SampleError(f"{sweep.name} has no {term}; there are {known}.")
+        wanted.update((variant.number, variant) for variant in matching)
+    variants = [replace(wanted[old], number=new) for new, old in enumerate(sorted(wanted))]
+    return replace(sweep, variants=tuple(variants), until=None, tuning=None)

@@ -1,0 +1,82 @@
+"""Running a sample of the jobs behind stored verdicts again, and comparing their fingerprints."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from coband.simulator.experiments.claims.claim import PlacedClaim
+from coband.simulator.experiments.claims.outcome import Outcome
+from coband.simulator.experiments.claims.studies import Needed, needed
+from coband.simulator.experiments.runs.driver import drive
+from coband.simulator.experiments.runs.workers import WorkerPool
+from coband.simulator.experiments.sweep.directory import SweepDirectory
+
+
+@dataclass(frozen=True)
+class Checked:
+    """One job that has run again.
+
+    Attributes:
+        study: its study, variant and replication.
+        stored: the fingerprint in the results file.
+        found: that of now; empty if the job broke off.
+    """
+
+    study: str
+    variant: str
+    replication: int
+    stored: str
+    found: str
+
+    @property
+    def same(self) -> bool:
+        """Whether the job gave the same decisions and messages."""
+        return self.stored == self.found
+
+
+def sample(
+    claims: Sequence[PlacedClaim], outcomes: Mapping[str, Outcome], count: int, seed: int
+) -> list[tuple[Needed, str, int, str]]:
+    """Jobs drawn at random from those behind the outcomes: (study, variant, replication, stored fingerprint)."""
+    found: dict[tuple[str, str, int], tuple[Needed, str, int, str]] = {}
+    for placed in claims:
+        outcome = outcomes.get(placed.key)
+        if outcome is None or not outcome.fingerprints:
+            continue
+        studies = needed([placed], "quick" if outcome.size == "quick" else "full")
+        by_name = {study.name: study for study in studies.values()}
+        for name, variants in outcome.fingerprints.items():
+            if name not in by_name:
+                continue  # the claim's settings have changed since
+            for variant, prints in variants.items():
+                for replication, print_ in enumerate(prints):
+                    found.setdefault((name, variant, replication), (by_name[name], variant, replication, print_))
+    keys = sorted(found)
+    return [found[key] for key in random.Random(seed).sample(keys, min(count, len(keys)))]
+
+
+def verify(
+    jobs: Sequence[tuple[Needed, str, int, str]],
+    place: Path,
+    pool: WorkerPool,
+    told: Callable[[Checked], None] | None = None,
+) -> list[Checked]:
+    """Run jobs again in an empty directory, and compare fingerprints."""
+    found = []
+    for number, (study, variant, replication, stored) in enumerate(jobs):
+        where = place / str(number)
+        where.mkdir(parents=True)
+        one = next((one for one in study.sweep.variants if one.label == variant), None)
+        fresh = ""
+        if one is not None and study.sweep.missing is None:
+            alone = replace(study.sweep, variants=(replace(one, number=0),), numbers=(replication,))
+            report = drive(alone, SweepDirectory(where), workers=pool)
+            records = [record for entry in report.object["results"] for record in entry["replications"]]
+            fresh = str(records[0]["fingerprint"]) if records else ""
+        found.append(Checked(study.name, variant, replication, stored, fresh))
+        if told is not None:
+            told(found[-1])
+    return found
