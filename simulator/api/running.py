@@ -36,6 +36,7 @@ Trace = Literal["off", "protocol", "full"]
 def run(
     scenario: Given,
     *,
+    problem: coband.Problem | None = None,
     set: Settings | None = None,
     only: str | Iterable[str] | None = None,
     replications: int | None = None,
@@ -54,6 +55,7 @@ def run(
 
     Args:
         scenario: a path, YAML text, a mapping, the name of a scenario that comes with coband, or a `Scenario`.
+        problem: in the place of the scenario's, such as `Problem.from_arrays` makes.
         set: values to change: ``{"agents.count": 20}``, or texts ``"agents.count=20"``.
         only: labels or algorithms to run alone.
         replications: how many.
@@ -76,9 +78,8 @@ def run(
         RunError: there is no room for results, or no way to go on; what has finished is kept.
         KeyboardInterrupt: Ctrl-C; what has finished is kept, and the text says where.
     """
-    asked = (
-        Scenario.of(scenario).with_(set).with_(_given(replications=replications, seed=seed, trace=trace, checks=checks))
-    )
+    further = _given(problem=problem, replications=replications, seed=seed, trace=trace, checks=checks)
+    asked = Scenario.of(scenario).with_(set).with_(further)
     with asked.errors():
         labels = (only,) if isinstance(only, str) else tuple(only or ())
         numbers = (replication,) if isinstance(replication, int) else tuple(replication or ())
@@ -95,6 +96,7 @@ def run(
 def sweep(
     scenario: Given,
     *,
+    problem: coband.Problem | None = None,
     set: Settings | None = None,
     replications: int | None = None,
     seed: int | None = None,
@@ -109,6 +111,7 @@ def sweep(
 
     Args:
         scenario: a path, YAML text, a mapping, the name of a scenario that comes with coband, or a `Scenario`.
+        problem: in the place of the scenario's, such as `Problem.from_arrays` makes.
         set: values to change, or to fix keys of the grid.
         replications: how many.
         seed: of the scenario.
@@ -127,7 +130,7 @@ def sweep(
     """
     if workers is not None and cluster is not None:
         raise RunError("give workers= or cluster=, not both.")
-    asked = Scenario.of(scenario).with_(set).with_(_given(replications=replications, seed=seed))
+    asked = Scenario.of(scenario).with_(set).with_(_given(problem=problem, replications=replications, seed=seed))
     with asked.errors():
         study = load_study(asked.source, asked.settings, trace=trace)
         with closing(_pool(workers, executors.cores()) if cluster is None else Cluster(cluster)) as pool:
