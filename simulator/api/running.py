@@ -26,7 +26,7 @@ from coband.simulator.experiments.runs.workers import InProcess, Local, WorkerPo
 from coband.simulator.experiments.store import directory
 from coband.simulator.experiments.store.directory import SCENARIO, RunDirectory
 from coband.simulator.experiments.sweep import directory as sweep_directory
-from coband.simulator.experiments.sweep.cluster import Cluster
+from coband.simulator.experiments.sweep.job_queue import cluster_of
 from coband.simulator.experiments.sweep.study import load_study
 
 Given = Scenario | Mapping[str, Any] | str | PathLike[str]
@@ -103,6 +103,7 @@ def sweep(
     trace: Trace = "off",
     workers: int | None = None,
     cluster: str | None = None,
+    cluster_options: Mapping[str, Any] | None = None,
     resume: bool = False,
     out: str | PathLike[str] | None = None,
     progress: bool = True,
@@ -117,7 +118,9 @@ def sweep(
         seed: of the scenario.
         trace: how much of the trace of each job is kept.
         workers: processes; None for one per core; 1 for this process.
-        cluster: address of a Dask scheduler, such as ``tcp://HOST:8786``, whose workers run the jobs instead.
+        cluster: address of a Dask scheduler, such as ``tcp://HOST:8786``, whose workers run the jobs instead; or the
+            system of a queue: ``slurm``, ``pbs``, ``sge``, ``lsf``, ``htcondor`` or ``oar``.
+        cluster_options: with a queue, ``{"jobs": 10, "cores": 4, "memory": "8GB", "queue": "short"}`` and others.
         resume: go on with the sweep in ``out``, or with the latest of this name: what has finished does not run again.
         out: the sweep's directory; None for ``runs/NAME-NUMBER`` in the working directory.
         progress: show bars, on a terminal or in a notebook.
@@ -130,10 +133,13 @@ def sweep(
     """
     if workers is not None and cluster is not None:
         raise RunError("give workers= or cluster=, not both.")
+    if cluster_options and cluster is None:
+        raise RunError("cluster_options= goes with cluster=.")
     asked = Scenario.of(scenario).with_(set).with_(_given(problem=problem, replications=replications, seed=seed))
     with asked.errors():
         study = load_study(asked.source, asked.settings, trace=trace)
-        with closing(_pool(workers, executors.cores()) if cluster is None else Cluster(cluster)) as pool:
+        pool = _pool(workers, executors.cores()) if cluster is None else cluster_of(cluster, cluster_options or {})
+        with closing(pool):
             place = (sweep_directory.earlier if resume else sweep_directory.new)(study.name, _path(out))
             again = _command("sweep", asked, place)
             goes_on = shlex.join([*again, "--resume", "--out", str(place.path)])

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -37,7 +38,18 @@ PER_AGENT = {"regret_per_agent": "regret per agent"}
 @click.option("--replications", type=click.IntRange(min=1), help="Number of replications.")
 @click.option("--seed", type=click.IntRange(min=0), help="Seed of the scenario.")
 @click.option("--workers", type=click.IntRange(min=1), help="Processes on this machine; by default one per core.")
-@click.option("--cluster", metavar="tcp://HOST:PORT", help="Run on the workers of this Dask scheduler instead.")
+@click.option(
+    "--cluster",
+    metavar="tcp://HOST:PORT|SYSTEM",
+    help="Run on the workers of this Dask scheduler instead, or in a queue: slurm, pbs, sge, lsf, htcondor, oar.",
+)
+@click.option(
+    "--cluster-option",
+    "cluster_options",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="With a queue: jobs=10, cores=4, memory=8GB, queue=short, walltime=01:00:00, and others; repeatable.",
+)
 @click.option(
     "--trace",
     type=click.Choice(["off", "protocol", "full"]),
@@ -66,6 +78,7 @@ def sweep(
     seed: int | None,
     workers: int | None,
     cluster: str | None,
+    cluster_options: tuple[str, ...],
     trace: Level,
     resume: bool,
     out: Path | None,
@@ -84,9 +97,11 @@ def sweep(
         raise BadInput("give a scenario FILE, or --status DIR.")
     if workers is not None and cluster is not None:
         raise BadInput("give --workers or --cluster, not both.")
+    if cluster_options and cluster is None:
+        raise BadInput("--cluster-option goes with --cluster.")
     request = Request(file, settings, replications, seed=seed)
     study = _load(request, trace)
-    report = _run(request, study, workers, cluster, resume, out)
+    report = _run(request, study, partial(_pool, workers, cluster, cluster_options), resume, out)
     if as_json:
         from coband.simulator.experiments.runs.results import dump
 
@@ -109,9 +124,7 @@ def _load(request: Request, trace: Level) -> Sweep:
     return load_study(request.file, request.overrides(), trace=trace)
 
 
-def _run(
-    request: Request, study: Sweep, workers: int | None, cluster: str | None, resume: bool, out: Path | None
-) -> Report:
+def _run(request: Request, study: Sweep, made_pool: Callable[[], WorkerPool], resume: bool, out: Path | None) -> Report:
     from coband.simulator.experiments.runs.driver import Commands, drive
     from coband.simulator.experiments.runs.workers import WorkerPoolError
     from coband.simulator.experiments.store.directory import OutputError, StorageError
@@ -119,7 +132,7 @@ def _run(
     from coband.simulator.experiments.sweep.lock import LockedError
 
     try:
-        pool = _pool(workers, cluster)
+        pool = made_pool()
         try:
             place = (directory.earlier if resume else directory.new)(study.name, out)
             commands = Commands(request.replay(), sys.argv, _resume(place.path))
@@ -131,13 +144,13 @@ def _run(
         raise BadInput(str(error)) from error
 
 
-def _pool(workers: int | None, cluster: str | None) -> WorkerPool:
+def _pool(workers: int | None, cluster: str | None, options: Sequence[str]) -> WorkerPool:
     from coband.simulator.experiments.runs.workers import Local
-    from coband.simulator.experiments.sweep.cluster import Cluster
+    from coband.simulator.experiments.sweep.job_queue import cluster_of
 
     if cluster is None:
         return Local(workers)
-    pool = Cluster(cluster)
+    pool = cluster_of(cluster, options)
     click.echo(f"{pool.describe()}; dashboard: {pool.dashboard}", err=True)
     for advice in pool.advice():
         click.echo(f"warning: {advice}", err=True)

@@ -33,7 +33,7 @@ class Coband:
 @pytest.fixture
 def coband(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Coband:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(command, "_pool", lambda workers, cluster: InProcess())
+    monkeypatch.setattr(command, "_pool", lambda workers, cluster, options: InProcess())
     monkeypatch.setattr("sys.argv", ["coband", "sweep", "small.yaml", "--out", "old"])
     monkeypatch.setattr("coband.simulator.cli.sweep_view.LOG_SECONDS", float("inf"))  # no lines on a slow machine
     Path("small.yaml").write_text(GRID)
