@@ -84,7 +84,7 @@ def trade_off_figure(labels: Sequence[str], costs: Sequence[Estimate], regrets: 
         axis.plot(cost.mean, regret.mean, marker=style.marker, color=style.colour, markersize=7, clip_on=False)
     sent = [cost.mean for cost in costs if cost.mean > 0]
     if max(sent) > 10 * min(sent) or len(sent) < len(costs):
-        axis.set_xscale("symlog", linthresh=10.0 ** np.floor(np.log10(min(sent))))  # 0 has a place, too
+        axis.set_xscale("symlog", linthresh=10.0 ** np.floor(np.log10(min(sent))), linscale=0.3)  # 0 has a place, too
         axis.xaxis.set_minor_formatter(NullFormatter())
     axis.set_xlim(left=0.0 if len(sent) < len(costs) else None)
     axis.set_ylim(bottom=min(0.0, *(found.mean for found in regrets)))
