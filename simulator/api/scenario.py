@@ -226,7 +226,9 @@ def simple(value: Any, key: str) -> Any:
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
     if isinstance(value, BaseModel):
-        return value.model_dump(mode="json", by_alias=True, exclude_unset=True)
+        dumped = value.model_dump(mode="json", by_alias=True)
+        given = {type(value).model_fields[name].alias or name for name in value.model_fields_set}
+        return {name: item for name, item in dumped.items() if item is not None or name in given}
     if isinstance(value, Mapping):
         return {str(name): simple(item, f"{key}.{name}") for name, item in value.items()}
     if isinstance(value, PathLike):
