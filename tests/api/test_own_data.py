@@ -168,3 +168,12 @@ def test_tasks_of_agents_need_as_many_agents() -> None:
         coband.ScenarioError, match=r"problem.*: rewards of shape \(3, 300\) are those of 3 agents, but"
     ):
         coband.run(BASE, problem=problem, workers=1)
+
+
+def test_algorithms_on_fixed_domains_run_on_own_arms(tmp_path: Path) -> None:
+    chosen = [{"algorithm": name, "kernel": KERNEL} for name in ("duets", "bpe", "gp_ucb")]
+    scenario = coband.Scenario.from_dict({**BASE, "replications": 1, "algorithms": chosen})
+    run = coband.run(scenario, problem=own(count=None), workers=1, out=tmp_path / "run")
+    assert (run.status, run.results["turns"].tolist()) == ("finished", [10, 10, 10])
+    with pytest.raises(coband.ScenarioError, match="duets needs one arm set for all turns of all agents"):
+        scenario.with_(problem=own()).validate()
