@@ -230,7 +230,7 @@ def test_the_wheel_says_what_it_is(wheel: Path) -> None:
 def test_common_names_stay_with_their_owner(python: Path, tmp_path: Path) -> None:
     code = "\n".join(
         [
-            "import coband.simulator.experiments.scenario.scenario, coband.agents.duets, coband.server.duets",
+            "import coband.simulator.experiments.scenario.loading, coband.agents.duets, coband.server.duets",
             f"import {', '.join(OWNED_BY_OTHERS)}, os, sys",
             f"print(*[sys.modules[name].OWNER for name in {OWNED_BY_OTHERS!r}], sep='; ')",
             "print(os.path.commonpath([coband.__file__, sys.prefix]) == sys.prefix)",
