@@ -1,6 +1,6 @@
 PYTHON ?= .venv/bin/python
 
-.PHONY: venv check lint types test slow attacks bench golden docs
+.PHONY: venv check lint types test slow attacks bench golden docs pictures
 
 venv:
 	python3 -m venv .venv && .venv/bin/pip install -q -c constraints.txt -e '.[dev]'
@@ -31,3 +31,6 @@ golden:
 
 docs:
 	$(PYTHON) -m sphinx -W --keep-going docs docs/_build/html
+
+pictures:
+	$(PYTHON) docs/pictures.py

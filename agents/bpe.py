@@ -86,7 +86,7 @@ class Bpe(Agent):
         self.config: BpeConfig = context.config
         domain = domain_of(context)
         if domain is None:
-            raise UnsupportedScenario("bpe needs a fixed domain: problem.kind fixed_domain or clusters.")
+            raise UnsupportedScenario("bpe needs a fixed domain: problem.kind fixed_domain, clusters or arrays.")
         self._domain = domain
         self._together = self.config.share == "rewards"
         self._members = context.agents if self._together else 1
@@ -156,7 +156,7 @@ ALGORITHM = Algorithm(
     config=BpeConfig,
     summary="Batched pure exploration: points of the largest variance, then elimination, few batches.",
     reference="Li and Scarlett 2022, Algorithm 1; related work of paper 001",
-    needs=Needs(problems=("fixed_domain", "clusters"), horizon=True),
+    needs=Needs(problems=("fixed_domain", "clusters", "arrays"), horizon=True, fixed_arms=True),
     messages=(
         MessageSize(BatchRewards, "up", "n", "from each agent"),
         MessageSize(RewardSums, "down", "p", "to all"),

@@ -136,7 +136,7 @@ class Duets(Agent):
         self.config: DuetsConfig = context.config
         domain = domain_of(context)
         if domain is None:
-            raise ValueError("duets needs a fixed domain: problem.kind fixed_domain or clusters.")
+            raise ValueError("duets needs a fixed domain: problem.kind fixed_domain, clusters or arrays.")
         self._domain = domain
         self._shared: VersionCache[Induced] = context.sharing.get("induced", lambda: VersionCache(2))
         self._epochs = self.config.epochs(context)
@@ -213,7 +213,7 @@ ALGORITHM = Algorithm(
     config=DuetsConfig,
     summary="Uniform exploration of a shrinking domain in epochs; the server replays the agents' coins.",
     reference="paper 001 (Order-Optimal Regret in Distributed Kernel Bandits), Algorithms 1 and 2",
-    needs=Needs(problems=("fixed_domain", "clusters"), horizon=True),
+    needs=Needs(problems=("fixed_domain", "clusters", "arrays"), horizon=True, fixed_arms=True),
     messages=(
         MessageSize(EpochEnd, "up", "0"),
         MessageSize(InducingSet, "down", "d*m", "to all"),

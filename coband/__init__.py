@@ -46,12 +46,13 @@ if TYPE_CHECKING:
         Sharing,
         UnsupportedScenario,
     )
-    from coband.simulator.experiments.scenario.input_problems import ScenarioError
+    from coband.simulator.core.world import World
     from coband.simulator.maths.kernels.base import BaseKernel, Columns, Positive, StationaryKernel
     from coband.simulator.metrics import Metric
     from coband.simulator.problems.arms import ArmSource
+    from coband.simulator.problems.problem import Problem, ProblemEntry
     from coband.simulator.problems.rewards import Reward, RewardFunction
-    from coband.simulator.problems.world import Problem, ProblemEntry, World
+    from coband.simulator.scenario_errors import ScenarioError
 
 _HOMES = {
     "coband.simulator.api.comparing": ("Causes", "Comparison"),
@@ -104,7 +105,7 @@ _HOMES = {
         "Sharing",
         "UnsupportedScenario",
     ),
-    "coband.simulator.experiments.scenario.input_problems": ("ScenarioError",),
+    "coband.simulator.core.world": ("World",),
     "coband.simulator.maths.kernels.base": (
         "BaseKernel",
         "Columns",
@@ -113,15 +114,15 @@ _HOMES = {
     ),
     "coband.simulator.metrics": ("Metric",),
     "coband.simulator.problems.arms": ("ArmSource",),
+    "coband.simulator.problems.problem": (
+        "Problem",
+        "ProblemEntry",
+    ),
     "coband.simulator.problems.rewards": (
         "Reward",
         "RewardFunction",
     ),
-    "coband.simulator.problems.world": (
-        "Problem",
-        "ProblemEntry",
-        "World",
-    ),
+    "coband.simulator.scenario_errors": ("ScenarioError",),
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
 

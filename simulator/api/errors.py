@@ -15,8 +15,14 @@ from coband.simulator.experiments.store.directory import OutputError, StorageErr
 from coband.simulator.experiments.store.store import StoreError
 from coband.simulator.experiments.sweep.lock import LockedError
 
-_OPTIONS = {"--out DIR": "out=DIR", "--resume": "resume=True", "--force": "force=True", "-o": "out="}
-_OPTION = re.compile(r"(?<!\S)(?:--out DIR|--[a-z]+|-o)\b")
+_OPTIONS = {
+    "--out DIR": "out=DIR",
+    "--resume": "resume=True",
+    "--force": "force=True",
+    "-o": "out=",
+    "--cluster-option": "cluster_options=",
+}
+_OPTION = re.compile(r"(?<!\S)(?:--out DIR|--[a-z]+(?:-[a-z]+)*|-o)\b")
 
 _OF_SCENARIOS: tuple[type[Exception], ...] = (*BAD_INPUT, SelectionError)
 _OF_RUNS = (OutputError, StorageError, StoreError, ReportError, LockedError, WorkerPoolError)

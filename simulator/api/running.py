@@ -26,7 +26,7 @@ from coband.simulator.experiments.runs.workers import InProcess, Local, WorkerPo
 from coband.simulator.experiments.store import directory
 from coband.simulator.experiments.store.directory import SCENARIO, RunDirectory
 from coband.simulator.experiments.sweep import directory as sweep_directory
-from coband.simulator.experiments.sweep.cluster import Cluster
+from coband.simulator.experiments.sweep.job_queue import cluster_of
 from coband.simulator.experiments.sweep.study import load_study
 
 Given = Scenario | Mapping[str, Any] | str | PathLike[str]
@@ -36,6 +36,7 @@ Trace = Literal["off", "protocol", "full"]
 def run(
     scenario: Given,
     *,
+    problem: coband.Problem | None = None,
     set: Settings | None = None,
     only: str | Iterable[str] | None = None,
     replications: int | None = None,
@@ -54,6 +55,7 @@ def run(
 
     Args:
         scenario: a path, YAML text, a mapping, the name of a scenario that comes with coband, or a `Scenario`.
+        problem: in the place of the scenario's, such as `Problem.from_arrays` makes.
         set: values to change: ``{"agents.count": 20}``, or texts ``"agents.count=20"``.
         only: labels or algorithms to run alone.
         replications: how many.
@@ -76,9 +78,8 @@ def run(
         RunError: there is no room for results, or no way to go on; what has finished is kept.
         KeyboardInterrupt: Ctrl-C; what has finished is kept, and the text says where.
     """
-    asked = (
-        Scenario.of(scenario).with_(set).with_(_given(replications=replications, seed=seed, trace=trace, checks=checks))
-    )
+    further = _given(problem=problem, replications=replications, seed=seed, trace=trace, checks=checks)
+    asked = Scenario.of(scenario).with_(set).with_(further)
     with asked.errors():
         labels = (only,) if isinstance(only, str) else tuple(only or ())
         numbers = (replication,) if isinstance(replication, int) else tuple(replication or ())
@@ -95,12 +96,14 @@ def run(
 def sweep(
     scenario: Given,
     *,
+    problem: coband.Problem | None = None,
     set: Settings | None = None,
     replications: int | None = None,
     seed: int | None = None,
     trace: Trace = "off",
     workers: int | None = None,
     cluster: str | None = None,
+    cluster_options: Mapping[str, Any] | None = None,
     resume: bool = False,
     out: str | PathLike[str] | None = None,
     progress: bool = True,
@@ -109,12 +112,15 @@ def sweep(
 
     Args:
         scenario: a path, YAML text, a mapping, the name of a scenario that comes with coband, or a `Scenario`.
+        problem: in the place of the scenario's, such as `Problem.from_arrays` makes.
         set: values to change, or to fix keys of the grid.
         replications: how many.
         seed: of the scenario.
         trace: how much of the trace of each job is kept.
         workers: processes; None for one per core; 1 for this process.
-        cluster: address of a Dask scheduler, such as ``tcp://HOST:8786``, whose workers run the jobs instead.
+        cluster: address of a Dask scheduler, such as ``tcp://HOST:8786``, whose workers run the jobs instead; or the
+            system of a queue: ``slurm``, ``pbs``, ``sge``, ``lsf``, ``htcondor`` or ``oar``.
+        cluster_options: with a queue, ``{"jobs": 10, "cores": 4, "memory": "8GB", "queue": "short"}`` and others.
         resume: go on with the sweep in ``out``, or with the latest of this name: what has finished does not run again.
         out: the sweep's directory; None for ``runs/NAME-NUMBER`` in the working directory.
         progress: show bars, on a terminal or in a notebook.
@@ -127,10 +133,13 @@ def sweep(
     """
     if workers is not None and cluster is not None:
         raise RunError("give workers= or cluster=, not both.")
-    asked = Scenario.of(scenario).with_(set).with_(_given(replications=replications, seed=seed))
+    if cluster_options and cluster is None:
+        raise RunError("cluster_options= goes with cluster=.")
+    asked = Scenario.of(scenario).with_(set).with_(_given(problem=problem, replications=replications, seed=seed))
     with asked.errors():
         study = load_study(asked.source, asked.settings, trace=trace)
-        with closing(_pool(workers, executors.cores()) if cluster is None else Cluster(cluster)) as pool:
+        pool = _pool(workers, executors.cores()) if cluster is None else cluster_of(cluster, cluster_options or {})
+        with closing(pool):
             place = (sweep_directory.earlier if resume else sweep_directory.new)(study.name, _path(out))
             again = _command("sweep", asked, place)
             goes_on = shlex.join([*again, "--resume", "--out", str(place.path)])

@@ -17,6 +17,7 @@ from pydantic import BaseModel
 from coband.simulator.api.errors import translated
 from coband.simulator.experiments.registry.registry import Registry
 from coband.simulator.experiments.runs.preflight import preflight
+from coband.simulator.experiments.scenario import attachments
 from coband.simulator.experiments.scenario.files import ScenarioText, read_scenario
 from coband.simulator.experiments.scenario.input_problems import InputProblem, ScenarioError
 from coband.simulator.experiments.scenario.loading import read_document
@@ -79,6 +80,8 @@ class Scenario:
     def from_dict(cls, document: Mapping[str, Any], *, base: str | PathLike[str] | None = None) -> Scenario:
         """A scenario from a mapping with the keys of a scenario file; numpy's numbers and arrays may be in it.
 
+        ``problem`` may be a `Problem`, such as `Problem.from_arrays` makes.
+
         Args:
             document: section -> its content.
             base: the directory of relative file names in it; None for the working directory.
@@ -93,8 +96,8 @@ class Scenario:
         """The scenario with other values.
 
         ``scenario.with_({"agents.count": 20, "algorithms.*.alpha": 0.1}, replications=4)`` changes three values. Key
-        paths are those of ``--set`` on the command line. A mapping replaces a whole section. Mistakes show all at once,
-        when the scenario is validated or run.
+        paths are those of ``--set`` on the command line. A mapping replaces a whole section, and so does
+        ``problem=Problem.from_arrays(...)``. Mistakes show all at once, when the scenario is validated or run.
 
         Args:
             settings: key path -> value, or texts ``key.path=value``.
@@ -110,10 +113,12 @@ class Scenario:
         """The text of a scenario file: as it was given, or with the values that were set, and without comments then.
 
         Args:
-            path: a file to write it to, too; it is replaced.
+            path: a file to write it to, too; it is replaced. Arrays that are too large for a text go beside it.
         """
         text = to_yaml(self.to_dict()) if self.settings else self._text
         if path is not None:
+            with self.errors():
+                attachments.write(attachments.problems_in(self.to_dict(), self._base), Path(path).parent)
             Path(path).write_text(text, encoding="utf-8")
         return text
 
@@ -174,6 +179,10 @@ class Scenario:
         return read_scenario(self.source)[0]
 
     @cached_property
+    def _base(self) -> Path:
+        return read_scenario(self.source)[1]
+
+    @cached_property
     def _root(self) -> MappingNode:
         """The document, with settings applied; mistakes in it are left to validation."""
         return read_document(self._text, str(self.source), self.settings, Registry.installed())[0]
@@ -217,7 +226,9 @@ def simple(value: Any, key: str) -> Any:
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
     if isinstance(value, BaseModel):
-        return value.model_dump(mode="json", by_alias=True)
+        dumped = value.model_dump(mode="json", by_alias=True)
+        given = {type(value).model_fields[name].alias or name for name in value.model_fields_set}
+        return {name: item for name, item in dumped.items() if item is not None or name in given}
     if isinstance(value, Mapping):
         return {str(name): simple(item, f"{key}.{name}") for name, item in value.items()}
     if isinstance(value, PathLike):

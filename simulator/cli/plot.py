@@ -35,6 +35,9 @@ FORMATS = ("pdf", "svg", "png")
 @click.option(
     "--figure", "names", multiple=True, metavar="NAME", help="Only this figure, such as regret or heat; repeatable."
 )
+@click.option(
+    "--dpi", type=click.IntRange(20, 1000), default=200, show_default=True, help="Dots per inch of PNG files."
+)
 @against
 @click.option("--force", is_flag=True, help="Replace files that differ.")
 def plot(
@@ -42,6 +45,7 @@ def plot(
     output: Path,
     formats: tuple[str, ...],
     names: tuple[str, ...],
+    dpi: int,
     against: str | None,
     force: bool,
 ) -> None:
@@ -56,7 +60,9 @@ def plot(
         raise BadInput(f"there is no figure {unknown[0]!r}; there is {', '.join(contents.NAMES)}.")
     with analysed(paths, against) as analysis:
         found = list(contents.figures(analysis, names or contents.NAMES))
-        files = [(output / f"{one.name}.{kind}", contents.rendered(one, kind)) for one in found for kind in formats]
+        files = [
+            (output / f"{one.name}.{kind}", contents.rendered(one, kind, dpi)) for one in found for kind in formats
+        ]
     missing = [name for name in names if name not in {one.name for one in found}]
     for file, content in files:
         write(file, content, force)

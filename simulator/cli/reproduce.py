@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,11 +10,11 @@ import click
 
 from coband.simulator.cli import sweep_view, tables
 from coband.simulator.cli.options import BadInput
+from coband.simulator.cli.workers import placed, pool
 
 if TYPE_CHECKING:
     from coband.simulator.experiments.claims.claim import PlacedClaim, Size
     from coband.simulator.experiments.claims.outcome import Outcome, Verdict
-    from coband.simulator.experiments.claims.reproduction import Reproduction
     from coband.simulator.experiments.runs.workers import WorkerPool
 
 OUT = Path("runs/reproduce")
@@ -31,8 +30,7 @@ INTERRUPTED = 130
 @click.option("--quick", is_flag=True, help="Scaled-down studies: the mechanics, not the papers' sizes.")
 @click.option("--full", is_flag=True, help="The papers' sizes; the default.")
 @click.option("--budget", type=click.FloatRange(min=0, min_open=True), metavar="HOURS", help="Stop after this time.")
-@click.option("--workers", type=click.IntRange(min=1), help="Processes on this machine; by default one per core.")
-@click.option("--cluster", metavar="tcp://HOST:PORT", help="Run on the workers of this Dask scheduler instead.")
+@placed
 @click.option("--resume", is_flag=True, help="Go on in a directory that has finished jobs: they do not run again.")
 @click.option(
     "--out",
@@ -72,6 +70,7 @@ def reproduce(
     budget: float | None,
     workers: int | None,
     cluster: str | None,
+    cluster_options: tuple[str, ...],
     resume: bool,
     out: Path,
     results: Path | None,
@@ -86,19 +85,20 @@ def reproduce(
     """
     if quick and full:
         raise BadInput("give --quick or --full, not both.")
-    if workers is not None and cluster is not None:
-        raise BadInput("give --workers or --cluster, not both.")
     claims = _chosen(names)
     where = results or out / "results"
     if listing:
         _list(claims)
     elif verify is not None:
-        context.exit(_verify(claims, where, verify, workers, cluster))
+        with pool(workers, cluster, cluster_options) as found:
+            status = _verify(claims, where, verify, found)
+        context.exit(status)
     elif pages is not None and not names:
         _pages(where, pages)
     else:
         _begin(out, resume)
-        status = _run(claims, out, where, "quick" if quick else "full", budget, workers, cluster, as_json)
+        with pool(workers, cluster, cluster_options) as found:
+            status = _run(claims, out, where, "quick" if quick else "full", budget, found, as_json)
         if pages is not None:
             _pages(where, pages)
         context.exit(status)
@@ -137,35 +137,26 @@ def _run(
     where: Path,
     size: Size,
     budget: float | None,
-    workers: int | None,
-    cluster: str | None,
+    workers: WorkerPool,
     as_json: bool,
 ) -> int:
     from coband.simulator.experiments.claims import figures, origin, results
     from coband.simulator.experiments.claims.reproduction import Reproduction, Stopped
     from coband.simulator.experiments.claims.samples import SampleError
 
-    with _pool(workers, cluster) as pool:
-        try:
-            reproduction = Reproduction(
-                claims,
-                out,
-                pool,
-                size=size,
-                budget=budget,
-                origin=origin.origin(),
-                listener=lambda name: sweep_view.View(name),
-            )
-            interrupted = False
-            try:
-                reproduction.run(_told)
-            except Stopped:
-                interrupted = True
-        except SampleError as error:
-            raise BadInput(str(error)) from error
+    interrupted = False
+    try:
+        reproduction = Reproduction(
+            claims, out, workers, size=size, budget=budget, origin=origin.origin(), listener=sweep_view.View
+        )
+        reproduction.run(_told)
+    except SampleError as error:
+        raise BadInput(str(error)) from error
+    except Stopped:
+        interrupted = True
     outcomes = reproduction.outcomes()
     written = results.write(where, outcomes, figures.of_papers({one.paper for one in claims}, out, size))
-    _show(reproduction, outcomes, as_json)
+    _show(outcomes, as_json)
     for path in written:
         click.echo(f"results file: {path}", err=as_json)
     return INTERRUPTED if interrupted else 0
@@ -177,7 +168,7 @@ def _told(outcome: Outcome) -> None:
     click.echo(f"{outcome.claim}: {verdicts([outcome])[0]}, {outcome.replications} replications", err=True)
 
 
-def _show(reproduction: Reproduction, outcomes: Sequence[Outcome], as_json: bool) -> None:
+def _show(outcomes: Sequence[Outcome], as_json: bool) -> None:
     from coband.simulator.experiments.claims.outcome import verdicts
     from coband.simulator.experiments.runs.results import dump
 
@@ -207,7 +198,7 @@ def remark(outcome: Outcome, verdict: Verdict) -> str:
     return "; ".join(parts)
 
 
-def _verify(claims: Sequence[PlacedClaim], where: Path, count: int, workers: int | None, cluster: str | None) -> int:
+def _verify(claims: Sequence[PlacedClaim], where: Path, count: int, workers: WorkerPool) -> int:
     from tempfile import TemporaryDirectory
 
     from coband.simulator.experiments.claims import results, verification
@@ -218,8 +209,8 @@ def _verify(claims: Sequence[PlacedClaim], where: Path, count: int, workers: int
         raise BadInput(str(error)) from error
     if not jobs:
         raise BadInput(f"{where} has no results of these claims.")
-    with _pool(workers, cluster) as pool, TemporaryDirectory(prefix="coband-verify-") as place:
-        found = verification.verify(jobs, Path(place), pool)
+    with TemporaryDirectory(prefix="coband-verify-") as place:
+        found = verification.verify(jobs, Path(place), workers)
     rows = [[one.study, one.variant, str(one.replication), "same" if one.same else "DIFFERS"] for one in found]
     tables.show(["study", "variant", "replication", "fingerprint"], rows, left=2)
     different = sum(not one.same for one in found)
@@ -235,21 +226,4 @@ def _pages(where: Path, pages: Path) -> None:
         for path in writing.write(where, pages):
             click.echo(f"page: {path}")
     except results.ResultsError as error:
-        raise BadInput(str(error)) from error
-
-
-@contextmanager
-def _pool(workers: int | None, cluster: str | None) -> Iterator[WorkerPool]:
-    from coband.simulator.cli.sweep import pool_of
-    from coband.simulator.experiments.runs.workers import WorkerPoolError
-    from coband.simulator.experiments.store.directory import OutputError, StorageError
-    from coband.simulator.experiments.sweep.lock import LockedError
-
-    try:
-        pool = pool_of(workers, cluster)
-        try:
-            yield pool
-        finally:
-            pool.close()
-    except (OutputError, LockedError, WorkerPoolError, StorageError) as error:
         raise BadInput(str(error)) from error

@@ -12,6 +12,7 @@ import click
 
 from coband.simulator.cli import progress, sweep_view, tables
 from coband.simulator.cli.options import SHIPPED, BadInput, Request
+from coband.simulator.cli.workers import placed, pool
 
 if TYPE_CHECKING:
     from coband.simulator.experiments.runs.driver import Report
@@ -36,8 +37,7 @@ PER_AGENT = {"regret_per_agent": "regret per agent"}
 )
 @click.option("--replications", type=click.IntRange(min=1), help="Number of replications.")
 @click.option("--seed", type=click.IntRange(min=0), help="Seed of the scenario.")
-@click.option("--workers", type=click.IntRange(min=1), help="Processes on this machine; by default one per core.")
-@click.option("--cluster", metavar="tcp://HOST:PORT", help="Run on the workers of this Dask scheduler instead.")
+@placed
 @click.option(
     "--trace",
     type=click.Choice(["off", "protocol", "full"]),
@@ -66,6 +66,7 @@ def sweep(
     seed: int | None,
     workers: int | None,
     cluster: str | None,
+    cluster_options: tuple[str, ...],
     trace: Level,
     resume: bool,
     out: Path | None,
@@ -82,11 +83,10 @@ def sweep(
         return
     if file is None:
         raise BadInput("give a scenario FILE, or --status DIR.")
-    if workers is not None and cluster is not None:
-        raise BadInput("give --workers or --cluster, not both.")
     request = Request(file, settings, replications, seed=seed)
     study = _load(request, trace)
-    report = _run(request, study, workers, cluster, resume, out)
+    with pool(workers, cluster, cluster_options) as workers_found:
+        report = _run(request, study, workers_found, resume, out)
     if as_json:
         from coband.simulator.experiments.runs.results import dump
 
@@ -109,40 +109,14 @@ def _load(request: Request, trace: Level) -> Sweep:
     return load_study(request.file, request.overrides(), trace=trace)
 
 
-def _run(
-    request: Request, study: Sweep, workers: int | None, cluster: str | None, resume: bool, out: Path | None
-) -> Report:
+def _run(request: Request, study: Sweep, pool: WorkerPool, resume: bool, out: Path | None) -> Report:
     from coband.simulator.experiments.runs.driver import Commands, drive
-    from coband.simulator.experiments.runs.workers import WorkerPoolError
-    from coband.simulator.experiments.store.directory import OutputError, StorageError
     from coband.simulator.experiments.sweep import directory
-    from coband.simulator.experiments.sweep.lock import LockedError
 
-    try:
-        pool = pool_of(workers, cluster)
-        try:
-            place = (directory.earlier if resume else directory.new)(study.name, out)
-            commands = Commands(request.replay(), sys.argv, _resume(place.path))
-            with sweep_view.View(study.name) as view:
-                return drive(study, place, workers=pool, commands=commands, listener=view)
-        finally:
-            pool.close()
-    except (OutputError, LockedError, WorkerPoolError, StorageError) as error:
-        raise BadInput(str(error)) from error
-
-
-def pool_of(workers: int | None, cluster: str | None) -> WorkerPool:
-    """The processes, or the workers of the cluster, on which jobs run."""
-    from coband.simulator.experiments.runs.workers import Local
-    from coband.simulator.experiments.sweep.cluster import Cluster
-
-    if cluster is None:
-        return Local(workers)
-    pool = Cluster(cluster)
-    click.echo(f"{pool.describe()}; dashboard: {pool.dashboard}", err=True)
-    for advice in pool.advice():
-        click.echo(f"warning: {advice}", err=True)
-    return pool
+    place = (directory.earlier if resume else directory.new)(study.name, out)
+    commands = Commands(request.replay(), sys.argv, _resume(place.path))
+    with sweep_view.View(study.name) as view:
+        return drive(study, place, workers=pool, commands=commands, listener=view)
 
 
 def _resume(where: Path) -> str:

@@ -34,6 +34,7 @@ from coband.simulator.problems.rewards import NoiseSpec, RewardFunction, as_nois
 from coband.simulator.problems.rkhs import RkhsFunction
 from coband.simulator.problems.world import (
     FixedArmsWorld,
+    FixedTasksWorld,
     Noise,
     Problem,
     ProblemEntry,
@@ -171,10 +172,8 @@ class NetworkWorld(Measured, ContextualWorld):
         return shifted
 
 
-class FixedNetworkWorld(Measured):
+class FixedNetworkWorld(Measured, FixedTasksWorld):
     """One arm set for all turns of all agents; every agent has its own reward function."""
-
-    fixed_arms = True
 
     def __init__(
         self,
@@ -185,27 +184,14 @@ class FixedNetworkWorld(Measured):
         contexts: FloatArray,
         network_kernel: KernelSpec | None,
     ) -> None:
-        self.dimension = int(arms.shape[1])
         self.contexts, self.network_kernel = contexts, network_kernel
-        self._worlds = [
-            FixedArmsWorld(arms, reward(arms[None])[0], noise, streams, reward.describe()) for reward in rewards
-        ]
-
-    def arms(self, agent: int, turn: int) -> FloatArray:
-        """The arm set, (n, d)."""
-        return self._worlds[agent].arms(agent, turn)
-
-    def means(self, agent: int, turn: int) -> FloatArray:
-        """f_v of the arms, (n,)."""
-        return self._worlds[agent].means(agent, turn)
-
-    def pull(self, agent: int, turn: int, arm: int) -> tuple[float, float]:
-        """Reward and pseudo-regret of an arm; an IndexError when there is no such arm."""
-        return self._worlds[agent].pull(agent, turn, arm)
+        super().__init__(
+            [FixedArmsWorld(arms, reward(arms[None])[0], noise, streams, reward.describe()) for reward in rewards]
+        )
 
     def describe(self) -> dict[str, Any]:
         """F, and the agents' contexts."""
-        return {**self._worlds[0].describe(), "contexts": self.contexts.tolist()}
+        return {**super().describe(), "contexts": self.contexts.tolist()}
 
 
 class NetworkProblem(Problem):

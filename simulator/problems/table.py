@@ -7,9 +7,9 @@ through the groups.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import numpy as np
 import pydantic
@@ -19,100 +19,17 @@ from coband.simulator.arrays import FloatArray, IndexArray
 from coband.simulator.problems.datasets import DataError
 from coband.simulator.problems.disjoint import Scale, scaled
 from coband.simulator.problems.rewards import NoiseSpec, as_noise
+from coband.simulator.problems.rows import RowsOf, TableWorld, described, drawn_rows, own_turns, shuffled_turns
 from coband.simulator.problems.tables import read_table
 from coband.simulator.problems.world import (
-    Blocks,
     FixedArmsWorld,
-    Noise,
     Problem,
     ProblemEntry,
     Streams,
     World,
-    check_arm,
     longest_block,
     read_only,
 )
-
-_Turn = tuple[FloatArray, FloatArray, float, float]
-"""One turn: arms (n, d), their means (n,), the largest mean, the draw of the noise."""
-RowsOf = Callable[[int, np.random.Generator], Iterator[IndexArray]]
-"""From an agent and its stream to the rows that its turns offer, turn after turn."""
-
-
-class TableWorld:
-    """A world whose turns offer rows of a table."""
-
-    fixed_arms = False
-
-    def __init__(
-        self,
-        features: FloatArray,
-        rewards: FloatArray,
-        rows_of: RowsOf,
-        noise: Noise,
-        streams: Streams,
-        longest: int,
-        realised: bool,
-    ) -> None:
-        """Create the world.
-
-        Args:
-            features: of all rows, (n, d).
-            rewards: mean reward of each row, (n,).
-            rows_of: which rows an agent is offered.
-            noise: noise of the rewards.
-            streams: the replication's random streams.
-            longest: turns drawn at once, at most.
-            realised: whether `pull` returns the realised regret.
-        """
-        self.realised = realised
-        self.dimension = int(features.shape[1])
-        self._features, self._rewards, self._rows_of = features, rewards, rows_of
-        self._noise, self._streams, self._longest = noise, streams, longest
-        self._blocks: dict[int, Blocks[_Turn]] = {}
-
-    def arms(self, agent: int, turn: int) -> FloatArray:
-        """Arms of the turn, (n, d)."""
-        return self._at(agent, turn)[0]
-
-    def means(self, agent: int, turn: int) -> FloatArray:
-        """Mean rewards of the turn's arms, (n,)."""
-        return self._at(agent, turn)[1]
-
-    def pull(self, agent: int, turn: int, arm: int) -> tuple[float, float]:
-        """Reward and regret of an arm; an IndexError when there is no such arm."""
-        _, means, best, draw = self._at(agent, turn)
-        check_arm(arm, len(means))
-        mean = float(means[arm])
-        reward = self._noise.reward(mean, draw)
-        return reward, best - (reward if self.realised else mean)
-
-    def describe(self) -> dict[str, Any]:
-        """Number of rows, and the range of their rewards."""
-        return _described(self._rewards)
-
-    def _at(self, agent: int, turn: int) -> _Turn:
-        blocks = self._blocks.get(agent)
-        if blocks is None:
-            blocks = self._blocks[agent] = self._open(agent)
-        return blocks.at(turn)
-
-    def _open(self, agent: int) -> Blocks[_Turn]:
-        rows = self._rows_of(agent, self._streams("world", agent, "rows"))
-        noise = self._streams("world", agent, "noise")
-        return Blocks(lambda turns: self._draw(rows, noise, turns), self._longest)
-
-    def _draw(self, rows: Iterator[IndexArray], noise: np.random.Generator, turns: int) -> list[_Turn]:
-        drawn = []
-        for draw in self._noise.draws(noise, turns):
-            offered = next(rows)
-            means = read_only(self._rewards[offered])
-            drawn.append((read_only(self._features[offered]), means, float(means.max()), draw))
-        return drawn
-
-
-def _described(rewards: FloatArray) -> dict[str, Any]:
-    return {"rows": len(rewards), "lowest": float(rewards.min()), "highest": float(rewards.max())}
 
 
 class TableProblem(Problem):
@@ -170,40 +87,24 @@ class TableProblem(Problem):
         features, rewards = read_only(scaled(table[:, :d], self.scale)), read_only(table[:, d])
         noise, realised = as_noise(self.noise), self.regret == "realised"
         if self.group is None and self.count is None:
-            return FixedArmsWorld(features, rewards, noise, streams, _described(rewards), realised)
+            return FixedArmsWorld(features, rewards, noise, streams, described(rewards), realised)
         if self.group is None:
             assert self.count is not None
             if self.count > len(features):
                 raise DataError(f"problem.count(={self.count}) must be <= the {len(features)} rows.", file)
-            rows_of, arms = _some(len(features), self.count), self.count
+            rows_of, arms = drawn_rows(len(features), self.count), self.count
         else:
             groups = np.split(np.argsort(turns, kind="stable"), np.cumsum(np.bincount(turns))[:-1])
-            rows_of = _passes(groups) if self.agent is None else _own_turns(groups, table[:, d + 1], agents, file)
+            rows_of = (
+                shuffled_turns(groups)
+                if self.agent is None
+                else _turns_of_agents(groups, table[:, d + 1], agents, file)
+            )
             arms = max(map(len, groups))
         return TableWorld(features, rewards, rows_of, noise, streams, longest_block(agents, arms * d), realised)
 
 
-def _some(rows: int, count: int) -> RowsOf:
-    """Rows drawn without replacement at every turn."""
-
-    def drawn(agent: int, rng: np.random.Generator) -> Iterator[IndexArray]:
-        while True:
-            yield rng.choice(rows, count, replace=False)
-
-    return drawn
-
-
-def _passes(groups: Sequence[IndexArray]) -> RowsOf:
-    """All turns in a random order, again and again."""
-
-    def ordered(agent: int, rng: np.random.Generator) -> Iterator[IndexArray]:
-        while True:
-            yield from (groups[place] for place in rng.permutation(len(groups)))
-
-    return ordered
-
-
-def _own_turns(groups: Sequence[IndexArray], owners: FloatArray, agents: int, file: Path) -> RowsOf:
+def _turns_of_agents(groups: Sequence[IndexArray], owners: FloatArray, agents: int, file: Path) -> RowsOf:
     """An agent's own turns in the order of the file, again and again; ``owners``: the agent of each row."""
     own: list[list[IndexArray]] = [[] for _ in range(agents)]
     for rows in groups:
@@ -219,12 +120,7 @@ def _own_turns(groups: Sequence[IndexArray], owners: FloatArray, agents: int, fi
     idle = [agent for agent, turns in enumerate(own) if not turns]
     if idle:
         raise DataError(f"the table has no turns of agent {idle[0]}, one of agents.count(={agents}).", file)
-
-    def cycle(agent: int, rng: np.random.Generator) -> Iterator[IndexArray]:
-        while True:
-            yield from own[agent]
-
-    return cycle
+    return own_turns(own)
 
 
 PROBLEM = ProblemEntry(

@@ -1,30 +1,23 @@
-"""What a problem offers the simulator: a world that hands out arm sets and rewards and keeps the truth to itself.
+"""What the worlds of problems are made of: noise, blocks of turns, and arms that stay the same.
 
-The engine alone talks to a `World`; an agent sees the feature array of its turn and the reward of its pull, nothing
-else. All draws of a turn depend on (agent, the agent's own turn number) only, so that two algorithms compared on one
+All draws of a turn depend on (agent, the agent's own turn number) only, so that two algorithms compared on one
 replication meet the same arms and the same noise, whatever they send and in whatever order their agents act.
 """
 
 from __future__ import annotations
 
-import abc
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Callable, Sequence
 from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
-from coband.simulator.core.config import Config
+from coband.simulator.arrays import FloatArray
 from coband.simulator.core.world import World as World
-from coband.simulator.maths.kernels.base import KernelSpec
-from coband.simulator.metrics import Metric
-
-FloatArray = npt.NDArray[np.float64]
-
-Streams = Callable[[str, int, str], np.random.Generator]
-"""Named random streams, (role, entity, purpose) -> generator; equal arguments give equal, fresh streams."""
+from coband.simulator.problems.problem import InstanceError as InstanceError
+from coband.simulator.problems.problem import Problem as Problem
+from coband.simulator.problems.problem import ProblemEntry as ProblemEntry
+from coband.simulator.problems.problem import Streams as Streams
+from coband.simulator.problems.problem import check_columns as check_columns
 
 FIRST_BLOCK = 4
 """Turns drawn when an agent acts for the first time."""
@@ -36,88 +29,6 @@ BLOCK_MEMORY = 2**28
 """Bytes that the blocks of all agents may hold together, as long as each holds at least one turn."""
 
 T = TypeVar("T")
-
-
-class InstanceError(ValueError):
-    """No world could be drawn from a valid description; the text says what to change."""
-
-
-def check_columns(kernel: KernelSpec, coordinates: int, place: str) -> None:
-    """Refuse a kernel that is restricted to coordinates which its points do not have.
-
-    Args:
-        kernel: a kernel of points (n, coordinates).
-        coordinates: number of coordinates.
-        place: key path of the kernel.
-
-    Raises:
-        InstanceError: with the largest column.
-    """
-    if kernel.largest_column >= coordinates:
-        raise InstanceError(
-            f"{place} names column {kernel.largest_column}, but its points have {coordinates} coordinates, numbered "
-            "from 0; name others, or leave columns out for all of them"
-        )
-
-
-class Problem(Config, abc.ABC):
-    """The `problem:` section of a scenario: what to draw a world from."""
-
-    def validate_for(self, agents: int) -> Iterator[tuple[tuple[str, ...], str]]:
-        """(key path, what is wrong) of every part that does not fit the number of agents."""
-        return iter(())
-
-    def peek(self, base: Path | None, most: int) -> str | None:
-        """Look at the beginning of data that are too large to be read for a check alone.
-
-        Args:
-            base: as for `build`.
-            most: bytes that may be read in full.
-
-        Returns:
-            What was looked at, in words; None when `build` takes no longer.
-
-        Raises:
-            DataError: a file is missing, or its beginning is malformed.
-        """
-        return None
-
-    @abc.abstractmethod
-    def build(self, streams: Streams, agents: int, base: Path | None = None) -> World:
-        """Draw the world of one replication.
-
-        Args:
-            streams: the replication's named random streams.
-            agents: how many agents will act, numbered from 0.
-            base: directory that relative file names start from, usually the scenario's; None: the working directory.
-        """
-
-    def build_on(
-        self, distances: npt.NDArray[np.int64], streams: Streams, agents: int, base: Path | None = None
-    ) -> World:
-        """Draw the world of agents that sit on a graph; for most problems the graph makes no difference.
-
-        Args:
-            distances: hops between any two agents, -1 where there is no path, (agents, agents).
-            streams, agents, base: as for `build`.
-        """
-        return self.build(streams, agents, base)
-
-
-@dataclass(frozen=True)
-class ProblemEntry:
-    """A problem as the registry knows it (entry-point group `coband.problems`)."""
-
-    name: str
-    config: type[Problem]
-    summary: str
-    reference: str
-    cites: tuple[str, ...] = ()
-    """What ``coband cite`` prints: keys of ``references.bib``, or whole BibTeX entries."""
-    metrics: tuple[Metric, ...] = ()
-    """The numbers that its worlds score agents with (``score``, ``score_of``) and measure (``measures``)."""
-    aim: str = "regret"
-    """The metric that algorithms are compared on first; another one than regret takes its place."""
 
 
 class Noise(Protocol):
@@ -222,6 +133,34 @@ class FixedArmsWorld:
     def _open(self, agent: int) -> Blocks[float]:
         rng = self._streams("world", agent, "noise")
         return Blocks(lambda turns: self._noise.draws(rng, turns))
+
+
+class FixedTasksWorld:
+    """One arm set for all turns of all agents; every agent has a task of its own."""
+
+    fixed_arms = True
+
+    def __init__(self, worlds: Sequence[FixedArmsWorld]) -> None:
+        """Args: worlds, that of each agent, all with the same arms."""
+        self.realised = worlds[0].realised
+        self.dimension = worlds[0].dimension
+        self._worlds = worlds
+
+    def arms(self, agent: int, turn: int) -> FloatArray:
+        """The arm set, (n, d)."""
+        return self._worlds[agent].arms(agent, turn)
+
+    def means(self, agent: int, turn: int) -> FloatArray:
+        """The agent's own means, (n,)."""
+        return self._worlds[agent].means(agent, turn)
+
+    def pull(self, agent: int, turn: int, arm: int) -> tuple[float, float]:
+        """Reward and regret of an arm; an IndexError when there is no such arm."""
+        return self._worlds[agent].pull(agent, turn, arm)
+
+    def describe(self) -> dict[str, Any]:
+        """The truth of the first agent's world."""
+        return self._worlds[0].describe()
 
 
 def check_arm(arm: int, count: int) -> None:

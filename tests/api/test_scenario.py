@@ -84,7 +84,7 @@ def test_mistakes_in_settings() -> None:
 def test_validation() -> None:
     scenario = coband.Scenario.from_dict(STUDY)
     assert scenario.validate() is scenario
-    with pytest.raises(coband.ScenarioError, match="'nothing' is not a known kind; known: classification"):
+    with pytest.raises(coband.ScenarioError, match="'nothing' is not a known kind; known: arrays, classification"):
         scenario.with_({"problem.kind": "nothing"}).validate()
 
 

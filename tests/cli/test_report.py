@@ -91,6 +91,12 @@ def test_plot(coband: Program, run: Path, tmp_path: Path) -> None:
     assert (tmp_path / "two" / "communication.pdf").read_bytes() == files[2].read_bytes(), (
         "the same run gives the same bytes"
     )
+    sizes = []
+    for dpi in (50, 100):
+        coband("plot", run, "--figure", "communication", "--format", "png", "--dpi", dpi, "-o", tmp_path / str(dpi))
+        head = (tmp_path / str(dpi) / "communication.png").read_bytes()[16:20]
+        sizes.append(int.from_bytes(head, "big"))
+    assert sizes == [510, 1020]
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from coband.simulator.cli import sweep as command
+from coband.simulator.cli import workers as command
 from coband.simulator.experiments.claims import pages, reading, results
 from coband.simulator.experiments.runs.workers import InProcess
 from tests.cli.test_sweep import Coband
@@ -30,7 +30,7 @@ def coband(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], 
         f"title: A small paper\ncites: coband\nfigures:\n  - {{title: Curves, where: Figure 1, panels: [{panel}]}}\n"
     )
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(command, "pool_of", lambda workers, cluster: InProcess())
+    monkeypatch.setattr(command, "pool_of", lambda workers, cluster, options: InProcess())
     monkeypatch.setattr(reading, "folder", lambda: tmp_path / "claims")
     return Coband(capsys)
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from coband.simulator.cli import sweep as command
 from coband.simulator.cli import sweep_view
+from coband.simulator.cli import workers as command
 from coband.simulator.cli.main import main
 from coband.simulator.experiments.runs.status import EntryStatus, Status
 from coband.simulator.experiments.runs.workers import InProcess
@@ -33,7 +33,7 @@ class Coband:
 @pytest.fixture
 def coband(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Coband:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(command, "pool_of", lambda workers, cluster: InProcess())
+    monkeypatch.setattr(command, "pool_of", lambda workers, cluster, options: InProcess())
     monkeypatch.setattr("sys.argv", ["coband", "sweep", "small.yaml", "--out", "old"])
     monkeypatch.setattr("coband.simulator.cli.sweep_view.LOG_SECONDS", float("inf"))  # no lines on a slow machine
     Path("small.yaml").write_text(GRID)

@@ -15,7 +15,13 @@ OURS = ("simulator", "agents", "server")
 
 # What each part may import of ours; a name covers everything below it. A part is a folder with all folders below it.
 PREFIX = "coband."
-EVERYWHERE = ("simulator.arms", "simulator.arrays", "simulator.entry_points", "simulator.metrics")
+EVERYWHERE = (
+    "simulator.arms",
+    "simulator.arrays",
+    "simulator.entry_points",
+    "simulator.metrics",
+    "simulator.scenario_errors",
+)
 NODE_SIDE = (
     "simulator.core.node",
     "simulator.core.message",
@@ -54,7 +60,7 @@ ALLOWED = {
 }
 MATHS_LIBRARIES = {"numpy", "scipy", "annotated_types"}
 PURE = ("simulator/maths", "simulator/problems", "agents", "server")
-READERS = {Path(f"simulator/problems/{name}.py") for name in ("datasets", "tables")}
+READERS = {Path(f"simulator/problems/{name}.py") for name in ("array_files", "datasets", "tables")}
 """Of the pure parts, the modules that read files."""
 FORBIDDEN_MODULES = {"simpy", "time", "datetime", "random", "secrets", "uuid", "socket", "subprocess", "threading"}
 GENERATORS = {"Generator", "SeedSequence", "PCG64", "default_rng", "BitGenerator"}

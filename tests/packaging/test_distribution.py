@@ -12,11 +12,14 @@ import sysconfig
 import tarfile
 import venv
 import zipfile
+from importlib import metadata
 from pathlib import Path
 
 import pytest
 
 pytest.importorskip("hatchling", reason="distributions are built with hatchling: pip install -e '.[dev]'")
+
+from packaging.requirements import Requirement
 
 ROOT = Path(__file__).parents[2]
 OWNED_BY_OTHERS = ("agents", "server", "simulator")  # openai-agents, for one, installs a package `agents`
@@ -94,16 +97,18 @@ def stub(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def python(wheel: Path, stub: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A Python of a new environment with both wheels, which sees this environment's libraries but not this coband."""
-    place = tmp_path_factory.mktemp("environment")
+    return environment(tmp_path_factory.mktemp("environment"), [wheel, stub], Path(sysconfig.get_path("purelib")))
+
+
+def environment(place: Path, wheels: list[Path], libraries: Path) -> Path:
+    """The Python of a new environment with some wheels, which sees a folder of libraries."""
     venv.create(place, symlinks=os.name != "nt")
     scripts = {"base": str(place), "platbase": str(place)}
     found = Path(sysconfig.get_path("scripts", "venv", scripts)) / Path(sys.executable).name
     options = ["--quiet", "--no-deps", "--no-index", "--disable-pip-version-check"]
-    run(sys.executable, "-m", "pip", "--python", found, "install", *options, wheel, stub, where=place)
-    libraries = Path(sysconfig.get_path("purelib", "venv", scripts)) / "libraries_of_the_tests.pth"
-    libraries.write_text(
-        sysconfig.get_path("purelib")
-    )  # a .pth file there, such as that of an editable coband, is not read
+    run(sys.executable, "-m", "pip", "--python", found, "install", *options, *wheels, where=place)
+    file = Path(sysconfig.get_path("purelib", "venv", scripts)) / "libraries_of_the_tests.pth"
+    file.write_text(str(libraries))  # a .pth file there, such as that of an editable coband, is not read
     return found
 
 
@@ -148,6 +153,78 @@ def test_a_scenario_runs_where_others_own_common_names(python: Path, tmp_path: P
     assert output.splitlines()[-1] == "run directory: out"
     assert (tmp_path / "out" / "run.sqlite").is_file()
     assert run(python, "-m", "coband", "--version", where=tmp_path).startswith("coband 0.")
+
+
+SCRIPT = """\
+from importlib.util import find_spec
+
+import coband
+import numpy as np
+
+
+def reward(arms):
+    return np.sin(arms[:, 0])
+
+
+def main():
+    arms = np.random.default_rng(0).normal(size=(200, 3))
+    scenario = {
+        "name": "script",
+        "agents": {"count": 2},
+        "schedule": {"kind": "rounds", "turns": 5},
+        "replications": 2,
+        "algorithms": [{"algorithm": "lin_ucb"}],
+    }
+    given = coband.Problem.from_arrays(arms, reward(arms), noise=0.1)
+    for problem in (given, coband.Problem.from_function(reward, arms)):
+        run = coband.run(scenario, problem=problem, workers=2)
+        print(run.status, len(run.results), len(list(run.path.glob("arrays-*.npz"))))
+    print(coband.sweep(scenario, problem=problem, workers=2).status)
+    print(*(name for name in ("pandas", "polars", "pyarrow", "matplotlib", "dask") if find_spec(name)), sep=", ")
+
+
+GUARDmain()
+"""
+
+
+@pytest.fixture(scope="module")
+def bare_python(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A Python of a new environment with coband and the libraries that it cannot do without, and no other."""
+    place, libraries = tmp_path_factory.mktemp("bare"), tmp_path_factory.mktemp("libraries")
+    for name in required("coband"):
+        for top in {file.parts[0] for file in metadata.files(name) or () if ".." not in file.parts}:
+            if not (libraries / top).exists():
+                (libraries / top).symlink_to(Path(sysconfig.get_path("purelib")) / top)
+    return environment(place, [wheel], libraries)
+
+
+def required(name: str) -> set[str]:
+    """The distributions that one needs without any extra, and those that these need."""
+    found: set[str] = set()
+    waiting = [name]
+    while waiting:
+        needs = map(Requirement, metadata.requires(waiting.pop()) or ())
+        new = {need.name for need in needs if need.marker is None or need.marker.evaluate({"extra": ""})} - found
+        found |= new
+        waiting += new
+    return found
+
+
+@pytest.mark.parametrize("guard", ["", 'if __name__ == "__main__":\n    '], ids=["as it is", "guarded"])
+def test_a_script_runs_its_own_arrays(bare_python: Path, tmp_path: Path, guard: str) -> None:
+    """Far from the checkout, without the libraries of extras; worker processes do not import the script."""
+    (tmp_path / "script.py").write_text(SCRIPT.replace("GUARD", guard))
+    assert run(bare_python, "script.py", where=tmp_path) == "finished 2 1\nfinished 2 1\nfinished\n\n"
+
+
+def test_the_wheel_says_what_it_is(wheel: Path) -> None:
+    (text,) = [data.decode() for name, data in contents(wheel).items() if name.endswith(".dist-info/METADATA")]
+    extras = {line.removeprefix("Provides-Extra: ") for line in text.splitlines() if line.startswith("Provides-Extra")}
+    assert extras == {
+        *("all", "arrow", "cluster", "data", "dev", "docs", "jobqueue", "notebook", "pandas", "parquet", "polars"),
+        "report",
+    }
+    assert "Classifier: Typing :: Typed\n" in text
 
 
 def test_common_names_stay_with_their_owner(python: Path, tmp_path: Path) -> None:

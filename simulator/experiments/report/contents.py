@@ -19,6 +19,8 @@ MAX_PANELS = 3
 MAX_ROWS = 12
 """With more labels, the figure of results has one line of panels only."""
 RESOLUTION = 200
+"""Dots per inch of PNG files, unless another number is asked for."""
+SCALARS = "scalars"
 UNDATED: dict[str, dict[str, None]] = {
     "pdf": {"CreationDate": None, "Producer": None, "Creator": None},
     "svg": {"Date": None, "Creator": None},
@@ -50,11 +52,11 @@ class NamedFigure:
     figure: Figure
 
 
-def rendered(found: NamedFigure, kind: str) -> bytes:
+def rendered(found: NamedFigure, kind: str, resolution: int = RESOLUTION) -> bytes:
     """A figure as the bytes of a pdf, svg or png file with white background; equal runs give equal bytes."""
     with styled():
         buffer = io.BytesIO()
-        found.figure.savefig(buffer, format=kind, dpi=RESOLUTION, facecolor="white", metadata=UNDATED[kind])
+        found.figure.savefig(buffer, format=kind, dpi=resolution, facecolor="white", metadata=UNDATED[kind])
     return buffer.getvalue()
 
 
@@ -91,6 +93,16 @@ def _regret(analysis: Analysis) -> Figure | None:
     return curves.curve_figure([(one.label, one.series) for one in analysis.contenders])
 
 
+def _trade_off(analysis: Analysis) -> Figure | None:
+    if analysis.silent or len(analysis.labels) < 2:
+        return None
+    found = {measure.key: measure for measure in analysis.measures}
+    if not {SCALARS, REGRET} <= found.keys():
+        return None
+    costs, regrets = analysis.estimates(found[SCALARS]), analysis.estimates(found[REGRET])
+    return curves.trade_off_figure(analysis.labels, costs, regrets)
+
+
 def _communication(analysis: Analysis) -> Figure | None:
     return None if analysis.silent else rows.communication_figure(analysis.flows)
 
@@ -125,6 +137,7 @@ DRAWINGS = (
         "Cumulative regret against turns, scalars sent and simulated time, and turns against time.",
         _regret,
     ),
+    Drawing("trade_off", "Final regret against scalars sent, with 95 % intervals; the table has them.", _trade_off),
     Drawing(
         "communication",
         "Scalars and messages by kind and direction for each algorithm; the table has them.",

@@ -165,6 +165,8 @@ class _Driver:
         study = self._study
         metrics = by_name(*(tuple(variant.scenario.metrics.values()) for variant in study.variants)).values()
         facts = manifest(study.name, study.seed, self._commands.given, study.jobs, self._pool.size(), metrics)
+        if self._pool.cluster is not None:
+            facts["cluster"] = self._pool.cluster
         with writing():
             self._place.begin({**facts, **study.facts()})
         tasks = self._planner.begin()

@@ -35,6 +35,10 @@ class WorkerPool(Protocol):
     def dashboard(self) -> str | None:
         """Address of a page about the workers, if there is one."""
 
+    @property
+    def cluster(self) -> str | None:
+        """The cluster that they are part of, if it is one."""
+
     def size(self) -> int:
         """How many jobs run at once."""
 
@@ -74,6 +78,7 @@ class InProcess:
     in_process = True
     children = False
     dashboard: str | None = None
+    cluster: str | None = None
 
     def size(self) -> int:
         """One job."""
@@ -113,6 +118,7 @@ class Local:
     in_process = False
     children = True
     dashboard: str | None = None
+    cluster: str | None = None
 
     def __init__(self, workers: int | None = None) -> None:
         self._workers = workers or executors.cores()

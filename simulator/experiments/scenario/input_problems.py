@@ -3,48 +3,13 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+
+from coband.simulator.scenario_errors import InputProblem as InputProblem
+from coband.simulator.scenario_errors import ScenarioError as ScenarioError
 
 LONGEST_SHOWN = 60
 KeyPath = tuple[str | int, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class InputProblem:
-    """One mistake in a scenario.
-
-    Attributes:
-        file: the file, or the ``--set key.path=value`` that the value came from; empty for the scenario as a whole.
-        line, column: counted from 1; None if there is no position in a file.
-        key: key path such as ``algorithms[0].alpha``; empty for the document itself.
-        message: what was given, what is allowed, what to do.
-    """
-
-    file: str
-    line: int | None
-    column: int | None
-    key: str
-    message: str
-
-    def __str__(self) -> str:
-        place = self.file if self.line is None else f"{self.file}:{self.line}:{self.column}"
-        return ": ".join(part for part in (place, self.key, self.message) if part)
-
-
-class ScenarioError(Exception):
-    """A scenario is invalid; ``problems`` lists all mistakes, in the order of the file."""
-
-    def __init__(self, problems: Iterable[InputProblem]) -> None:
-        self.problems = sorted(problems, key=_place)
-        super().__init__(self.problems)
-
-    def __str__(self) -> str:
-        return "\n".join(map(str, self.problems))
-
-
-def _place(problem: InputProblem) -> tuple[bool, int, int]:
-    return problem.line is None, problem.line or 0, problem.column or 0
 
 
 def key_path(path: KeyPath) -> str:

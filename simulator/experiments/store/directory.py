@@ -15,6 +15,7 @@ from coband.simulator.experiments.runs.job import Job, Outcome
 from coband.simulator.experiments.runs.planner import Task
 from coband.simulator.experiments.runs.results import Record, dump
 from coband.simulator.experiments.runs.status import Status, now
+from coband.simulator.experiments.scenario import attachments
 from coband.simulator.experiments.store import digests, recording, schema, seal
 from coband.simulator.experiments.store.uri import address, is_too_long
 
@@ -92,8 +93,9 @@ class RunDirectory:
         self._database = schema.connect(str(self.path / DATABASE), collected=True)
 
     def begin(self, manifest: dict[str, Any]) -> None:
-        """Write scenario and manifest."""
+        """Write scenario and manifest, and the files that the scenario needs beside it."""
         self._manifest = manifest
+        attachments.write(((one.scenario.problem, one.scenario.base) for one in self._study.variants), self.path)
         replace_text(self.path / SCENARIO, self._study.text)
         self._store_meta(scenario=self._study.text)
         self._write_manifest()

@@ -40,6 +40,9 @@ class Cluster:
     Args:
         address: of its scheduler, such as tcp://HOST:8786.
 
+    Attributes:
+        cluster: what the manifest calls it.
+
     Raises:
         WorkerPoolError: no Dask here, no scheduler there, or its workers run another coband.
     """
@@ -50,7 +53,7 @@ class Cluster:
     def __init__(self, address: str) -> None:
         self._client: Any = _connected(address)
         self._executor: Executor | None = None
-        self._address = address
+        self._address = self.cluster = address
         self._size, self._looked = 0, -LOOK_SECONDS
         self._check_code()
         from distributed.scheduler import KilledWorker
@@ -124,7 +127,7 @@ class Cluster:
     def describe(self) -> str:
         """Where they are, and how many."""
         workers = self._workers()
-        return f"{len(workers)} worker{'s' * (len(workers) != 1)} of {self._address}"
+        return f"{len(workers)} worker{'s' * (len(workers) != 1)} of {self.cluster}"
 
     def advice(self) -> list[str]:
         """What could be better about the cluster."""

@@ -1,0 +1,31 @@
+"""Make the README's pictures with the two commands that users would give: ``make pictures``, or
+``python docs/pictures.py FOLDER`` for another folder than docs/images."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+IMAGES = Path(__file__).parent / "images"
+FIGURES = ("regret", "trade_off", "times")
+PLOT = ("--format", "png", "--dpi", "100", *(word for name in FIGURES for word in ("--figure", name)))
+
+
+def make(folder: Path, *settings: str) -> None:
+    """Run the quickstart and draw its figures.
+
+    Args:
+        folder: where pictures go; they are replaced.
+        settings: further words for ``coband run``.
+    """
+    coband = [sys.executable, "-m", "coband"]
+    with TemporaryDirectory() as scratch:
+        run = Path(scratch) / "run"
+        subprocess.run([*coband, "run", "quickstart", "--out", run, *settings], check=True, stdout=subprocess.DEVNULL)
+        subprocess.run([*coband, "plot", run, *PLOT, "--force", "-o", folder], check=True)
+
+
+if __name__ == "__main__":
+    make(Path(sys.argv[1]).absolute() if len(sys.argv) > 1 else IMAGES)

@@ -1,0 +1,257 @@
+"""Workers that wait in the queue of a cluster: a Dask scheduler here, and jobs of Slurm, PBS and others that join it.
+
+dask-jobqueue writes and submits the jobs. Everything is ended with the sweep: the jobs are cancelled.
+"""
+
+from __future__ import annotations
+
+import inspect
+import shlex
+import shutil
+import signal
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from importlib import import_module
+from typing import Any
+
+from coband.simulator.experiments.runs.workers import WorkerPoolError
+from coband.simulator.experiments.scenario.input_problems import did_you_mean, quoted
+from coband.simulator.experiments.sweep.cluster import Cluster
+
+SYSTEMS = {
+    "slurm": ("dask_jobqueue.slurm", "SLURMCluster"),
+    "pbs": ("dask_jobqueue.pbs", "PBSCluster"),
+    "sge": ("dask_jobqueue.sge", "SGECluster"),
+    "lsf": ("dask_jobqueue.lsf", "LSFCluster"),
+    "htcondor": ("dask_jobqueue.htcondor", "HTCondorCluster"),
+    "oar": ("dask_jobqueue.oar", "OARCluster"),
+    "jobqueue-local": ("dask_jobqueue.local", "LocalCluster"),
+}
+"""The systems of queues by name; the last one starts its jobs on this machine, for trying things out."""
+SCHEDULER = ("host", "port", "dashboard_address")
+"""Options of the scheduler: where it listens."""
+OWN = ("jobs", *SCHEDULER)
+"""Options that are not those of a single job."""
+WHOLE = ("jobs", "port", "cores", "processes", "death_timeout", "job_cpu", "ncpus", "mem")
+"""Options that are whole numbers."""
+LISTS = (
+    "job_extra_directives",
+    "job_directives_skip",
+    "job_script_prologue",
+    "worker_extra_args",
+    "submit_command_extra",
+    "cancel_command_extra",
+)
+"""Options that are lists, with an item for each time that they are given."""
+_INTERNAL = ("self", "scheduler", "name", "nanny", "protocol", "security", "worker_command", "base_class_kwargs")
+_RENAMED = ("extra", "env_extra", "job_extra", "header_skip", "kwargs")
+PRELOAD = ("--preload-nanny", "coband")
+"""Lets coband choose the kind of BLAS before the worker's process imports numpy."""
+CLOSE_SECONDS = 30.0
+NO_JOBQUEUE = (
+    "--cluster {} needs dask-jobqueue, which is not installed; `pip install 'coband[jobqueue]'` brings it "
+    "(in a source tree: pip install -c constraints.txt -e '.[jobqueue]')."
+)
+Options = Mapping[str, Any] | Iterable[str]
+
+
+class JobQueue(Cluster):
+    """Workers in the queue of a cluster.
+
+    Args:
+        system: one of `SYSTEMS`.
+        options: of the jobs, ``{"cores": 4, "memory": "8GB"}`` or ``["cores=4", "memory=8GB"]``; what they do not say
+            is read from Dask's own configuration, ``jobqueue.yaml``.
+
+    Raises:
+        WorkerPoolError: no dask-jobqueue, an unknown option, or the system takes no jobs.
+    """
+
+    def __init__(self, system: str, options: Options = ()) -> None:
+        kind = _kind(system)
+        given = parsed_options(system, options, _allowed(kind))
+        shown = ", ".join(f"{key}={value}" for key, value in given.items())
+        jobs, scheduler, job = _divided(system, kind, given)
+        self._queue: Any = None
+        try:
+            self._queue = _started(system, kind, scheduler, job, jobs)
+            super().__init__(self._queue.scheduler_address)
+        except BaseException:
+            self._end_jobs()
+            raise
+        self.cluster = f"{system} ({shown})"
+        self._jobs = jobs
+
+    def close(self) -> None:
+        """Take leave of the scheduler, cancel the jobs, and end the scheduler."""
+        try:
+            super().close()
+        finally:
+            self._end_jobs()
+
+    def advice(self) -> list[str]:
+        """Whether anybody works yet."""
+        if self._workers():
+            return []
+        return [f"{self._jobs} job{'s' * (self._jobs != 1)} in the queue; the sweep begins when the first one runs"]
+
+    def _end_jobs(self) -> None:
+        """Without a scheduler, workers of jobs that could not be cancelled end by themselves."""
+        if self._queue is not None:
+            with suppress(Exception):
+                self._queue.close(timeout=CLOSE_SECONDS)
+            self._queue = None
+
+
+def cluster_of(name: str, options: Options = ()) -> Cluster:
+    """The workers of a Dask scheduler, by its address, or in the queue of a cluster, by the name of its system.
+
+    Args:
+        name: an address such as tcp://HOST:8786, or one of `SYSTEMS`.
+        options: of jobs in a queue.
+
+    Raises:
+        WorkerPoolError: there is no such cluster, or it cannot be used.
+    """
+    if name in SYSTEMS:
+        return JobQueue(name, options)
+    near = did_you_mean(name, list(SYSTEMS))
+    if near:
+        raise WorkerPoolError(f"--cluster {quoted(name)} is no known system{near} There is {', '.join(SYSTEMS)}.")
+    if list(options):
+        raise WorkerPoolError(f"--cluster-option goes with the queue of a cluster: --cluster {'|'.join(SYSTEMS)}.")
+    return Cluster(name)
+
+
+def parsed_options(system: str, options: Options, allowed: Sequence[str]) -> dict[str, Any]:
+    """Options by name, with values of the types that dask-jobqueue wants.
+
+    Raises:
+        WorkerPoolError: an unknown name, or no value.
+    """
+    pairs = list(options.items()) if isinstance(options, Mapping) else [_pair(text) for text in options]
+    found: dict[str, Any] = {}
+    for given, value in pairs:
+        key = given.replace("-", "_")
+        if key not in allowed:
+            near = did_you_mean(key, allowed)
+            raise WorkerPoolError(
+                f"--cluster-option {quoted(given)} is no option of {system}{near or '.'} "
+                f"There is {', '.join(sorted(allowed))}."
+            )
+        if key in LISTS:
+            found.setdefault(key, []).extend([value] if isinstance(value, str) else value)
+        elif key in found:
+            raise WorkerPoolError(f"--cluster-option {key} is given twice; only {', '.join(LISTS)} may be repeated.")
+        else:
+            found[key] = _whole(key, value) if key in WHOLE else value
+    return found
+
+
+def _pair(text: str) -> tuple[str, str]:
+    key, equals, value = text.partition("=")
+    if not key or not equals or not value:
+        raise WorkerPoolError(f"--cluster-option {quoted(text)} must be KEY=VALUE, such as cores=4 or memory=8GB.")
+    return key, value
+
+
+def _whole(key: str, value: Any) -> int:
+    try:
+        number = int(value)
+    except (TypeError, ValueError):
+        number = 0
+    if number < 1:
+        raise WorkerPoolError(f"--cluster-option {key}={value}: must be a whole number, at least 1.")
+    return number
+
+
+def _kind(system: str) -> Any:
+    """The class of dask-jobqueue for a system; its import takes Ctrl-C over, which is given back here."""
+    module, name = SYSTEMS[system]
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        return getattr(import_module(module), name)
+    except ModuleNotFoundError:
+        raise WorkerPoolError(NO_JOBQUEUE.format(system)) from None
+    finally:
+        for number, handler in handlers.items():
+            if handler is not None and signal.getsignal(number) != handler:
+                signal.signal(number, handler)
+
+
+def _allowed(kind: Any) -> list[str]:
+    """The options of the jobs of a system, as its classes declare them, and `OWN`."""
+    declared = [name for one in kind.job_cls.__mro__ for name in inspect.signature(one.__init__).parameters]
+    left_out = (*_INTERNAL, *_RENAMED, "args")
+    return sorted({name for name in (*declared, *OWN) if name not in left_out})
+
+
+def _divided(system: str, kind: Any, given: dict[str, Any]) -> tuple[int, dict[str, Any], dict[str, Any]]:
+    """How many jobs; the options of the scheduler; the options of a job.
+
+    Raises:
+        WorkerPoolError: cores or memory are said nowhere.
+    """
+    import dask
+    import dask.utils
+
+    job = {key: value for key, value in given.items() if key not in OWN}
+    section = f"jobqueue.{job.get('config_name', kind.job_cls.default_config_name())}"
+    known = {key: job.get(key, dask.config.get(f"{section}.{key}", None)) for key in ("cores", "memory", "processes")}
+    missing = [key for key in ("cores", "memory") if known[key] is None]
+    if missing:
+        raise WorkerPoolError(
+            f"--cluster {system} must know {' and '.join(missing)} of a job: --cluster-option cores=4 --cluster-option "
+            f"memory=8GB, or {section} in Dask's configuration."
+        )
+    try:
+        dask.utils.parse_bytes(known["memory"])
+    except (ValueError, TypeError):
+        raise WorkerPoolError(f"--cluster-option memory={known['memory']}: must be a size such as 8GB.") from None
+    job["processes"] = known["processes"] or known["cores"]  # as a job of coband uses one core
+    extra = job.get("worker_extra_args", dask.config.get(f"{section}.worker-extra-args", None) or [])
+    job["worker_extra_args"] = [*extra, *PRELOAD]
+    if system == "htcondor" and "job_extra_directives" in job:
+        job["job_extra_directives"] = dict(_pair(text) for text in job["job_extra_directives"])
+    scheduler: dict[str, Any] = {key: given[key] for key in SCHEDULER if key in given}
+    return given.get("jobs", 1), scheduler, job
+
+
+def _started(system: str, kind: Any, scheduler: dict[str, Any], job: dict[str, Any], jobs: int) -> Any:
+    """A scheduler in this process, and jobs that have been submitted.
+
+    Raises:
+        WorkerPoolError: the options do not fit, or the system does not take the jobs.
+    """
+    command = kind.job_cls.submit_command
+    if command is not None and shutil.which(shlex.split(command)[0]) is None:
+        raise WorkerPoolError(
+            f"--cluster {system} submits jobs by `{command}`, which is not here: start the sweep where it is."
+        )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that the dashboard has another port, for one
+        try:
+            queue = kind(scheduler_options=scheduler, **job) if scheduler else kind(**job)
+        except (ValueError, TypeError, KeyError, OSError) as error:
+            raise WorkerPoolError(f"--cluster {system}: {_first_lines(error)}") from error
+
+    async def submitted() -> None:
+        await queue  # which starts what its specification asks for, and raises what goes wrong, unlike its `scale`
+
+    try:
+        for _ in range(jobs):
+            queue.worker_spec.update(queue.new_worker_spec())
+        queue.sync(submitted)
+    except BaseException as error:
+        with suppress(Exception):
+            queue.close(timeout=CLOSE_SECONDS)
+        if isinstance(error, Exception):
+            raise WorkerPoolError(f"--cluster {system}: no job could be started: {_first_lines(error)}") from error
+        raise
+    return queue
+
+
+def _first_lines(error: Exception) -> str:
+    """What an error says, on one line."""
+    return " ".join(str(error).split())[:500] or type(error).__name__

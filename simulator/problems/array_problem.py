@@ -1,0 +1,196 @@
+"""One's own arrays as a bandit: arms and rewards that Python has computed, or a function of the arms.
+
+Few numbers are part of the scenario's text. More are named by the digest of their content there, travel with the
+problem to worker processes, and lie in a file beside the scenario of each run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import numpy as np
+import pydantic
+from pydantic import Field
+
+from coband.simulator.problems.array_files import Arrays, file_of, read_arrays
+from coband.simulator.problems.functions import contextual_of, rewards_of
+from coband.simulator.problems.rewards import NoiseSpec, as_noise
+from coband.simulator.problems.rows import RowsOf, TableWorld, described, drawn_rows, own_turns, shuffled_turns
+from coband.simulator.problems.world import (
+    FixedArmsWorld,
+    FixedTasksWorld,
+    InstanceError,
+    Noise,
+    Problem,
+    ProblemEntry,
+    Streams,
+    World,
+    longest_block,
+)
+from coband.simulator.scenario_errors import InputProblem, ScenarioError
+
+MOST_INLINE = 500
+"""Numbers that a scenario's text holds at most; more are in a file beside it."""
+_KNOWN: dict[str, Arrays] = {}
+"""Arrays that this process has been given, by digest: a scenario's text only has the digest of larger ones."""
+
+Regret = Literal["expected", "realised"]
+
+
+class ArraysProblem(Problem):
+    """Arms and mean rewards as arrays."""
+
+    kind: Literal["arrays"]
+    """One's own arrays; from Python: `coband.Problem.from_arrays`."""
+    arms: tuple[Any, ...] | None = None
+    """Rows of d features: the M arms of every turn (M, d), T turns of K arms (T, K, d) that every agent goes through in
+    a random order of its own, or T turns for each of N agents (N, T, K, d), in their order and again from the start."""
+    rewards: tuple[Any, ...] | None = None
+    """Mean rewards: (M,), or (N, M) where each of N agents has a task of its own; (T, K); (N, T, K)."""
+    content: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")] | None = None
+    """In the place of arms and rewards: the SHA-256 of arrays that are in a file beside the scenario."""
+    count: int | None = Field(default=None, ge=2)
+    """With arms (M, d): arms offered at each turn, drawn without replacement; null: all."""
+    noise: NoiseSpec = Field(default=0.0)
+    """Noise added to the mean reward; a number is the standard deviation of Gaussian noise."""
+    regret: Regret = "expected"
+    """expected: the best reward of the turn's arms minus the arm's; realised: minus the noisy reward."""
+
+    _arrays: Arrays | None = pydantic.PrivateAttr(default=None)
+
+    @pydantic.model_validator(mode="after")
+    def _check(self) -> ArraysProblem:
+        inline = self.arms is not None, self.rewards is not None
+        if self.content is not None and any(inline):
+            raise ValueError("content takes the place of arms and rewards; give the one or the others.")
+        if self.content is None and not all(inline):
+            raise ValueError("arms and rewards are both needed.")
+        self._arrays = Arrays.of(self.arms, self.rewards) if self.content is None else _KNOWN.get(self.content)
+        if self._arrays is not None and (wrong := self._wrong_count(self._arrays)):
+            raise ValueError(wrong)
+        return self
+
+    @classmethod
+    def of(cls, arms: Any, rewards: Any, **options: Any) -> ArraysProblem:
+        """What `coband.Problem.from_arrays` makes.
+
+        Raises:
+            ScenarioError: the arrays or options cannot be used.
+        """
+        try:
+            return cls._of(Arrays.of(arms, rewards), options)
+        except ValueError as error:  # pydantic's are among them
+            raise _refused("Problem.from_arrays", error) from error
+
+    @classmethod
+    def of_function(cls, function: Callable[..., Any], arms: Any, *, agents: int | None, **options: Any) -> Problem:
+        """What `coband.Problem.from_function` makes.
+
+        Raises:
+            ScenarioError: the function, the arms or the options cannot be used.
+        """
+        try:
+            if isinstance(arms, Mapping):
+                return contextual_of(function, arms, agents=agents, **options)
+            return cls._of(rewards_of(function, arms, agents), options)
+        except ValueError as error:
+            raise _refused("Problem.from_function", error) from error
+
+    @classmethod
+    def _of(cls, arrays: Arrays, options: Mapping[str, Any]) -> ArraysProblem:
+        if arrays.arms.size + arrays.rewards.size <= MOST_INLINE:
+            given: dict[str, Any] = {"arms": arrays.arms.tolist(), "rewards": arrays.rewards.tolist()}
+        else:
+            _KNOWN[arrays.content] = arrays
+            given = {"content": arrays.content}
+        return cls(kind="arrays", **given, **{key: value for key, value in options.items() if value is not None})
+
+    def validate_for(self, agents: int) -> Iterator[tuple[tuple[str, ...], str]]:
+        """Rewards of each agent need as many agents."""
+        if self._arrays is not None and (wrong := _wrong_agents(self._arrays, agents)):
+            yield (("rewards",) if self.content is None else ("content",)), wrong
+
+    def attachment(self, base: Path | None) -> tuple[str, Callable[[], bytes]] | None:
+        """The file with the arrays, where they are not part of the text.
+
+        Raises:
+            DataError: they are neither in this process nor beside the scenario.
+        """
+        return None if self.content is None else (file_of(self.content), self._found(base).packed)
+
+    def build(self, streams: Streams, agents: int, base: Path | None = None) -> World:
+        """The arrays as a world. An agent's arms or order of turns are drawn from the stream (world, agent, rows).
+
+        Raises:
+            DataError: the file with the arrays is missing or holds others.
+            InstanceError: they do not fit the scenario.
+        """
+        arrays = self._found(base)
+        if wrong := self._wrong_count(arrays) or _wrong_agents(arrays, agents):
+            raise InstanceError(wrong)
+        noise, realised = as_noise(self.noise), self.regret == "realised"
+        if arrays.arms.ndim == 2 and self.count is None:
+            return _fixed(arrays, noise, streams, realised)
+        offered, rows_of = self._turns(arrays)
+        d = arrays.arms.shape[-1]
+        features = arrays.arms.reshape(-1, d)
+        rewards = arrays.rewards if arrays.arms.ndim == 2 else arrays.rewards.reshape(-1)
+        return TableWorld(features, rewards, rows_of, noise, streams, longest_block(agents, offered * d), realised)
+
+    def _turns(self, arrays: Arrays) -> tuple[int, RowsOf]:
+        """How many arms a turn offers, and which rows of all these are."""
+        shape = arrays.arms.shape[:-1]
+        if len(shape) == 1:
+            assert self.count is not None
+            return self.count, drawn_rows(shape[0], self.count)
+        rows = np.arange(arrays.rewards.size, dtype=np.intp).reshape(shape)
+        return shape[-1], shuffled_turns(list(rows)) if len(shape) == 2 else own_turns([list(own) for own in rows])
+
+    def _found(self, base: Path | None) -> Arrays:
+        if self._arrays is not None:
+            return self._arrays
+        assert self.content is not None
+        return read_arrays(Path() if base is None else base, self.content)
+
+    def _wrong_count(self, arrays: Arrays) -> str:
+        if self.count is None:
+            return ""
+        if arrays.arms.ndim != 2:
+            return f"count goes with arms of shape (M, d); a turn of arms of shape {arrays.arms.shape} offers all."
+        arms = len(arrays.arms)
+        return "" if self.count <= arms else f"count(={self.count}) must be <= the {arms} arms."
+
+
+def _wrong_agents(arrays: Arrays, agents: int) -> str:
+    if arrays.agents in (None, agents):
+        return ""
+    shape = arrays.rewards.shape
+    return f"rewards of shape {shape} are those of {arrays.agents} agents, but agents.count is {agents}."
+
+
+def _fixed(arrays: Arrays, noise: Noise, streams: Streams, realised: bool) -> World:
+    """All arms at every turn."""
+    truth = described(arrays.rewards)
+    worlds = [
+        FixedArmsWorld(arrays.arms, rewards, noise, streams, truth, realised)
+        for rewards in np.atleast_2d(arrays.rewards)
+    ]
+    return worlds[0] if arrays.agents is None else FixedTasksWorld(worlds)
+
+
+def _refused(where: str, error: ValueError) -> ScenarioError:
+    """The error as users get it: what a function was given, and what is wrong with it."""
+    if not isinstance(error, pydantic.ValidationError):
+        return ScenarioError([InputProblem("", None, None, where, str(error))])
+    found = [(".".join(map(str, one["loc"])), one["msg"].removeprefix("Value error, ")) for one in error.errors()]
+    return ScenarioError(InputProblem("", None, None, f"{where}: {key}" if key else where, text) for key, text in found)
+
+
+PROBLEM = ProblemEntry(
+    name="arrays",
+    config=ArraysProblem,
+    summary="one's own arrays or function of arms, given in Python",
+    reference="any arms and rewards, one task or one for each agent",
+)
