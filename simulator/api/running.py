@@ -132,6 +132,8 @@ def sweep(
         study = load_study(asked.source, asked.settings, trace=trace)
         with closing(_pool(workers, executors.cores()) if cluster is None else Cluster(cluster)) as pool:
             place = (sweep_directory.earlier if resume else sweep_directory.new)(study.name, _path(out))
+            if (other := place.other_hardware()) is not None:
+                warnings.warn(other, RunWarning, stacklevel=2)
             again = _command("sweep", asked, place)
             goes_on = shlex.join([*again, "--resume", "--out", str(place.path)])
             commands = Commands(_command("run", asked, place), again, goes_on)

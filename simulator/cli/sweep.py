@@ -122,6 +122,8 @@ def _run(
         pool = _pool(workers, cluster)
         try:
             place = (directory.earlier if resume else directory.new)(study.name, out)
+            if (other := place.other_hardware()) is not None:
+                click.echo(f"warning: {other}", err=True)
             commands = Commands(request.replay(), sys.argv, _resume(place.path))
             with sweep_view.View(study.name) as view:
                 return drive(study, place, workers=pool, commands=commands, listener=view)

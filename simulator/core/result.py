@@ -33,8 +33,8 @@ class RunResult:
         graph: how the agents' graph was made, and its size; None in a star.
         stalled: turns that the schedule allowed and that were never taken, since agents waited in vain.
         warnings: how the scenario's options make the run misleading, a sentence each.
-        closest: how close the closest decision of each agent was (`core.decisions`). Like the last bits of scores, which
-            it is about, it may change with what saves work alone, so that it is no part of ``by_agent``.
+        closest: how close the closest decision of each agent was (`core.decisions`). Like the last bits of scores,
+            which it is about, it may change with what saves work alone, and is no part of ``by_agent``.
     """
 
     turns: int

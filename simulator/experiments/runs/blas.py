@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 import threadpoolctl
@@ -32,3 +33,11 @@ def libraries() -> list[dict[str, Any]]:
     keys = ("internal_api", "version", "architecture", "threading_layer")
     found = _controller().select(user_api="blas").info()
     return [{key: library.get(key) for key in keys} for library in found]
+
+
+def of_numpy() -> str:
+    """The library below numpy and its kernels, such as ``openblas 0.3.31 Haswell``; those of scipy are alike."""
+    found = _controller().select(user_api="blas").info()
+    own = [library for library in found if {"numpy", "numpy.libs"} & set(Path(library["filepath"]).parts)]
+    keys = ("internal_api", "version", "architecture")
+    return ", ".join(sorted({" ".join(str(library.get(key)) for key in keys) for library in own or found})) or "unknown"
