@@ -23,6 +23,7 @@ from typing import Any, Literal
 import numpy as np
 from pydantic import Field, model_validator
 
+from coband.agents.memory import NEURAL
 from coband.agents.messages import NeuralModel, NeuralUpload, SyncRequest, SyncStart
 from coband.agents.parameters import NeuralBandit, Synchronous, enter
 from coband.agents.synchronisation import SynchronousAgent
@@ -334,4 +335,5 @@ ALGORITHM = Algorithm(
         "p": "width*inputs + (layers - 2)*width^2 + width + biases",
     },
     cites=("dai2023federated",),
+    memory=(NEURAL,),
 )

@@ -18,7 +18,7 @@ from coband.simulator.api.scenario import Scenario, Settings
 from coband.simulator.api.stored import Run, Sweep
 from coband.simulator.cli import progress as sentences
 from coband.simulator.experiments.registry.registry import Registry
-from coband.simulator.experiments.runs import executors
+from coband.simulator.experiments.runs import executors, memory
 from coband.simulator.experiments.runs.code_version import jobs_run_on, kernels
 from coband.simulator.experiments.runs.driver import Commands, Listener, Report, drive
 from coband.simulator.experiments.runs.study import Study, load_run
@@ -146,6 +146,8 @@ def _drive(
 ) -> Report:
     """Run a study, and say in Python's ways how it ended."""
     for sentence in Registry.installed().warnings:
+        warnings.warn(sentence, RunWarning, stacklevel=3)
+    for sentence in memory.before(study, pool.size()) if isinstance(pool, InProcess | Local) else ():
         warnings.warn(sentence, RunWarning, stacklevel=3)
     shown: AbstractContextManager[Listener | None] = nullcontext() if bar is None else bar
     with shown as listener:

@@ -112,6 +112,7 @@ def _load(request: Request, trace: Level) -> Sweep:
 def _run(
     request: Request, study: Sweep, workers: int | None, cluster: str | None, resume: bool, out: Path | None
 ) -> Report:
+    from coband.simulator.experiments.runs import memory
     from coband.simulator.experiments.runs.driver import Commands, drive
     from coband.simulator.experiments.runs.workers import WorkerPoolError
     from coband.simulator.experiments.store.directory import OutputError, StorageError
@@ -120,6 +121,9 @@ def _run(
 
     try:
         pool = _pool(workers, cluster)
+        if cluster is None:
+            for sentence in memory.before(study, pool.size()):
+                click.echo(f"warning: {sentence}", err=True)
         try:
             place = (directory.earlier if resume else directory.new)(study.name, out)
             if (other := place.other_hardware()) is not None:

@@ -28,6 +28,17 @@ def one_thread() -> Iterator[None]:
         yield
 
 
+@lru_cache(maxsize=1)
+def warm_up() -> None:
+    """Let BLAS take its buffers now: later it would end the process if there is no room for them."""
+    import numpy as np
+
+    from coband.simulator.maths.linalg.lapack import dpotrf
+
+    square = np.full((256, 256), 1e-3) + np.eye(256)
+    dpotrf(square @ square)
+
+
 def libraries() -> list[dict[str, Any]]:
     """Name, version and processor architecture of each BLAS library in use."""
     keys = ("internal_api", "version", "architecture", "threading_layer")
