@@ -7,7 +7,7 @@ import numpy as np
 from pydantic import Field
 
 from coband.agents.lin_ucb import LinUcbConfig
-from coband.agents.memory import LINEAR
+from coband.agents.memory import LINEAR_IN_COMMON
 from coband.agents.messages import LinearModel, LinearUpload, SyncRequest, SyncStart
 from coband.agents.parameters import Synchronous
 from coband.agents.synchronisation import SynchronousAgent
@@ -89,5 +89,5 @@ ALGORITHM = Algorithm(
         ClosedForm("downlink_scalars", "rounds*N*(d^2 + d)"),
     ),
     cites=("wang2020distributed",),
-    memory=(LINEAR,),
+    memory=(LINEAR_IN_COMMON,),
 )

@@ -25,7 +25,7 @@ from annotated_types import Len
 from pydantic import Field, model_validator
 
 from coband.agents.lin_ucb import LinUcbConfig
-from coband.agents.memory import LINEAR
+from coband.agents.memory import LINEAR_IN_COMMON
 from coband.agents.messages import Gradient, Iterate, PointsUpload, RegressionModel, SyncRequest, SyncStart
 from coband.agents.synchronisation import SynchronousAgent
 from coband.simulator.arms import ArmSet
@@ -164,5 +164,5 @@ ALGORITHM = Algorithm(
         Metric("unconverged", "synchronisations", "synchronisations that ended before the gradient was small enough"),
     ),
     cites=("li2022generalized",),
-    memory=(LINEAR,),
+    memory=(LINEAR_IN_COMMON,),
 )

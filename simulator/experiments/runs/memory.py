@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 OF_A_PULL = 120
 """Bytes that the accounts keep of every pull: time, regret, scalars and agent, in lists and at the end in arrays."""
-OF_AN_AGENT = 4_000
+OF_AN_AGENT = 8_000
 """Bytes of an agent and its host that has not learnt anything."""
 CAUTION = 0.7
 """Share of what is free from which on a run is warned of."""
@@ -65,9 +65,9 @@ class Estimate:
         return max(self.parts, key=lambda part: part.size)
 
     def sentence(self, free: float | None, workers: int = 1) -> str:
-        """What is needed, what is free, and what to change."""
+        """What it needs, what is free, and what to change: a sentence that goes on from the title."""
         most = self.largest
-        head = f"{self.title} needs about {in_bytes(self.size)} of memory at {self.scale}"
+        head = f"needs about {in_bytes(self.size)} of memory at {self.scale}"
         each = "" if workers == 1 else f", in each of {workers} processes"
         have = "" if free is None else f", and {in_bytes(free)} are free"
         return f"{head}{each}, {in_bytes(most.size)} of it for {most.what}{have}; it needs less with {most.change}"
@@ -102,7 +102,7 @@ def estimate(scenario: Scenario, entry: ScenarioEntry, graph: Graph | None = Non
 
 
 def refusal(found: Estimate, free: FreeMemory) -> str | None:
-    """Why a run is hopeless, in a sentence; None if it is not."""
+    """Why a run is hopeless, in a sentence that goes on from its title; None if it is not."""
     return found.sentence(free.one) if free.one is not None and found.size > free.one else None
 
 
@@ -123,7 +123,7 @@ def before(study: Study, workers: int) -> list[str]:
     found = [estimate(variant.scenario, variant.scenario.algorithms[0]) for variant in study.variants]
     for one in found:
         if (sentence := refusal(one, free)) is not None:
-            raise UnsupportedScenario(sentence)
+            raise UnsupportedScenario(f"{one.title} {sentence}")
     return list(dict.fromkeys(cautions(found, free, min(workers, study.jobs))))
 
 
@@ -131,13 +131,17 @@ def exhausted(scenario: Scenario, entry: ScenarioEntry, error: MemoryError) -> s
     """What is said of a job that has run out of memory."""
     found = estimate(scenario, entry)
     reason = f" ({error})" if str(error) else ""
-    return f"out of memory{reason}: {found.sentence(free_memory().one)}"
+    return f"out of memory{reason}: {found.title} {found.sentence(free_memory().one)}"
 
 
 def died(scenario: Scenario) -> str:
     """What to add where a worker has died: that it may have been for want of memory; empty if that is unlikely."""
     found, free = estimate(scenario, scenario.algorithms[0]), free_memory()
-    return f"; {found.sentence(free.one)}" if free.one is not None and found.size > SUSPICIOUS * free.one else ""
+    return (
+        f"; {found.title} {found.sentence(free.one)}"
+        if free.one is not None and found.size > SUSPICIOUS * free.one
+        else ""
+    )
 
 
 def check(scenario: Scenario, entry: ScenarioEntry, graph: Graph | None = None) -> None:
@@ -146,20 +150,21 @@ def check(scenario: Scenario, entry: ScenarioEntry, graph: Graph | None = None) 
     Raises:
         UnsupportedScenario: with the estimate.
     """
-    if (sentence := refusal(estimate(scenario, entry, graph), capacity())) is not None:
-        raise UnsupportedScenario(sentence)
+    found = estimate(scenario, entry, graph)
+    if (sentence := refusal(found, capacity())) is not None:
+        raise UnsupportedScenario(f"{found.title} {sentence}")
 
 
 def cautions(estimates: Iterable[Estimate], free: FreeMemory, workers: int) -> Iterator[str]:
     """Warnings of runs that take most of what is free, by themselves or beside each other."""
     for found in estimates:
         if free.process is not None and found.size > CAUTION * free.process:
-            yield found.sentence(free.process)
+            yield f"{found.title} {found.sentence(free.process)}"
         elif free.machine is not None and found.size > CAUTION * free.machine:
-            yield found.sentence(free.machine)
+            yield f"{found.title} {found.sentence(free.machine)}"
         elif free.machine is not None and workers * found.size > CAUTION * free.machine:
             most = max(1, int(CAUTION * free.machine / found.size))
-            yield f"{found.sentence(free.machine, workers)}, or with --workers {most}"
+            yield f"{found.title} {found.sentence(free.machine, workers)}, or with --workers {most}"
 
 
 def in_bytes(size: float) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import resource
 import subprocess
 import sys
 from pathlib import Path
@@ -28,10 +27,14 @@ def _main(text: str) -> None:
         entry = scenario.algorithms[0]
         outcome = attempt(Job(0, entry.label, entry.algorithm.name, 0, 0, "off"), scenario, lambda result: None)
         assert outcome.status == "finished", outcome.error
-        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+        status = Path("/proc/self/status").read_text().splitlines()
+        return next(int(line.split()[1]) for line in status if line.startswith("VmHWM")) * 1024
 
     document = json.loads(text)
-    small = {**document, "schedule": {**document["schedule"], "turns": 2}, "agents": {"count": 2}}
+    tiny = {"kind": "contextual", "arms": {"kind": "ball", "dimension": 2, "count": 3}, "reward": {"kind": "cosine"}}
+    entry = {key: value for key, value in document["algorithms"][0].items() if key in ("algorithm", "kernel")}
+    schedule = {**document["schedule"], "turns": 2}
+    small = {**document, "schedule": schedule, "agents": {"count": 1}, "problem": tiny, "algorithms": [entry]}
     before = run(small)
     print(run(document) - before)
 
