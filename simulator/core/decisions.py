@@ -21,9 +21,8 @@ MANY = 4096
 class ClosestDecision:
     """The smallest gap between the best score and the next lower one, for each agent.
 
-    The gap of a decision is (best - next) / (the larger of the absolute values of the best and the lowest score).
-    Scores that are exactly equal are a tie, not a close decision; -inf stands for arms that are certainly worse and
-    does not count.
+    The gap of a decision is (best - next) / max(|best|, |next|). Scores that are exactly equal are a tie, not a close
+    decision; -inf stands for arms that are certainly worse and does not count.
 
     Args:
         agents: their number.
@@ -66,9 +65,8 @@ def gaps(table: FloatArray) -> FloatArray:
     """The relative gap of each row of scores (rows, n), shape (rows,); inf where there is no second one."""
     if table.shape[1] < 2:
         return np.full(len(table), np.inf)
-    best, lowest = table.max(axis=1), table.min(axis=1)
+    best = table.max(axis=1)
     lower = np.where(table < best[:, None], table, -np.inf).max(axis=1)
     with np.errstate(invalid="ignore", divide="ignore"):
-        scale = np.maximum(np.abs(best), np.where(lowest > -np.inf, np.abs(lowest), np.abs(lower)))
-        found: FloatArray = (best - lower) / scale
+        found: FloatArray = (best - lower) / np.maximum(np.abs(best), np.abs(lower))
     return np.where(np.isfinite(found), found, np.inf)

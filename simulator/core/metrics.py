@@ -61,7 +61,7 @@ CORE: tuple[Metric, ...] = (
     ),
     Metric(
         "closest_decision",
-        "share of the largest score",
+        "share of the larger score",
         "smallest gap between the best arm's score and the next one at any turn; below 1e-12 rounding may have decided",
         aggregate="min",
     ),

@@ -20,8 +20,7 @@ def naive(scores: list[float]) -> float:
     lower = [score for score in scores if score < best and score != -np.inf]
     if not lower:
         return np.inf
-    scale = max(abs(best), abs(min(score for score in scores if score != -np.inf)))
-    return (best - max(lower)) / scale
+    return (best - max(lower)) / max(abs(best), abs(max(lower)))
 
 
 @given(st.lists(st.lists(FINITE | st.just(-np.inf), min_size=1, max_size=6).filter(lambda row: max(row) > -np.inf)))
@@ -43,10 +42,10 @@ def test_no_gap(row: list[float]) -> None:
 def test_arrays_may_be_used_again_and_many_decisions_are_looked_at() -> None:
     closest, scores = ClosestDecision(1), np.array([1.0, 2.0])
     for step in range(2 * decisions.ROWS + 3):
-        scores[:] = (1.0, 4.0) if step == 7 else (1.0, 1.5)
+        scores[:] = (3.0, 4.0) if step == 7 else (1.0, 3.0)
         closest.note(0, scores)
     scores[:] = 1.0, 1.001
-    assert closest.of_agents() == [0.33]
+    assert closest.of_agents() == [0.25]
 
 
 def test_a_run_says_how_close_it_was() -> None:

@@ -201,7 +201,7 @@ def _provenance(run: StoredRun) -> Provenance:
     header = ("label", "replication", "fingerprint", "closest decision")
     table = tables.ReportTable(
         "SHA-256 over every event of a job, and the smallest gap between the best arm's score and the next one at any "
-        f"turn, as a share of the largest score: below {ROUNDING:.0e} rounding may have decided, so that another kind "
+        f"turn, as a share of the larger one: below {ROUNDING:.0e} rounding may have decided, so that another kind "
         "of processor may come to other results.",
         header,
         rows,

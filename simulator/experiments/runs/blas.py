@@ -32,11 +32,10 @@ def one_thread() -> Iterator[None]:
 def warm_up() -> None:
     """Let BLAS take its buffers now: later it would end the process if there is no room for them."""
     import numpy as np
-
-    from coband.simulator.maths.linalg.lapack import dpotrf
+    from scipy.linalg import cholesky
 
     square = np.full((256, 256), 1e-3) + np.eye(256)
-    dpotrf(square @ square)
+    cholesky(square @ square)  # numpy's BLAS, and scipy's
 
 
 def libraries() -> list[dict[str, Any]]:

@@ -112,7 +112,7 @@ def close_calls(comparisons: Sequence[Comparison], report: dict[str, Any]) -> li
 def in_words(gap: float) -> str:
     """What the gap of the closest decision means."""
     certain = "rounding may have decided it" if gap < ROUNDING else "so rounding has not decided"
-    return f"the closest decision was won by {gap:.1e} of the largest score, {certain}"
+    return f"the closest decision was won by {gap:.1e} of the larger score, {certain}"
 
 
 def _compare_mean(item: Any, each: Sequence[Comparison]) -> Comparison:
