@@ -31,6 +31,7 @@ def _weights(run: RunSize) -> float | None:
 
 
 def _of_gradients(run: RunSize) -> float | None:
+    """N*p^2 for p weights of a network, N*p with diagonal: true."""
     weights = _weights(run)
     return None if weights is None else run.agents * float(weights) ** (1 if run.config.diagonal else 2)
 

@@ -82,6 +82,13 @@ class Memory:
     change: str
     when: str = ""
 
+    @property
+    def words(self) -> str:
+        """The formula, or what the function says of itself."""
+        if isinstance(self.numbers, str):
+            return self.numbers
+        return (self.numbers.__doc__ or "computed from the sizes of the run").splitlines()[0].rstrip(".")
+
     def size(self, run: RunSize, values: dict[str, Any]) -> float | None:
         """Bytes; None where a quantity is not known before the run.
 
