@@ -134,6 +134,9 @@ class FakeProblem:
 
     mischief: tuple[tuple[int, str], ...] = ()
 
+    def extent(self, agents: int) -> None:
+        """Nobody knows."""
+
     def build(self, streams: Any, agents: int, base: Path | None = None) -> Any:
         mischief = dict(self.mischief).get(streams.replication, "")
         world = FakeWorld(streams("world", 0, "arms"), mischief)
