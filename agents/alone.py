@@ -8,6 +8,7 @@ from coband.simulator.arms import ArmSet
 from coband.simulator.arrays import FloatArray
 from coband.simulator.core.algorithm import SILENT, Algorithm, Needs
 from coband.simulator.core.config import Config
+from coband.simulator.core.memory import Memory
 from coband.simulator.core.message import Message
 from coband.simulator.core.node import Address, Agent, Outbox
 from coband.simulator.maths.posteriors.observations import Observations
@@ -39,7 +40,9 @@ class Alone(Agent):
         raise AssertionError(f"single-agent algorithms have no messages, yet got {message.kind!r}")
 
 
-def single(name: str, agent: type[Alone], config: type[Config], summary: str, reference: str, *cites: str) -> Algorithm:
+def single(
+    name: str, agent: type[Alone], config: type[Config], summary: str, reference: str, cite: str, memory: Memory
+) -> Algorithm:
     """The registry's entry of a single-agent algorithm."""
     return Algorithm(
         name=name,
@@ -50,5 +53,6 @@ def single(name: str, agent: type[Alone], config: type[Config], summary: str, re
         reference=reference,
         needs=Needs(topologies=("star", "graph"), reliable=False),
         counts=SILENT,
-        cites=cites,
+        cites=(cite,),
+        memory=(memory,),
     )

@@ -20,6 +20,7 @@ from pydantic import Field
 
 from coband.agents.coop_kernel_ucb import COUNTS, REACH, LocalAgent
 from coband.agents.cooperation import Hops
+from coband.agents.memory import LINEAR
 from coband.agents.messages.sharing import Pull
 from coband.simulator.arms import ArmSet
 from coband.simulator.core.algorithm import Algorithm, MessageSize, Needs
@@ -78,4 +79,5 @@ def central(
         counts=COUNTS,
         metrics=(*REACH, *own),
         cites=(cite,),
+        memory=(LINEAR,),
     )

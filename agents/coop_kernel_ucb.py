@@ -19,7 +19,7 @@ from typing import Self
 import numpy as np
 
 from coband.agents.cooperation import Cooperative, NaiveCoop, WithCliques, WithTasks, hops_of
-from coband.agents.knowledge import Knowledge, Learnt, check_memory, learn_together, predict_together
+from coband.agents.knowledge import FACTORS, Knowledge, Learnt, check_memory, learn_together, predict_together
 from coband.agents.messages.sharing import Pull
 from coband.agents.widths import width_of
 from coband.simulator.arms import ArmSet
@@ -273,6 +273,7 @@ EAGER = Algorithm(
     counts=COUNTS,
     metrics=REACH,
     cites=("dubey2020kernel",),
+    memory=(FACTORS,),
 )
 
 NAIVE = Algorithm(
@@ -287,4 +288,5 @@ NAIVE = Algorithm(
     counts=COUNTS,
     metrics=REACH,
     cites=("dubey2020kernel",),
+    memory=(FACTORS,),
 )

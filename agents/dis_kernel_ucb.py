@@ -13,6 +13,7 @@ import numpy as np
 from pydantic import Field
 
 from coband.agents.domains import domain_of
+from coband.agents.memory import EXACT_IN_COMMON
 from coband.agents.messages.synchronisation import MissingPoints, NewPoints, SyncRequest, SyncStart
 from coband.agents.parameters import KernelBandit, Synchronous
 from coband.agents.synchronisation import SynchronousAgent
@@ -113,4 +114,5 @@ ALGORITHM = Algorithm(
         ClosedForm("downlink_scalars", "applied*(N - 1)*(d + 1)", "wait == 'all'"),
     ),
     cites=("li2022communication",),
+    memory=(EXACT_IN_COMMON,),
 )

@@ -7,6 +7,7 @@ import numpy as np
 from pydantic import Field
 
 from coband.agents.lin_ucb import LinUcbConfig
+from coband.agents.memory import LINEAR_IN_COMMON
 from coband.agents.messages.linear import LinearModel, LinearUpload
 from coband.agents.messages.synchronisation import SyncRequest, SyncStart
 from coband.agents.parameters import Synchronous
@@ -89,4 +90,5 @@ ALGORITHM = Algorithm(
         ClosedForm("downlink_scalars", "rounds*N*(d^2 + d)"),
     ),
     cites=("wang2020distributed",),
+    memory=(LINEAR_IN_COMMON,),
 )

@@ -25,6 +25,7 @@ from annotated_types import Len
 from pydantic import Field, model_validator
 
 from coband.agents.lin_ucb import LinUcbConfig
+from coband.agents.memory import LINEAR_IN_COMMON
 from coband.agents.messages.linear import Gradient, Iterate, PointsUpload, RegressionModel
 from coband.agents.messages.synchronisation import SyncRequest, SyncStart
 from coband.agents.synchronisation import SynchronousAgent
@@ -164,4 +165,5 @@ ALGORITHM = Algorithm(
         Metric("unconverged", "synchronisations", "synchronisations that ended before the gradient was small enough"),
     ),
     cites=("li2022generalized",),
+    memory=(LINEAR_IN_COMMON,),
 )

@@ -12,6 +12,7 @@ import numpy as np
 from pydantic import Field
 
 from coband.agents.lin_ucb import LinUcbConfig
+from coband.agents.memory import LINEAR
 from coband.agents.messages.linear import LinearModel, LinearUpload
 from coband.simulator.arms import ArmSet
 from coband.simulator.core.algorithm import Algorithm, ClosedForm, MessageSize
@@ -98,4 +99,5 @@ ALGORITHM = Algorithm(
         ClosedForm("downlink_scalars", "rounds*(d^2 + d)"),
     ),
     cites=("he2022simple",),
+    memory=(LINEAR,),
 )

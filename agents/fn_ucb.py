@@ -23,6 +23,7 @@ from typing import Any, Literal
 import numpy as np
 from pydantic import Field, model_validator
 
+from coband.agents.memory import NEURAL
 from coband.agents.messages.neural import NeuralModel, NeuralUpload
 from coband.agents.messages.synchronisation import SyncRequest, SyncStart
 from coband.agents.parameters import NeuralBandit, Synchronous, enter
@@ -335,4 +336,5 @@ ALGORITHM = Algorithm(
         "p": "width*inputs + (layers - 2)*width^2 + width + biases",
     },
     cites=("dai2023federated",),
+    memory=(NEURAL,),
 )

@@ -14,6 +14,7 @@ import numpy as np
 from pydantic import Field
 
 from coband.agents.kernel_ucb import igp_beta
+from coband.agents.memory import EXACT_ALONE
 from coband.agents.n_kernel_ucb import NKernelUCB
 from coband.agents.parameters import AnyKernel
 from coband.simulator.arms import ArmSet
@@ -64,4 +65,5 @@ ALGORITHM = Algorithm(
     needs=Needs(reliable=False),
     counts=SILENT,
     cites=("srinivas2010gaussian", "chowdhury2017kernelized"),
+    memory=(EXACT_ALONE,),
 )

@@ -8,6 +8,7 @@ import math
 import numpy as np
 from pydantic import Field
 
+from coband.agents.memory import EXACT_ALONE
 from coband.agents.n_kernel_ucb import NKernelUCB
 from coband.agents.parameters import AnyKernel, KernelBandit
 from coband.simulator.arms import ArmSet
@@ -91,6 +92,7 @@ ALGORITHM = Algorithm(
     needs=ALONE,
     counts=SILENT,
     cites=("valko2013finite",),
+    memory=(EXACT_ALONE,),
 )
 
 IGP = Algorithm(
@@ -103,6 +105,7 @@ IGP = Algorithm(
     needs=ALONE,
     counts=SILENT,
     cites=("chowdhury2017kernelized",),
+    memory=(EXACT_ALONE,),
 )
 
 THOMPSON = Algorithm(
@@ -115,4 +118,5 @@ THOMPSON = Algorithm(
     needs=ALONE,
     counts=SILENT,
     cites=("chowdhury2017kernelized",),
+    memory=(EXACT_ALONE,),
 )

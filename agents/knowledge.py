@@ -8,14 +8,15 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from coband.agents.cooperation import Cooperative, Exact, Mmd, Nystrom, WithTasks, network_kernel
+from coband.agents.cooperation import Cooperative, Exact, Mmd, Nystrom, WithTasks, hops_of, network_kernel
 from coband.agents.messages.sharing import Pull
 from coband.agents.pulls import PullObservations
 from coband.agents.similarities import BY_TRIAL, Similarities
 from coband.simulator.arms import ArmSet
 from coband.simulator.arrays import FloatArray
+from coband.simulator.core.memory import NUMBER, Memory, RunSize
 from coband.simulator.core.node import NodeContext, UnsupportedScenario
-from coband.simulator.maths.posteriors.choose import Multitask, factor_memory, multitask
+from coband.simulator.maths.posteriors.choose import GIB, Multitask, factor_memory, multitask
 from coband.simulator.maths.posteriors.protocol import MultitaskPosterior
 from coband.simulator.maths.posteriors.together import together
 
@@ -183,6 +184,45 @@ def setting_of(context: NodeContext, members: tuple[int, ...]) -> Multitask:
         domain=None if context.domain is None else len(context.domain),
         horizon=context.horizon,
     )
+
+
+def factor_memory_of(run: RunSize) -> float | None:
+    """Numbers that the factors of agents take that accept all they can be told; of their own pulls without a graph."""
+    config: Cooperative = run.config
+    if "t" not in run.quantities or run.dimension is None:
+        return None
+    graph, hops = run.graph, 1
+    groups: list[tuple[int, ...]] = [(agent,) for agent in range(run.agents)]
+    if graph is not None:
+        hops = hops_of(config.hops, graph.distances)
+        groups = [graph.ball(agent, hops) for agent in range(run.agents)]
+    network, domain = network_kernel(config), run.fixed
+    setting = Multitask(
+        kernel=config.kernel,
+        network=None if isinstance(network, Mmd) else network,
+        estimated=isinstance(network, Mmd),
+        composition=config.composition if isinstance(config, WithTasks) else "product",
+        arm_similarity=config.arm_similarity,
+        lam=config.lam,
+        dimension=run.dimension,
+        agents=run.agents,
+        members=groups[0],
+        own=0,
+        task=np.empty(0),
+        dictionary=config.posterior.size if isinstance(config.posterior, Nystrom) else None,
+        domain=domain or None,
+        horizon=run.quantities["t"],
+    )
+    if isinstance(config.posterior, Nystrom) and setting.form == "nystrom":
+        return run.agents * float(min(config.posterior.size, setting.rows())) ** 2
+    return factor_memory(setting, groups, run.share and (hops == 1 or not setting.estimated))[0] * GIB / NUMBER
+
+
+FACTORS = Memory(
+    "the posteriors of what agents are told",
+    factor_memory_of,
+    "posterior: {kind: nystrom, size: 512}, fewer turns (schedule.turns), or a sparser graph",
+)
 
 
 def check_memory(context: NodeContext, groups: Sequence[tuple[int, ...]], hops: int) -> None:

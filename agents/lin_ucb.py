@@ -12,6 +12,7 @@ import numpy as np
 from pydantic import Field
 
 from coband.agents.alone import Alone, single
+from coband.agents.memory import LINEAR
 from coband.simulator.arms import ArmSet
 from coband.simulator.arrays import FloatArray
 from coband.simulator.core.config import Config
@@ -107,6 +108,7 @@ LIN_UCB = single(
     "Linear UCB with a constant factor, every agent alone.",
     "Li et al. 2010; baseline of papers 002 and 004",
     "li2010contextual",
+    LINEAR,
 )
 OFUL_ENTRY = single(
     "oful",
@@ -115,6 +117,7 @@ OFUL_ENTRY = single(
     "Linear UCB with the self-normalised radius, every agent alone.",
     "Abbasi-Yadkori et al. 2011; baseline of paper 004",
     "abbasi2011improved",
+    LINEAR,
 )
 LIN_TS = single(
     "lin_ts",
@@ -123,4 +126,5 @@ LIN_TS = single(
     "Linear Thompson sampling, every agent alone.",
     "Agrawal and Goyal 2013; baseline of paper 002",
     "agrawal2013thompson",
+    LINEAR,
 )

@@ -10,6 +10,7 @@ import numpy as np
 from pydantic import Field
 
 from coband.agents.alone import Alone, single
+from coband.agents.memory import NEURAL
 from coband.agents.parameters import NeuralBandit, enter
 from coband.simulator.arms import ArmSet
 from coband.simulator.arrays import FloatArray
@@ -86,6 +87,7 @@ NEURAL_UCB = single(
     "Neural UCB, every agent alone.",
     "Zhou et al. 2020; baseline of paper 002",
     "zhou2020neural",
+    NEURAL,
 )
 NEURAL_TS = single(
     "neural_ts",
@@ -94,4 +96,5 @@ NEURAL_TS = single(
     "Neural Thompson sampling, every agent alone.",
     "Zhang et al. 2021; baseline of paper 002",
     "zhang2021neural",
+    NEURAL,
 )

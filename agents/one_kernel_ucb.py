@@ -12,6 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from coband.agents.domains import domain_of
+from coband.agents.memory import EXACT_IN_COMMON
 from coband.agents.messages.sharing import Point
 from coband.agents.parameters import KernelBandit
 from coband.simulator.arms import ArmSet
@@ -84,4 +85,5 @@ ALGORITHM = Algorithm(
     ),
     counts=(ClosedForm("uplink_scalars", "T*(d + 1)"), ClosedForm("downlink_scalars", "T*(N - 1)*(d + 1)")),
     cites=("li2023asynchronous", "valko2013finite"),
+    memory=(EXACT_IN_COMMON,),
 )

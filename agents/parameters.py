@@ -111,6 +111,12 @@ class NeuralBandit(Config):
         """Whether inputs are made of two equal halves."""
         return self.init == "paper" if self.duplicate_input is None else self.duplicate_input
 
+    def weights(self, dimension: int) -> int:
+        """Number of weights of the network for arms of a dimension, without making it."""
+        inputs = 2 * dimension if self.doubles_input else dimension
+        biases = (self.layers - 1) * self.width + 1 if self.init == "normal" else 0
+        return self.width * inputs + (self.layers - 2) * self.width**2 + self.width + biases
+
     def descent(self, network: Network) -> Descent:
         """How networks are trained."""
         return Descent(network, self.steps, self.lr, self.lam, self.train, self.precision)

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from coband.simulator.conformance import Case, NonConformance, cases
     from coband.simulator.core.algorithm import Algorithm, ClosedForm, MessageSize, Needs
     from coband.simulator.core.config import Config
+    from coband.simulator.core.memory import Memory, RunSize
     from coband.simulator.core.message import Message, payload, size_of
     from coband.simulator.core.node import (
         ALL_AGENTS,
@@ -81,6 +82,10 @@ _HOMES = {
         "Needs",
     ),
     "coband.simulator.core.config": ("Config",),
+    "coband.simulator.core.memory": (
+        "Memory",
+        "RunSize",
+    ),
     "coband.simulator.core.message": (
         "Message",
         "payload",
@@ -146,6 +151,7 @@ __all__ = [
     "Config",
     "FloatArray",
     "Later",
+    "Memory",
     "Message",
     "MessageSize",
     "Metric",
@@ -165,6 +171,7 @@ __all__ = [
     "RewardFunction",
     "Run",
     "RunError",
+    "RunSize",
     "RunWarning",
     "Runs",
     "Scenario",

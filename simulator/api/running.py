@@ -18,7 +18,7 @@ from coband.simulator.api.scenario import Scenario, Settings
 from coband.simulator.api.stored import Run, Sweep
 from coband.simulator.cli import progress as sentences
 from coband.simulator.experiments.registry.registry import Registry
-from coband.simulator.experiments.runs import executors
+from coband.simulator.experiments.runs import executors, memory
 from coband.simulator.experiments.runs.code_version import jobs_run_on, kernels
 from coband.simulator.experiments.runs.driver import Commands, Listener, Report, drive
 from coband.simulator.experiments.runs.study import Study, load_run
@@ -141,6 +141,8 @@ def sweep(
         pool = _pool(workers, executors.cores()) if cluster is None else cluster_of(cluster, cluster_options or {})
         with closing(pool):
             place = (sweep_directory.earlier if resume else sweep_directory.new)(study.name, _path(out))
+            if (other := place.other_hardware()) is not None:
+                warnings.warn(other, RunWarning, stacklevel=2)
             again = _command("sweep", asked, place)
             goes_on = shlex.join([*again, "--resume", "--out", str(place.path)])
             commands = Commands(_command("run", asked, place), again, goes_on)
@@ -153,6 +155,8 @@ def _drive(
 ) -> Report:
     """Run a study, and say in Python's ways how it ended."""
     for sentence in Registry.installed().warnings:
+        warnings.warn(sentence, RunWarning, stacklevel=3)
+    for sentence in memory.before(study, pool.size()) if isinstance(pool, InProcess | Local) else ():
         warnings.warn(sentence, RunWarning, stacklevel=3)
     shown: AbstractContextManager[Listener | None] = nullcontext() if bar is None else bar
     with shown as listener:

@@ -43,6 +43,8 @@ def check(context: click.Context, /, out: Path | None, **options: Any) -> None:
         comparisons = expectations.compare(scenario, report.object)
     except expectations.ExpectationError as error:
         raise BadInput(f"{request.file}: {error}") from error
+    for sentence in expectations.close_calls(comparisons, report.object):
+        click.echo(sentence, err=True)
     _show(comparisons)
     differ = any(not comparison.holds for comparison in comparisons)
     context.exit(progress.exit_code(report) or int(differ))

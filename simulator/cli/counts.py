@@ -68,7 +68,7 @@ def lock(scenarios: tuple[Path, ...], lock: Path, settings: tuple[str, ...], wor
         if known:
             raise BadInput(f"{lock} has counts of {known[0]} already; `coband counts update` replaces them on purpose.")
         for name in names:
-            file.counts[name] = _count(file.scenario(name), settings, workers)
+            file.put(name, _count(file.scenario(name), settings, workers))
             file.write()
             click.echo(f"{name}: {sum(map(len, file.counts[name].values()))} counts")
 
@@ -84,7 +84,7 @@ def check(
     with _file(lock) as file:
         names = file.locked(scenarios)
         for name in names:
-            if _compare(name, file.counts[name], _count(file.scenario(name), settings, workers)):
+            if _compare(name, file, _count(file.scenario(name), settings, workers)):
                 differ.append(str(file.scenario(name)))
     if differ:
         click.echo(
@@ -102,8 +102,8 @@ def update(scenarios: tuple[Path, ...], lock: Path, settings: tuple[str, ...], w
     with _file(lock) as file:
         for name in file.locked(scenarios):
             found = _count(file.scenario(name), settings, workers)
-            _compare(name, file.counts[name], found)
-            file.counts[name] = found
+            _compare(name, file, found)
+            file.put(name, found)
             file.write()
 
 
@@ -126,13 +126,15 @@ def _count(file: Path, settings: Sequence[str], workers: int) -> Counts:
         return counting.count(file, settings, workers, bar)
 
 
-def _compare(name: str, locked: Counts, found: Counts) -> bool:
-    """Show the differences; True if there are any."""
+def _compare(name: str, file: LockFile, found: Counts) -> bool:
+    """Show the differences, those of the hardware first; True if there are any."""
     from coband.simulator.experiments.counts import counting
 
-    changes = counting.changes(locked, found)
+    changes = counting.changes(file.counts[name], found)
     click.echo(f"{name}: {'differs' if changes else 'as locked'}")
     if changes:
+        if (other := file.other_hardware(name)) is not None:
+            click.echo(f"  {other}")
         rows = [[f"  {change.label}", change.count, *_values(change)] for change in changes]
         tables.show(["  label", "count", "locked", "now", ""], rows, left=2)
     return bool(changes)

@@ -49,6 +49,12 @@ def _lines(item: Item) -> Iterator[str]:
         yield from _indented(tables.plain(["kind", "direction", "scalars"], rows, left=3))
     if item.get("counts"):
         yield from ("", "Communication:", *(f"  {_count(form)}" for form in item["counts"]))
+    if item.get("memory"):
+        yield from (
+            "",
+            "Memory (in numbers of 8 bytes; N agents, T pulls in all, t of each agent, d dimensions, M fixed arms):",
+        )
+        yield from (f"  {part['what']}: {part['numbers']}" for part in item["memory"])
     if item.get("where"):
         yield from ("", "where", *(_quantity(*pair) for pair in item["where"].items()))
     if item.get("metrics"):

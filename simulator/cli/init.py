@@ -97,5 +97,5 @@ def _lock(directory: Path) -> None:
 
     file = LockFile(directory / LOCK)
     scenario = directory / "scenario.yaml"
-    file.counts[file.name(scenario)] = count(scenario)
+    file.put(file.name(scenario), count(scenario))
     file.write()

@@ -42,6 +42,15 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
 }
 """Command -> (its module and attribute, its help in one line); the help is here so that ``--help`` imports nothing."""
 
+COMPUTING = frozenset(COMMANDS) - {"init", "list", "describe", "schema", "cite", "data"}
+"""The commands that import numpy and scipy."""
+
+
+class TooLittleMemory(click.ClickException):
+    """There is not enough memory to begin with."""
+
+    exit_code = BAD_INPUT
+
 
 def _print_version(ctx: click.Context, parameter: click.Parameter, wanted: bool) -> None:
     if wanted and not ctx.resilient_parsing:
@@ -65,6 +74,11 @@ def cli(ctx: click.Context) -> None:
     """A discrete-event simulator for collaborative bandits: regret, communication and time on one clock."""
     if ctx.invoked_subcommand is None:
         click.echo(ctx.get_help())
+    elif ctx.invoked_subcommand in COMPUTING:
+        from coband.simulator.experiments.runs.free_memory import too_little
+
+        if (sentence := too_little()) is not None:
+            raise TooLittleMemory(sentence)
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
@@ -112,6 +126,9 @@ def _status(arguments: Sequence[str] | None) -> int:
     except terminal.OutputLostError as error:
         terminal.discard(sys.stdout)
         return _complain(str(error), BAD_INPUT)
+    except MemoryError as error:
+        reason = f" ({error})" if str(error) else ""
+        return _complain(f"out of memory{reason}; what is finished is kept", BAD_INPUT)
     except Exception as error:
         return _explain(error)
 

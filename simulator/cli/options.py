@@ -112,11 +112,13 @@ class Request:
         Raises:
             BadInput: there is no room for the results.
         """
-        from coband.simulator.experiments.runs import executors
+        from coband.simulator.experiments.runs import executors, memory
         from coband.simulator.experiments.runs.driver import Commands, drive
         from coband.simulator.experiments.store import directory
 
         workers = self.workers or max(1, min(study.jobs, executors.cores()))
+        for sentence in memory.before(study, workers):
+            click.echo(f"warning: {sentence}", err=True)
         try:
             place = directory.create(study.name, out)
             return drive(study, place, workers=workers, commands=Commands(self.replay(), sys.argv), listener=listener)

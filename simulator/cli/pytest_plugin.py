@@ -156,6 +156,8 @@ class LockedScenario(_Readable, pytest.Item):
             for change in counting.changes(self._lock.counts[self.name], found)
         ]
         if wrong:
+            other = self._lock.other_hardware(self.name)
+            wrong = wrong if other is None else [other, *wrong]
             raise Differs("\n".join([*wrong, f"if that is meant: coband counts update --file {self.path} {file}"]))
 
     def reportinfo(self) -> tuple[Path, None, str]:

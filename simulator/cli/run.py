@@ -92,7 +92,20 @@ def _show(report: Report, declared: dict[str, str]) -> None:
         click.echo("mean ± half the width of the 95 % confidence interval (Student t over n replications)")
     if len({entry["mean"]["simulated_time"] for entry in entries}) > 1:
         _show_timeline(report, [entry["label"] for entry in entries])
+    for entry in entries:
+        _show_closest(entry)
     click.echo(f"run directory: {report.directory}")
+
+
+def _show_closest(entry: dict[str, Any]) -> None:
+    """Say so where rounding may have decided which arm was pulled."""
+    from coband.simulator.experiments.runs.expectations import ROUNDING, in_words
+    from coband.simulator.experiments.runs.results import numbers
+
+    gaps = numbers("closest_decision", entry["replications"])
+    if close := [gap for gap in gaps if gap < ROUNDING]:
+        others = f" in {len(close)} of {len(gaps)} replications" if len(gaps) > 1 else ""
+        click.echo(f"{entry['label']}: {in_words(min(close))}{others}; other processors may give other results")
 
 
 def _show_timeline(report: Report, labels: list[str]) -> None:

@@ -110,10 +110,15 @@ def _load(request: Request, trace: Level) -> Sweep:
 
 
 def _run(request: Request, study: Sweep, pool: WorkerPool, resume: bool, out: Path | None) -> Report:
+    from coband.simulator.experiments.runs import memory
     from coband.simulator.experiments.runs.driver import Commands, drive
     from coband.simulator.experiments.sweep import directory
 
+    for sentence in memory.before(study, pool.size()) if pool.children or pool.in_process else ():
+        click.echo(f"warning: {sentence}", err=True)
     place = (directory.earlier if resume else directory.new)(study.name, out)
+    if (other := place.other_hardware()) is not None:
+        click.echo(f"warning: {other}", err=True)
     commands = Commands(request.replay(), sys.argv, _resume(place.path))
     with sweep_view.View(study.name) as view:
         return drive(study, place, workers=pool, commands=commands, listener=view)

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from coband.simulator.conformance import graphs, runs
-from coband.simulator.conformance.communication import check_closed_forms, check_messages, check_metrics
+from coband.simulator.conformance.communication import check_closed_forms, check_memory, check_messages, check_metrics
 from coband.simulator.conformance.demands import demand
 from coband.simulator.conformance.runs import Run, algorithm, batches, run
 from coband.simulator.core.audit import trace as tr
@@ -112,6 +112,7 @@ class AsDeclared(Case):
         result = simulate(self.algorithm, dict(self.config), self.schedule, "ideal", "fast", seed=3)
         check_messages(self.algorithm, result)
         check_closed_forms(self.algorithm, result, self.schedule)
+        check_memory(self.algorithm, result)
         small = problem_of if on_graph(self.algorithm) else runs.problem_of
         check_metrics(self.algorithm, result, small(self.algorithm)["kind"])
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from pydantic import BaseModel
 
-from coband.simulator.core.formulas import Values, evaluate
+from coband.simulator.core.formulas import FormulaError, Values, evaluate
+from coband.simulator.core.memory import Memory, RunSize
 from coband.simulator.core.message import Message
 from coband.simulator.core.node import Client
 from coband.simulator.metrics import Metric
@@ -116,6 +118,7 @@ class Algorithm:
         counts: closed forms of the communication.
         where: formulas that name a quantity of other formulas, such as the number of weights of a network.
         metrics: the numbers that its nodes report (``report``, ``report_own``).
+        memory: what its nodes keep that may be large; a run that needs more than is free is refused.
         cites: what ``coband cite`` prints: keys of ``references.bib``, or whole BibTeX entries.
     """
 
@@ -131,6 +134,20 @@ class Algorithm:
     where: Mapping[str, str] = field(default_factory=dict, hash=False)
     metrics: tuple[Metric, ...] = ()
     cites: tuple[str, ...] = ()
+    memory: tuple[Memory, ...] = ()
+
+    def memory_of(self, run: RunSize) -> list[tuple[Memory, float]]:
+        """(what, bytes) of what its nodes keep, as far as the sizes that decide are known before the run."""
+        values = self._parameters(run.config) | run.quantities
+        for name, formula in self.where.items():
+            with suppress(FormulaError):
+                values[name] = evaluate(formula, values)
+        found = [(part, part.size(run, values)) for part in self.memory]
+        return [(part, size) for part, size in found if size is not None]
+
+    @staticmethod
+    def _parameters(config: BaseModel) -> dict[str, Any]:
+        return {name: getattr(config, name) for name in type(config).model_fields}
 
     def quantities(self, values: Values, config: BaseModel, about: object = None) -> dict[str, Any]:
         """What formulas may speak of: the parameters, ``values``, attributes of ``about``, and then ``where``.
@@ -140,7 +157,7 @@ class Algorithm:
         Raises:
             FormulaError: a formula in ``where`` has no value.
         """
-        found = {**{name: getattr(config, name) for name in type(config).model_fields}, **values, **attributes(about)}
+        found = {**self._parameters(config), **values, **attributes(about)}
         for name, formula in self.where.items():
             found[name] = evaluate(formula, found)
         return found

@@ -21,6 +21,7 @@ from coband.simulator.core.audit.progress import Progress
 from coband.simulator.core.audit.trace import Trace
 from coband.simulator.core.clock.clock import Clock
 from coband.simulator.core.clock.schedule import OneAtATime, Phases, Recorded, Renewal, Rounds
+from coband.simulator.core.decisions import ClosestDecision
 from coband.simulator.core.hosts.agent_host import AgentHost
 from coband.simulator.core.hosts.cohort import Cohort, chooses_together
 from coband.simulator.core.hosts.host import ClientHost, Host, Inspect, Send
@@ -157,6 +158,7 @@ class Assembly:
         count_turns = cache(lambda: self._plan.schedule.turns_per_agent(count, self._streams))
         knowledge = world.knowledge() if isinstance(world, BatchWorld) else None
         contexts, norms = getattr(world, "contexts", None), getattr(world, "norms", None)
+        closest = ClosestDecision(count)
 
         def context_of(index: int) -> NodeContext:
             network_context = None if contexts is None or index == SERVER else contexts[index]
@@ -176,6 +178,7 @@ class Assembly:
                 knowledge,
                 None if norms is None or index == SERVER else float(norms[index]),
                 self._plan.schedule.total_turns(count),
+                closest,
             )
 
         agents: list[Client] = [algorithm.agent(context_of(index)) for index in range(count)[:made]]

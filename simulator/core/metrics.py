@@ -59,6 +59,12 @@ CORE: tuple[Metric, ...] = (
         "scalars",
         "real numbers sent in all over the number of agents: the communication cost of paper 001, section 2",
     ),
+    Metric(
+        "closest_decision",
+        "share of the larger score",
+        "smallest gap between the best arm's score and the next one at any turn; below 1e-12 rounding may have decided",
+        aggregate="min",
+    ),
     Metric("bits", "bits", "payload and headers of all messages"),
     Metric("wire_messages", "messages", "messages, repetitions and acknowledgements of the transport"),
     Metric("wire_scalars", "scalars", "real numbers sent, repetitions included"),

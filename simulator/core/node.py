@@ -16,6 +16,7 @@ import numpy as np
 
 from coband.simulator.arms import ArmSet
 from coband.simulator.arrays import FloatArray, IntArray
+from coband.simulator.core.decisions import ClosestDecision
 from coband.simulator.core.message import Message
 
 if TYPE_CHECKING:
@@ -127,6 +128,7 @@ class NodeContext:
         knowledge: what the problem tells everybody beforehand; None where agents see arms turn by turn.
         parameter_norm: norm of the parameter of the agent's own rewards, where the problem tells it.
         total_turns: turns of all agents together, as the schedule allows them; None when only a duration limits them.
+        closest: takes note of how close decisions are; None: nobody does.
     """
 
     index: Address
@@ -144,6 +146,7 @@ class NodeContext:
     knowledge: Any = None
     parameter_norm: float | None = None
     total_turns: int | None = None
+    closest: ClosestDecision | None = None
 
     @cached_property
     def rng(self) -> np.random.Generator:
@@ -225,11 +228,13 @@ class Client(Node):
         Among several that are exactly equal it draws one uniformly, or takes the first of them, as the scenario's
         ``ties`` says. A choice without a tie draws nothing.
         """
-        first = int(scores.argmax())
-        if self.context.ties is None:
+        context, first = self.context, int(scores.argmax())
+        if context.closest is not None:
+            context.closest.note(context.index, scores)
+        if context.ties is None:
             return first
         tied = (scores == scores[first]).nonzero()[0]
-        return first if len(tied) < 2 else int(tied[self.context.ties.integers(len(tied))])
+        return first if len(tied) < 2 else int(tied[context.ties.integers(len(tied))])
 
     @staticmethod
     def best_together(agents: Sequence[Client], scores: FloatArray, counts: Sequence[int]) -> list[int]:
@@ -244,6 +249,8 @@ class Client(Node):
             parts = np.split(scores, np.cumsum(counts[:-1]))
             return [agent.best(part) for agent, part in zip(agents, parts, strict=True)]
         table = scores.reshape(len(agents), -1)
+        if agents and agents[0].context.closest is not None:
+            agents[0].context.closest.note_together([agent.context.index for agent in agents], table)
         chosen: list[int] = table.argmax(axis=1).tolist()
         tied = ((table == table.max(axis=1, keepdims=True)).sum(axis=1) != 1).nonzero()[0].tolist()
         for number in tied:

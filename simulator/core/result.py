@@ -33,6 +33,8 @@ class RunResult:
         graph: how the agents' graph was made, and its size; None in a star.
         stalled: turns that the schedule allowed and that were never taken, since agents waited in vain.
         warnings: how the scenario's options make the run misleading, a sentence each.
+        closest: how close the closest decision of each agent was (`core.decisions`). Like the last bits of scores,
+            which it is about, it may change with what saves work alone, and is no part of ``by_agent``.
     """
 
     turns: int
@@ -54,6 +56,12 @@ class RunResult:
     agents: list[Client]
     server: Server | None
     warnings: tuple[str, ...] = ()
+    closest: Sequence[float | None] = ()
+
+    @property
+    def closest_decision(self) -> float | None:
+        """How close the closest decision of all agents was; None without any."""
+        return min((gap for gap in self.closest if gap is not None), default=None)
 
 
 @dataclass(frozen=True)
@@ -96,12 +104,18 @@ class Ended:
             scalars_series=np.asarray(progress.scalars, dtype=np.int64),
             turns_series=np.cumsum(progress.pulls, dtype=np.int64),
             by_agent=self._by_agent(),
+            closest=self._closest(),
             ledger=self.run.ledger,
             audit=self.run.audit,
             agents=self.agents,
             server=self.server,
             warnings=warnings_of(self._nodes),
         )
+
+    def _closest(self) -> list[float | None]:
+        """How close the closest decision of each agent was; None of one who has not decided."""
+        noted = self.agents[0].context.closest
+        return [None] * len(self.agents) if noted is None else noted.of_agents()
 
     @property
     def _nodes(self) -> Sequence[Client | Server]:

@@ -16,7 +16,7 @@ from pydantic import Field
 
 from coband.simulator.arrays import FloatArray
 from coband.simulator.core.config import Config
-from coband.simulator.problems.world import Streams, read_only
+from coband.simulator.problems.world import FIRST_BLOCK, Extent, Streams, longest_block, read_only
 
 Shape = Literal["ball", "sphere", "box"]
 
@@ -264,3 +264,22 @@ def _shuffle_start(size: int, uniforms: list[float]) -> list[int]:
 
 ArmSpec = Annotated[BallArms | SphereArms | BoxArms | NormalisedCubeArms | PoolArms, Field(discriminator="kind")]
 """Any `problem.arms` section."""
+
+
+def extent_of(spec: ArmSpec, agents: int, further: float = 0.0) -> Extent:
+    """The sizes of a world with such arms, of which each agent has those of a turn at hand.
+
+    Args:
+        spec: how arms are drawn.
+        agents: their number.
+        further: numbers that the world keeps beside arms.
+    """
+    if not isinstance(spec, PoolArms):
+        turns = min(FIRST_BLOCK, longest_block(agents, spec.count * spec.dimension))
+        held, change = turns * agents * spec.count * spec.dimension, "problem.arms (dimension, count)"
+        return Extent(spec.dimension, spec.count, False, held + further, change)
+    points = spec.points or ()
+    size, dimension = (len(points), len(points[0])) if points else (spec.size or 1, spec.dimension or 1)
+    held, arms = 2 * size * dimension, spec.count or size  # twice while it is drawn
+    held += 0 if spec.count is None else agents * arms * dimension
+    return Extent(dimension, arms, spec.count is None, held + further, "problem.arms (dimension, size, count)")

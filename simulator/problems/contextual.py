@@ -10,10 +10,11 @@ import pydantic
 from pydantic import Field
 
 from coband.simulator.arrays import FloatArray
-from coband.simulator.problems.arms import ArmSource, ArmSpec
+from coband.simulator.problems.arms import ArmSource, ArmSpec, extent_of
 from coband.simulator.problems.rewards import AnyReward, NoiseSpec, RewardFunction, as_noise
 from coband.simulator.problems.world import (
     Blocks,
+    Extent,
     FixedArmsWorld,
     Noise,
     Problem,
@@ -135,6 +136,10 @@ class ContextualProblem(Problem):
         if misplaced := self.reward.misplaced(self.arms, "arms"):
             raise ValueError(misplaced)
         return self
+
+    def extent(self, agents: int) -> Extent:
+        """Arms of a turn of each agent, or the pool; the kernel matrix of the reward's centres."""
+        return extent_of(self.arms, agents, float(getattr(self.reward, "centres", 0)) ** 2)
 
     def build(self, streams: Streams, agents: int, base: Path | None = None) -> World:
         """Draw pool and reward function from the streams (world, 0, pool) and (world, 0, reward)."""

@@ -18,7 +18,7 @@ from coband.simulator.arrays import FloatArray
 from coband.simulator.core.config import Config
 from coband.simulator.problems.arms import Pool, uniform_ball, uniform_sphere
 from coband.simulator.problems.rewards import AnyReward, NoiseSpec, as_noise
-from coband.simulator.problems.world import FixedArmsWorld, Problem, ProblemEntry, Streams, World, read_only
+from coband.simulator.problems.world import Extent, FixedArmsWorld, Problem, ProblemEntry, Streams, World, read_only
 
 _OPEN = 2.0**-40
 """Distance from 0 and 1 that keeps normal quantiles finite."""
@@ -151,6 +151,12 @@ class FixedDomainProblem(Problem):
         if misplaced := self.reward.misplaced(self.domain, "domain"):
             raise ValueError(misplaced)
         return self
+
+    def extent(self, agents: int) -> Extent:
+        """The points, and the kernel matrix of the reward's centres."""
+        d, points = self.domain.dimension, self.domain.points
+        held = float(points) * d + float(getattr(self.reward, "centres", 0)) ** 2
+        return Extent(d, points, True, held, "problem.domain (dimension, points)")
 
     def build(self, streams: Streams, agents: int, base: Path | None = None) -> World:
         """Draw the points from the stream (world, 0, domain), the reward function from (world, 0, reward)."""

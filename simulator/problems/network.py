@@ -27,12 +27,13 @@ from coband.simulator.maths.kernels.base import KernelSpec
 from coband.simulator.maths.kernels.multitask import Augmented, augmented
 from coband.simulator.maths.kernels.registry import AnyKernel
 from coband.simulator.metrics import Metric
-from coband.simulator.problems.arms import ArmSource, ArmSpec, uniform_ball, uniform_sphere
+from coband.simulator.problems.arms import ArmSource, ArmSpec, extent_of, uniform_ball, uniform_sphere
 from coband.simulator.problems.contextual import ContextualWorld
 from coband.simulator.problems.datasets import DataError
 from coband.simulator.problems.rewards import NoiseSpec, RewardFunction, as_noise
 from coband.simulator.problems.rkhs import RkhsFunction
 from coband.simulator.problems.world import (
+    Extent,
     FixedArmsWorld,
     FixedTasksWorld,
     Noise,
@@ -217,6 +218,11 @@ class NetworkProblem(Problem):
     """Distance from the origin to the centre of an agent's arms, for a context of length 1."""
     noise: NoiseSpec = Field(default=0.1)
     """Noise of a reward; a number is the standard deviation of Gaussian noise."""
+
+    def extent(self, agents: int) -> Extent:
+        """Arms of a turn of each agent, or the pool; contexts, and the kernel matrix of the centres of F."""
+        contexts = agents * (self.contexts.dimension if isinstance(self.contexts, RandomContext) else 1)
+        return extent_of(self.arms, agents, float(self.centres) ** 2 + contexts)
 
     def build(self, streams: Streams, agents: int, base: Path | None = None) -> World:
         """Draw the world of agents without a graph."""

@@ -26,6 +26,7 @@ from coband.simulator.metrics import Metric
 from coband.simulator.problems.rewards import GaussianNoise, NoiseSpec, as_noise
 from coband.simulator.problems.world import (
     Blocks,
+    Extent,
     InstanceError,
     Noise,
     Problem,
@@ -262,6 +263,19 @@ class PureExplorationProblem(Problem):
         wrong = self.features.count_error(agents) if isinstance(self.features, TableFeatures) else None
         if wrong is not None:
             yield ("features", "tasks"), wrong
+
+    def extent(self, agents: int) -> Extent:
+        """The pairs of all agents."""
+        features = self.features
+        if isinstance(features, KernelFeatures):
+            d, arms, change = features.task_dimension + features.arm_dimension, float(features.count), "count"
+        else:
+            blocks = max(features.tasks, default=0) + 1 if isinstance(features.tasks, tuple) else 1
+            d = features.size * (agents if features.tasks == "different" else blocks)
+            size, ones = features.size + 1.0, features.ones + 1.0
+            log = math.lgamma(size) - math.lgamma(ones) - math.lgamma(size - ones + 1.0)
+            arms, change = round(math.exp(min(log, 300.0))), "size, ones"
+        return Extent(d, int(arms), True, float(agents) * arms * d, f"problem.features ({change})")
 
     def build(self, streams: Streams, agents: int, base: Path | None = None) -> World:
         """Draw pairs and means from the stream (world, 0, tasks).

@@ -84,7 +84,7 @@ def test_a_file_elsewhere_names_scenarios_from_where_it_is(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert coband(capsys, "lock", "studies/a.yaml", "--file", "studies/lock.json")[0] == 0
-    assert list(json.loads(Path("studies/lock.json").read_text())) == ["a.yaml"]
+    assert list(json.loads(Path("studies/lock.json").read_text())) == ["a.yaml", "$hardware"]
     monkeypatch.chdir("studies")
     assert coband(capsys, "check", "--file", "lock.json")[:2] == (0, "a.yaml: as locked\n")
 

@@ -26,6 +26,7 @@ NODE_SIDE = (
     "simulator.core.node",
     "simulator.core.message",
     "simulator.core.algorithm",
+    "simulator.core.memory",
     "simulator.core.config",
     "simulator.maths",
 )

@@ -37,20 +37,32 @@ def diff(
     The numbers of events, and the order of simultaneous events of different nodes, do not matter. The exit status is 1
     if the runs differ.
     """
-    same = True
+    same, named = True, False
     with opened(first) as here, opened(second) as there:
+        from coband.simulator.experiments.runs import hardware
         from coband.simulator.experiments.traces import difference
         from coband.simulator.experiments.traces.pairs import pairs
         from coband.simulator.experiments.traces.reading import TraceReader
 
+        computers = here.manifest.get("hardware"), there.manifest.get("hardware")
         for a, b in pairs(here, there, label, other_label, replication):
             found = difference.compare(TraceReader(a), TraceReader(b))
             same = same and found.same
             if as_json:
-                print_json(_as_json(a, b, found))
+                unlike = [] if found.same else hardware.differences(*computers)
+                print_json({**_as_json(a, b, found), "hardware": unlike})
             else:
+                if not (found.same or named):
+                    named = True
+                    _name(hardware.explained(*computers, ("A", "B")))
                 _show(a, b, found)
     context.exit(0 if same else 1)
+
+
+def _name(sentence: str | None) -> None:
+    """Say what the computers have different, before what the runs have."""
+    if sentence is not None:
+        print(sentence)
 
 
 def _as_json(a: StoredJob, b: StoredJob, found: TraceComparison) -> dict[str, object]:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from coband.simulator.experiments.runs.driver import Commands, Listener, drive
+from coband.simulator.experiments.runs.hardware import explained, hardware
 from coband.simulator.experiments.runs.results import Failure, Record
 from coband.simulator.experiments.runs.study import study_of
 from coband.simulator.experiments.runs.variant import Variant
@@ -24,6 +25,8 @@ from coband.simulator.experiments.scenario.shipped import is_shipped
 from coband.simulator.experiments.store import directory
 from coband.simulator.experiments.sweep.study import Sweep, load_study
 
+HARDWARE = "$hardware"
+"""The key of a lock file below which each scenario has what its counts were computed with."""
 Counts = dict[str, dict[str, Any]]
 """By label, by name of the count."""
 
@@ -129,6 +132,15 @@ class LockFile:
     def __init__(self, path: Path, base: Path | None = None) -> None:
         self.path, self._base = path, (path.parent if base is None else base).absolute()
         self.counts: dict[str, Counts] = _read(path) if path.exists() else {}
+        self._hardware = {name: dict(found) for name, found in self.counts.pop(HARDWARE, {}).items()}
+
+    def put(self, name: str, counts: Counts) -> None:
+        """Replace the counts of a scenario by what this process has counted."""
+        self.counts[name], self._hardware[name] = counts, hardware()
+
+    def other_hardware(self, name: str) -> str | None:
+        """What the counts of a scenario on file were computed with, in a sentence, if that was something else."""
+        return explained(self._hardware.get(name), hardware(), (f"the counts of {name} on file", "those of this run"))
 
     def name(self, scenario: Path) -> str:
         """How the file calls a scenario; one that comes with coband goes by its own name."""
@@ -163,7 +175,11 @@ class LockFile:
     def write(self) -> None:
         """Replace the file, at once."""
         draft = self.path.with_name(f".{self.path.name}.new")
-        draft.write_text(json.dumps(self.counts, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+        content = {
+            **self.counts,
+            HARDWARE: {name: self._hardware[name] for name in self.counts if name in self._hardware},
+        }
+        draft.write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
         os.replace(draft, self.path)
 
 

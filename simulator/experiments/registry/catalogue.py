@@ -107,6 +107,7 @@ def _algorithm(algorithm: Algorithm, registry: Registry) -> Item:
         "needs": asdict(algorithm.needs),
         "messages": [_message(message) for message in algorithm.messages],
         "counts": [asdict(form) for form in algorithm.counts],
+        "memory": [{"what": part.what, "numbers": part.words, "change": part.change} for part in algorithm.memory],
         "where": dict(_quantities(algorithm)),
         "metrics": [_metric(metric) for metric in algorithm.metrics],
         "parameters": list(_parameters(algorithm.config, registry)),

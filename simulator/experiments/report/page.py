@@ -20,6 +20,7 @@ from coband.simulator.experiments.report.events import Events, node_name
 from coband.simulator.experiments.report.palette import TIMES, VARIABLES
 from coband.simulator.experiments.report.rounds import Round
 from coband.simulator.experiments.report.svg import inline
+from coband.simulator.experiments.runs.expectations import ROUNDING
 from coband.simulator.experiments.statistics.numerals import number
 from coband.simulator.experiments.store.store import StoredRun
 from coband.simulator.experiments.visible import visible
@@ -188,13 +189,29 @@ def _provenance(run: StoredRun) -> Provenance:
         ("platform", str(platform.get("system", ""))),
         ("BLAS", ", ".join(dict.fromkeys(_blas(one) for one in manifest.get("blas") or []))),
     ]
+    hardware = manifest.get("hardware") or {}
+    facts += [
+        (part, str(hardware[part])) for part in ("processor", "numpy's SIMD features", "C library") if part in hardware
+    ]
     rows = tuple(
-        (job.label, str(job.replication), str(job.record["fingerprint"])) for job in run.jobs if job.record is not None
+        (job.label, str(job.replication), str(job.record["fingerprint"]), _gap(job.record.get("closest_decision")))
+        for job in run.jobs
+        if job.record is not None
     )
+    header = ("label", "replication", "fingerprint", "closest decision")
     table = tables.ReportTable(
-        "SHA-256 over every event of a job.", ("label", "replication", "fingerprint"), rows, texts=3
+        "SHA-256 over every event of a job, and the smallest gap between the best arm's score and the next one at any "
+        f"turn, as a share of the larger one: below {ROUNDING:.0e} rounding may have decided, so that another kind "
+        "of processor may come to other results.",
+        header,
+        rows,
+        texts=3,
     )
     return Provenance(name_of(run), run.scenario, command, tuple(fact for fact in facts if fact[1]), table)
+
+
+def _gap(value: Any) -> str:
+    return f"{value:.1e}" if isinstance(value, float) else "-"
 
 
 def _blas(library: Mapping[str, Any]) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 import threadpoolctl
@@ -27,8 +28,26 @@ def one_thread() -> Iterator[None]:
         yield
 
 
+@lru_cache(maxsize=1)
+def warm_up() -> None:
+    """Let BLAS take its buffers now: later it would end the process if there is no room for them."""
+    import numpy as np
+    from scipy.linalg import cholesky
+
+    square = np.full((256, 256), 1e-3) + np.eye(256)
+    cholesky(square @ square)  # numpy's BLAS, and scipy's
+
+
 def libraries() -> list[dict[str, Any]]:
     """Name, version and processor architecture of each BLAS library in use."""
     keys = ("internal_api", "version", "architecture", "threading_layer")
     found = _controller().select(user_api="blas").info()
     return [{key: library.get(key) for key in keys} for library in found]
+
+
+def of_numpy() -> str:
+    """The library below numpy and its kernels, such as ``openblas 0.3.31 Haswell``; those of scipy are alike."""
+    found = _controller().select(user_api="blas").info()
+    own = [library for library in found if {"numpy", "numpy.libs"} & set(Path(library["filepath"]).parts)]
+    keys = ("internal_api", "version", "architecture")
+    return ", ".join(sorted({" ".join(str(library.get(key)) for key in keys) for library in own or found})) or "unknown"

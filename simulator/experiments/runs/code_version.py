@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+import importlib
+import os
+import platform
 from functools import lru_cache
 from importlib import metadata
 from pathlib import Path
+from typing import Any
 
 import threadpoolctl
 
@@ -15,6 +19,7 @@ CODE = ("simulator/core", "simulator/maths", "simulator/problems", "agents", "se
 LEAVES = ("arms", "arrays", "metrics")
 MODULES = ("runs/job", "runs/results", "store/recording")
 LIBRARIES = ("numpy", "scipy", "networkx", "simpy")
+CPUINFO = Path("/proc/cpuinfo")
 HOMES = {"numpy", "numpy.libs", "scipy", "scipy.libs"}
 """Folders in which numpy and scipy bring their BLAS; other packages may have loaded one of their own."""
 
@@ -53,13 +58,38 @@ def kernels() -> tuple[str, ...]:
 
 
 @lru_cache(maxsize=1)
+def numpy_simd() -> str:
+    """The SIMD features beyond its baseline that numpy has code for and uses, such as ``X86_V3 AVX512_ICL``."""
+    core: Any = importlib.import_module("numpy._core._multiarray_umath")
+    known: dict[str, bool] = getattr(core, "__cpu_features__", {})
+    return " ".join(name for name in getattr(core, "__cpu_dispatch__", ()) if known.get(name)) or "none"
+
+
+@lru_cache(maxsize=1)
+def c_library() -> str:
+    """The C library, whether it may use fused multiply-adds, and what its tunables say about that."""
+    words = [" ".join(platform.libc_ver()).strip() or platform.system()]
+    try:
+        words.append("with FMA" if " fma " in CPUINFO.read_text(encoding="ascii", errors="replace") else "without FMA")
+    except OSError:
+        words.append("of unknown features")
+    tunables = os.environ.get("GLIBC_TUNABLES", "")
+    return " ".join([*words, *(tunable for tunable in tunables.split(":") if "hwcaps" in tunable)])
+
+
+def arithmetic() -> tuple[str, ...]:
+    """What numpy and the C library compute with."""
+    return f"numpy with {numpy_simd()}", c_library()
+
+
+@lru_cache(maxsize=1)
 def code_version() -> str:
-    """A digest of the code that results depend on, to the last bit, with the libraries below it."""
+    """A digest of the code that results depend on, to the last bit, with the libraries and the processor below it."""
     files = [ROOT / "simulator" / f"{name}.py" for name in LEAVES]
     files += [file for part in CODE for file in sorted((ROOT / part).rglob("*.py"))]
     files += [ROOT / "simulator" / "experiments" / f"{name}.py" for name in MODULES]
     parts: list[str | bytes] = [f"{name} {metadata.version(name)}" for name in LIBRARIES]
-    parts += kernels()
+    parts += (*kernels(), *arithmetic())
     for file in files:
         parts += [file.relative_to(ROOT).as_posix(), file.read_bytes()]
     return sha256(*parts)[:16]

@@ -12,8 +12,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
 
-from coband.simulator.experiments.runs.dispatch import Dispatcher
+from coband.simulator.experiments.runs.dispatch import WORKER_DIED, Dispatcher
 from coband.simulator.experiments.runs.job import Outcome
+from coband.simulator.experiments.runs.memory import died
 from coband.simulator.experiments.runs.planner import Task
 from coband.simulator.experiments.runs.results import Failure, Record
 from coband.simulator.experiments.runs.status import EntryStatus, Status, now
@@ -272,6 +273,8 @@ class _Driver:
 
     def _failed(self, task: Task, outcome: Outcome) -> list[Task]:
         label, error = self._study.title(task), outcome.error or ""
+        if error == WORKER_DIED and self._pool.children:
+            error += died(self._study.variants[task.variant].scenario)
         failure = Failure(label, task.replication, outcome.status, error, self._replay(task))
         self._failures.append(failure)
         self._entry(task).failed += 1

@@ -8,12 +8,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from coband.simulator.experiments.runs.hardware import hardware
+from coband.simulator.experiments.runs.results import numbers
 from coband.simulator.experiments.statistics import estimates as statistics
 
 if TYPE_CHECKING:
     from coband.simulator.experiments.scenario.scenario import Scenario
 
 Number = int | float
+ROUNDING = 1e-12
+"""Relative differences of scores up to which other kernels of BLAS may give another order; see `core.decisions`."""
 TOLERANCE = 1e-9  # relative, for counts that are not whole numbers
 
 
@@ -86,13 +90,38 @@ def compare(scenario: Scenario, report: dict[str, Any]) -> list[Comparison]:
     return found
 
 
+def close_calls(comparisons: Sequence[Comparison], report: dict[str, Any]) -> list[str]:
+    """Why counts may differ on another computer: what this one computes with, and how close decisions were.
+
+    Args:
+        comparisons: what was expected and found.
+        report: of the run.
+    """
+    wrong = dict.fromkeys(item.label for item in comparisons if not item.holds)
+    if not wrong:
+        return []
+    computer = "; ".join(f"{part}: {what}" for part, what in hardware().items())
+    found = [f"this computer has {computer}; where others were used to find what is expected, last bits differ"]
+    for entry in report["results"]:
+        gaps = numbers("closest_decision", entry["replications"])
+        if entry["label"] in wrong and gaps:
+            found.append(f"{entry['label']}: {in_words(min(gaps))}")
+    return found
+
+
+def in_words(gap: float) -> str:
+    """What the gap of the closest decision means."""
+    certain = "rounding may have decided it" if gap < ROUNDING else "so rounding has not decided"
+    return f"the closest decision was won by {gap:.1e} of the larger score, {certain}"
+
+
 def _compare_mean(item: Any, each: Sequence[Comparison]) -> Comparison:
     """Whether all of the interval of the mean over replications is within the bounds; one replication has none."""
-    numbers = [comparison.got for comparison in each if comparison.got is not None]
+    found = [comparison.got for comparison in each if comparison.got is not None]
     words, tests = _wanted(item, 0)
-    if len(numbers) < max(2, len(each)):
+    if len(found) < max(2, len(each)):
         return Comparison(item.label, item.count, None, f"{words} on average", None, False)
-    mean = statistics.estimate(numbers)
+    mean = statistics.estimate(found)
     holds = mean.interval is not None and all(test(bound) for test in tests for bound in mean.interval)
     return Comparison(item.label, item.count, None, f"{words} on average", mean.mean, holds, mean.interval)
 

@@ -18,10 +18,12 @@ from coband.simulator.core.network.graphs import Graph, GraphError
 from coband.simulator.core.node import UnsupportedScenario
 from coband.simulator.core.plan import Ties
 from coband.simulator.core.randomness.streams import Streams
-from coband.simulator.experiments.runs.blas import one_thread
+from coband.simulator.experiments.runs import memory
+from coband.simulator.experiments.runs.blas import one_thread, warm_up
+from coband.simulator.experiments.runs.free_memory import address_space
 from coband.simulator.experiments.runs.results import Record, record
 from coband.simulator.experiments.scenario.loading import BAD_INPUT
-from coband.simulator.experiments.scenario.scenario import Scenario
+from coband.simulator.experiments.scenario.scenario import Scenario, ScenarioEntry
 from coband.simulator.problems.world import World
 
 COMMIT_SECONDS = 1.0
@@ -133,6 +135,8 @@ def _attempt(
         keep(result)
     except PASSED_ON:
         raise
+    except MemoryError as error:
+        return Outcome("failed", error=memory.exhausted(scenario, _entry(job, scenario), error))
     except InvariantViolation as violation:
         return Outcome("violated", error=str(violation))
     except Exception:
@@ -141,9 +145,11 @@ def _attempt(
 
 
 def _run(job: Job, scenario: Scenario, sink: Sink | None, on_pull: OnPull | None) -> RunResult:
-    entry = next(entry for entry in scenario.algorithms if entry.label == (job.entry or job.label))
-    streams = Streams(job.seed, job.replication)
+    entry, streams = _entry(job, scenario), Streams(job.seed, job.replication)
+    _check_memory(scenario, entry, None)
     graph, world = graph_and_world(scenario, streams)
+    if graph is not None:
+        _check_memory(scenario, entry, graph)
     pulse = Heartbeat(job, on_pull)
     try:
         engine = Engine(plan(scenario, entry.ties), entry.algorithm, entry.config, world, streams, sink, pulse, graph)
@@ -151,6 +157,17 @@ def _run(job: Job, scenario: Scenario, sink: Sink | None, on_pull: OnPull | None
         raise UnsupportedScenario(f"{job.label}: {refusal}") from None
     pulse.flush = engine.trace.flush
     return engine.run()
+
+
+def _entry(job: Job, scenario: Scenario) -> ScenarioEntry:
+    return next(entry for entry in scenario.algorithms if entry.label == (job.entry or job.label))
+
+
+def _check_memory(scenario: Scenario, entry: ScenarioEntry, graph: Graph | None) -> None:
+    """Refuse a job that cannot fit into the memory of this machine, before OpenBLAS finds out, which would end it."""
+    if address_space() is not None:
+        warm_up()
+    memory.check(scenario, entry, graph)
 
 
 def graph_and_world(scenario: Scenario, streams: Streams) -> tuple[Graph | None, World]:

@@ -13,19 +13,21 @@ from typing import Any
 
 from coband.simulator.core.algorithm import Algorithm
 from coband.simulator.core.assembly import Assembly
-from coband.simulator.core.network.graphs import GraphError
+from coband.simulator.core.network.graphs import Graph, GraphError
 from coband.simulator.core.network.topologies import EdgeList
 from coband.simulator.core.node import Client, UnsupportedScenario
 from coband.simulator.core.randomness.streams import Streams
 from coband.simulator.core.result import warnings_of
 from coband.simulator.experiments.registry.registry import Registry
+from coband.simulator.experiments.runs import memory
+from coband.simulator.experiments.runs.free_memory import free_memory
 from coband.simulator.experiments.runs.job import graph_and_world, plan
 from coband.simulator.experiments.runs.study import Study
 from coband.simulator.experiments.scenario.files import ScenarioText, read_scenario
 from coband.simulator.experiments.scenario.input_problems import InputProblem, KeyPath
 from coband.simulator.experiments.scenario.loading import read_document
 from coband.simulator.experiments.scenario.nodes import MappingNode, descend
-from coband.simulator.experiments.scenario.scenario import Scenario
+from coband.simulator.experiments.scenario.scenario import Scenario, ScenarioEntry
 from coband.simulator.problems.datasets import DataError
 from coband.simulator.problems.world import InstanceError
 
@@ -81,10 +83,12 @@ def _refusals(
     scenario: Scenario, entry: str, study: Study, tried: dict[str, Any], found: Preflight
 ) -> Iterator[tuple[KeyPath, str]]:
     """(where, what) of everything that a run of a variant would refuse."""
-    streams = Streams(scenario.seed, 0)
+    streams, algorithm = Streams(scenario.seed, 0), scenario.algorithms[0]
     try:
+        _weigh(scenario, algorithm, None, found)
         graph, world = _drawn(scenario, streams, tried)
-        algorithm = scenario.algorithms[0]
+        if graph is not None:
+            _weigh(scenario, algorithm, graph, found)
         assembly = Assembly(plan(scenario, algorithm.ties), world, streams, graph)
         agents, server = assembly.nodes(algorithm.algorithm, algorithm.config, made=1)
         words = [f"{text}, in the first replication" for text in _cautions(algorithm.algorithm, agents)]
@@ -101,6 +105,18 @@ def _refusals(
         yield ("network", "topology", "file"), str(error)
     except UnsupportedScenario as refusal:
         yield ("algorithms", study.entries.index(entry), "algorithm"), f"{entry}: {refusal}"
+
+
+def _weigh(scenario: Scenario, entry: ScenarioEntry, graph: Graph | None, found: Preflight) -> None:
+    """Compare a run with the memory that is free.
+
+    Raises:
+        UnsupportedScenario: it is hopeless.
+    """
+    needed, free = memory.estimate(scenario, entry, graph), free_memory()
+    if (sentence := memory.refusal(needed, free)) is not None:
+        raise UnsupportedScenario(sentence)
+    found.warnings += [text for text in memory.cautions([needed], free, 1) if text not in found.warnings]
 
 
 def _cautions(algorithm: Algorithm, agents: Sequence[Client]) -> list[str]:

@@ -66,6 +66,8 @@ def record(result: RunResult, seed: int, replication: int, wall_seconds: float) 
         "fingerprint": result.fingerprint,
         "wall_seconds": round(wall_seconds, 6),
     }
+    if result.closest_decision is not None:
+        known["closest_decision"] = result.closest_decision
     merged = {**dict.fromkeys(KEYS), **result.totals, **known}
     found: Record = {key: plain(value) for key, value in merged.items()}
     if any(own_numbers(agent) for agent in result.by_agent):

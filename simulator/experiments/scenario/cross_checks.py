@@ -13,6 +13,7 @@ from coband.simulator.core.network.network import NetworkConfig
 from coband.simulator.core.randomness.distributions import Constant
 from coband.simulator.experiments.registry.registry import Registry
 from coband.simulator.experiments.scenario.input_problems import InputProblem, KeyPath, did_you_mean, quoted
+from coband.simulator.experiments.scenario.magnitudes import magnitudes
 from coband.simulator.experiments.scenario.nodes import Node, ScalarNode, SequenceNode, descend
 
 
@@ -43,6 +44,7 @@ def cross_check(root: Node, valid: Mapping[str, Any], registry: Registry) -> Ite
         if "problem" in valid:
             for path, message in valid["problem"].validate_for(valid["agents"].count):
                 yield _at(root, ("problem", *path), message)
+    yield from magnitudes(root)
     yield from _labels(root)
     yield from _until(root, valid)
     yield from _expectations(root, valid)

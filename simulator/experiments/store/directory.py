@@ -47,6 +47,8 @@ def writing() -> Iterator[None]:
     except OSError as error:
         place = "" if error.filename is None else f"{error.filename}: "
         raise StorageError(f"{place}{error.strerror or error}") from error
+    except MemoryError as error:
+        raise StorageError("no memory was left to write the store") from error
     except sqlite3.Error as error:
         raise StorageError(f"the store cannot be written: {error}") from error
 

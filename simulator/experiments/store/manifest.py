@@ -12,6 +12,7 @@ from typing import Any
 
 from coband.simulator.core.metrics import CORE
 from coband.simulator.experiments.runs import blas
+from coband.simulator.experiments.runs.hardware import hardware
 from coband.simulator.experiments.runs.status import now
 from coband.simulator.experiments.store.git_state import git_state
 from coband.simulator.metrics import Metric
@@ -39,6 +40,7 @@ def manifest(
         "versions": {"python": platform.python_version(), **{name: version(name) for name in PACKAGES}},
         "git": git_state(Path.cwd()),
         "blas": blas.libraries(),
+        "hardware": hardware(),
         "platform": {
             "system": platform.platform(),
             "machine": platform.machine(),

@@ -6,6 +6,7 @@ import json
 import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
+from itertools import zip_longest
 from operator import methodcaller
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -145,8 +146,10 @@ def _scalars_by_agent(job: int, result: RunResult) -> Iterator[tuple[object, ...
 
 
 def _agents(job: int, result: RunResult) -> Iterator[tuple[object, ...]]:
-    for agent in result.by_agent:
+    for agent, gap in zip_longest(result.by_agent, result.closest):
         own = own_numbers(agent)
+        if gap is not None:
+            own["closest_decision"] = gap
         text = json.dumps(own, allow_nan=False) if own else None
         yield job, agent["agent"], agent["turns"], plain(agent["regret"]), agent["rounds"], text
 

@@ -11,7 +11,7 @@ from threading import Thread
 from typing import Any
 from urllib.parse import urlsplit
 
-from coband.simulator.experiments.runs.code_version import code_version, kernels
+from coband.simulator.experiments.runs.code_version import arithmetic, code_version, kernels
 from coband.simulator.experiments.runs.job import OnPull
 from coband.simulator.experiments.runs.work import JobResult, Work, work
 from coband.simulator.experiments.runs.workers import AHEAD, WorkerPoolError
@@ -31,7 +31,7 @@ NO_DASK = (
 
 def identity() -> tuple[str, tuple[str, ...]]:
     """What must be the same for driver and workers, and the part of it that a worker's command line decides."""
-    return code_version(), kernels()
+    return code_version(), (*kernels(), *arithmetic())
 
 
 class Cluster:
@@ -148,7 +148,8 @@ def _difference(ours: tuple[str, tuple[str, ...]], theirs: Any) -> str:
     if ours[1] != theirs[1]:
         return (
             f"it computes with {', '.join(theirs[1])}, and this process with {', '.join(ours[1])}, so results would "
-            f"differ in their last bits. Start it with `{WORKER}`."
+            f"differ in their last bits. Start it with `{WORKER}`; if it has another kind of processor, switch off "
+            "what one of the two has not (NPY_DISABLE_CPU_FEATURES, GLIBC_TUNABLES), or leave it out."
         )
     return "its code or its libraries are of another version. Install the same there, and start the worker again."
 

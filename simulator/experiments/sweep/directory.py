@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
@@ -9,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from coband.simulator.experiments.runs.code_version import code_version
+from coband.simulator.experiments.runs.hardware import differences, hardware
 from coband.simulator.experiments.runs.job import Job
 from coband.simulator.experiments.runs.planner import Task
 from coband.simulator.experiments.runs.results import Record
@@ -18,7 +20,7 @@ from coband.simulator.experiments.runs.variant import FRESH
 from coband.simulator.experiments.runs.work import JobResult
 from coband.simulator.experiments.scenario.yaml_text import to_yaml
 from coband.simulator.experiments.store import directory, recording, schema
-from coband.simulator.experiments.store.directory import DATABASE, OutputError, RunDirectory
+from coband.simulator.experiments.store.directory import DATABASE, MANIFEST, OutputError, RunDirectory
 from coband.simulator.experiments.store.packed import CachedResult, decompressed, unpacked
 from coband.simulator.experiments.sweep import lock, status
 from coband.simulator.experiments.sweep.address import address
@@ -44,6 +46,20 @@ class SweepDirectory(RunDirectory):
         self._cache = ResultCache(done or path / DONE)
         self._labels: set[str] = set()
         self._last_write = -WRITE_SECONDS
+
+    def other_hardware(self) -> str | None:
+        """What an earlier driver computed with, in a sentence, if that was something else; its results do not count."""
+        try:
+            earlier = json.loads((self.path / MANIFEST).read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return None
+        found = differences(earlier.get("hardware"), hardware())
+        if not found:
+            return None
+        return (
+            f"{self.path} was begun with other hardware or libraries ({'; '.join(found)}), whose last bits differ; its "
+            "finished jobs are kept but not used, and run again here"
+        )
 
     def held(self) -> AbstractContextManager[None]:
         """Hold the directory's lock.

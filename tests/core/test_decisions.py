@@ -1,0 +1,66 @@
+"""The closest decision of a run: what counts as one, and that looking at it changes nothing."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from coband.simulator.conformance.runs import run
+from coband.simulator.core import decisions
+from coband.simulator.core.decisions import ClosestDecision, gaps
+
+FINITE = st.floats(-1e6, 1e6).map(lambda value: round(value, 3))
+
+
+def naive(scores: list[float]) -> float:
+    """The gap of one decision, in plain words."""
+    best = max(scores)
+    lower = [score for score in scores if score < best and score != -np.inf]
+    if not lower:
+        return np.inf
+    return (best - max(lower)) / max(abs(best), abs(max(lower)))
+
+
+@given(st.lists(st.lists(FINITE | st.just(-np.inf), min_size=1, max_size=6).filter(lambda row: max(row) > -np.inf)))
+def test_the_smallest_gap_of_each_agent(rows: list[list[float]]) -> None:
+    closest = ClosestDecision(3)
+    expected = [np.inf] * 3
+    for number, row in enumerate(rows):
+        closest.note(number % 3, np.array(row))
+        expected[number % 3] = min(expected[number % 3], naive(row))
+    found = closest.of_agents()
+    assert found == [float(f"{gap:.1e}") if gap < np.inf else None for gap in expected]
+
+
+@pytest.mark.parametrize("row", [[1.0, 1.0], [np.inf, 1.0], [np.nan, 1.0], [1.0, -np.inf], [0.0, 0.0], [3.0]])
+def test_no_gap(row: list[float]) -> None:
+    assert gaps(np.array([row])).tolist() == [np.inf]
+
+
+def test_arrays_may_be_used_again_and_many_decisions_are_looked_at() -> None:
+    closest, scores = ClosestDecision(1), np.array([1.0, 2.0])
+    for step in range(2 * decisions.ROWS + 3):
+        scores[:] = (3.0, 4.0) if step == 7 else (1.0, 3.0)
+        closest.note(0, scores)
+    scores[:] = 1.0, 1.001
+    assert closest.of_agents() == [0.25]
+
+
+def test_a_run_says_how_close_it_was() -> None:
+    found = run("async_kernel_ucb", {}).result
+    gaps_found = [gap for gap in found.closest if gap is not None]
+    assert found.closest_decision == min(gaps_found) > 0
+    assert len(found.closest) == len(found.agents)
+
+
+def test_agents_that_choose_together_are_noted_alike(monkeypatch: pytest.MonkeyPatch) -> None:
+    noted: list[int] = []
+    monkeypatch.setattr(
+        ClosestDecision, "note_together", lambda self, agents, table: noted.extend(agents), raising=True
+    )
+    agents = run("async_kernel_ucb", {}).result.agents
+    noted.clear()
+    chosen = type(agents[0]).best_together(agents[:2], np.array([1.0, 2.0, 5.0, 4.0]), [2, 2])
+    assert (chosen, noted) == ([1, 0], [0, 1])
