@@ -34,6 +34,7 @@ from coband.simulator.experiments.scenario.document import (
 from coband.simulator.experiments.scenario.explain import Explainer, given
 from coband.simulator.experiments.scenario.files import ScenarioText, read_scenario, with_absolute_paths
 from coband.simulator.experiments.scenario.input_problems import InputProblem, ScenarioError
+from coband.simulator.experiments.scenario.models import in_json_types, part_of
 from coband.simulator.experiments.scenario.nodes import MappingNode, Node, child, plain
 from coband.simulator.experiments.scenario.overrides import override
 from coband.simulator.experiments.scenario.wording import Wording
@@ -97,17 +98,17 @@ class Scenario:
         document: dict[str, Any] = {}
         for key in _SECTIONS:
             value = getattr(self, key)
-            document[key] = _dumped(value) if isinstance(value, BaseModel) else value
+            document[key] = in_json_types(value) if isinstance(value, BaseModel) else value
         document["algorithms"] = [
             {
                 "algorithm": entry.algorithm.name,
                 "label": entry.label,
                 "ties": entry.ties,
-                **_dumped(entry.config),
+                **in_json_types(entry.config),
             }
             for entry in self.algorithms
         ]
-        document["expect"] = [_dumped(expectation) for expectation in self.expect]
+        document["expect"] = [in_json_types(expectation) for expectation in self.expect]
         return document
 
     @cached_property
@@ -124,9 +125,6 @@ class Scenario:
 
 _SECTIONS = tuple(name for name in Scenario.__dataclass_fields__ if name != "base")
 
-
-def _dumped(part: BaseModel) -> dict[str, Any]:
-    return part.model_dump(mode="json", by_alias=True)
 
 
 @dataclass(frozen=True)
@@ -249,6 +247,8 @@ def _adapter(registry: Registry | None, key: str) -> TypeAdapter[Any]:
     """
     info = FIXED[key] if registry is None else document_model(registry).model_fields[key]
     section: Any = Annotated[info.annotation, info]
+    if isinstance(info.annotation, type) and issubclass(info.annotation, BaseModel):
+        info.annotation.model_rebuild()  # once, as the scenario is also written with it
     return TypeAdapter(section)
 
 
@@ -354,8 +354,8 @@ class Validation:
 
     def _entry(self, entry: Any, data: dict[str, Any]) -> ScenarioEntry:
         algorithm = self._registry.algorithms[entry.algorithm]
-        parameters = json.dumps({key: value for key, value in data.items() if key not in RESERVED})
-        config = algorithm.config.model_validate_json(parameters)
+        parameters = {key: value for key, value in data.items() if key not in RESERVED}
+        config = part_of(entry, algorithm.config, parameters)
         return ScenarioEntry(algorithm, entry.label or algorithm.name, config, entry.ties)
 
 
