@@ -24,7 +24,8 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from coband.agents.messages import NeuralModel, NeuralUpload, SyncRequest, SyncStart
-from coband.agents.parameters import NeuralBandit, Synchronous, enter
+from coband.agents.neural_parameters import NeuralBandit, enter
+from coband.agents.parameters import Synchronous
 from coband.agents.synchronisation import SynchronousAgent
 from coband.simulator.arms import ArmSet
 from coband.simulator.arrays import FloatArray

@@ -15,7 +15,7 @@ OURS = ("simulator", "agents", "server")
 
 # What each part may import of ours; a name covers everything below it. A part is a folder with all folders below it.
 PREFIX = "coband."
-EVERYWHERE = ("simulator.arms", "simulator.arrays", "simulator.entry_points", "simulator.metrics")
+EVERYWHERE = ("simulator.arms", "simulator.arrays", "simulator.entry_points", "simulator.metrics", "simulator.offers")
 NODE_SIDE = (
     "simulator.core.node",
     "simulator.core.message",

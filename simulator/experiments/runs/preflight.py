@@ -25,7 +25,7 @@ from coband.simulator.experiments.scenario.files import ScenarioText, read_scena
 from coband.simulator.experiments.scenario.input_problems import InputProblem, KeyPath
 from coband.simulator.experiments.scenario.nodes import MappingNode, descend
 from coband.simulator.experiments.scenario.scenario import Scenario, read_document
-from coband.simulator.problems.datasets import DataError
+from coband.simulator.problems.data_error import DataError
 from coband.simulator.problems.world import InstanceError
 
 MOST_BYTES = 20_000_000

@@ -42,7 +42,7 @@ from coband.simulator.experiments.scenario.yaml_nodes import read
 from coband.simulator.experiments.scenario.yaml_text import to_yaml
 from coband.simulator.experiments.sweep.grid import Grid, split
 from coband.simulator.metrics import Metric
-from coband.simulator.problems.datasets import DataError
+from coband.simulator.problems.data_error import DataError
 from coband.simulator.problems.world import InstanceError, Problem
 
 __all__ = [
@@ -124,7 +124,6 @@ class Scenario:
 
 
 _SECTIONS = tuple(name for name in Scenario.__dataclass_fields__ if name != "base")
-
 
 
 @dataclass(frozen=True)
