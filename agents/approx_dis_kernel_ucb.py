@@ -11,7 +11,14 @@ import numpy as np
 from pydantic import Field
 
 from coband.agents.domains import domain_of
-from coband.agents.messages import GlobalStatistics, LocalStatistics, Sample, SharedDictionary, SyncRequest, SyncStart
+from coband.agents.messages.synchronisation import (
+    GlobalStatistics,
+    LocalStatistics,
+    Sample,
+    SharedDictionary,
+    SyncRequest,
+    SyncStart,
+)
 from coband.agents.metrics import SKIPPED_POINTS
 from coband.agents.parameters import KernelBandit, Repeats, Synchronous
 from coband.agents.synchronisation import SynchronousAgent

@@ -27,7 +27,7 @@ from typing import Annotated, Literal, Self
 import numpy as np
 from pydantic import Field, model_validator
 
-from coband.agents.messages import NewModel, Request, ServerModel, Upload
+from coband.agents.messages.asynchronous import NewModel, Request, ServerModel, Upload
 from coband.agents.metrics import SKIPPED_POINTS
 from coband.agents.parameters import AnyKernel, Repeats
 from coband.simulator.arms import ArmSet

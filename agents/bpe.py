@@ -27,7 +27,7 @@ import numpy as np
 from pydantic import Field
 
 from coband.agents.domains import domain_of
-from coband.agents.messages import BatchRewards, RewardSums
+from coband.agents.messages.epochs import BatchRewards, RewardSums
 from coband.agents.parameters import AnyKernel, known_turns
 from coband.simulator.arms import ArmSet
 from coband.simulator.arrays import IndexArray

@@ -20,7 +20,7 @@ from pydantic import Field
 
 from coband.agents.coop_kernel_ucb import COUNTS, REACH, LocalAgent
 from coband.agents.cooperation import Hops
-from coband.agents.messages import Pull
+from coband.agents.messages.sharing import Pull
 from coband.simulator.arms import ArmSet
 from coband.simulator.core.algorithm import Algorithm, MessageSize, Needs
 from coband.simulator.core.config import Config

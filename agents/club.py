@@ -21,7 +21,7 @@ from pydantic import Field
 from coband.agents.central import CentralAgent, CentralConfig, central
 from coband.agents.coop_kernel_ucb import Groups
 from coband.agents.knowledge import Learnt
-from coband.agents.messages import Pull
+from coband.agents.messages.sharing import Pull
 from coband.simulator.arms import ArmSet
 from coband.simulator.arrays import BoolArray, FloatArray, IntArray
 from coband.simulator.maths.posteriors.clustered_ridge import ClusteredRidge

@@ -16,7 +16,7 @@ from typing import Literal
 import numpy as np
 from pydantic import Field
 
-from coband.agents.messages import AllArmMeans, ArmMeans
+from coband.agents.messages.exploration import AllArmMeans, ArmMeans
 from coband.agents.pure_exploration import PureExplorationAgent
 from coband.simulator.arrays import FloatArray, IntArray
 from coband.simulator.core.algorithm import ClosedForm, MessageSize

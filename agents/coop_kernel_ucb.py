@@ -20,7 +20,7 @@ import numpy as np
 
 from coband.agents.cooperation import Cooperative, NaiveCoop, WithCliques, WithTasks, hops_of
 from coband.agents.knowledge import Knowledge, Learnt, check_memory, learn_together, predict_together
-from coband.agents.messages import Pull
+from coband.agents.messages.sharing import Pull
 from coband.agents.widths import width_of
 from coband.simulator.arms import ArmSet
 from coband.simulator.core.algorithm import Algorithm, ClosedForm, MessageSize, Needs

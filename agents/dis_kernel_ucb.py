@@ -13,7 +13,7 @@ import numpy as np
 from pydantic import Field
 
 from coband.agents.domains import domain_of
-from coband.agents.messages import MissingPoints, NewPoints, SyncRequest, SyncStart
+from coband.agents.messages.synchronisation import MissingPoints, NewPoints, SyncRequest, SyncStart
 from coband.agents.parameters import KernelBandit, Synchronous
 from coband.agents.synchronisation import SynchronousAgent
 from coband.simulator.arms import ArmSet

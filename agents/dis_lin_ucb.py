@@ -7,7 +7,8 @@ import numpy as np
 from pydantic import Field
 
 from coband.agents.lin_ucb import LinUcbConfig
-from coband.agents.messages import LinearModel, LinearUpload, SyncRequest, SyncStart
+from coband.agents.messages.linear import LinearModel, LinearUpload
+from coband.agents.messages.synchronisation import SyncRequest, SyncStart
 from coband.agents.parameters import Synchronous
 from coband.agents.synchronisation import SynchronousAgent
 from coband.simulator.arms import ArmSet

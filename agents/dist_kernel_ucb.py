@@ -12,7 +12,7 @@ import numpy as np
 
 from coband.agents.coop_kernel_ucb import COUNTS, MESSAGES, REACH, EagerKernelUCB, Groups
 from coband.agents.cooperation import WithTasks
-from coband.agents.messages import Pull
+from coband.agents.messages.sharing import Pull
 from coband.simulator.arms import ArmSet
 from coband.simulator.core.algorithm import Algorithm, Needs
 from coband.simulator.core.node import NodeContext, Outbox

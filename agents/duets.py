@@ -25,7 +25,7 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from coband.agents.domains import domain_of
-from coband.agents.messages import EpochEnd, EpochModel, InducingSet, Projection
+from coband.agents.messages.epochs import EpochEnd, EpochModel, InducingSet, Projection
 from coband.agents.metrics import SKIPPED_POINTS
 from coband.agents.parameters import AnyKernel, known_turns
 from coband.simulator.arms import ArmSet

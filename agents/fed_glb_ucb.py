@@ -25,7 +25,8 @@ from annotated_types import Len
 from pydantic import Field, model_validator
 
 from coband.agents.lin_ucb import LinUcbConfig
-from coband.agents.messages import Gradient, Iterate, PointsUpload, RegressionModel, SyncRequest, SyncStart
+from coband.agents.messages.linear import Gradient, Iterate, PointsUpload, RegressionModel
+from coband.agents.messages.synchronisation import SyncRequest, SyncStart
 from coband.agents.synchronisation import SynchronousAgent
 from coband.simulator.arms import ArmSet
 from coband.simulator.arrays import FloatArray

@@ -12,7 +12,7 @@ import numpy as np
 from pydantic import Field
 
 from coband.agents.lin_ucb import LinUcbConfig
-from coband.agents.messages import LinearModel, LinearUpload
+from coband.agents.messages.linear import LinearModel, LinearUpload
 from coband.simulator.arms import ArmSet
 from coband.simulator.core.algorithm import Algorithm, ClosedForm, MessageSize
 from coband.simulator.core.message import Message

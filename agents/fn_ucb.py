@@ -23,7 +23,8 @@ from typing import Any, Literal
 import numpy as np
 from pydantic import Field, model_validator
 
-from coband.agents.messages import NeuralModel, NeuralUpload, SyncRequest, SyncStart
+from coband.agents.messages.neural import NeuralModel, NeuralUpload
+from coband.agents.messages.synchronisation import SyncRequest, SyncStart
 from coband.agents.neural_parameters import NeuralBandit, enter
 from coband.agents.parameters import Synchronous
 from coband.agents.synchronisation import SynchronousAgent

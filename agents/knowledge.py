@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from coband.agents.cooperation import Cooperative, Exact, Mmd, Nystrom, WithTasks, network_kernel
-from coband.agents.messages import Pull
+from coband.agents.messages.sharing import Pull
 from coband.agents.pulls import PullObservations
 from coband.agents.similarities import BY_TRIAL, Similarities
 from coband.simulator.arms import ArmSet

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from coband.agents.domains import domain_of
-from coband.agents.messages import Point
+from coband.agents.messages.sharing import Point
 from coband.agents.parameters import KernelBandit
 from coband.simulator.arms import ArmSet
 from coband.simulator.core.algorithm import Algorithm, ClosedForm, MessageSize, Needs

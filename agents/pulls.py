@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from coband.agents.messages import Pull
+from coband.agents.messages.sharing import Pull
 from coband.simulator.arrays import FloatArray, IndexArray
 from coband.simulator.maths.posteriors.observations import Key, Observations
 

@@ -15,7 +15,7 @@ import numpy as np
 from pydantic import Field
 
 from coband.agents.domains import domain_of
-from coband.agents.messages import Point
+from coband.agents.messages.sharing import Point
 from coband.agents.parameters import KernelBandit
 from coband.simulator.arms import ArmSet
 from coband.simulator.arrays import FloatArray

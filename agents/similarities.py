@@ -9,7 +9,7 @@ from operator import attrgetter
 import numpy as np
 
 from coband.agents.cooperation import Cooperative, Mmd
-from coband.agents.messages import Pull
+from coband.agents.messages.sharing import Pull
 from coband.agents.pulls import PullObservations
 from coband.simulator.arrays import FloatArray
 from coband.simulator.core.node import NodeContext

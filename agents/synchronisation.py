@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 from typing import TypeVar
 
-from coband.agents.messages import SyncRequest
+from coband.agents.messages.synchronisation import SyncRequest
 from coband.simulator.core.message import Message
 from coband.simulator.core.node import SERVER, Address, Agent, Outbox
 

@@ -20,7 +20,7 @@ from benchmarks.measuring import Figure, Figures
 from coband.simulator.experiments.runs.driver import Report, drive
 from coband.simulator.experiments.runs.job import Job, attempt
 from coband.simulator.experiments.runs.workers import Local
-from coband.simulator.experiments.scenario.scenario import loads
+from coband.simulator.experiments.scenario.loading import loads
 from coband.simulator.experiments.sweep.directory import SweepDirectory
 from coband.simulator.experiments.sweep.study import load_study
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from coband.agents.messages import GlobalStatistics, LocalStatistics, Sample, SharedDictionary
+from coband.agents.messages.synchronisation import GlobalStatistics, LocalStatistics, Sample, SharedDictionary
 from coband.server.sums import SquaresCheck, sum_mismatch
 from coband.server.synchronisation import MessageBuffer, SynchronousServer
 from coband.simulator.core.message import Message

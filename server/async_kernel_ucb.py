@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from coband.agents.messages import NewModel, Request, ServerModel, Upload
+from coband.agents.messages.asynchronous import NewModel, Request, ServerModel, Upload
 from coband.server.sums import GrowthCheck, sum_mismatch
 from coband.simulator.arrays import BoolArray, FloatArray
 from coband.simulator.core.message import Message

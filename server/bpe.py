@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from coband.agents.messages import BatchRewards, RewardSums
+from coband.agents.messages.epochs import BatchRewards, RewardSums
 from coband.server.sums import sum_mismatch
 from coband.server.synchronisation import MessageBuffer
 from coband.simulator.arrays import FloatArray, IndexArray

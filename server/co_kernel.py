@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from coband.agents.messages import AllArmMeans, ArmMeans
+from coband.agents.messages.exploration import AllArmMeans, ArmMeans
 from coband.simulator.core.message import Message
 from coband.simulator.core.node import ALL_AGENTS, Address, NodeContext, Outbox, Server
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from coband.agents.messages import MissingPoints, NewPoints
+from coband.agents.messages.synchronisation import MissingPoints, NewPoints
 from coband.server.synchronisation import SynchronousServer
 from coband.simulator.core.message import Message
 from coband.simulator.core.node import Address, NodeContext, Outbox

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from coband.agents.messages import LinearModel, LinearUpload
+from coband.agents.messages.linear import LinearModel, LinearUpload
 from coband.server.sums import LinearSums
 from coband.server.synchronisation import MessageBuffer, SynchronousServer
 from coband.simulator.core.message import Message

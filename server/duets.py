@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from coband.agents.messages import EpochEnd, EpochModel, InducingSet, Projection
+from coband.agents.messages.epochs import EpochEnd, EpochModel, InducingSet, Projection
 from coband.server.sums import SquaresCheck, sum_mismatch
 from coband.server.synchronisation import MessageBuffer
 from coband.simulator.arrays import FloatArray, IndexArray

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from coband.agents.messages import Gradient, Iterate, PointsUpload, RegressionModel
+from coband.agents.messages.linear import Gradient, Iterate, PointsUpload, RegressionModel
 from coband.server.sums import LinearSums
 from coband.server.synchronisation import MessageBuffer, SynchronousServer
 from coband.simulator.arrays import FloatArray

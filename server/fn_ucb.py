@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from coband.agents.messages import NeuralModel, NeuralUpload
+from coband.agents.messages.neural import NeuralModel, NeuralUpload
 from coband.server.sums import GrowthCheck, sum_mismatch
 from coband.server.synchronisation import MessageBuffer, SynchronousServer
 from coband.simulator.arrays import FloatArray

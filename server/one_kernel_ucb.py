@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from coband.agents.messages import Point
+from coband.agents.messages.sharing import Point
 from coband.simulator.core.message import Message
 from coband.simulator.core.node import Address, Multicast, Outbox, Server
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from coband.agents.messages import LinearUpload, PointsUpload
+from coband.agents.messages.linear import LinearUpload, PointsUpload
 from coband.simulator.arrays import FloatArray
 from coband.simulator.maths.linalg.gram import Gram, GrowingGram
 

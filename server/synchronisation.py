@@ -11,7 +11,7 @@ import math
 from abc import abstractmethod
 from typing import Any, Generic, TypeVar
 
-from coband.agents.messages import Overdue, SyncRequest, SyncStart
+from coband.agents.messages.synchronisation import Overdue, SyncRequest, SyncStart
 from coband.simulator.core.message import Message
 from coband.simulator.core.node import ALL_AGENTS, Address, Later, NodeContext, Outbox, Server
 

@@ -10,7 +10,7 @@ from coband.simulator.experiments.report.data import ReportError
 from coband.simulator.experiments.runs.study import SelectionError
 from coband.simulator.experiments.runs.workers import WorkerPoolError
 from coband.simulator.experiments.scenario.input_problems import InputProblem, ScenarioError
-from coband.simulator.experiments.scenario.scenario import BAD_INPUT
+from coband.simulator.experiments.scenario.loading import BAD_INPUT
 from coband.simulator.experiments.store.directory import OutputError, StorageError
 from coband.simulator.experiments.store.store import StoreError
 from coband.simulator.experiments.sweep.lock import LockedError

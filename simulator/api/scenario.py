@@ -19,8 +19,8 @@ from coband.simulator.experiments.registry.registry import Registry
 from coband.simulator.experiments.runs.preflight import preflight
 from coband.simulator.experiments.scenario.files import ScenarioText, read_scenario
 from coband.simulator.experiments.scenario.input_problems import InputProblem, ScenarioError
+from coband.simulator.experiments.scenario.loading import read_document
 from coband.simulator.experiments.scenario.nodes import MappingNode, plain
-from coband.simulator.experiments.scenario.scenario import read_document
 from coband.simulator.experiments.scenario.yaml_text import to_yaml
 from coband.simulator.experiments.sweep.grid import split
 from coband.simulator.experiments.sweep.study import load_study

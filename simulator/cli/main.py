@@ -127,7 +127,7 @@ def _status(arguments: Sequence[str] | None) -> int:
 
 def _explain(error: Exception) -> int:
     """Print a message for errors in the input and for unusable files, and a traceback for defects of coband."""
-    from coband.simulator.experiments.scenario.scenario import BAD_INPUT as MISTAKES
+    from coband.simulator.experiments.scenario.loading import BAD_INPUT as MISTAKES
 
     if isinstance(error, MISTAKES):
         return _complain(str(error), BAD_INPUT, prefix="")

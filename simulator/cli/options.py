@@ -87,10 +87,10 @@ class Request:
 
     def load(self) -> Any:
         """The scenario."""
-        from coband.simulator.experiments.scenario import scenario
+        from coband.simulator.experiments.scenario import loading
 
         warn_of_plugins()
-        return scenario.load(self.file, self.overrides())
+        return loading.load(self.file, self.overrides())
 
     def study(self) -> Study:
         """What there is to run.

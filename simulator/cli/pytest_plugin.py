@@ -55,7 +55,7 @@ class _Readable:
         """The message, where the error is one of the user's input or a count that differs."""
         from coband.simulator.experiments.counts.counting import CountsError
         from coband.simulator.experiments.runs.expectations import ExpectationError
-        from coband.simulator.experiments.scenario.scenario import BAD_INPUT
+        from coband.simulator.experiments.scenario.loading import BAD_INPUT
 
         if isinstance(info.value, (Differs, CountsError, ExpectationError, *BAD_INPUT)):
             return str(info.value)

@@ -25,7 +25,7 @@ def validate(ctx: click.Context, files: tuple[Path, ...], settings: tuple[str, .
     find errors and warnings that `run` would report. Of data files over 20 MB it reads only the beginning.
     """
     from coband.simulator.experiments.runs.preflight import preflight
-    from coband.simulator.experiments.scenario.scenario import ScenarioError
+    from coband.simulator.experiments.scenario.input_problems import ScenarioError
     from coband.simulator.experiments.sweep.study import load_study
 
     warn_of_plugins()

@@ -28,8 +28,10 @@ from coband.simulator.core.hosts.phases import PhaseHost, PhaseTiming
 from coband.simulator.core.hosts.speed import SlowPeriod, SlowPeriodDraws
 from coband.simulator.core.hosts.turns import Turns
 from coband.simulator.core.message import Message
+from coband.simulator.core.network.direct import Direct
 from coband.simulator.core.network.graphs import Graph
-from coband.simulator.core.network.local import Direct, HopByHop, Local
+from coband.simulator.core.network.hop_by_hop import HopByHop
+from coband.simulator.core.network.local import Local
 from coband.simulator.core.network.network import Network
 from coband.simulator.core.network.reliable import ReliableTransport
 from coband.simulator.core.network.transport import Transport

@@ -18,7 +18,8 @@ from coband.simulator.arms import ArmSet
 from coband.simulator.conformance.runs import Run, run, world
 from coband.simulator.core.audit import trace as tr
 from coband.simulator.core.randomness.streams import Streams
-from coband.simulator.experiments.scenario.scenario import ScenarioError, loads
+from coband.simulator.experiments.scenario.input_problems import ScenarioError
+from coband.simulator.experiments.scenario.loading import loads
 from coband.simulator.maths.exploration.duets import Induced, epoch_lengths, most_epochs
 from coband.simulator.maths.exploration.regions import Regions
 from coband.simulator.maths.kernels.library import Gaussian

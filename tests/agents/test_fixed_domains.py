@@ -12,7 +12,7 @@ import coband.agents.approx_dis_kernel_ucb
 import coband.agents.dis_kernel_ucb
 import coband.agents.n_kernel_ucb
 import coband.agents.one_kernel_ucb
-from coband.agents.messages import Upload
+from coband.agents.messages.asynchronous import Upload
 from coband.simulator.conformance.runs import run, world
 from coband.simulator.core.randomness.streams import Streams
 from coband.simulator.maths.posteriors import finite_domain as domain_exact

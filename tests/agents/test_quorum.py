@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from coband.agents.messages import NeuralUpload
+from coband.agents.messages.neural import NeuralUpload
 from coband.server.fn_ucb import FnUcbServer
 from coband.simulator.arrays import FloatArray
 from coband.simulator.conformance import kit

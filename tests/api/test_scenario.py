@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import coband
-from coband.simulator.experiments.scenario.scenario import load, loads
+from coband.simulator.experiments.scenario.loading import load, loads
 from coband.simulator.experiments.scenario.yaml_text import to_yaml
 from tests.api.conftest import STUDY
 

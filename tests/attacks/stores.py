@@ -19,7 +19,7 @@ from typing import Any
 from coband.simulator.cli.main import exit_status
 from coband.simulator.experiments.runs.driver import Commands, drive
 from coband.simulator.experiments.runs.study import study_of
-from coband.simulator.experiments.scenario.scenario import loads
+from coband.simulator.experiments.scenario.loading import loads
 from coband.simulator.experiments.store import directory
 from coband.simulator.experiments.store.recording import Recording
 from tests.experiments.traces.runs import STAR

@@ -9,7 +9,7 @@ import pytest
 
 from coband.simulator.conformance.runs import FIXED_PROBLEM, run, world
 from coband.simulator.core.randomness.streams import Streams
-from coband.simulator.experiments.scenario.scenario import loads
+from coband.simulator.experiments.scenario.loading import loads
 from coband.simulator.experiments.sweep.address import Files, configuration_digest
 
 TURNS = {"kind": "rounds", "turns": 4}

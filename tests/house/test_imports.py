@@ -52,7 +52,6 @@ ALLOWED = {
     "agents": ("agents", *NODE_SIDE),
     "server": ("server", "agents.messages", *NODE_SIDE),
 }
-# A job fills a recording, which names the job's type: the one circle that is still to be opened.
 MATHS_LIBRARIES = {"numpy", "scipy", "annotated_types"}
 PURE = ("simulator/maths", "simulator/problems", "agents", "server")
 READERS = {Path(f"simulator/problems/{name}.py") for name in ("datasets", "tables")}

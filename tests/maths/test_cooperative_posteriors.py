@@ -13,13 +13,13 @@ from coband.simulator.maths.kernels.library import Gaussian, Linear, Matern
 from coband.simulator.maths.kernels.mean_embeddings import PairMeans, similarities
 from coband.simulator.maths.kernels.multitask import augmented
 from coband.simulator.maths.posteriors.counts import Factors, RepeatsPosterior
-from coband.simulator.maths.posteriors.exact import SharedLog
 from coband.simulator.maths.posteriors.group_log import CanonicalPosterior
 from coband.simulator.maths.posteriors.growing_nystrom import GrowingNystrom
 from coband.simulator.maths.posteriors.linear_features import PrimalPosterior
 from coband.simulator.maths.posteriors.linear_multitask import TaskwisePosterior
 from coband.simulator.maths.posteriors.linear_tasks import TasksInCommon
 from coband.simulator.maths.posteriors.observations import Observations
+from coband.simulator.maths.posteriors.shared_log import SharedLog
 from tests.oracles.coop_kernel_ucb import mmd_squared
 from tests.oracles.posterior import exact, log_det
 

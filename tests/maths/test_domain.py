@@ -14,7 +14,6 @@ from coband.simulator.maths.kernels.library import Gaussian, Kernel, Linear, Mat
 from coband.simulator.maths.posteriors import finite_domain as domain_exact
 from coband.simulator.maths.posteriors.dictionary import Dictionary
 from coband.simulator.maths.posteriors.domain import Domain, exact_variance
-from coband.simulator.maths.posteriors.exact import LogPosterior, SharedLog
 from coband.simulator.maths.posteriors.finite_domain import DomainLog, DomainLogPosterior, DomainPosterior
 from coband.simulator.maths.posteriors.finite_domain_nystrom import (
     DomainEmbedding,
@@ -23,6 +22,7 @@ from coband.simulator.maths.posteriors.finite_domain_nystrom import (
 )
 from coband.simulator.maths.posteriors.nystrom import NystromModel, NystromPosterior
 from coband.simulator.maths.posteriors.observations import Observations
+from coband.simulator.maths.posteriors.shared_log import LogPosterior, SharedLog
 from coband.simulator.maths.posteriors.statistics import Statistics
 from tests.maths.evaluation import evaluated
 from tests.maths.test_exact import assert_close, dense, dense_log_det

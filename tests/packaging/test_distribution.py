@@ -153,7 +153,7 @@ def test_a_scenario_runs_where_others_own_common_names(python: Path, tmp_path: P
 def test_common_names_stay_with_their_owner(python: Path, tmp_path: Path) -> None:
     code = "\n".join(
         [
-            "import coband.simulator.experiments.scenario.scenario, coband.agents.duets, coband.server.duets",
+            "import coband.simulator.experiments.scenario.loading, coband.agents.duets, coband.server.duets",
             f"import {', '.join(OWNED_BY_OTHERS)}, os, sys",
             f"print(*[sys.modules[name].OWNER for name in {OWNED_BY_OTHERS!r}], sep='; ')",
             "print(os.path.commonpath([coband.__file__, sys.prefix]) == sys.prefix)",

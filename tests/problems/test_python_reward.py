@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 from coband.simulator.core.randomness.streams import Streams
-from coband.simulator.experiments.scenario.scenario import ScenarioError, loads
+from coband.simulator.experiments.scenario.input_problems import ScenarioError
+from coband.simulator.experiments.scenario.loading import loads
 from coband.simulator.experiments.sweep.address import Files, configuration_digest
 from coband.simulator.problems.contextual import ContextualProblem
 

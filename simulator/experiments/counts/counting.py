@@ -18,7 +18,8 @@ from coband.simulator.experiments.runs.driver import Commands, Listener, drive
 from coband.simulator.experiments.runs.results import Failure, Record
 from coband.simulator.experiments.runs.study import study_of
 from coband.simulator.experiments.runs.variant import Variant
-from coband.simulator.experiments.scenario.scenario import Scenario, load
+from coband.simulator.experiments.scenario.loading import load
+from coband.simulator.experiments.scenario.scenario import Scenario
 from coband.simulator.experiments.scenario.shipped import is_shipped
 from coband.simulator.experiments.store import directory
 from coband.simulator.experiments.sweep.study import Sweep, load_study

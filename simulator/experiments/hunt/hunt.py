@@ -23,7 +23,8 @@ from coband.simulator.core.randomness.streams import Streams
 from coband.simulator.experiments.hunt.swarm import Fault, draw
 from coband.simulator.experiments.runs.blas import one_thread
 from coband.simulator.experiments.runs.job import graph_and_world, plan
-from coband.simulator.experiments.scenario.scenario import BAD_INPUT, Scenario, loads
+from coband.simulator.experiments.scenario.loading import BAD_INPUT, loads
+from coband.simulator.experiments.scenario.scenario import Scenario
 from coband.simulator.experiments.scenario.yaml_text import to_yaml
 
 MOST_EVENTS = 2_000_000

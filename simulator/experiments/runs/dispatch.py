@@ -11,7 +11,7 @@ from typing import Generic, TypeVar
 from coband.simulator.experiments.runs.job import OnPull, Outcome
 from coband.simulator.experiments.runs.work import JobResult, OtherCodeError, Work
 from coband.simulator.experiments.runs.workers import WorkerPool, WorkerPoolError
-from coband.simulator.experiments.scenario.scenario import BAD_INPUT
+from coband.simulator.experiments.scenario.loading import BAD_INPUT
 
 TICK_SECONDS = 0.5
 WORKER_DIED = "its worker process died, twice: it ran out of memory, crashed or was killed"

@@ -20,7 +20,7 @@ from coband.simulator.experiments.runs.status import EntryStatus, Status, now
 from coband.simulator.experiments.runs.study import Study
 from coband.simulator.experiments.runs.work import JobResult, PickledScenario, Work
 from coband.simulator.experiments.runs.workers import WorkerPool, WorkerPoolError, workers_for
-from coband.simulator.experiments.scenario.scenario import BAD_INPUT
+from coband.simulator.experiments.scenario.loading import BAD_INPUT
 from coband.simulator.experiments.store.directory import RunDirectory, StorageError, writing
 from coband.simulator.experiments.store.manifest import manifest
 from coband.simulator.metrics import by_name

@@ -20,7 +20,8 @@ from coband.simulator.core.plan import Ties
 from coband.simulator.core.randomness.streams import Streams
 from coband.simulator.experiments.runs.blas import one_thread
 from coband.simulator.experiments.runs.results import Record, record
-from coband.simulator.experiments.scenario.scenario import BAD_INPUT, Scenario
+from coband.simulator.experiments.scenario.loading import BAD_INPUT
+from coband.simulator.experiments.scenario.scenario import Scenario
 from coband.simulator.problems.world import World
 
 COMMIT_SECONDS = 1.0

@@ -23,8 +23,9 @@ from coband.simulator.experiments.runs.job import graph_and_world, plan
 from coband.simulator.experiments.runs.study import Study
 from coband.simulator.experiments.scenario.files import ScenarioText, read_scenario
 from coband.simulator.experiments.scenario.input_problems import InputProblem, KeyPath
+from coband.simulator.experiments.scenario.loading import read_document
 from coband.simulator.experiments.scenario.nodes import MappingNode, descend
-from coband.simulator.experiments.scenario.scenario import Scenario, read_document
+from coband.simulator.experiments.scenario.scenario import Scenario
 from coband.simulator.problems.data_error import DataError
 from coband.simulator.problems.world import InstanceError
 

@@ -14,7 +14,8 @@ from coband.simulator.experiments.runs.results import Failure
 from coband.simulator.experiments.runs.variant import FRESH, Variant
 from coband.simulator.experiments.scenario.document import Until
 from coband.simulator.experiments.scenario.files import ScenarioText
-from coband.simulator.experiments.scenario.scenario import Scenario, load_point
+from coband.simulator.experiments.scenario.loading import load_point
+from coband.simulator.experiments.scenario.scenario import Scenario
 from coband.simulator.experiments.scenario.yaml_text import to_yaml
 
 if TYPE_CHECKING:

@@ -17,10 +17,12 @@ from coband.simulator.experiments.runs.study import Study
 from coband.simulator.experiments.runs.variant import Parameter, Variant
 from coband.simulator.experiments.scenario.document import Tuning
 from coband.simulator.experiments.scenario.files import ScenarioText, read_scenario, with_absolute_paths
-from coband.simulator.experiments.scenario.input_problems import InputProblem, did_you_mean, quoted
+from coband.simulator.experiments.scenario.input_problems import InputProblem, ScenarioError, did_you_mean, quoted
+from coband.simulator.experiments.scenario.loading import read_document
 from coband.simulator.experiments.scenario.nodes import MappingNode, ScalarNode, descend
 from coband.simulator.experiments.scenario.overrides import steps_of
-from coband.simulator.experiments.scenario.scenario import Scenario, ScenarioError, Validation, read_document
+from coband.simulator.experiments.scenario.scenario import Scenario
+from coband.simulator.experiments.scenario.validation import Validation
 from coband.simulator.experiments.scenario.yaml_nodes import resolve
 from coband.simulator.experiments.sweep.address import Files, configuration_digest
 from coband.simulator.experiments.sweep.grid import Coordinates, Grid, Key, Value, split

@@ -48,7 +48,7 @@ from coband.simulator.maths.linalg.caches import RecentCache, Sharing, VersionCa
 from coband.simulator.maths.posteriors.augmented import AugmentedObservations, AugmentedPosterior
 from coband.simulator.maths.posteriors.counts import Factors, RepeatsPosterior
 from coband.simulator.maths.posteriors.domain import Domain
-from coband.simulator.maths.posteriors.exact import ExactPosterior, SharedLog
+from coband.simulator.maths.posteriors.exact import ExactPosterior
 from coband.simulator.maths.posteriors.finite_domain import DomainLog, DomainPosterior
 from coband.simulator.maths.posteriors.finite_domain_nystrom import DomainNystromModel, DomainNystromPosterior
 from coband.simulator.maths.posteriors.group_log import CanonicalPosterior
@@ -61,6 +61,7 @@ from coband.simulator.maths.posteriors.nystrom_choice import relevance_of
 from coband.simulator.maths.posteriors.observations import Observations
 from coband.simulator.maths.posteriors.protocol import MultitaskPosterior, Posterior
 from coband.simulator.maths.posteriors.ridge import DiagonalRidge, RidgeRegression
+from coband.simulator.maths.posteriors.shared_log import SharedLog
 
 PRIMAL_FEATURES = 256
 """Largest number of features of all tasks together; with more of them a linear kernel is computed task by task."""

@@ -1,9 +1,9 @@
 """Exact posteriors on observations of several agents, with the factor shared by all who know the same.
 
 Observations are keyed (trial, agent). Those of a group of agents have a canonical order, by trial and then by agent,
-and a log in that order has one growing factor (``maths.posteriors.exact``). What somebody knows beyond the leading part
-of the log that it knows without a gap is a small factor of its own on top. So members of a clique at one hop, who all
-know everything up to the last trial, share one factor, and in any other case the result is the same, more slowly.
+and a log in that order has one growing factor (``maths.posteriors.shared_log``). What somebody knows beyond the leading
+part of the log that it knows without a gap is a small factor of its own on top. So members of a clique at one hop, who
+all know everything up to the last trial, share one factor, and in any other case the result is the same, more slowly.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ import numpy as np
 
 from coband.simulator.arms import Points
 from coband.simulator.arrays import FloatArray
-from coband.simulator.maths.posteriors.exact import LogPosterior, SharedLog
 from coband.simulator.maths.posteriors.observations import Key, Observations
 from coband.simulator.maths.posteriors.protocol import Posterior
+from coband.simulator.maths.posteriors.shared_log import LogPosterior, SharedLog
 
 
 class CanonicalPosterior(Posterior):

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from coband.simulator.conformance.runs import FIXED_PROBLEM, PROBLEM, TASKS
-from coband.simulator.experiments.scenario.scenario import Scenario, loads
+from coband.simulator.experiments.scenario.loading import loads
+from coband.simulator.experiments.scenario.scenario import Scenario
 from coband.simulator.experiments.scenario.yaml_text import to_yaml
 
 QUORUM = {"quorum": 0.5, "timeout": 1.0}

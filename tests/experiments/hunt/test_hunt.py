@@ -10,7 +10,7 @@ import pytest
 
 from coband.simulator.experiments.hunt.hunt import Hunt
 from coband.simulator.experiments.hunt.swarm import draw
-from coband.simulator.experiments.scenario.scenario import loads
+from coband.simulator.experiments.scenario.loading import loads
 from tests.cli.fake_cli import Program
 from tests.experiments.hunt.hunted import HUNTED, hunted
 

@@ -14,7 +14,8 @@ from coband.simulator.arrays import FloatArray
 from coband.simulator.entry_points import Loaded, PluginError, load
 from coband.simulator.experiments.registry.registry import Registry
 from coband.simulator.experiments.scenario import document, scenario
-from coband.simulator.experiments.scenario.scenario import ScenarioError, loads
+from coband.simulator.experiments.scenario.input_problems import ScenarioError
+from coband.simulator.experiments.scenario.loading import loads
 from coband.simulator.maths.kernels import registry as kernel_registry
 from coband.simulator.maths.kernels.base import BaseKernel, Columns, Positive, StationaryKernel
 from coband.simulator.maths.kernels.library import Product

@@ -10,7 +10,7 @@ import yaml
 
 from coband.simulator.experiments.counts.counting import count
 from coband.simulator.experiments.runs.preflight import preflight
-from coband.simulator.experiments.scenario.scenario import ScenarioError
+from coband.simulator.experiments.scenario.input_problems import ScenarioError
 from coband.simulator.experiments.sweep.study import load_study
 
 SECOND = {"kind": "sum", "terms": [{"kind": "linear"}, {"kind": "gaussian", "gamma": 1.0, "columns": [0, 2]}]}

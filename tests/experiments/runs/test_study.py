@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from coband.simulator.experiments.runs.study import load_run
-from coband.simulator.experiments.scenario.scenario import ScenarioError, loads
+from coband.simulator.experiments.scenario.input_problems import ScenarioError
+from coband.simulator.experiments.scenario.loading import loads
 
 TEXT = """\
 name: small

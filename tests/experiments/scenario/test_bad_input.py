@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from coband.simulator.experiments.scenario.scenario import ScenarioError, load, loads
+from coband.simulator.experiments.scenario.input_problems import ScenarioError
+from coband.simulator.experiments.scenario.loading import load, loads
 from tests.experiments.registry.plugins import REGISTRY, SCENARIO
 
 TOP = (

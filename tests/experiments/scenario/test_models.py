@@ -9,8 +9,8 @@ import pytest
 from pydantic import BaseModel, field_serializer
 
 from coband.simulator.core.config import Config
+from coband.simulator.experiments.scenario.loading import load
 from coband.simulator.experiments.scenario.models import in_json_types, part_of
-from coband.simulator.experiments.scenario.scenario import load
 from coband.simulator.experiments.scenario.shipped import paths
 from coband.simulator.experiments.sweep.study import load_study
 

@@ -16,7 +16,9 @@ from coband.simulator.core.randomness.distributions import Constant, Empirical, 
 from coband.simulator.experiments.registry.registry import Registry
 from coband.simulator.experiments.scenario.cross_checks import cross_check
 from coband.simulator.experiments.scenario.document import json_schema
-from coband.simulator.experiments.scenario.scenario import Scenario, ScenarioError, load, loads
+from coband.simulator.experiments.scenario.input_problems import ScenarioError
+from coband.simulator.experiments.scenario.loading import load, loads
+from coband.simulator.experiments.scenario.scenario import Scenario
 from coband.simulator.experiments.scenario.yaml_nodes import read
 from coband.simulator.experiments.scenario.yaml_text import to_yaml
 from coband.simulator.maths.kernels.library import Gaussian, Matern

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from coband.simulator.experiments.scenario.input_problems import ScenarioError
-from coband.simulator.experiments.scenario.scenario import load
+from coband.simulator.experiments.scenario.loading import load
 from coband.simulator.experiments.scenario.shipped import (
     is_shipped,
     located,

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from coband.simulator.experiments.runs import code_version
-from coband.simulator.experiments.scenario.scenario import loads
+from coband.simulator.experiments.scenario.loading import loads
 from coband.simulator.experiments.sweep import foreign_code
 from coband.simulator.experiments.sweep.address import Files, configuration_digest
 from coband.simulator.experiments.sweep.foreign_code import code_of

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from coband.simulator.experiments.scenario.document import json_schema
-from coband.simulator.experiments.scenario.scenario import ScenarioError, load
+from coband.simulator.experiments.scenario.input_problems import ScenarioError
+from coband.simulator.experiments.scenario.loading import load
 from coband.simulator.experiments.sweep.study import Study, load_study
 from tests.experiments.registry.plugins import REGISTRY, SCENARIO
 

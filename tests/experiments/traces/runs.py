@@ -6,7 +6,7 @@ from pathlib import Path
 
 from coband.simulator.experiments.runs.driver import Commands, drive
 from coband.simulator.experiments.runs.study import study_of
-from coband.simulator.experiments.scenario.scenario import loads
+from coband.simulator.experiments.scenario.loading import loads
 from coband.simulator.experiments.store import directory
 
 STAR = """\

@@ -9,7 +9,7 @@ import pytest
 
 from coband.simulator.core.audit.trace import CODES, Trace
 from coband.simulator.experiments.runs.study import study_of
-from coband.simulator.experiments.scenario.scenario import loads
+from coband.simulator.experiments.scenario.loading import loads
 from coband.simulator.experiments.store.recording import Recording
 from coband.simulator.experiments.store.store import StoreError, directory, open_run
 from coband.simulator.experiments.traces.causes import waits, why

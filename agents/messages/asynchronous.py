@@ -1,0 +1,95 @@
+"""Messages of asynchronous exchanges between one agent and the server (paper 000, Algorithm 1).
+
+Shapes: n new points of the agent, m points in the dictionary, k in the enlarged one, d dimensions.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from coband.simulator.arrays import FloatArray
+from coband.simulator.core.message import Message, payload
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Request(Message):
+    """Up: the agent's trigger has fired; no payload. ``version``: of the agent's model."""
+
+    kind: ClassVar[str] = "request"
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ServerModel(Message):
+    """Down, line 8: the server's dictionary with rewards and its embedded statistics.
+
+    With ``transfer: delta`` it contains only the points from index ``start`` on, and no statistics if the agent has
+    the current ones.
+    """
+
+    kind: ClassVar[str] = "dictionary"
+    points: FloatArray = payload()
+    rewards: FloatArray = payload()
+    A: FloatArray | None = payload()
+    b: FloatArray | None = payload()
+    start: int = 0
+
+    @property
+    def s(self) -> int:
+        """Dictionary points in the message."""
+        return len(self.points)
+
+    @property
+    def m(self) -> int:
+        """Size of the statistics in the message, 0 for none."""
+        return 0 if self.b is None else len(self.b)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Upload(Message):
+    """Up, line 11: new dictionary points with rewards, and statistics of the new data over the enlarged dictionary.
+
+    ``version``: of the dictionary that the points extend.
+    """
+
+    kind: ClassVar[str] = "upload"
+    points: FloatArray = payload()
+    rewards: FloatArray = payload()
+    A: FloatArray = payload()
+    b: FloatArray = payload()
+
+    @property
+    def n(self) -> int:
+        """New points."""
+        return len(self.points)
+
+    @property
+    def k(self) -> int:
+        """Points of the enlarged dictionary."""
+        return len(self.b)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class NewModel(Message):
+    """Down, line 13: the server's statistics, including the agent's upload.
+
+    ``points``, ``rewards``: with interleaved exchanges, the dictionary points that other agents added during the
+    exchange; they come before the agent's own points. With ``transfer: delta`` there are no statistics if the agent
+    can compute them itself.
+    """
+
+    kind: ClassVar[str] = "model"
+    points: FloatArray = payload()
+    rewards: FloatArray = payload()
+    A: FloatArray | None = payload()
+    b: FloatArray | None = payload()
+
+    @property
+    def j(self) -> int:
+        """Points that other agents added during the exchange; none with serial exchanges."""
+        return len(self.points)
+
+    @property
+    def k(self) -> int:
+        """Size of the statistics in the message, 0 for none."""
+        return 0 if self.b is None else len(self.b)

@@ -1,0 +1,86 @@
+"""Messages at the ends of epochs and batches: DUETS (paper 001) and batched pure exploration (Li and Scarlett 2022)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from coband.simulator.arrays import FloatArray
+from coband.simulator.core.message import Message, payload
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class EpochEnd(Message):
+    """Up: the agent has pulled all points of its epoch; no payload. ``round``: the epoch."""
+
+    kind: ClassVar[str] = "epoch_end"
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class InducingSet(Message):
+    """Down, Algorithm 2, line 8: the inducing set S_j."""
+
+    kind: ClassVar[str] = "inducing_set"
+    points: FloatArray = payload()
+
+    @property
+    def m(self) -> int:
+        """Points of the inducing set."""
+        return len(self.points)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Projection(Message):
+    """Up, Algorithm 1, line 14: the agent's rewards projected on the inducing set, v = Z^T Y."""
+
+    kind: ClassVar[str] = "projection"
+    v: FloatArray = payload()
+
+    @property
+    def m(self) -> int:
+        """Points of the inducing set."""
+        return len(self.v)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class EpochModel(Message):
+    """Down, Algorithm 2, line 11: weights vbar and the largest deviation sigma_max.
+
+    ``gram``: with ``elimination: ucb`` also Z^T Z of all pulls, from which agents compute deviations.
+    """
+
+    kind: ClassVar[str] = "epoch_model"
+    vbar: FloatArray = payload()
+    sigma_max: float = payload()
+    gram: FloatArray | None = payload()
+
+    @property
+    def m(self) -> int:
+        """Points of the inducing set."""
+        return len(self.vbar)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class BatchRewards(Message):
+    """Up: the agent's rewards of a batch, in the order of its pulls."""
+
+    kind: ClassVar[str] = "batch_rewards"
+    rewards: FloatArray = payload()
+
+    @property
+    def n(self) -> int:
+        """Pulls of the agent in the batch."""
+        return len(self.rewards)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class RewardSums(Message):
+    """Down: the sum of all agents' rewards of each distinct point of a batch, in the order of their first places."""
+
+    kind: ClassVar[str] = "reward_sums"
+    sums: FloatArray = payload()
+
+    @property
+    def p(self) -> int:
+        """Distinct points of the batch."""
+        return len(self.sums)

@@ -1,0 +1,27 @@
+"""Messages of collaborative pure exploration (paper 003): how often arms were pulled, and their mean rewards."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from coband.simulator.arrays import FloatArray, IntArray
+from coband.simulator.core.message import Message, payload
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ArmMeans(Message):
+    """To all other agents, or up: how often the agent pulled each of its n arms in this round, and mean rewards."""
+
+    kind: ClassVar[str] = "arm_means"
+    counts: IntArray = payload()
+    means: FloatArray = payload()
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class AllArmMeans(Message):
+    """Down: the counts and means (V, n) of all agents in this round."""
+
+    kind: ClassVar[str] = "all_arm_means"
+    counts: IntArray = payload()
+    means: FloatArray = payload()

@@ -1,0 +1,64 @@
+"""Messages of linear and generalised linear models; matrices (d, d)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from coband.simulator.arrays import FloatArray
+from coband.simulator.core.message import Message, payload
+from coband.simulator.maths.linalg.gram import Gram
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class LinearUpload(Message):
+    """Up: the agent's new statistics, W = sum x x^T and b = sum y x."""
+
+    kind: ClassVar[str] = "upload"
+    W: Gram = payload()
+    b: FloatArray = payload()
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class LinearModel(Message):
+    """Down: the sums over all agents."""
+
+    kind: ClassVar[str] = "model"
+    W: Gram = payload()
+    b: FloatArray = payload()
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class PointsUpload(Message):
+    """Up: W = sum x x^T of the agent's new pulls, and their number."""
+
+    kind: ClassVar[str] = "upload"
+    W: Gram = payload()
+    count: int = payload()
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Iterate(Message):
+    """Down: theta, at which agents compute the gradient of their loss. ``step``: gradient round, from 1."""
+
+    kind: ClassVar[str] = "iterate"
+    theta: FloatArray = payload()
+    step: int = 0
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Gradient(Message):
+    """Up: the gradient of the agent's loss, summed over all its data."""
+
+    kind: ClassVar[str] = "gradient"
+    gradient: FloatArray = payload()
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class RegressionModel(Message):
+    """Down: the sum of x x^T over all agents, the estimate theta from all their data, and the number of their pulls."""
+
+    kind: ClassVar[str] = "model"
+    W: Gram = payload()
+    theta: FloatArray = payload()
+    count: int = payload()

@@ -1,0 +1,41 @@
+"""Messages of the federated neural bandit (paper 002).
+
+Shapes: p network parameters; matrices (p, p), or their diagonals (p,).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from coband.simulator.arrays import FloatArray
+from coband.simulator.core.message import Message, payload
+from coband.simulator.maths.linalg.gram import Gram
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class NeuralUpload(Message):
+    """Up, algorithm 1, line 16: W_new, B_new, the trained weights, alpha_i and the inverse of V_local.
+
+    ``loss``: the network's mean squared error on the agent's training set, where the server picks by it.
+    """
+
+    kind: ClassVar[str] = "upload"
+    W: Gram | FloatArray = payload()
+    B: FloatArray = payload()
+    theta: FloatArray = payload()
+    alpha: float = payload()
+    inverse: Gram | FloatArray = payload()
+    loss: float | None = payload()
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class NeuralModel(Message):
+    """Down, algorithm 2, line 6: W_sync, B_sync, theta_sync, alpha; all inverses, or their average alone."""
+
+    kind: ClassVar[str] = "model"
+    W: Gram | FloatArray = payload()
+    B: FloatArray = payload()
+    theta: FloatArray = payload()
+    alpha: float = payload()
+    inverses: tuple[Gram | FloatArray, ...] = payload()

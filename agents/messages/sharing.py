@@ -1,0 +1,44 @@
+"""Messages that carry one pull: to the server and on to the others, to a neighbour, or by LOCAL (paper 004)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from coband.simulator.arrays import FloatArray
+from coband.simulator.core.message import Message, payload
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Point(Message):
+    """Up, and down to the others, or to a neighbour in a graph: one point with its reward.
+
+    ``position``: in the server's log, on the way down; else -1.
+    """
+
+    kind: ClassVar[str] = "point"
+    point: FloatArray = payload()
+    reward: float = payload()
+    position: int = -1
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Pull(Message):
+    """To all agents within some hops: <t, v, x, y> of one pull, d + 3 scalars.
+
+    ``context``: z_v, if the algorithm uses known contexts of the agents. ``place``: the arm's index in its arm set, if
+    arms of different index have different models.
+    """
+
+    kind: ClassVar[str] = "pull"
+    trial: int = payload()
+    agent: int = payload()
+    point: FloatArray = payload()
+    reward: float = payload()
+    context: FloatArray | None = payload()
+    place: int | None = payload()
+
+    @property
+    def d_z(self) -> int:
+        """Coordinates of the network context in the message, 0 for none."""
+        return 0 if self.context is None else len(self.context)

@@ -1,0 +1,118 @@
+"""Messages of synchronisations in which all agents take part (Li et al. 2022)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from coband.simulator.arrays import FloatArray
+from coband.simulator.core.message import Message, payload
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class SyncRequest(Message):
+    """Up: the agent's trigger has fired; no payload. ``version``: of the agent's model."""
+
+    kind: ClassVar[str] = "sync_request"
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class SyncStart(Message):
+    """Down: a synchronisation starts, and all agents take part; no payload."""
+
+    kind: ClassVar[str] = "sync_start"
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Overdue(Message):
+    """The server to itself: the timeout of a synchronisation phase has passed (see ``wait: {quorum, timeout}``)."""
+
+    kind: ClassVar[str] = "overdue"
+    phase: int = 1
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Sample(Message):
+    """Up: the agent's sample for the dictionary, d scalars per point."""
+
+    kind: ClassVar[str] = "sample"
+    points: FloatArray = payload()
+
+    @property
+    def n(self) -> int:
+        """Points that the agent sampled."""
+        return len(self.points)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class SharedDictionary(Message):
+    """Down: the union of all samples."""
+
+    kind: ClassVar[str] = "dictionary"
+    points: FloatArray = payload()
+
+    @property
+    def m(self) -> int:
+        """Points of the union."""
+        return len(self.points)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class LocalStatistics(Message):
+    """Up: embedded statistics of all data of the agent."""
+
+    kind: ClassVar[str] = "statistics"
+    A: FloatArray = payload()
+    b: FloatArray = payload()
+
+    @property
+    def m(self) -> int:
+        """Points of the dictionary."""
+        return len(self.b)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class GlobalStatistics(Message):
+    """Down: the sum of all local statistics."""
+
+    kind: ClassVar[str] = "model"
+    A: FloatArray = payload()
+    b: FloatArray = payload()
+
+    @property
+    def m(self) -> int:
+        """Points of the dictionary."""
+        return len(self.b)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class NewPoints(Message):
+    """Up: raw points since the last synchronisation, d + 1 scalars each."""
+
+    kind: ClassVar[str] = "points"
+    points: FloatArray = payload()
+    rewards: FloatArray = payload()
+
+    @property
+    def n(self) -> int:
+        """Points since the last synchronisation."""
+        return len(self.rewards)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class MissingPoints(Message):
+    """Down: new points of all other agents.
+
+    In the common order of points, the receiver's ``own`` oldest unshared points follow the first ``before`` of these.
+    """
+
+    kind: ClassVar[str] = "missing_points"
+    points: FloatArray = payload()
+    rewards: FloatArray = payload()
+    before: int = 0
+    own: int = 0
+
+    @property
+    def n(self) -> int:
+        """Points that the receiver lacks."""
+        return len(self.rewards)

@@ -1,0 +1,216 @@
+"""LOCAL messages over ideal links: what would arrive is handed over at once, without walking the hops."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from coband.simulator.core.audit import trace as tr
+from coband.simulator.core.clock.clock import DELIVERY
+from coband.simulator.core.message import Message
+from coband.simulator.core.network.graphs import Graph
+from coband.simulator.core.network.local import SEEN, Local
+from coband.simulator.core.network.transport import Transport
+from coband.simulator.core.node import Address, Neighbours, Recipient
+from coband.simulator.core.packet import Packet
+from coband.simulator.core.run_context import RunContext
+
+FEW = 8
+"""Messages of one moment from which on it takes less time to record them together than one by one."""
+
+
+@dataclass(slots=True)
+class _Sent:
+    """A message of one moment: ``seq`` of the send whose copies arrive next, and that send's number."""
+
+    message: Message
+    scalars: int
+    kind: int
+    seq: int
+    id: int = -1
+
+
+class Direct(Local):
+    """Hands messages over when they would arrive on ideal links, without walking the hops.
+
+    Messages sent at one moment travel together; a trace row speaks of all copies of one message that make the same hop.
+
+    Args:
+        hear: called with an agent, the messages that reach it at one moment with their origins, and the cause. Messages
+            that the agent does not look at are left out.
+        accepts: whose messages an agent looks at; None for all.
+    """
+
+    def __init__(
+        self,
+        graph: Graph,
+        trial: float,
+        run: RunContext,
+        transport: Transport,
+        deliver: Callable[[Packet], None],
+        hear: Callable[[Address, Sequence[tuple[Address, Message]], int], None],
+        accepts: Callable[[Address], frozenset[Address] | None],
+    ) -> None:
+        super().__init__(graph, trial, run, transport, deliver)
+        self._hear, self._accepts = hear, accepts
+        self._open: dict[int, dict[Address, list[_Sent]]] = {}
+        self._layers = lru_cache(maxsize=None)(self._layers_of)
+
+    def _flood(self, origin: Address, hops: int, message: Message, cause: int) -> None:
+        """Note the message; all that is sent now is carried together."""
+        run = self._run
+        sent = _Sent(message, message.scalars, run.trace.name(message.kind), cause)
+        self._put(sent, origin, 1, self._graph.degrees[origin], 1)
+        self._opened(hops).setdefault(origin, []).append(sent)
+
+    def send_together(
+        self, origins: Sequence[Address], outboxes: Sequence[tuple[Recipient, Message]], rows: tr.Block
+    ) -> list[int]:
+        """Send LOCAL messages of several agents, one each, and write the events of sending them to ``rows`` (n,).
+
+        ``rows`` have seq, time, node and cause already.
+
+        Returns:
+            Scalars in the ledger after each of them.
+        """
+        ledger, degrees = self._run.ledger, self._graph.degrees
+        batch = [_Sent(message, message.scalars, self._run.trace.name(message.kind), 0) for _, message in outboxes]
+        counted = []
+        for origin, (recipient, message), sent, seq in zip(origins, outboxes, batch, rows["seq"].tolist(), strict=True):
+            assert isinstance(recipient, Neighbours)
+            ledger.peer_copies(message.kind, degrees[origin], sent.scalars, message.round)
+            sent.seq, sent.id = seq, self._transport.number()
+            self._opened(recipient.hops).setdefault(origin, []).append(sent)
+            counted.append(ledger.scalars)
+        rows["event"], rows["peer"] = tr.SEND, tr.EVERYONE
+        _describe(rows, batch, [degrees[origin] for origin in origins])
+        return counted
+
+    def _opened(self, hops: int) -> dict[Address, list[_Sent]]:
+        """The messages of so many hops that are sent now, which leave together."""
+        if hops not in self._open:
+            self._open[hops] = {}
+            self._run.clock.at(self._run.clock.now, DELIVERY, 0, self._leave, hops)
+        return self._open[hops]
+
+    def _leave(self, event: Any) -> None:
+        hops: int = event.value
+        self._hop(self._open.pop(hops), hops, 1)
+
+    def _hop(self, batch: dict[Address, list[_Sent]], hops: int, hop: int) -> None:
+        """All messages of a batch make one hop."""
+        run = self._run
+        if hop == 1 and len(batch) >= FEW:
+            self._record_arrivals(batch)
+        for origin, messages in batch.items() if hop > 1 or len(batch) < FEW else ():
+            arriving, copies, senders = self._copies(origin, hop)
+            for sent in messages:
+                if hop > 1 and copies:
+                    self._put(sent, tr.EVERYONE, hop, copies, senders)
+                if copies:
+                    self._record_arrival(sent, origin if hop == 1 else tr.EVERYONE, hop, arriving, copies - arriving)
+        self._hand_over(batch, hop)
+        if hop < hops:
+            run.clock.at(run.clock.now + self._trial, DELIVERY, 0, lambda event: self._hop(batch, hops, hop + 1))
+
+    def _copies(self, origin: Address, hop: int) -> tuple[int, int, int]:
+        """Agents at distance ``hop`` of the origin, copies put on links for that hop, and by how many agents."""
+        graph = self._graph
+        row = graph.distances[origin]
+        if hop == 1:
+            return graph.degrees[origin], graph.degrees[origin], 1
+        onwards = [graph.degrees[node] - 1 for node in (row == hop - 1).nonzero()[0].tolist()]
+        return int((row == hop).sum()), sum(onwards), sum(map(bool, onwards))
+
+    def _layers_of(self, hop: int) -> list[tuple[list[Address], list[Address]]]:
+        """For every agent, the agents at distance ``hop``, and those of them whose messages it looks at."""
+        found = []
+        for node, row in enumerate(self._graph.distances):
+            origins, accepts = (row == hop).nonzero()[0].tolist(), self._accepts(node)
+            found.append((origins, origins if accepts is None else [o for o in origins if o in accepts]))
+        return found
+
+    def _hand_over(self, batch: dict[Address, list[_Sent]], hop: int) -> None:
+        said = {origin: [(origin, sent.message) for sent in messages] for origin, messages in batch.items()}
+        causes = {origin: messages[-1].seq for origin, messages in batch.items()}
+        everyone = len(batch) == self._graph.nodes and all(len(messages) == 1 for messages in said.values())
+        first = {origin: messages[0] for origin, messages in said.items()}
+        ledger = self._run.ledger
+        for node, (origins, accepted) in enumerate(self._layers(hop)):
+            if everyone:
+                arriving, last = len(origins), origins[-1] if origins else node
+                heard = [first[origin] for origin in accepted]
+            else:
+                speaking = [origin for origin in origins if origin in said]
+                arriving, last = sum(len(said[origin]) for origin in speaking), speaking[-1] if speaking else node
+                heard = [item for origin in accepted if origin in said for item in said[origin]]
+            if arriving:
+                ledger.deliveries = (ledger.deliveries or 0) + arriving
+                self._hear(node, heard, causes[last])
+
+    def _put(self, sent: _Sent, node: Address, hop: int, copies: int, senders: int) -> None:
+        """Count and record the copies of one message that are put on links for one hop."""
+        run, message = self._run, sent.message
+        run.ledger.peer_copies(message.kind, copies, sent.scalars, message.round, senders)
+        sent.id = self._transport.number()
+        sent.seq = run.trace.record(
+            run.clock.now,
+            tr.SEND,
+            node,
+            tr.EVERYONE,
+            sent.id,
+            sent.seq,
+            sent.kind,
+            sent.scalars,
+            hop,
+            message.round,
+            message.version,
+            copies,
+            detail=self._transport.describe(message),
+        )
+
+    def _record_arrivals(self, batch: dict[Address, list[_Sent]]) -> None:
+        """Record that all messages of a batch have made their first hop."""
+        run, degrees = self._run, self._graph.degrees
+        arrivals = [(origin, sent) for origin, messages in batch.items() if degrees[origin] for sent in messages]
+        for origin, sent in arrivals:
+            run.audit.flooded(sent.message.kind, degrees[origin], degrees[origin], sent.scalars)
+        rows = run.trace.block(run.clock.now, (len(arrivals),))
+        rows["event"], rows["node"] = tr.DELIVER, tr.EVERYONE
+        rows["peer"] = [origin for origin, _ in arrivals]
+        rows["cause"] = [sent.seq for _, sent in arrivals]
+        _describe(rows, [sent for _, sent in arrivals], [degrees[origin] for origin, _ in arrivals])
+        run.trace.record_block(rows)
+
+    def _record_arrival(self, sent: _Sent, source: Address, hop: int, first: int, duplicates: int) -> None:
+        run, message = self._run, sent.message
+        run.audit.flooded(message.kind, first + duplicates, first, sent.scalars)
+        for event, copies, reason in ((tr.DELIVER, first, tr.NONE), (tr.DUPLICATE, duplicates, SEEN)):
+            if copies:
+                run.trace.record(
+                    run.clock.now,
+                    event,
+                    tr.EVERYONE,
+                    source,
+                    sent.id,
+                    sent.seq,
+                    sent.kind,
+                    sent.scalars,
+                    hop,
+                    message.round,
+                    message.version,
+                    copies,
+                    reason if reason == tr.NONE else run.trace.name(SEEN),
+                )
+
+
+def _describe(rows: tr.Block, messages: Sequence[_Sent], copies: Sequence[int]) -> None:
+    """Write to events (n,) of the first hop which messages they are about, and how many copies of each."""
+    rows["message"] = [sent.id for sent in messages]
+    rows["kind"] = [sent.kind for sent in messages]
+    rows["scalars"] = [sent.scalars for sent in messages]
+    rows["round"] = [sent.message.round for sent in messages]
+    rows["version"] = [sent.message.version for sent in messages]
+    rows["hop"], rows["value"] = 1, copies

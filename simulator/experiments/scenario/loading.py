@@ -1,0 +1,140 @@
+"""Reading scenario files: text, overrides, validation; every mistake is reported with its place in the file."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from coband.simulator.core.network.graphs import GraphError
+from coband.simulator.core.node import UnsupportedScenario
+from coband.simulator.experiments.registry.registry import Registry
+from coband.simulator.experiments.scenario.document import (
+    Tuning,
+    Until,
+)
+from coband.simulator.experiments.scenario.explain import given
+from coband.simulator.experiments.scenario.files import ScenarioText, read_scenario, with_absolute_paths
+from coband.simulator.experiments.scenario.input_problems import InputProblem, ScenarioError
+from coband.simulator.experiments.scenario.nodes import MappingNode, Node, child, plain
+from coband.simulator.experiments.scenario.overrides import override
+from coband.simulator.experiments.scenario.scenario import Scenario
+from coband.simulator.experiments.scenario.validation import Validation
+from coband.simulator.experiments.scenario.yaml_nodes import read
+from coband.simulator.experiments.sweep.grid import Grid, split
+from coband.simulator.problems.data_error import DataError
+from coband.simulator.problems.world import InstanceError
+
+BAD_INPUT: tuple[type[Exception], ...] = (ScenarioError, DataError, GraphError, InstanceError, UnsupportedScenario)
+"""Errors in the user's input; their text says how to correct it."""
+
+
+@dataclass(frozen=True)
+class Point:
+    """A scenario with the sections of its file that a `Scenario` does not have.
+
+    Attributes:
+        scenario: the scenario.
+        until: the stopping rule of replications; None: their number is fixed.
+        tuning: how a sweep chooses the best parameters; None: it does not.
+        root: the document.
+    """
+
+    scenario: Scenario
+    until: Until | None
+    tuning: Tuning | None
+    root: Node
+
+    def refusal(self, key: str, message: str) -> ScenarioError:
+        """The error that a section of the file cannot be used here."""
+        found = child(self.root, key)
+        return ScenarioError([(self.root.mark if found is None else found[0]).problem((key,), message)])
+
+
+def load(path: str | Path, overrides: Sequence[str] = (), *, registry: Registry | None = None) -> Scenario:
+    """Read a scenario file.
+
+    Args:
+        path: the file, or the name of a scenario that comes with coband.
+        overrides: ``key.path=value``, as given to ``--set``.
+        registry: the algorithms and problems that the scenario can name; None: the installed ones.
+
+    Raises:
+        ScenarioError: the scenario is invalid; the error lists every mistake.
+    """
+    return load_point(path, overrides, registry=registry).scenario
+
+
+def load_point(
+    path: str | Path | ScenarioText, overrides: Sequence[str] = (), *, registry: Registry | None = None
+) -> Point:
+    """`load`, with what the file says beside; ``path`` may also be the text itself.
+
+    Raises:
+        ScenarioError: with everything that is wrong.
+    """
+    text, base = read_scenario(path)
+    return _point(text, str(path), overrides, base, registry)
+
+
+def loads(
+    text: str,
+    file: str = "<string>",
+    overrides: Sequence[str] = (),
+    *,
+    base: Path | None = None,
+    registry: Registry | None = None,
+) -> Scenario:
+    """Read a scenario from text; ``base`` is the directory of relative data paths, None for the working directory.
+
+    Raises:
+        ScenarioError: the scenario is invalid; the error lists every mistake.
+    """
+    return _point(text, file, overrides, Path.cwd() if base is None else base, registry).scenario
+
+
+def _point(text: str, file: str, overrides: Sequence[str], base: Path, registry: Registry | None) -> Point:
+    registry = registry or Registry.installed()
+    root, problems = read_document(text, file, overrides, registry)
+    _, grid, _ = split(root, overrides)
+    if grid.axes:
+        raise ScenarioError([*problems, _is_a_sweep(root, grid, file)])
+    validation = Validation(with_absolute_paths(root, base), registry, problems)
+    scenario = validation.scenario(base)
+    return Point(scenario, validation.sweep_sections["until"], validation.sweep_sections["tuning"], root)
+
+
+def read_document(
+    text: str, file: str, overrides: Sequence[str], registry: Registry
+) -> tuple[MappingNode, list[InputProblem]]:
+    """Read a document and apply overrides, without validating it; return it with the mistakes found so far.
+
+    Raises:
+        ScenarioError: the text is not a mapping in valid YAML.
+    """
+    root, problems = read(text, file)
+    if not isinstance(root, MappingNode):
+        what = "the file is empty" if plain(root) is None else f"{given(root)} is not a scenario"
+        message = f"{what}; a scenario is a mapping of keys (name, agents, ...)"
+        raise ScenarioError([*problems, root.mark.problem((), message)])
+    tree: Node = root
+    for setting in overrides:
+        try:
+            tree, more = override(tree, setting, registry.takes)
+            problems += more
+        except ScenarioError as error:
+            problems += error.problems
+    assert isinstance(tree, MappingNode)
+    return tree, problems
+
+
+def _is_a_sweep(root: Node, grid: Grid, file: str) -> InputProblem:
+    first = next(grid.points())
+    one = " ".join(f"--set {shlex.quote(f'{key.path}={value.text}')}" for key, value in grid.chosen(first))
+    tuning = child(root, "tuning")
+    if tuning is not None and plain(tuning[1]) is not None:
+        one += " --set tuning=null"
+    points = f"{len(grid)} point{'s' * (len(grid) != 1)}"
+    message = f"this scenario has {points}: run them with `coband sweep {file}`, or one of them with {one}"
+    return grid.axes[0].keys[0].mark.problem(("grid",), message)
