@@ -26,7 +26,8 @@ from pydantic import Field, model_validator
 from coband.agents.memory import NEURAL
 from coband.agents.messages.neural import NeuralModel, NeuralUpload
 from coband.agents.messages.synchronisation import SyncRequest, SyncStart
-from coband.agents.parameters import NeuralBandit, Synchronous, enter
+from coband.agents.neural_parameters import NeuralBandit, enter
+from coband.agents.parameters import Synchronous
 from coband.agents.synchronisation import SynchronousAgent
 from coband.simulator.arms import ArmSet
 from coband.simulator.arrays import FloatArray

@@ -11,7 +11,7 @@ from pydantic import Field
 
 from coband.agents.alone import Alone, single
 from coband.agents.memory import NEURAL
-from coband.agents.parameters import NeuralBandit, enter
+from coband.agents.neural_parameters import NeuralBandit, enter
 from coband.simulator.arms import ArmSet
 from coband.simulator.arrays import FloatArray
 from coband.simulator.core.node import NodeContext, Outbox

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import math
-from typing import Literal, Self
+from typing import Literal
 
-import numpy as np
-from pydantic import Field, model_validator
+from pydantic import Field
 
-from coband.simulator.arrays import FloatArray
 from coband.simulator.core.config import Config
 from coband.simulator.core.node import NodeContext, UnsupportedScenario
 from coband.simulator.maths.kernels.library import Gaussian
 from coband.simulator.maths.kernels.registry import AnyKernel as AnyKernel
-from coband.simulator.maths.neural.network import Init, Network
-from coband.simulator.maths.neural.training import Descent, Precision
 
 Repeats = Literal["keep", "drop"]
 """Whether a sampled dictionary keeps equal points."""
@@ -57,71 +52,3 @@ class Synchronous(Config):
 
     wait: Literal["all"] | Quorum = "all"
     """Whose answers a synchronisation waits for; what comes later is taken in by the next one."""
-
-
-class NeuralBandit(Config):
-    """Parameters of every algorithm with a network (paper 002, section 5.1 and appendix E)."""
-
-    width: int = Field(default=20, ge=1)
-    """Units m of every hidden layer."""
-    layers: int = Field(default=2, ge=2)
-    """Depth L, the number of weight matrices; 2: one hidden layer."""
-    init: Init = "paper"
-    """paper: appendix B, features g/sqrt(m), output scaled by sqrt(m); normal: weights and biases N(0, 1), unscaled."""
-    duplicate_input: bool | None = None
-    """Feed [x; x]/sqrt(2), whose halves are equal (assumption 1); null: with ``init: paper``."""
-    diagonal: bool = False
-    """Keep only the diagonals of matrices."""
-    lam: float = Field(default=0.1, gt=0)
-    """Ridge parameter lambda."""
-    nu: float = Field(default=0.1, ge=0)
-    """Exploration: nu * sqrt(lam) * (norm of the features)."""
-    steps: int = Field(default=30, ge=0)
-    """Steps of gradient descent at each training."""
-    lr: float | None = Field(default=None, gt=0)
-    """Learning rate; null: 0.01 with ``train: public``, 1/(m lam + m n L) for n points with ``train: paper``."""
-    train: Literal["public", "paper"] = "public"
-    """Loss: mean squared error with weight decay lam/n (published code), or eq. 1."""
-    precision: Precision = "float64"
-    """Of the steps of a training; everything else is float64."""
-
-    @model_validator(mode="after")
-    def _halves_are_equal(self) -> Self:
-        if self.init == "paper" and self.width % 2:
-            raise ValueError(
-                f"width(={self.width}) must be even with init: paper, whose weights are two equal blocks; "
-                f"write width: {self.width + 1}, or init: normal."
-            )
-        return self
-
-    def network(self, dimension: int) -> Network:
-        """The network for arms of a dimension.
-
-        Raises:
-            UnsupportedScenario: ``init: paper`` with an odd number of inputs, which have no equal halves.
-        """
-        inputs = 2 * dimension if self.doubles_input else dimension
-        try:
-            return Network(inputs, self.width, self.layers, self.init)
-        except ValueError as error:
-            raise UnsupportedScenario(str(error)) from None
-
-    @property
-    def doubles_input(self) -> bool:
-        """Whether inputs are made of two equal halves."""
-        return self.init == "paper" if self.duplicate_input is None else self.duplicate_input
-
-    def weights(self, dimension: int) -> int:
-        """Number of weights of the network for arms of a dimension, without making it."""
-        inputs = 2 * dimension if self.doubles_input else dimension
-        biases = (self.layers - 1) * self.width + 1 if self.init == "normal" else 0
-        return self.width * inputs + (self.layers - 2) * self.width**2 + self.width + biases
-
-    def descent(self, network: Network) -> Descent:
-        """How networks are trained."""
-        return Descent(network, self.steps, self.lr, self.lam, self.train, self.precision)
-
-
-def enter(config: NeuralBandit, arms: FloatArray) -> FloatArray:
-    """Inputs of the network for arms (..., n, d)."""
-    return np.concatenate([arms, arms], axis=-1) * math.sqrt(0.5) if config.doubles_input else arms

@@ -7,20 +7,40 @@ from __future__ import annotations
 
 import argparse
 
-from benchmarks import bandits, cohorts, cooperation, events, exploration, neural, scale, start, sweeps
+from benchmarks import (
+    bandits,
+    cohorts,
+    cooperation,
+    events,
+    exploration,
+    known_points,
+    neural,
+    scale,
+    start,
+    sweeps,
+    whole,
+)
 from benchmarks.measuring import Cases, Figures
 
 CASES: Cases = {
     **bandits.CASES,
+    **known_points.CASES,
     **neural.CASES,
     **cooperation.CASES,
     **exploration.CASES,
     **events.CASES,
     **cohorts.CASES,
 }
-FIGURES: Figures = {**start.FIGURES, **scale.FIGURES, **sweeps.FIGURES}
+FIGURES: Figures = {
+    **start.FIGURES,
+    **whole.FIGURES,
+    **known_points.FIGURES,
+    **cooperation.FIGURES,
+    **scale.FIGURES,
+    **sweeps.FIGURES,
+}
 FULL: Cases = {**bandits.FULL, **cooperation.FULL}
-FULL_FIGURES: Figures = {**cooperation.FULL_FIGURES, **scale.FULL_FIGURES}
+FULL_FIGURES: Figures = {**bandits.FULL_FIGURES, **scale.FULL_FIGURES}
 ALL, LONG = (*CASES, *FIGURES), (*FULL, *FULL_FIGURES)
 
 
@@ -30,7 +50,7 @@ def main() -> None:
     parser.add_argument(
         "cases", nargs="*", metavar="CASE", help=f"some of: {', '.join([*ALL, *LONG])} (default: the first {len(ALL)})"
     )
-    parser.add_argument("--full", action="store_true", help=f"also {', '.join(LONG)}, which takes minutes")
+    parser.add_argument("--full", action="store_true", help=f"also {', '.join(LONG)}, which take minutes")
     arguments = parser.parse_args()
     known = [*ALL, *LONG]
     unknown = set(arguments.cases) - set(known)

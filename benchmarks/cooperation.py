@@ -128,7 +128,8 @@ CASES: Cases = {
 FULL: Cases = {
     "coop_40": (lambda: cooperative("coop_kernel_ucb", 200, 40), "Coop, V=200, p=0.7, T=40; target 25"),
 }
-FULL_FIGURES: Figures = {
+"""These take minutes."""
+FIGURES: Figures = {
     "coop_100": (lambda: whole("coop_kernel_ucb", 100, 3.0), "Coop, V=200, p=0.7, T=100, CPU"),
     "coop_linear": (
         lambda: whole("coop_kernel_ucb", 100, 4.0, {"kind": "linear"}),
@@ -139,4 +140,3 @@ FULL_FIGURES: Figures = {
         "Naive with a linear kernel, V=200, T=40, CPU",
     ),
 }
-"""These take minutes."""

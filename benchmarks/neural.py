@@ -7,12 +7,13 @@ from pydantic import TypeAdapter
 
 from benchmarks import textbook
 from benchmarks.measuring import Cases, Measured, seconds
-from coband.simulator.core.engine import Engine, Plan
+from coband.simulator.core.engine import Engine, Plan, RunResult
 from coband.simulator.core.randomness.streams import Streams
 from coband.simulator.experiments.registry.registry import Registry
 from coband.simulator.maths.neural.network import Network
 from coband.simulator.maths.neural.training import Descent, Task
 from coband.simulator.problems.contextual import ContextualProblem
+from tests.oracles import fn_ucb
 
 SPHERE = ContextualProblem.model_validate(
     {
@@ -45,6 +46,25 @@ def federated(agents: int, turns: int) -> Measured:
         lambda: textbook.neural_run(SPHERE.build(streams, agents), agents, turns, 0.1, 0.1, streams.coin(0)), 1
     )
     return Measured(slow, fast, chosen == expected, f"{1e3 * fast / turns:.2f} ms a round")
+
+
+def trained(turns: int) -> Measured:
+    """FN-UCB with training, two agents and the settings of the published code, against the oracle's loops."""
+    config = {"init": "normal", "alpha_start": 3, "train_when": "alpha"}
+    algorithm = Registry.installed().algorithms["fn_ucb"]
+    parameters = algorithm.config.model_validate(config)
+    given = {"agents": {"count": 2}, "schedule": {"kind": "rounds", "turns": turns}, "network": {}, "trace": "off"}
+    plan, streams = TypeAdapter(Plan).validate_python(given), Streams(0)
+
+    def simulate() -> RunResult:
+        return Engine(plan, algorithm, parameters, SPHERE.build(streams, 2), streams).run()
+
+    fast, result = seconds(simulate)
+    slow, expected = seconds(
+        lambda: fn_ucb.run([[0, 1]] * turns, SPHERE.build(streams, 2), None, parameters, streams.coin, 2), 1
+    )
+    same = abs(sum(pull[4] for pull in expected.pulls) - result.regret) < 1e-6
+    return Measured(slow, fast, same, f"{1e3 * fast / turns:.1f} ms a round")
 
 
 def tasks(network: Network, points: int, networks: int) -> list[Task]:
@@ -110,6 +130,7 @@ CASES: Cases = {
     "fn_ucb_2": (lambda: federated(2, 300), "FN-UCB, p=220, N=2, no training; target 20"),
     "fn_ucb_10": (lambda: federated(10, 100), "FN-UCB, p=220, N=10, no training; target 20"),
     "fn_ucb_20": (lambda: federated(20, 60), "FN-UCB, p=220, N=20, no training; target 20"),
+    "fn_trained": (lambda: trained(12), "FN-UCB with 30 training steps a round, N=2, T=12; target 20"),
     "training": (lambda: training(2000), "a network's training, n=2000"),
     "training_floor": (lambda: training_floor(2000), "the same against its matrix products; target at most 4"),
     "training_10": (lambda: training_together(100, 10), "ten networks, n=100"),

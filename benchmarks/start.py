@@ -7,6 +7,7 @@ import resource
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 from benchmarks.measuring import Figure, Figures
@@ -22,19 +23,29 @@ REPEATS = 5
 
 
 def command(target: float, *arguments: str) -> Figure:
-    """The least CPU time of some processes; the first one, which may compile the sources, does not count."""
+    """The least CPU time of some processes against a target."""
+    found = processes(arguments)
+    return Figure(f"{found:.2f} s", f"{target:g} s", found <= target)
+
+
+def processes(arguments: Sequence[str], repeats: int = REPEATS) -> float:
+    """The least CPU time of some processes; a first one, which may compile the sources, does not count.
+
+    Args:
+        arguments: of ``coband``; ``{folder}`` stands for a folder with a trivial scenario, ``{number}`` for a process.
+        repeats: how many count.
+    """
     with tempfile.TemporaryDirectory(prefix="coband-benchmark-") as folder:
         (Path(folder) / "trivial.yaml").write_text(TRIVIAL, encoding="utf-8")
         environment = {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
         environment["PYTHONPYCACHEPREFIX"] = str(Path(folder) / "compiled")
         times = []
-        for number in range(REPEATS + 1):
+        for number in range(repeats + 1):
             given = [word.format(folder=folder, number=number) for word in arguments]
             before = _children()
             subprocess.run([sys.executable, "-m", "coband", *given], env=environment, capture_output=True, check=True)
             times.append(_children() - before)
-    found = min(times[1:])
-    return Figure(f"{found:.2f} s", f"{target:g} s", found <= target)
+    return min(times[1:])
 
 
 def _children() -> float:

@@ -9,8 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
-from importlib.metadata import Distribution, EntryPoint, EntryPoints, entry_points
+from importlib.metadata import Distribution, EntryPoint, EntryPoints, PathDistribution, entry_points
+from pathlib import Path
 from typing import Any, Generic, TypeVar, cast
+
+from coband.simulator.offers import offers
 
 OWN_DISTRIBUTION = "coband"
 T = TypeVar("T")
@@ -77,8 +80,11 @@ def installed(group: str) -> EntryPoints:
 
 @lru_cache(maxsize=1)
 def _all_installed() -> EntryPoints:
-    found: Any = entry_points()  # of a type of its own in Python 3.11, with the same method
-    return cast(EntryPoints, found)
+    found = offers()
+    if found is None:
+        everything: Any = entry_points()  # of a type of its own in Python 3.11, with the same method
+        return cast(EntryPoints, everything)
+    return EntryPoints(point for offer in found for point in PathDistribution(Path(offer.folder)).entry_points)
 
 
 def load(points: Iterable[EntryPoint], check: Callable[[str, object], T]) -> Loaded[T]:

@@ -10,6 +10,7 @@ import click
 
 from coband.simulator.cli import tables
 from coband.simulator.cli.plugins import warn_of_plugins
+from coband.simulator.experiments.registry.remembered import remembered
 
 Item = dict[str, Any]
 
@@ -19,15 +20,19 @@ Item = dict[str, Any]
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def describe(name: str, as_json: bool) -> None:
     """Print all that is known of NAME: algorithm, problem, kernel, reward, dataset, metric or shipped scenario."""
-    from coband.simulator.experiments.registry.catalogue import describe as look_up
-    from coband.simulator.experiments.registry.registry import Registry
-
-    warn_of_plugins()
-    found = look_up(name, Registry.installed())
+    found: list[Item] = remembered(f"describe {name}", lambda: _look_up(name))
     if as_json:
         click.echo(json.dumps(found if len(found) > 1 else found[0], indent=2, ensure_ascii=False))
     else:
         click.echo("\n\n".join("\n".join(_lines(item)) for item in found))
+
+
+def _look_up(name: str) -> list[Item]:
+    from coband.simulator.experiments.registry.catalogue import describe as look_up
+    from coband.simulator.experiments.registry.registry import Registry
+
+    warn_of_plugins()
+    return look_up(name, Registry.installed())
 
 
 def _lines(item: Item) -> Iterator[str]:

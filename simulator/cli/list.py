@@ -9,6 +9,7 @@ import click
 
 from coband.simulator.cli import tables
 from coband.simulator.cli.plugins import warn_of_plugins
+from coband.simulator.experiments.registry.remembered import remembered
 
 KINDS = ("algorithms", "problems", "kernels", "rewards", "datasets", "metrics", "scenarios")
 
@@ -21,17 +22,21 @@ def list_(kind: str | None, as_json: bool) -> None:
 
     Every command that takes a scenario FILE takes the name of a shipped scenario too.
     """
-    from coband.simulator.experiments.registry.catalogue import catalogue
-    from coband.simulator.experiments.registry.registry import Registry
-
-    warn_of_plugins()
-    everything = catalogue(Registry.installed())
+    everything = remembered("list", _everything)
     chosen = everything if kind is None else {kind: everything[kind]}
     if as_json:
         click.echo(json.dumps(chosen, indent=2, ensure_ascii=False))
     else:
         for number, (title, items) in enumerate(chosen.items()):
             _show(title, items, blank=number > 0)
+
+
+def _everything() -> dict[str, list[dict[str, Any]]]:
+    from coband.simulator.experiments.registry.catalogue import catalogue
+    from coband.simulator.experiments.registry.registry import Registry
+
+    warn_of_plugins()
+    return catalogue(Registry.installed())
 
 
 def _show(title: str, items: list[dict[str, Any]], blank: bool) -> None:

@@ -7,6 +7,8 @@ of the output has closed the pipe.
 from __future__ import annotations
 
 import errno
+import gc
+import os
 import sys
 import traceback
 from collections.abc import Mapping, Sequence
@@ -20,6 +22,8 @@ from coband.simulator.cli.lazy import LazyGroup, ReaderGoneError
 BAD_INPUT, DEFECT, INTERRUPTED, BROKEN_PIPE = 2, 70, 130, 141
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 """Errors of the system that are no defect of coband: a full disk, a quota, a limit on the size of files, a bad disk."""
+YOUNG_OBJECTS = 100_000
+"""So many new objects are made before the garbage collector looks at them; imports make many, and no garbage."""
 
 COMMANDS: Mapping[str, tuple[str, str]] = {
     "run": ("coband.simulator.cli.run:run", "Run a scenario and keep its results."),
@@ -87,7 +91,13 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     Args:
         arguments: the command line without the program's name; None for that of this process.
     """
-    sys.exit(exit_status(arguments))
+    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")  # it would look for them in every installed package
+    gc.set_threshold(YOUNG_OBJECTS, *gc.get_threshold()[1:])
+    try:
+        status = exit_status(arguments)
+    finally:
+        gc.freeze()  # else Python would look through all objects several times when it ends
+    sys.exit(status)
 
 
 def exit_status(arguments: Sequence[str] | None) -> int:

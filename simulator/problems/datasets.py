@@ -17,26 +17,10 @@ import numpy as np
 import numpy.typing as npt
 
 from coband.simulator.arrays import FloatArray
+from coband.simulator.problems.data_error import DataError as DataError
 from coband.simulator.problems.world import read_only
 
 UCI = "https://archive.ics.uci.edu/ml/machine-learning-databases"
-
-
-class DataError(ValueError):
-    """A dataset is unknown, missing or malformed; the text starts with the file and the line if they are known."""
-
-    def __init__(self, message: str, path: Path | None = None, line: int | None = None) -> None:
-        """Create the error.
-
-        Args:
-            message: what is wrong and what is expected.
-            path: the file.
-            line: line number, counted from 1.
-        """
-        where = "" if path is None else f"{path}: " if line is None else f"{path}:{line}: "
-        super().__init__(where + message)
-        self.path = path
-        self.line = line
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -29,7 +29,7 @@ from coband.simulator.maths.kernels.registry import AnyKernel
 from coband.simulator.metrics import Metric
 from coband.simulator.problems.arms import ArmSource, ArmSpec, extent_of, uniform_ball, uniform_sphere
 from coband.simulator.problems.contextual import ContextualWorld
-from coband.simulator.problems.datasets import DataError
+from coband.simulator.problems.data_error import DataError
 from coband.simulator.problems.rewards import NoiseSpec, RewardFunction, as_noise
 from coband.simulator.problems.rkhs import RkhsFunction
 from coband.simulator.problems.world import (

@@ -16,7 +16,7 @@ import pydantic
 from pydantic import Field
 
 from coband.simulator.arrays import FloatArray, IndexArray
-from coband.simulator.problems.datasets import DataError
+from coband.simulator.problems.data_error import DataError
 from coband.simulator.problems.disjoint import Scale, scaled
 from coband.simulator.problems.rewards import NoiseSpec, as_noise
 from coband.simulator.problems.rows import RowsOf, TableWorld, described, drawn_rows, own_turns, shuffled_turns

@@ -20,6 +20,7 @@ EVERYWHERE = (
     "simulator.arrays",
     "simulator.entry_points",
     "simulator.metrics",
+    "simulator.offers",
     "simulator.scenario_errors",
 )
 NODE_SIDE = (

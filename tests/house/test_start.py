@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -56,9 +57,18 @@ def test_what_the_user_has_set_stays() -> None:
 
 
 HEAVY = {
+    "concurrent.futures.process",
     "joblib",
+    "jsonschema",
     "matplotlib",
+    "multiprocessing",
     "networkx",
+    "numpy.fft",
+    "numpy.ma",
+    "numpy.polynomial",
+    "numpy.testing",
+    "pandas",
+    "rich",
     "scipy.cluster",
     "scipy.linalg",
     "scipy.sparse",
@@ -76,8 +86,11 @@ algorithms: [{algorithm: n_kernel_ucb, kernel: {kind: linear}}]
 """
 
 
-def loaded(folder: Path, *arguments: str) -> set[str]:
-    """The modules that a command has loaded when it ends."""
+NOTHING_KEPT = {"PYTHONDONTWRITEBYTECODE": "1"}
+
+
+def loaded(folder: Path, *arguments: str, environment: Mapping[str, str] = NOTHING_KEPT) -> set[str]:
+    """The modules that a command has loaded when it ends; compiled code is kept in the folder alone."""
     code = f"""if True:
         import sys
         from coband.simulator.cli.main import _status
@@ -86,13 +99,25 @@ def loaded(folder: Path, *arguments: str) -> set[str]:
         print(*sys.modules)
         sys.exit(status)"""
     (folder / "trivial.yaml").write_text(TRIVIAL, encoding="utf-8")
-    done = start(code)
+    done = start(code, PYTHONPYCACHEPREFIX=str(folder / "compiled"), **environment)
     assert done.returncode == 0, done.stderr
     return set(done.stdout.splitlines()[-1].split())
 
 
+LIBRARIES = {"importlib.metadata", "numpy", "pydantic", "scipy", "simpy", "yaml", *HEAVY}
+
+
 def test_help_loads_no_library(tmp_path: Path) -> None:
-    assert not loaded(tmp_path, "--help") & {"numpy", "pydantic", "scipy", "simpy", "yaml", *HEAVY}
+    assert not loaded(tmp_path, "--help") & LIBRARIES
+
+
+@pytest.mark.parametrize("arguments", [["list"], ["describe", "coop_kernel_ucb"], ["describe", "regret"]])
+def test_what_has_been_answered_before_loads_no_library(tmp_path: Path, arguments: list[str]) -> None:
+    environment = {"PYTHONDONTWRITEBYTECODE": ""}
+    first, second = (loaded(tmp_path, *arguments, environment=environment) for _ in range(2))
+    assert "coband.agents.coop_kernel_ucb" in first
+    assert not second & LIBRARIES
+    assert not {module for module in second if module.startswith("coband.agents")}
 
 
 @pytest.mark.parametrize(
@@ -108,7 +133,9 @@ def test_commands_load_no_heavy_library(tmp_path: Path, arguments: list[str]) ->
 @pytest.mark.parametrize("command", ["validate", "describe"])
 def test_only_what_is_named_is_loaded(tmp_path: Path, command: str) -> None:
     name = str(tmp_path / "trivial.yaml") if command == "validate" else "n_kernel_ucb"
-    found = {module for module in loaded(tmp_path, command, name) if module.startswith("coband.agents.")}
+    modules = loaded(tmp_path, command, name)
+    found = {module for module in modules if module.startswith("coband.agents.")}
+    assert "coband.simulator.maths.neural" not in modules
     assert "coband.agents.n_kernel_ucb" in found
     assert not found & {
         f"coband.agents.{other}" for other in ("duets", "fn_ucb", "async_kernel_ucb", "coop_kernel_ucb")

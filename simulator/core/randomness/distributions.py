@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import numpy as np
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import BeforeValidator, ConfigDict, Field, model_validator
 
 from coband.simulator.arrays import FloatArray
 from coband.simulator.core.config import Config
@@ -23,6 +23,8 @@ FIRST_BLOCK, LARGEST_BLOCK = 4, 1024
 
 class BaseDistribution(Config):
     """What all delay distributions offer."""
+
+    model_config = ConfigDict(defer_build=False)  # built once, as each is a part of very many models
 
     @property
     @abstractmethod

@@ -28,7 +28,7 @@ from coband.simulator.experiments.scenario.input_problems import InputProblem, K
 from coband.simulator.experiments.scenario.loading import read_document
 from coband.simulator.experiments.scenario.nodes import MappingNode, descend
 from coband.simulator.experiments.scenario.scenario import Scenario, ScenarioEntry
-from coband.simulator.problems.datasets import DataError
+from coband.simulator.problems.data_error import DataError
 from coband.simulator.problems.world import InstanceError
 
 MOST_BYTES = 20_000_000

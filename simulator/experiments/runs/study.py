@@ -20,7 +20,7 @@ from coband.simulator.experiments.scenario.yaml_text import to_yaml
 
 if TYPE_CHECKING:
     from coband.simulator.experiments.registry.registry import Registry
-    from coband.simulator.problems.datasets import DataError
+    from coband.simulator.problems.data_error import DataError
 
 
 class SelectionError(ValueError):

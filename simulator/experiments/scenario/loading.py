@@ -23,7 +23,7 @@ from coband.simulator.experiments.scenario.scenario import Scenario
 from coband.simulator.experiments.scenario.validation import Validation
 from coband.simulator.experiments.scenario.yaml_nodes import read
 from coband.simulator.experiments.sweep.grid import Grid, split
-from coband.simulator.problems.datasets import DataError
+from coband.simulator.problems.data_error import DataError
 from coband.simulator.problems.world import InstanceError
 
 BAD_INPUT: tuple[type[Exception], ...] = (ScenarioError, DataError, GraphError, InstanceError, UnsupportedScenario)

@@ -19,6 +19,7 @@ from coband.simulator.experiments.registry.registry import Registry
 from coband.simulator.experiments.scenario.document import (
     Expectation,
 )
+from coband.simulator.experiments.scenario.models import in_json_types
 from coband.simulator.experiments.scenario.yaml_text import to_yaml
 from coband.simulator.metrics import Metric
 from coband.simulator.problems.world import Problem
@@ -59,17 +60,17 @@ class Scenario:
         document: dict[str, Any] = {}
         for key in _SECTIONS:
             value = getattr(self, key)
-            document[key] = _dumped(value) if isinstance(value, BaseModel) else value
+            document[key] = in_json_types(value) if isinstance(value, BaseModel) else value
         document["algorithms"] = [
             {
                 "algorithm": entry.algorithm.name,
                 "label": entry.label,
                 "ties": entry.ties,
-                **_dumped(entry.config),
+                **in_json_types(entry.config),
             }
             for entry in self.algorithms
         ]
-        document["expect"] = [_dumped(expectation) for expectation in self.expect]
+        document["expect"] = [in_json_types(expectation) for expectation in self.expect]
         return document
 
     @cached_property
@@ -85,7 +86,3 @@ class Scenario:
 
 
 _SECTIONS = tuple(name for name in Scenario.__dataclass_fields__ if name != "base")
-
-
-def _dumped(part: BaseModel) -> dict[str, Any]:
-    return part.model_dump(mode="json", by_alias=True)

@@ -8,7 +8,7 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import BaseModel, TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails
 
 from coband.simulator.experiments.registry.registry import RESERVED, Registry, only
@@ -21,6 +21,7 @@ from coband.simulator.experiments.scenario.document import (
 )
 from coband.simulator.experiments.scenario.explain import Explainer
 from coband.simulator.experiments.scenario.input_problems import InputProblem, ScenarioError
+from coband.simulator.experiments.scenario.models import part_of
 from coband.simulator.experiments.scenario.nodes import Node, child, plain
 from coband.simulator.experiments.scenario.scenario import Scenario, ScenarioEntry
 from coband.simulator.experiments.scenario.wording import Wording
@@ -36,6 +37,8 @@ def _adapter(registry: Registry | None, key: str) -> TypeAdapter[Any]:
     """
     info = FIXED[key] if registry is None else document_model(registry).model_fields[key]
     section: Any = Annotated[info.annotation, info]
+    if isinstance(info.annotation, type) and issubclass(info.annotation, BaseModel):
+        info.annotation.model_rebuild()  # once, as the scenario is also written with it
     return TypeAdapter(section)
 
 
@@ -141,8 +144,8 @@ class Validation:
 
     def _entry(self, entry: Any, data: dict[str, Any]) -> ScenarioEntry:
         algorithm = self._registry.algorithms[entry.algorithm]
-        parameters = json.dumps({key: value for key, value in data.items() if key not in RESERVED})
-        config = algorithm.config.model_validate_json(parameters)
+        parameters = {key: value for key, value in data.items() if key not in RESERVED}
+        config = part_of(entry, algorithm.config, parameters)
         return ScenarioEntry(algorithm, entry.label or algorithm.name, config, entry.ties)
 
 

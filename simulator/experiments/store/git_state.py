@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -12,11 +13,11 @@ SECONDS = 5.0
 
 def git_state(directory: Path) -> dict[str, Any] | None:
     """The commit, and whether files that git knows differ from it; None outside a repository or without git."""
-    commit = _git(directory, "rev-parse", "HEAD")
-    changes = _git(directory, "status", "--porcelain", "--untracked-files=no")
-    if commit is None or changes is None:
+    state = _git(directory, "status", "--porcelain=v2", "--branch", "--untracked-files=no")
+    commit = None if state is None else re.search(r"^# branch\.oid ([0-9a-f]+)$", state, re.MULTILINE)
+    if state is None or commit is None:
         return None
-    return {"commit": commit.strip(), "dirty": bool(changes.strip())}
+    return {"commit": commit[1], "dirty": any(not line.startswith("#") for line in state.splitlines())}
 
 
 def _git(directory: Path, *arguments: str) -> str | None:

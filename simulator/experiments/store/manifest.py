@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
@@ -59,6 +60,9 @@ def declared(manifest: Mapping[str, Any]) -> tuple[Metric, ...]:
 def version(package: str) -> str | None:
     """Version of an installed package; None when it runs from a source tree."""
     try:
-        return metadata.version(package)
+        found = metadata.distribution(package)
     except metadata.PackageNotFoundError:
         return None
+    text = (found.read_text("METADATA") or "").partition("\n\n")[0]  # not all that is said about a package
+    stated = re.search(r"^Version:[ \t]*(\S+)", text, re.MULTILINE)
+    return found.version if stated is None else stated[1]

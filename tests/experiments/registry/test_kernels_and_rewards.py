@@ -13,7 +13,7 @@ import pytest
 from coband.simulator.arrays import FloatArray
 from coband.simulator.entry_points import Loaded, PluginError, load
 from coband.simulator.experiments.registry.registry import Registry
-from coband.simulator.experiments.scenario import document, scenario
+from coband.simulator.experiments.scenario import document, validation
 from coband.simulator.experiments.scenario.input_problems import ScenarioError
 from coband.simulator.experiments.scenario.loading import loads
 from coband.simulator.maths.kernels import registry as kernel_registry
@@ -77,7 +77,7 @@ def _installed(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def _build_anew() -> None:
-    for cache in (document.document_model, document.json_schema, scenario._adapter):
+    for cache in (document.document_model, document.json_schema, validation._adapter):
         cache.cache_clear()
     found = Registry.installed()
     parts: list[Any] = [entry.config for entry in (*found.algorithms.values(), *found.problems.values())]

@@ -1,0 +1,93 @@
+"""Answers about what is installed, kept beside Python's compiled code, so that they need no import of algorithms.
+
+Like compiled code, an answer counts as long as the sources have the sizes and times of change that they had when it was
+computed. It is computed anew whenever that is not certain: when other packages offer algorithms, or in a process that
+has imported coband's own. Where Python may not write compiled code, nothing is kept.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from importlib.util import cache_from_source, find_spec
+from pathlib import Path
+from typing import Any
+
+from coband.simulator.offers import Offer, of_others, offers
+
+SUFFIXES = (".py", ".yaml", ".bib")
+REGISTRY = "coband.simulator.experiments.registry.registry"
+
+
+def remembered(question: str, compute: Callable[[], Any]) -> Any:
+    """The answer to a question about what is installed, in JSON types.
+
+    Args:
+        question: what is asked; answers are kept by it.
+        compute: gives the answer; it may be kept unless the function raises an exception.
+    """
+    found = None if REGISTRY in sys.modules else offers()
+    if found is None or of_others(found):
+        return json.loads(json.dumps(compute()))
+    state = _state(found)
+    answers = _read(state)
+    if question not in answers:
+        answers[question] = json.loads(json.dumps(compute()))
+        if not _broken():
+            _write(state, answers)
+    return answers[question]
+
+
+def file() -> Path:
+    """Where answers are kept: beside the compiled code of this module, which tells versions of Python apart."""
+    return Path(cache_from_source(__file__)).with_suffix(".json")
+
+
+def _broken() -> bool:
+    """Whether a part of coband could not be loaded, for a reason that may pass."""
+    return bool(sys.modules[REGISTRY].Registry.installed().broken) if REGISTRY in sys.modules else False
+
+
+def _read(state: str) -> dict[str, Any]:
+    with suppress(OSError, ValueError, KeyError, TypeError):
+        kept = json.loads(file().read_text(encoding="utf-8"))
+        if kept["state"] == state:
+            return dict(kept["answers"])
+    return {}
+
+
+def _write(state: str, answers: dict[str, Any]) -> None:
+    if sys.dont_write_bytecode:
+        return
+    draft = file().with_name(f"{file().name}.{os.getpid()}")
+    with suppress(OSError):
+        draft.parent.mkdir(parents=True, exist_ok=True)
+        draft.write_text(json.dumps({"state": state, "answers": answers}), encoding="utf-8")
+        os.replace(draft, file())
+
+
+def _state(found: list[Offer]) -> str:
+    """What answers depend on: coband's files and entry points, and the version of pydantic, which words the types."""
+    lines = [repr(offer) for offer in found] + sorted(_files(Path(__file__).parents[3]))
+    pydantic = find_spec("pydantic")
+    if pydantic is not None and pydantic.origin is not None:
+        lines.append(_line(pydantic.origin.replace("__init__", "version")))
+    return "\n".join(lines)
+
+
+def _files(folder: str | Path) -> Iterator[str]:
+    """Path, size and time of change of every file below a folder that can make a difference."""
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.name.endswith(SUFFIXES):
+                yield _line(entry.path)
+            elif entry.is_dir() and entry.name != "__pycache__":
+                yield from _files(entry.path)
+
+
+def _line(path: str) -> str:
+    found = os.stat(path)
+    return f"{path} {found.st_size} {found.st_mtime_ns}"

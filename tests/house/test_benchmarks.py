@@ -1,0 +1,56 @@
+"""The benchmarks cover every row of the performance targets, and their cases run."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from benchmarks import __main__ as program
+from benchmarks import exploration, known_points, neural, rows, whole
+from benchmarks.measuring import Figure
+
+ROOT = Path(__file__).parents[2]
+EVERYTHING = {**program.CASES, **program.FIGURES, **program.FULL, **program.FULL_FIGURES}
+FIGURES = {**program.FIGURES, **program.FULL_FIGURES}
+
+
+@pytest.mark.parametrize("table", [rows.STRUCTURES, rows.NEXT], ids=["structures", "next"])
+def test_every_row_has_a_case_with_a_target(table: dict[str, tuple[str, ...]]) -> None:
+    assert not {name for names in table.values() for name in names} - EVERYTHING.keys()
+    for row, names in table.items():
+        assert any(name in FIGURES or re.search(r"target\b.*\S", EVERYTHING[name][1]) for name in names), row
+
+
+def test_the_tables_have_all_their_rows() -> None:
+    assert (len(rows.STRUCTURES), len(rows.NEXT)) == (14, 12)
+
+
+def test_each_name_is_given_once() -> None:
+    parts = (program.CASES, program.FIGURES, program.FULL, program.FULL_FIGURES)
+    assert len(EVERYTHING) == sum(map(len, parts))
+    assert set(program.ALL) | set(program.LONG) == EVERYTHING.keys()
+
+
+def test_modules_stay_short() -> None:
+    lines = {
+        file.name: len(file.read_text(encoding="utf-8").splitlines()) for file in (ROOT / "benchmarks").glob("*.py")
+    }
+    assert len(lines) > 10
+    assert not {name: count for name, count in lines.items() if count > 300}
+
+
+def test_both_forms_decide_alike_on_small_instances() -> None:
+    found = [known_points.domain(30, 40), known_points.known_arms(6000), exploration.rage(1), neural.trained(3)]
+    assert [measured.same for measured in found] == [True] * 4
+
+
+def test_a_figure_beside_a_reference() -> None:
+    assert whole.compared(2.0, 30.0, 20.0) == Figure("2 s, 15.0x", "1.5 s, 20x", False)
+    assert whole.compared(1.0, 30.0, 20.0).met
+
+
+def test_magic_without_its_file_says_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("COBAND_TEST_DATA", str(tmp_path))
+    assert whole.magic() == Figure("no COBAND_TEST_DATA", "2.6 s", False)
