@@ -7,6 +7,7 @@ All keep V = lam I + sum x x^T and theta = V^(-1) sum y x.
 from __future__ import annotations
 
 import math
+from typing import Annotated
 
 import numpy as np
 from pydantic import Field
@@ -14,7 +15,7 @@ from pydantic import Field
 from coband.agents.alone import Alone, single
 from coband.simulator.arms import ArmSet
 from coband.simulator.arrays import FloatArray
-from coband.simulator.core.config import Config
+from coband.simulator.core.config import REWARD, Config
 from coband.simulator.core.node import NodeContext
 from coband.simulator.maths.posteriors.choose import ridge
 from coband.simulator.maths.posteriors.observations import Observations
@@ -39,7 +40,7 @@ class OfulConfig(LinearConfig):
 
     delta: float = Field(default=0.05, gt=0, le=1)
     """The confidence sets hold for all turns with probability 1 - delta."""
-    sub_gaussian: float = Field(default=0.1, ge=0)
+    sub_gaussian: Annotated[float, REWARD] = Field(default=0.1, ge=0)
     """R: the noise is R-sub-Gaussian."""
     norm: float = Field(default=1.0, ge=0)
     """S: bound on ||theta*||."""

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import Literal, Self
+from typing import Annotated, Literal, Self
 
 import numpy as np
 from pydantic import Field, model_validator
 
 from coband.simulator.arrays import FloatArray
-from coband.simulator.core.config import Config
+from coband.simulator.core.config import TIME, Config
 from coband.simulator.core.node import NodeContext, UnsupportedScenario
 from coband.simulator.maths.kernels.library import Gaussian
 from coband.simulator.maths.kernels.registry import AnyKernel as AnyKernel
@@ -47,9 +47,9 @@ class Quorum(Config):
     """How long a synchronous server waits (ours; in the papers for everyone)."""
 
     quorum: float = Field(gt=0, le=1)
-    """Share of the agents that must have answered before it goes on without the others,"""
-    timeout: float = Field(gt=0)
-    """and simulated time for which it waits for everyone, in each phase of a synchronisation."""
+    """Share of the agents that must have answered before it goes on without the others."""
+    timeout: Annotated[float, TIME] = Field(gt=0)
+    """How long it waits for everyone before that, in each phase of a synchronisation."""
 
 
 class Synchronous(Config):

@@ -15,7 +15,13 @@ OURS = ("simulator", "agents", "server")
 
 # What each part may import of ours; a name covers everything below it. A part is a folder with all folders below it.
 PREFIX = "coband."
-EVERYWHERE = ("simulator.arms", "simulator.arrays", "simulator.entry_points", "simulator.metrics")
+EVERYWHERE = (
+    "simulator.arms",
+    "simulator.arrays",
+    "simulator.docstrings",
+    "simulator.entry_points",
+    "simulator.metrics",
+)
 NODE_SIDE = (
     "simulator.core.node",
     "simulator.core.message",

@@ -36,6 +36,7 @@ from coband.simulator.experiments.scenario.files import ScenarioText, read_scena
 from coband.simulator.experiments.scenario.input_problems import InputProblem, ScenarioError
 from coband.simulator.experiments.scenario.nodes import MappingNode, Node, child, plain
 from coband.simulator.experiments.scenario.overrides import override
+from coband.simulator.experiments.scenario.schema_version import check_version
 from coband.simulator.experiments.scenario.wording import Wording
 from coband.simulator.experiments.scenario.yaml_nodes import read
 from coband.simulator.experiments.scenario.yaml_text import to_yaml
@@ -76,6 +77,7 @@ class ScenarioEntry:
 class Scenario:
     """A validated scenario; ``base``, the directory of relative data paths, does not take part in comparisons."""
 
+    schema_version: Literal[1]
     name: str
     description: str | None
     seed: int
@@ -210,7 +212,7 @@ def read_document(
     """Read a document and apply overrides, without validating it; return it with the mistakes found so far.
 
     Raises:
-        ScenarioError: the text is not a mapping in valid YAML.
+        ScenarioError: the text is not a mapping in valid YAML, or says a ``schema_version`` that is not read here.
     """
     root, problems = read(text, file)
     if not isinstance(root, MappingNode):
@@ -225,6 +227,7 @@ def read_document(
         except ScenarioError as error:
             problems += error.problems
     assert isinstance(tree, MappingNode)
+    check_version(tree)
     return tree, problems
 
 
