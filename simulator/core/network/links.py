@@ -94,7 +94,9 @@ class Matrix(Config):
 
 
 AnyLatency = Annotated[Distributions | Matrix, Field(discriminator="kind")]
-Latency = Annotated[AnyLatency, BeforeValidator(number_is_constant, json_schema_input_type=float | AnyLatency)]
+Latency = Annotated[
+    AnyLatency, BeforeValidator(number_is_constant, json_schema_input_type=Annotated[float, Field(ge=0)] | AnyLatency)
+]
 
 
 class LinkRule(Config):

@@ -213,7 +213,8 @@ def number_is_constant(value: Any) -> Any:
 
 
 Distribution = Annotated[
-    AnyDistribution, BeforeValidator(number_is_constant, json_schema_input_type=float | AnyDistribution)
+    AnyDistribution,
+    BeforeValidator(number_is_constant, json_schema_input_type=Annotated[float, Field(ge=0)] | AnyDistribution),
 ]
 
 ZERO = Constant(value=0.0)
