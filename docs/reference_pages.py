@@ -1,6 +1,6 @@
 """The pages of the reference, written before Sphinx looks for its sources: a Sphinx extension.
 
-They are made from the program that is installed, and kept out of the repository: decision 25.
+They are made from the program that is installed; none is kept in the repository.
 """
 
 from __future__ import annotations

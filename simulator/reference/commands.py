@@ -42,7 +42,8 @@ def command_sheet(context: click.Context, command: click.Command) -> Sheet:
 
 
 def _parameters(context: click.Context, command: click.Command) -> Iterator[Section]:
-    records = [record for found in command.get_params(context) if (record := found.get_help_record(context))]
+    options = [found for found in command.get_params(context) if isinstance(found, click.Option)]
+    records = [record for found in options if (record := found.get_help_record(context))]
     if records:
         yield Section("Options", (Rows(("option", "meaning"), tuple(records)),))
 

@@ -58,17 +58,23 @@ class Index:
     def _keys(self, kinds: dict[str, str]) -> Iterator[Entry]:
         """Models that stand at one path share the entries of that path; others have entries of their own."""
         shared: dict[Path, list[str]] = {}
+        taken: set[Path] = set()
         for path, models in self.models.at.items():
             for model in models:
                 for key in self.models.keys(model):
                     below, paths = (*path, key), self.models.paths[model]
                     if len(paths) == 1:
                         shared.setdefault(below, []).append(model)
-                    elif path == paths[0]:
+                        continue
+                    taken.add(below)
+                    if path == paths[0]:
                         name = f"{kinds[model]}.{key}" if model in kinds else ".".join(below)
                         yield Entry(name, key, tuple((*place, key) for place in paths), (model,))
         for path, models in shared.items():
-            yield Entry(".".join(path), path[-1], (path,), tuple(models))
+            is_taken = path in taken and models[0] in kinds
+            yield Entry(
+                f"{kinds[models[0]]}.{path[-1]}" if is_taken else ".".join(path), path[-1], (path,), tuple(models)
+            )
 
     def find(self, query: str) -> list[Entry]:
         """The entries that a word or dotted words name.
@@ -80,12 +86,11 @@ class Index:
         return [entry for entry in self.entries.values() if entry.word == word and self._is_below(entry, above)]
 
     def exact(self, query: str) -> Entry | None:
-        """The one entry whose full path, or whose name of several words, that is; None if there are none or several."""
-        words = tuple(query.split("."))
-        found = [
-            entry for entry in self.find(query) if words in _full(entry) or (len(words) > 1 and query == entry.name)
-        ]
-        return found[0] if len(found) == 1 else None
+        """The one entry whose name that is, or else whose full path; None if there are none or several."""
+        found, words = self.find(query), tuple(query.split("."))
+        named = [entry for entry in found if entry.name == query]
+        fitting = named or [entry for entry in found if words in _full(entry)]
+        return fitting[0] if len(fitting) == 1 else None
 
     def _is_below(self, entry: Entry, above: Sequence[str]) -> bool:
         return any(_is_subsequence(above, self._chain(entry, path)) for path in entry.paths)

@@ -37,6 +37,8 @@ def look_up(word: str, registry: Registry) -> list[Item]:
         return [{"kind": "metric", **metric_item(registry.metrics[metric])}]
     exact = found.exact(word) or (places[0] if len(places) == 1 and not is_metric else None)
     items = Items(found, registry)
+    if exact is not None and "." in word:
+        return [items.item(exact)]
     others = [_place(items.line(entry)) for entry in places if entry is not exact]
     if is_metric:
         line = registry.metrics[metric]

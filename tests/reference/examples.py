@@ -22,8 +22,13 @@ FILES = {
     "table.csv": "visit,site,age,reward\n1,a,3,0.5\n1,a,4,0.6\n2,b,3,0.5\n2,b,4,0.6\n",
     "reward.py": "def f(x):\n    return x[..., 0]\n",
 }
-FIRST = ("quickstart",)
-"""Shipped scenarios that are tried before all others."""
+BASES = (
+    "quickstart",
+    "coop_kernel_ucb/autonomous_systems_linear_quick",
+    "cope_kb/fixed_budget_different",
+    "async_kernel_ucb/magic_quick",
+)
+"""Shipped scenarios: with a server, on a graph, of pure exploration, and on data of classes."""
 
 
 @cache
