@@ -27,7 +27,7 @@ def complete_parameters(command: click.Command) -> None:
     for parameter in command.params:
         completer = _completer(command, parameter)
         if completer is not None:
-            parameter.shell_complete = completer  # type: ignore[method-assign]
+            setattr(parameter, "shell_complete", completer)  # noqa: B010
     if isinstance(command, click.Group):
         for inner in getattr(command, "commands", {}).values():
             complete_parameters(inner)

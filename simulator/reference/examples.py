@@ -250,7 +250,7 @@ def _plain(members: list[Schema], sample: Callable[[Schema], Any]) -> Any:
 
 
 def _is_within(value: float, schema: Schema) -> bool:
-    return (
+    return bool(
         value >= schema.get("minimum", value)
         and value > schema.get("exclusiveMinimum", value - 1)
         and value <= schema.get("maximum", value)

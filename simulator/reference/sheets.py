@@ -83,7 +83,7 @@ def _head(item: Item) -> Iterator[str]:
         only = item["variants"]
         yield from [only[0]["text"]] if len(only) == 1 else []
         return
-    yield from item.get("header") or item.get("text", item["summary"]).splitlines()
+    yield from item.get("header") or str(item.get("text", item["summary"])).splitlines()
     if item.get("reference"):
         yield item["reference"]
     if item["kind"] == "metric":

@@ -181,11 +181,11 @@ def test_the_search_finds_keys_without_a_server(built: Path, tmp_path: Path) -> 
     from tests.experiments.report.browser import PATIENCE, browser, complaints
 
     written = " ".join(page.read_text(encoding="utf-8") for page in PAGES)
-    assert "max_attempts" not in written
+    assert "arm_similarity" not in written
     with browser(tmp_path) as driver:
         from selenium.webdriver.support.ui import WebDriverWait
 
-        for query, page in (("max_attempts", "network.retransmission.max_attempts"), ("erdos_renyi", "erdos_renyi")):
+        for query, page in (("arm_similarity", "algorithms.arm_similarity"), ("erdos_renyi", "erdos_renyi")):
             driver.get(f"{(built / 'search.html').as_uri()}?q={query}")
             WebDriverWait(driver, PATIENCE).until(
                 lambda _: driver.execute_script("return document.querySelectorAll('#search-results li a').length")
