@@ -15,8 +15,8 @@ from coband.simulator.reference.models import Path, Schema
 from coband.simulator.reference.readers import readers
 from coband.simulator.reference.values import in_yaml, range_of, type_of
 
-_CATALOGUED = {("problem",): "problem", ("problem", "reward"): "reward", ("problem", "kernel"): "kernel"}
-"""Kinds at these paths are in the catalogue, with what their registries say of them."""
+_CATALOGUED = {("problem",): "problem", ("problem", "reward"): "reward"}
+"""Kinds at these paths are in the catalogue, with what their registries say of them; so are kernels."""
 
 
 class Items:
@@ -57,7 +57,8 @@ class Items:
         (model,), places = entry.models, [".".join(path) for path in entry.paths]
         schema = self._models.schema(model)
         told = {"places": places, "name": entry.name, "word": entry.word}
-        kind = _CATALOGUED.get(entry.paths[0])
+        is_kernel = any(path[-1] == "kernel" for path in entry.paths)
+        kind = "kernel" if is_kernel else _CATALOGUED.get(entry.paths[0])
         if kind is not None:
             found = next(item for item in catalogued(entry.word, self._registry) if item["kind"] == kind)
             return {**found, **told}
