@@ -122,9 +122,6 @@ def _variants(item: Item) -> Iterator[Section]:
             yield Section("", (facts,))
         else:
             yield Section(", ".join(variant["of"]), (Text((variant["text"],)), facts))
-    places = [place for place in item.get("places", ()) if place != item["name"]]
-    if places and (len(item["places"]) > 1 or "variants" not in item):
-        yield Section("", (Facts((("where", ", ".join(places)),)),))
 
 
 def _facts(variant: Item) -> Iterator[tuple[str, str]]:
@@ -145,7 +142,10 @@ def _values(item: Item) -> Iterator[Section]:
 
 
 def _context(item: Item) -> Iterator[Section]:
-    """An example of a key or kind, and which algorithms it matters to."""
+    """Where a key or kind can stand, an example, and which algorithms it matters to."""
+    places = [place for place in item.get("places", ()) if place != item["name"]]
+    if places:
+        yield Section("Where it can stand", (Text((", ".join(places),)),))
     if "example" in item:
         yield Section("Example", (Code(item["example"]),))
     for number, said in enumerate(item.get("algorithms", ())):
