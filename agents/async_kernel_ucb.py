@@ -33,7 +33,7 @@ from coband.agents.parameters import AnyKernel, Repeats
 from coband.simulator.arms import ArmSet
 from coband.simulator.arrays import FloatArray
 from coband.simulator.core.algorithm import Algorithm, ClosedForm, MessageSize
-from coband.simulator.core.config import Config
+from coband.simulator.core.config import REWARD, Config
 from coband.simulator.core.message import Message
 from coband.simulator.core.node import SERVER, Address, Agent, NodeContext, Outbox, UnsupportedScenario
 from coband.simulator.maths.exploration.asynchronous import (
@@ -82,7 +82,7 @@ class AsyncConfig(Config):
     """Accuracy of the dictionary, for ``theory`` (the paper leaves it open; 1/3 is ours, so that beta = 2)."""
     B: float = Field(default=1.0, ge=0)
     """The paper's S, a bound on the norm of f in the kernel's Hilbert space, for ``alpha: theory``."""
-    R: float = Field(default=0.1, ge=0)
+    R: Annotated[float, REWARD] = Field(default=0.1, ge=0)
     """The noise is R-sub-Gaussian, for ``alpha: theory``."""
     horizon: int | None = Field(default=None, ge=1)
     """The paper's T, turns of all agents together, for ``q: theory``; null: those that the schedule allows."""

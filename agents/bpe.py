@@ -32,7 +32,7 @@ from coband.agents.parameters import AnyKernel, known_turns
 from coband.simulator.arms import ArmSet
 from coband.simulator.arrays import IndexArray
 from coband.simulator.core.algorithm import Algorithm, ClosedForm, MessageSize, Needs
-from coband.simulator.core.config import Config
+from coband.simulator.core.config import REWARD, Config
 from coband.simulator.core.message import Message
 from coband.simulator.core.node import SERVER, Address, Agent, NodeContext, Outbox, UnsupportedScenario
 from coband.simulator.maths.exploration.bpe import Batch, batch_lengths
@@ -57,7 +57,7 @@ class BpeConfig(Config):
     """Probability of failure, for ``beta: theory``: delta' = delta / (|U| batches)."""
     B: float = Field(default=1.0, ge=0)
     """Bound on the norm of f in the kernel's Hilbert space, for ``beta: theory``."""
-    R: float = Field(default=0.2, ge=0)
+    R: Annotated[float, REWARD] = Field(default=0.2, ge=0)
     """The noise is R-sub-Gaussian, for ``beta: theory``."""
     horizon: int | None = Field(default=None, ge=1)
     """T, turns of each agent; null: those that the schedule gives every agent at least."""

@@ -9,7 +9,7 @@ from pydantic import BeforeValidator, Field
 
 from coband.agents.parameters import AnyKernel
 from coband.simulator.arrays import IntArray
-from coband.simulator.core.config import Config
+from coband.simulator.core.config import REWARD, Config, Unit
 from coband.simulator.entry_points import ByKind
 from coband.simulator.maths.graphs.covers import CoverMethod, half_diameter
 from coband.simulator.maths.kernels.base import KernelSpec
@@ -40,7 +40,7 @@ class Exact(Config):
     """The posterior of equation 9 itself, with a growing factor; with few fixed arms from their counts."""
 
     kind: Literal["exact"]
-    memory: float = Field(default=12.0, gt=0)
+    memory: Annotated[float, Unit("GiB")] = Field(default=12.0, gt=0)
     """GiB that the factors of all agents may take together; a scenario that needs more is refused."""
 
 
@@ -68,7 +68,7 @@ class Cooperative(Config):
     """Ridge parameter lambda."""
     norm: float = Field(default=1.0, ge=0)
     """B: bound on the norm of F in the RKHS of K, for widths that are not constant."""
-    sub_gaussian: float = Field(default=0.1, ge=0)
+    sub_gaussian: Annotated[float, REWARD] = Field(default=0.1, ge=0)
     """R: the noise is R-sub-Gaussian, for widths that are not constant."""
     delta: float = Field(default=0.05, gt=0, le=1)
     """The confidence bounds hold with probability 1 - delta, for widths that are not constant."""

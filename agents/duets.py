@@ -31,7 +31,7 @@ from coband.agents.parameters import AnyKernel, known_turns
 from coband.simulator.arms import ArmSet
 from coband.simulator.arrays import IndexArray
 from coband.simulator.core.algorithm import Algorithm, ClosedForm, MessageSize, Needs
-from coband.simulator.core.config import Config
+from coband.simulator.core.config import REWARD, Config
 from coband.simulator.core.message import Message
 from coband.simulator.core.node import SERVER, Address, Agent, NodeContext, Outbox
 from coband.simulator.maths.exploration.duets import (
@@ -65,7 +65,7 @@ class DuetsConfig(Config):
     """Probability of failure, for ``theory``: delta' = delta / (2 |U| (log log max(N, T) + 4))."""
     B: float = Field(default=1.0, ge=0)
     """Bound on the norm of f in the kernel's Hilbert space, for ``beta: theory``."""
-    R: float = Field(default=0.2, ge=0)
+    R: Annotated[float, REWARD] = Field(default=0.2, ge=0)
     """The noise is R-sub-Gaussian, for ``beta: theory``."""
     inducing: Literal["variance", "rate"] = "variance"
     """variance: as in the paper; rate: probability p0 log(n)/n for the n points of an epoch (public code)."""

@@ -60,9 +60,9 @@ class FnUcbConfig(NeuralBandit, Synchronous):
     alpha: Literal["schedule", "theory"] = "schedule"
     """The weight of UCB b: a schedule (section 5), or min sigma / max sigma over arms offered so far (section 3.3)."""
     alpha_start: int = Field(default=0, ge=0)
-    """schedule: the weight is 0 for this many turns,"""
+    """schedule: the weight is 0 for this many turns."""
     alpha_ramp: int = Field(default=700, ge=1)
-    """and grows to 1 in this many more."""
+    """schedule: after ``alpha_start`` turns the weight grows to 1 in this many more."""
     alpha_points: int = Field(default=200, ge=1)
     """theory: the first so many arms that the agent is offered stand for the domain."""
     use: Literal["both", "a_only", "b_only"] = "both"

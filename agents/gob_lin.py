@@ -10,7 +10,7 @@ K_z = A^(-1), the linear kernel and lambda = 1, and is computed so. The graph is
 from __future__ import annotations
 
 import math
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 from pydantic import Field
@@ -20,6 +20,7 @@ from coband.agents.club import linked
 from coband.agents.coop_kernel_ucb import Groups
 from coband.agents.knowledge import OnTasks
 from coband.simulator.arrays import FloatArray, IntArray
+from coband.simulator.core.config import REWARD
 from coband.simulator.maths.kernels.library import Linear
 from coband.simulator.maths.posteriors.choose import Multitask, multitask
 
@@ -31,7 +32,7 @@ class GobConfig(CentralConfig):
     """Factor before the deviation: alpha sqrt(log(t + 1)) of the experiments, or figure 2's, from norm and noise."""
     norm: float = Field(default=1.0, ge=0)
     """L(u): bound on sqrt(sum ||u_v||^2 + sum over links ||u_v - u_v'||^2) of the agents' vectors, for ``theory``."""
-    sub_gaussian: float = Field(default=0.1, ge=0)
+    sub_gaussian: Annotated[float, REWARD] = Field(default=0.1, ge=0)
     """sigma: the noise is sigma-sub-Gaussian, for ``theory``."""
     delta: float = Field(default=0.05, gt=0, le=1)
     """The bounds hold with probability 1 - delta, for ``theory``."""

@@ -20,7 +20,7 @@ from coband.agents.parameters import AnyKernel
 from coband.simulator.arms import ArmSet
 from coband.simulator.arrays import FloatArray
 from coband.simulator.core.algorithm import SILENT, Algorithm, Needs
-from coband.simulator.core.config import Config
+from coband.simulator.core.config import REWARD, Config
 from coband.simulator.maths.kernels.library import Gaussian
 
 
@@ -37,7 +37,7 @@ class GpUcbConfig(Config):
     """Probability of failure, for ``beta: theory``."""
     B: float = Field(default=1.0, ge=0)
     """Bound on the norm of f in the kernel's Hilbert space, for ``beta: theory``."""
-    R: float = Field(default=0.2, ge=0)
+    R: Annotated[float, REWARD] = Field(default=0.2, ge=0)
     """The noise is R-sub-Gaussian, for ``beta: theory``."""
 
 

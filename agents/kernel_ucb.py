@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+from typing import Annotated
 
 import numpy as np
 from pydantic import Field
@@ -14,7 +15,7 @@ from coband.agents.parameters import AnyKernel, KernelBandit
 from coband.simulator.arms import ArmSet
 from coband.simulator.arrays import FloatArray
 from coband.simulator.core.algorithm import SILENT, Algorithm, Needs
-from coband.simulator.core.config import Config
+from coband.simulator.core.config import REWARD, Config
 from coband.simulator.maths.kernels.library import Gaussian
 
 ALONE = Needs(topologies=("star", "graph"), reliable=False)
@@ -29,7 +30,7 @@ class IgpConfig(Config):
     """Ridge parameter lambda (Chowdhury and Gopalan: 1 + 2/T)."""
     norm: float = Field(default=1.0, ge=0)
     """B: a bound on the norm of f in the kernel's RKHS."""
-    sub_gaussian: float = Field(default=0.1, ge=0)
+    sub_gaussian: Annotated[float, REWARD] = Field(default=0.1, ge=0)
     """R: the noise is R-sub-Gaussian."""
     delta: float = Field(default=0.05, gt=0, le=1)
     """The confidence bound holds with probability 1 - delta."""

@@ -7,6 +7,7 @@ All keep V = lam I + sum x x^T and theta = V^(-1) sum y x.
 from __future__ import annotations
 
 import math
+from typing import Annotated
 
 import numpy as np
 from pydantic import Field
@@ -15,7 +16,7 @@ from coband.agents.alone import Alone, single
 from coband.agents.memory import LINEAR
 from coband.simulator.arms import ArmSet
 from coband.simulator.arrays import FloatArray
-from coband.simulator.core.config import Config
+from coband.simulator.core.config import REWARD, Config
 from coband.simulator.core.node import NodeContext
 from coband.simulator.maths.posteriors.choose import ridge
 from coband.simulator.maths.posteriors.observations import Observations
@@ -40,7 +41,7 @@ class OfulConfig(LinearConfig):
 
     delta: float = Field(default=0.05, gt=0, le=1)
     """The confidence sets hold for all turns with probability 1 - delta."""
-    sub_gaussian: float = Field(default=0.1, ge=0)
+    sub_gaussian: Annotated[float, REWARD] = Field(default=0.1, ge=0)
     """R: the noise is R-sub-Gaussian."""
     norm: float = Field(default=1.0, ge=0)
     """S: bound on ||theta*||."""

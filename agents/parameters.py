@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
-from coband.simulator.core.config import Config
+from coband.simulator.core.config import TIME, Config
 from coband.simulator.core.node import NodeContext, UnsupportedScenario
 from coband.simulator.maths.kernels.library import Gaussian
 from coband.simulator.maths.kernels.registry import AnyKernel as AnyKernel
@@ -42,9 +42,9 @@ class Quorum(Config):
     """How long a synchronous server waits (ours; in the papers for everyone)."""
 
     quorum: float = Field(gt=0, le=1)
-    """Share of the agents that must have answered before it goes on without the others,"""
-    timeout: float = Field(gt=0)
-    """and simulated time for which it waits for everyone, in each phase of a synchronisation."""
+    """Share of the agents that must have answered before it goes on without the others."""
+    timeout: Annotated[float, TIME] = Field(gt=0)
+    """How long it waits for everyone before that, in each phase of a synchronisation."""
 
 
 class Synchronous(Config):

@@ -1,8 +1,13 @@
 """How Sphinx makes the documentation: `make docs`."""
 
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))
+
 project = "coband"
 author = "the coband authors"
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "reference_pages"]
 exclude_patterns = ["_build"]
 html_theme = "furo"
 html_title = "coband"
@@ -12,3 +17,4 @@ myst_heading_anchors = 3
 autodoc_member_order = "bysource"
 autodoc_typehints = "description"
 nitpicky = False
+html_show_search_summary = False  # browsers refuse to fetch pages for summaries where these are files

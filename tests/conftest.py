@@ -19,6 +19,7 @@ CHEAP_TO_DEAR = (
     "server",
     "conformance",
     "experiments",
+    "reference",
     "cli",
     "api",
     "attacks",

@@ -5,9 +5,12 @@ from __future__ import annotations
 import difflib
 import importlib
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
 
 
 class ReaderGoneError(Exception):
@@ -42,7 +45,19 @@ class LazyGroup(click.Group):
             return None
         module, _, attribute = self._places[cmd_name][0].partition(":")
         command: click.Command = getattr(importlib.import_module(module), attribute)
+        if ctx.resilient_parsing:  # a shell completes
+            from coband.simulator.cli.completion import complete_parameters
+
+            complete_parameters(command)
         return command
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Commands and options that begin so; unlike the inherited method, without importing commands."""
+        from click.shell_completion import CompletionItem
+
+        found = [CompletionItem(name, help=text) for name, (_, text) in self._places.items()]
+        options = click.Command.shell_complete(self, ctx, incomplete)
+        return [item for item in found if item.value.startswith(incomplete)] + options
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

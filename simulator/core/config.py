@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import ast
-import inspect
-import sys
-from collections.abc import Iterator, Mapping
-from functools import cache
-from itertools import pairwise
+from dataclasses import dataclass
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, GetJsonSchemaHandler
+
+from coband.simulator.docstrings import describe_properties
 
 
 class Config(BaseModel):
@@ -31,48 +28,28 @@ class Config(BaseModel):
     @classmethod
     def __get_pydantic_json_schema__(cls, core_schema: Any, handler: GetJsonSchemaHandler) -> dict[str, Any]:
         schema = handler(core_schema)
-        properties = handler.resolve_ref_schema(schema).get("properties", {})
-        for name, field in cls.model_fields.items():
-            described = properties.get(field.alias or name)
-            text = _description(cls, name)
-            if text and described is not None:
-                described.setdefault("description", text)
+        names = {name: field.alias or name for name, field in cls.model_fields.items()}
+        describe_properties(cls, handler.resolve_ref_schema(schema).get("properties", {}), names)
         return schema
 
 
-def _description(model: type[BaseModel], name: str) -> str | None:
-    """The docstring below a field, in the model or in the nearest base that has one."""
-    return next((docs[name] for base in model.__mro__ if name in (docs := _field_docstrings(base))), None)
+@dataclass(frozen=True)
+class Unit:
+    """The unit of a key, for its annotation: ``Annotated[float, Unit("simulated time")]``.
+
+    Attributes:
+        name: as the JSON Schema (keyword ``unit``) and ``coband describe`` say it.
+    """
+
+    name: str
+
+    def __get_pydantic_json_schema__(self, core_schema: Any, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+        return {**handler(core_schema), "unit": self.name}
 
 
-@cache
-def _field_docstrings(model: type) -> Mapping[str, str]:
-    """The docstrings below the fields that a class itself declares."""
-    body = _classes(model.__module__).get(model.__qualname__, [])
-    return {
-        field.target.id: inspect.cleandoc(text.value.value)
-        for field, text in pairwise(body)
-        if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name)
-        if isinstance(text, ast.Expr) and isinstance(text.value, ast.Constant) and isinstance(text.value.value, str)
-    }
-
-
-@cache
-def _classes(module: str) -> Mapping[str, list[ast.stmt]]:
-    """The bodies of the classes of a module by qualified name; empty if there is no source."""
-    try:
-        source = inspect.getsource(sys.modules[module])
-    except (KeyError, OSError, TypeError):
-        return {}
-    return dict(_bodies(ast.parse(source), ""))
-
-
-def _bodies(node: ast.AST, prefix: str) -> Iterator[tuple[str, list[ast.stmt]]]:
-    for inner in ast.iter_child_nodes(node):
-        if isinstance(inner, ast.ClassDef):
-            yield f"{prefix}{inner.name}", inner.body
-            yield from _bodies(inner, f"{prefix}{inner.name}.")
-        elif isinstance(inner, ast.FunctionDef | ast.AsyncFunctionDef):
-            yield from _bodies(inner, f"{prefix}{inner.name}.<locals>.")
-        else:
-            yield from _bodies(inner, prefix)
+TIME = Unit("simulated time")
+BITS = Unit("bits")
+RATE = Unit("scalars per unit of simulated time")
+REWARD = Unit("units of the reward")
+OF_THE_KEY = Unit("that of the key whose value it is")
+OF_THE_COUNT = Unit("that of the number")

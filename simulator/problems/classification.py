@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -20,7 +20,7 @@ import pydantic
 from pydantic import Field
 
 from coband.simulator.arrays import FloatArray
-from coband.simulator.core.config import Config
+from coband.simulator.core.config import REWARD, Config
 from coband.simulator.problems.datasets import DATASETS, DataError, LabelledRows, file_version, find, load, locate
 from coband.simulator.problems.rewards import GaussianNoise
 from coband.simulator.problems.world import (
@@ -161,7 +161,7 @@ class ClustersProblem(Problem):
     """Divide the centroids by the largest of their norms, so that the arms lie in the unit ball."""
     rewards: Literal["bernoulli", "gaussian"] = "bernoulli"
     """bernoulli: the class, 0 or 1, of a random member of the cluster; gaussian: the cluster's share plus noise."""
-    noise: float | None = Field(default=None, ge=0)
+    noise: Annotated[float | None, REWARD] = Field(default=None, ge=0)
     """Standard deviation of the noise with `rewards: gaussian`; null: 0.1. Not for bernoulli."""
 
     @pydantic.model_validator(mode="after")

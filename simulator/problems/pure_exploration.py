@@ -18,7 +18,7 @@ import pydantic
 from pydantic import Field
 
 from coband.simulator.arrays import FloatArray
-from coband.simulator.core.config import Config
+from coband.simulator.core.config import REWARD, Config
 from coband.simulator.maths.exploration.conditions import smallest_norm
 from coband.simulator.maths.kernels.library import Linear
 from coband.simulator.maths.kernels.registry import AnyKernel
@@ -251,7 +251,7 @@ class PureExplorationProblem(Problem):
     """Find the best arm of every agent's task."""
     features: Annotated[TableFeatures | KernelFeatures, Field(discriminator="kind")] = TableFeatures(kind="table")
     """How the task-arm pairs and their means are made."""
-    gap: float = Field(default=0.5, gt=0)
+    gap: Annotated[float, REWARD] = Field(default=0.5, gt=0)
     """The smallest gap between the best and the second best arm of any task, Delta_min."""
     noise: NoiseSpec = 1.0
     """Noise of one pull; a number is the standard deviation of Gaussian noise (paper 003: 1)."""

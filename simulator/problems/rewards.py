@@ -18,7 +18,7 @@ import numpy as np
 from pydantic import Discriminator, Field, Tag
 
 from coband.simulator.arrays import FloatArray
-from coband.simulator.core.config import Config
+from coband.simulator.core.config import REWARD, Config
 from coband.simulator.entry_points import ByKind, Loaded, PluginError, installed, is_subclass, kind_of, load
 from coband.simulator.problems.arms import ArmSource, uniform_ball, uniform_sphere
 from coband.simulator.problems.world import Noise
@@ -197,7 +197,7 @@ class GaussianNoise(_AdditiveNoise):
 
     kind: Literal["gaussian"]
     """Normal, mean zero."""
-    sd: float = Field(ge=0)
+    sd: Annotated[float, REWARD] = Field(ge=0)
     """Standard deviation, in units of the reward."""
 
     def draws(self, rng: np.random.Generator, turns: int) -> list[float]:
@@ -211,7 +211,7 @@ class UniformNoise(_AdditiveNoise):
 
     kind: Literal["uniform"]
     """Uniform, mean zero."""
-    half_width: float = Field(ge=0)
+    half_width: Annotated[float, REWARD] = Field(ge=0)
     """Largest absolute value, in units of the reward."""
 
     def draws(self, rng: np.random.Generator, turns: int) -> list[float]:
@@ -232,6 +232,7 @@ NoiseSpec = Annotated[
     Annotated[float, Field(ge=0), Tag("number")]
     | Annotated[GaussianNoise, Tag("gaussian")]
     | Annotated[UniformNoise, Tag("uniform")],
+    REWARD,
     Discriminator(
         _noise_kind,
         custom_error_type="noise",

@@ -137,7 +137,9 @@ def test_a_kernel_that_is_nearly_right_is_suggested() -> None:
 def test_list_and_describe_metrics() -> None:
     metrics = CliRunner().invoke(list_, ["metrics"]).output
     assert "\nnaps                      how often an agent dozes\n" in metrics
-    assert CliRunner().invoke(describe, ["regret"]).output == (
+    assert "  metric.regret   metric  sum over all pulls" in CliRunner().invoke(describe, ["regret"]).output
+    assert CliRunner().invoke(describe, ["naps"]).output.startswith("naps (metric)\n  how often an agent dozes\n")
+    assert CliRunner().invoke(describe, ["metric.regret"]).output == (
         "regret (metric)\n  sum over all pulls of (best mean reward - mean reward of the arm pulled)\n"
         "  units of the reward, lower is better\n"
     )

@@ -18,6 +18,7 @@ PREFIX = "coband."
 EVERYWHERE = (
     "simulator.arms",
     "simulator.arrays",
+    "simulator.docstrings",
     "simulator.entry_points",
     "simulator.metrics",
     "simulator.offers",
@@ -43,7 +44,8 @@ ALLOWED = {
         "simulator.maths.kernels.registry",  # what is installed; kernels themselves are the problems' and agents'
     ),
     "simulator/experiments/report": ("simulator.experiments",),
-    "simulator/cli": ("simulator.cli", "simulator.experiments"),
+    "simulator/reference": ("simulator.reference", "simulator.experiments", "simulator.core.algorithm"),
+    "simulator/cli": ("simulator.cli", "simulator.experiments", "simulator.reference"),
     # What a terminal shows of a run's progress, a notebook shows too.
     "simulator/api": (
         "simulator.api",

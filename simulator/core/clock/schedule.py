@@ -16,7 +16,7 @@ from typing import Annotated, Literal
 import numpy as np
 from pydantic import Field, model_validator
 
-from coband.simulator.core.config import Config
+from coband.simulator.core.config import TIME, Config
 from coband.simulator.core.randomness.distributions import Distribution
 from coband.simulator.core.randomness.streams import Streams
 
@@ -27,7 +27,7 @@ COLUMNS = ["agent", "time"]
 class BaseSchedule(Config):
     """What all schedules have."""
 
-    duration: float | None = Field(default=None, gt=0)
+    duration: Annotated[float | None, TIME] = Field(default=None, gt=0)
     """No turn starts at or after this simulated time; null for no limit."""
 
 
@@ -37,7 +37,7 @@ class OneAtATime(BaseSchedule):
     kind: Literal["one_at_a_time"]
     turns: int = Field(ge=1)
     """Interactions of all agents together."""
-    interval: float = Field(default=1.0, gt=0)
+    interval: Annotated[float, TIME] = Field(default=1.0, gt=0)
     """Simulated time between two ticks."""
     order: Literal["uniform", "weighted", "round_robin"] = "uniform"
     """How the acting agent is found: drawn uniformly, drawn by ``weights``, or in turn."""
@@ -88,7 +88,7 @@ class Rounds(BaseSchedule):
     kind: Literal["rounds"]
     turns: int = Field(ge=1)
     """Turns of each agent."""
-    interval: float = Field(default=1.0, gt=0)
+    interval: Annotated[float, TIME] = Field(default=1.0, gt=0)
     """Simulated time between two rounds."""
 
     def total_turns(self, agents: int) -> int:
@@ -116,7 +116,7 @@ class Renewal(BaseSchedule):
     """Each agent thinks for a random time after each of its turns; at least one of ``turns``, ``duration`` is given."""
 
     kind: Literal["renewal"]
-    think: Distribution
+    think: Annotated[Distribution, TIME]
     """Time between the end of a turn (and of the wait that it caused) and the start of the agent's next one."""
     pace: Distribution | None = None
     """Drawn once per agent: its think times are multiplied by it; null for 1."""
@@ -214,7 +214,7 @@ class Phases(BaseSchedule):
     """
 
     kind: Literal["phases"]
-    pull_time: float = Field(default=1.0, ge=0)
+    pull_time: Annotated[float, TIME] = Field(default=1.0, ge=0)
     """Simulated time of one pull of an agent of speed 1."""
     limit: int | None = Field(default=None, ge=1)
     """Phases of each agent at most; null: until it stops by its own rule."""

@@ -20,7 +20,7 @@ from pydantic import Field, model_validator
 from coband.simulator.core.audit import trace as tr
 from coband.simulator.core.audit.trace import Trace
 from coband.simulator.core.clock.clock import STATE, Clock
-from coband.simulator.core.config import Config
+from coband.simulator.core.config import TIME, Config
 from coband.simulator.core.node import Address
 
 COLUMNS = ["agent", "up", "down"]
@@ -38,9 +38,9 @@ class MarkovOnOff(Config):
     """Each agent is up and down for exponential times in turn, and starts in the stationary distribution."""
 
     kind: Literal["markov_on_off"]
-    mean_up: float = Field(gt=0)
+    mean_up: Annotated[float, TIME] = Field(gt=0)
     """Mean time for which an agent stays up."""
-    mean_down: float = Field(gt=0)
+    mean_down: Annotated[float, TIME] = Field(gt=0)
     """Mean time for which it stays down."""
 
     def windows(self, agent: Address, rng: np.random.Generator) -> Windows:
@@ -62,6 +62,7 @@ class Recorded(Config):
 
     kind: Literal["trace"]
     file: str
+    """The CSV file, relative to the scenario."""
 
     @model_validator(mode="after")
     def _readable(self) -> Recorded:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from pydantic import Field, model_validator
 
 from coband.simulator.core.clock.clock import Clock
-from coband.simulator.core.config import Config
+from coband.simulator.core.config import TIME, Config
 from coband.simulator.core.hosts.availability import Always, Availability, Recorded
 from coband.simulator.core.randomness.distributions import ZERO, Distribution, Draws
 from coband.simulator.core.randomness.streams import Streams
@@ -17,9 +17,9 @@ from coband.simulator.core.randomness.streams import Streams
 class Episodes(Config):
     """Slowness that comes and goes, in exponential times; it starts in the stationary distribution."""
 
-    mean_slow: float = Field(gt=0)
+    mean_slow: Annotated[float, TIME] = Field(gt=0)
     """Mean time for which it lasts."""
-    mean_fast: float = Field(gt=0)
+    mean_fast: Annotated[float, TIME] = Field(gt=0)
     """Mean time between two of them."""
 
 
@@ -51,9 +51,9 @@ class AgentsConfig(Config):
 
     count: int = Field(ge=1, le=1_000_000)
     """Number of agents N."""
-    compute: Distribution = ZERO
+    compute: Annotated[Distribution, TIME] = ZERO
     """Time that a turn takes an agent of speed 1, in simulated time units."""
-    handling: Distribution = ZERO
+    handling: Annotated[Distribution, TIME] = ZERO
     """Time that handling one message takes an agent of speed 1."""
     speed: Distribution | None = None
     """Drawn once per agent: its compute and handling times are divided by it; null for 1."""
@@ -143,5 +143,5 @@ class SlowPeriodDraws(Draws):
 class ServerConfig(Config):
     """How fast the server is."""
 
-    handling: Distribution = ZERO
+    handling: Annotated[Distribution, TIME] = ZERO
     """Time that handling one message takes the server."""

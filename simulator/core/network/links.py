@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from coband.simulator.core.config import Config
+from coband.simulator.core.config import RATE, TIME, Config, Unit
 from coband.simulator.core.network.loss import GilbertElliott, Loss, Probability, loss_process, mean_loss
 from coband.simulator.core.node import SERVER, Address
 from coband.simulator.core.randomness.distributions import (
@@ -30,11 +30,11 @@ Rows = tuple[tuple[Annotated[float, Field(ge=0)], ...], ...]
 class Rate(Config):
     """A bandwidth with a token bucket: tokens come at the rate and are kept up to ``burst``; a copy takes its size."""
 
-    scalars: float | None = Field(default=None, gt=0)
-    """Scalars per time unit; give either this"""
-    bits: float | None = Field(default=None, gt=0)
-    """or bits per time unit."""
-    burst: float = Field(default=0.0, ge=0)
+    scalars: Annotated[float | None, RATE] = Field(default=None, gt=0)
+    """Scalars per time unit; give either this or ``bits``."""
+    bits: Annotated[float | None, Unit("bits per unit of simulated time")] = Field(default=None, gt=0)
+    """Bits per time unit; give either this or ``scalars``."""
+    burst: Annotated[float, Unit("scalars, or bits with `bits`")] = Field(default=0.0, ge=0)
     """Scalars (or bits) that pass at once after a rest; 0: every copy takes its time."""
 
     @model_validator(mode="after")
@@ -66,8 +66,10 @@ class Matrix(Config):
     """
 
     kind: Literal["matrix"]
-    values: tuple[tuple[float, ...], ...] | None = None
+    values: Annotated[tuple[tuple[float, ...], ...] | None, TIME] = None
+    """One row of delays for each node; give either this or ``file``."""
     file: str | None = None
+    """A text file with one row per line, relative to the scenario; give either this or ``values``."""
 
     @model_validator(mode="after")
     def _square(self) -> Matrix:
@@ -92,7 +94,9 @@ class Matrix(Config):
 
 
 AnyLatency = Annotated[Distributions | Matrix, Field(discriminator="kind")]
-Latency = Annotated[AnyLatency, BeforeValidator(number_is_constant, json_schema_input_type=float | AnyLatency)]
+Latency = Annotated[
+    AnyLatency, BeforeValidator(number_is_constant, json_schema_input_type=Annotated[float, Field(ge=0)] | AnyLatency)
+]
 
 
 class LinkRule(Config):
@@ -102,11 +106,16 @@ class LinkRule(Config):
     """Indices of the agents, from 0; between agents, of those at either end of a link."""
     direction: Literal["up", "down", "both"] = "both"
     """up: from these agents; down: to them."""
-    latency: Distribution | None = None
-    bandwidth: Bandwidth | None = None
+    latency: Annotated[Distribution | None, TIME] = None
+    """Time on the way, per copy; null for ``network.latency``."""
+    bandwidth: Annotated[Bandwidth | None, RATE] = None
+    """Scalars per time unit and link, or {bits: ...}; null for ``network.bandwidth``."""
     loss: Loss | None = None
+    """Probability that a copy is lost, or losses in bursts; null for ``network.loss``."""
     duplicate: Probability | None = None
+    """Probability that a copy is delivered twice; null for ``network.duplicate``."""
     reorder: Literal["fifo", "free"] | None = None
+    """Whether a copy may overtake an earlier one on its link; null for ``network.reorder``."""
 
     def applies(self, source: Address, destination: Address) -> bool:
         """Whether it speaks of the link: up of the links from its agents, down of those to them."""

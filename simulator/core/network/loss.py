@@ -25,9 +25,9 @@ class GilbertElliott(Config):
     r: float = Field(gt=0, le=1)
     """Probability that the next copy finds the link good after a bad one."""
     h: Probability = 0.0
-    """A copy is lost with probability 1 - h while the link is bad,"""
+    """A copy is lost with probability 1 - h while the link is bad."""
     k: Probability = 1.0
-    """and with probability 1 - k while it is good."""
+    """A copy is lost with probability 1 - k while the link is good."""
 
     @property
     def mean(self) -> float:

@@ -14,7 +14,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from coband.simulator.core.config import Config
+from coband.simulator.core.config import BITS, RATE, TIME, Config
 from coband.simulator.core.network.links import (
     DOWN,
     UP,
@@ -41,8 +41,10 @@ MOST_BACKOFFS = 6
 class Capacity(Config):
     """What the server can take in and give out, shared by all links; scalars (or bits) per time unit."""
 
-    uplink: Bandwidth | None = None
-    downlink: Bandwidth | None = None
+    uplink: Annotated[Bandwidth | None, RATE] = None
+    """What it takes in from all agents together; null for unlimited."""
+    downlink: Annotated[Bandwidth | None, RATE] = None
+    """What it gives out to all agents together; null for unlimited."""
 
 
 class LocalConfig(Config):
@@ -51,18 +53,18 @@ class LocalConfig(Config):
     mode: Literal["auto", "hop_by_hop", "direct"] = "auto"
     """hop_by_hop: every copy on every link; direct: the same deliveries without walking the hops, for ideal links;
     auto: direct where links are ideal."""
-    trial: float | None = Field(default=None, gt=0)
+    trial: Annotated[float | None, TIME] = Field(default=None, gt=0)
     """A node passes a message on so long after it came; null for the schedule's interval (1 if it has none)."""
 
 
 class Retransmission(Config):
     """How the reliable transport repeats what was not acknowledged."""
 
-    timeout: float | None = Field(default=None, gt=0)
+    timeout: Annotated[float | None, TIME] = Field(default=None, gt=0)
     """Wait before the first repetition; null for four times the mean one-way delay of the pair (1 if that is 0)."""
     backoff: float = Field(default=2.0, ge=1)
     """Each further wait is longer by this factor, up to its sixth power."""
-    max_timeout: float | None = Field(default=None, gt=0)
+    max_timeout: Annotated[float | None, TIME] = Field(default=None, gt=0)
     """No wait is longer than this; null for no other limit."""
     max_attempts: int = Field(default=1000, ge=1)
     """Copies sent in all before the transport gives up."""
@@ -79,9 +81,9 @@ class NetworkConfig(Config):
     topology: Topology = "star"
     """star: a server in the centre of all agents; or a graph of agents without a server, such as
     {kind: erdos_renyi, p: 0.7}."""
-    latency: Latency = ZERO
+    latency: Annotated[Latency, TIME] = ZERO
     """Time on the way, per copy, drawn from a stream of the link; or a matrix of constants."""
-    bandwidth: Bandwidth | None = None
+    bandwidth: Annotated[Bandwidth | None, RATE] = None
     """Scalars per time unit and link, or {bits: ...}; null for unlimited."""
     server: Capacity = Capacity()
     """Shared capacity of the server."""
@@ -97,16 +99,17 @@ class NetworkConfig(Config):
     """Times in which groups of nodes cannot reach each other."""
     outages: tuple[Outage, ...] = ()
     """Times in which nodes are down."""
-    heals: float | None = Field(default=None, ge=0)
+    heals: Annotated[float | None, TIME] = Field(default=None, ge=0)
     """From this simulated time on nothing is lost or doubled and nobody goes down; null for never."""
     local: LocalConfig = LocalConfig()
     """How messages travel over several hops of a graph."""
     transport: Literal["reliable", "datagram"] = "reliable"
     """reliable: acknowledged, repeated, in order, exactly once; datagram: sent once."""
     retransmission: Retransmission = Retransmission()
-    scalar_bits: int = Field(default=64, ge=1)
+    """When ``transport: reliable`` repeats a copy."""
+    scalar_bits: Annotated[int, BITS] = Field(default=64, ge=1)
     """Bits per scalar."""
-    header_bits: int = Field(default=0, ge=0)
+    header_bits: Annotated[int, BITS] = Field(default=0, ge=0)
     """Bits per message beside its payload."""
 
     @model_validator(mode="after")

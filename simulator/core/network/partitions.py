@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from coband.simulator.core.config import Config
+from coband.simulator.core.config import TIME, Config
 from coband.simulator.core.node import SERVER, Address
 
 Index = Annotated[int, Field(ge=0)]
@@ -15,10 +15,10 @@ Index = Annotated[int, Field(ge=0)]
 class Window(Config):
     """A time from ``start`` on and before ``end``."""
 
-    start: float = Field(ge=0)
-    """From this simulated time on,"""
-    end: float = Field(gt=0)
-    """and before this one."""
+    start: Annotated[float, TIME] = Field(ge=0)
+    """When it begins."""
+    end: Annotated[float, TIME] = Field(gt=0)
+    """When it ends, later than ``start``."""
 
     @model_validator(mode="after")
     def _forward(self) -> Window:

@@ -16,9 +16,11 @@ import numpy as np
 from pydantic import BeforeValidator, ConfigDict, Field, model_validator
 
 from coband.simulator.arrays import FloatArray
-from coband.simulator.core.config import Config
+from coband.simulator.core.config import OF_THE_KEY, Config, Unit
 
 FIRST_BLOCK, LARGEST_BLOCK = 4, 1024
+
+PER_UNIT = Unit("1 / that of the key whose value it is")
 
 
 class BaseDistribution(Config):
@@ -40,8 +42,8 @@ class Constant(BaseDistribution):
     """Always ``value``."""
 
     kind: Literal["constant"] = "constant"
-    value: float = Field(ge=0)
-    """The delay, in simulated time units."""
+    value: Annotated[float, OF_THE_KEY] = Field(ge=0)
+    """The value, always the same."""
 
     @property
     def mean(self) -> float:
@@ -55,8 +57,10 @@ class Uniform(BaseDistribution):
     """Uniform on [low, high]."""
 
     kind: Literal["uniform"] = "uniform"
-    low: float = Field(default=0.0, ge=0)
-    high: float = Field(ge=0)
+    low: Annotated[float, OF_THE_KEY] = Field(default=0.0, ge=0)
+    """The smallest value."""
+    high: Annotated[float, OF_THE_KEY] = Field(ge=0)
+    """The largest value."""
 
     @model_validator(mode="after")
     def _ordered(self) -> Uniform:
@@ -76,7 +80,8 @@ class Exponential(BaseDistribution):
     """Exponential with ``rate``; mean 1/rate."""
 
     kind: Literal["exponential"] = "exponential"
-    rate: float = Field(gt=0)
+    rate: Annotated[float, PER_UNIT] = Field(gt=0)
+    """One divided by the mean."""
 
     @property
     def mean(self) -> float:
@@ -90,8 +95,10 @@ class ShiftedExponential(BaseDistribution):
     """``shift`` plus an exponential with ``rate``: the usual model of a straggling computation."""
 
     kind: Literal["shifted_exponential"] = "shifted_exponential"
-    shift: float = Field(ge=0)
-    rate: float = Field(gt=0)
+    shift: Annotated[float, OF_THE_KEY] = Field(ge=0)
+    """The smallest value."""
+    rate: Annotated[float, PER_UNIT] = Field(gt=0)
+    """One divided by the mean of what is added to ``shift``."""
 
     @property
     def mean(self) -> float:
@@ -106,7 +113,9 @@ class Gamma(BaseDistribution):
 
     kind: Literal["gamma"] = "gamma"
     shape: float = Field(gt=0)
-    scale: float = Field(default=1.0, gt=0)
+    """Shape k: the mean is k * ``scale``, the deviation sqrt(k) * ``scale``."""
+    scale: Annotated[float, OF_THE_KEY] = Field(default=1.0, gt=0)
+    """Factor of every value."""
 
     @property
     def mean(self) -> float:
@@ -120,8 +129,10 @@ class LogNormal(BaseDistribution):
     """``median`` * exp(``sigma`` * N(0, 1))."""
 
     kind: Literal["lognormal"] = "lognormal"
-    median: float = Field(gt=0)
+    median: Annotated[float, OF_THE_KEY] = Field(gt=0)
+    """Half of the values are smaller."""
     sigma: float = Field(ge=0)
+    """Standard deviation of the logarithm of the values."""
 
     @property
     def mean(self) -> float:
@@ -135,8 +146,10 @@ class Pareto(BaseDistribution):
     """Pareto with smallest value ``minimum`` and tail index ``shape``."""
 
     kind: Literal["pareto"] = "pareto"
-    minimum: float = Field(gt=0)
+    minimum: Annotated[float, OF_THE_KEY] = Field(gt=0)
+    """The smallest value."""
     shape: float = Field(gt=0)
+    """Tail index: the smaller, the heavier the tail; with at most 1 the mean is infinite."""
 
     @property
     def mean(self) -> float:
@@ -162,8 +175,10 @@ class Empirical(BaseDistribution):
     """Resamples measured delays, given as ``values`` or as a text ``file`` with one number per line."""
 
     kind: Literal["empirical"] = "empirical"
-    values: tuple[float, ...] | None = None
+    values: Annotated[tuple[float, ...] | None, OF_THE_KEY] = None
+    """Measured values, each >= 0; give either this or ``file``."""
     file: str | None = None
+    """A text file with one number per line, relative to the scenario; give either this or ``values``."""
 
     @model_validator(mode="after")
     def _given(self) -> Empirical:
@@ -200,7 +215,8 @@ def number_is_constant(value: Any) -> Any:
 
 
 Distribution = Annotated[
-    AnyDistribution, BeforeValidator(number_is_constant, json_schema_input_type=float | AnyDistribution)
+    AnyDistribution,
+    BeforeValidator(number_is_constant, json_schema_input_type=Annotated[float, Field(ge=0)] | AnyDistribution),
 ]
 
 ZERO = Constant(value=0.0)

@@ -88,7 +88,7 @@ def describe(name: str, registry: Registry) -> list[Item]:
     if name in paths():
         found.append(_scenario(shipped_scenario(name)))
     if not found and name in registry.metrics:  # which loads every algorithm
-        found.append({"kind": "metric", **_metric(registry.metrics[name])})
+        found.append({"kind": "metric", **metric_item(registry.metrics[name])})
     if found:
         return found
     if name in registry.broken:
@@ -109,7 +109,7 @@ def _algorithm(algorithm: Algorithm, registry: Registry) -> Item:
         "counts": [asdict(form) for form in algorithm.counts],
         "memory": [{"what": part.what, "numbers": part.words, "change": part.change} for part in algorithm.memory],
         "where": dict(_quantities(algorithm)),
-        "metrics": [_metric(metric) for metric in algorithm.metrics],
+        "metrics": [metric_item(metric) for metric in algorithm.metrics],
         "parameters": list(_parameters(algorithm.config, registry)),
     }
 
@@ -127,7 +127,7 @@ def _scenario(scenario: ShippedScenario) -> Item:
 
 def _problem(problem: ProblemEntry, registry: Registry) -> Item:
     parameters = list(_parameters(problem.config, registry))
-    metrics = [_metric(metric) for metric in problem.metrics]
+    metrics = [metric_item(metric) for metric in problem.metrics]
     line = _line(problem.name, problem.summary, problem.reference)
     return {"kind": "problem", **line, "metrics": metrics, "parameters": parameters}
 
@@ -135,11 +135,12 @@ def _problem(problem: ProblemEntry, registry: Registry) -> Item:
 def _class(kind: str, name: str, found: type, registry: Registry) -> Item:
     """A kernel or a reward, described by its class."""
     schema = TypeAdapter(found).json_schema(mode="validation")
-    parameters = [item for item in _properties(Wording(schema), schema, ()) if item["name"] not in TAG_KEYS]
+    parameters = [item for item in properties(Wording(schema), schema, ()) if item["name"] not in TAG_KEYS]
     return {"kind": kind, **_line(name, summary_of(found), ""), "parameters": parameters}
 
 
-def _metric(metric: Metric) -> Item:
+def metric_item(metric: Metric) -> Item:
+    """What a metric is."""
     return {
         **_line(metric.name, metric.meaning, ""),
         "unit": metric.unit,
@@ -182,12 +183,12 @@ def _quantities(algorithm: Algorithm) -> Iterator[tuple[str, str]]:
 
 def _parameters(config: type[BaseModel], registry: Registry) -> Iterator[Item]:
     schema = config.model_json_schema(mode="validation")
-    for item in _properties(Wording(schema), schema, ()):
+    for item in properties(Wording(schema), schema, ()):
         if item["name"] not in (*RESERVED, *TAG_KEYS):
             yield item
 
 
-def _properties(wording: Wording, schema: Mapping[str, Any], above: tuple[str, ...]) -> Iterator[Item]:
+def properties(wording: Wording, schema: Mapping[str, Any], above: tuple[str, ...] = ()) -> Iterator[Item]:
     """The keys of a mapping, each with the members of a union of mappings under ``choices``."""
     for key, inner in schema.get("properties", {}).items():
         item: Item = {"name": key, "type": wording.in_words(inner), "required": key in schema.get("required", ())}
@@ -202,5 +203,5 @@ def _properties(wording: Wording, schema: Mapping[str, Any], above: tuple[str, .
 
 def _choice(wording: Wording, mapping: Mapping[str, Any], above: tuple[str, ...]) -> Item:
     tags = {key: inner["const"] for key, inner in mapping["properties"].items() if key in TAG_KEYS and "const" in inner}
-    parameters = [item for item in _properties(wording, mapping, above) if item["name"] not in tags]
+    parameters = [item for item in properties(wording, mapping, above) if item["name"] not in tags]
     return {**tags, "description": mapping.get("description", ""), "parameters": parameters}

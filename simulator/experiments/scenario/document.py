@@ -13,7 +13,7 @@ from pydantic.json_schema import GenerateJsonSchema
 
 from coband.simulator.core.algorithm import Algorithm
 from coband.simulator.core.clock.schedule import Schedule
-from coband.simulator.core.config import Config
+from coband.simulator.core.config import OF_THE_COUNT, Config
 from coband.simulator.core.hosts.speed import AgentsConfig, ServerConfig
 from coband.simulator.core.network.network import NetworkConfig
 from coband.simulator.core.plan import Ties
@@ -28,11 +28,11 @@ class Expectation(Config):
     """Label of the entry of ``algorithms`` whose results are compared."""
     count: str
     """The number that is compared."""
-    equals: int | float | tuple[int | float, ...] | None = None
+    equals: Annotated[int | float | tuple[int | float, ...] | None, OF_THE_COUNT] = None
     """The exact value, or a list with the value of each replication."""
-    at_most: int | float | None = None
+    at_most: Annotated[int | float | None, OF_THE_COUNT] = None
     """Upper bound for every replication."""
-    at_least: int | float | None = None
+    at_least: Annotated[int | float | None, OF_THE_COUNT] = None
     """Lower bound for every replication."""
     less_than: Annotated[str, Field(min_length=1)] | None = None
     """Another entry of ``algorithms`` whose number is larger on average, by more than chance explains
@@ -69,7 +69,7 @@ class Until(Config):
     """Sequential stopping: add replications until the confidence interval of a mean is narrow enough; give half_width
     or relative."""
 
-    half_width: Annotated[float, Field(gt=0)] | None = None
+    half_width: Annotated[Annotated[float, Field(gt=0)] | None, OF_THE_COUNT] = None
     """Stop when half the width of the mean's 95 % confidence interval is at most this number."""
     relative: Annotated[float, Field(gt=0, lt=1)] | None = None
     """Stop when half the width is at most this share of the mean."""
@@ -100,6 +100,8 @@ class AlgorithmEntry(Config):
 class _Document(Config):
     """A comparison of algorithms on the same arms and the same noise."""
 
+    schema_version: Literal[1] = 1
+    """The form of scenario files that the file is written in; a larger number asks for a newer coband."""
     name: Annotated[str, Field(max_length=100, pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]*$")]
     """letters, digits, _, - and . only: run directories and reports are named after it"""
     description: str | None = None

@@ -20,6 +20,7 @@ from coband.simulator.experiments.scenario.input_problems import InputProblem, S
 from coband.simulator.experiments.scenario.nodes import MappingNode, Node, child, plain
 from coband.simulator.experiments.scenario.overrides import override
 from coband.simulator.experiments.scenario.scenario import Scenario
+from coband.simulator.experiments.scenario.schema_version import check_version
 from coband.simulator.experiments.scenario.validation import Validation
 from coband.simulator.experiments.scenario.yaml_nodes import read
 from coband.simulator.experiments.sweep.grid import Grid, split
@@ -111,7 +112,7 @@ def read_document(
     """Read a document and apply overrides, without validating it; return it with the mistakes found so far.
 
     Raises:
-        ScenarioError: the text is not a mapping in valid YAML.
+        ScenarioError: the text is not a mapping in valid YAML, or says a ``schema_version`` that is not read here.
     """
     root, problems = read(text, file)
     if not isinstance(root, MappingNode):
@@ -126,6 +127,7 @@ def read_document(
         except ScenarioError as error:
             problems += error.problems
     assert isinstance(tree, MappingNode)
+    check_version(tree)
     return tree, problems
 
 

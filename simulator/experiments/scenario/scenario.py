@@ -39,6 +39,7 @@ class ScenarioEntry:
 class Scenario:
     """A validated scenario; ``base``, the directory of relative data paths, does not take part in comparisons."""
 
+    schema_version: Literal[1]
     name: str
     description: str | None
     seed: int

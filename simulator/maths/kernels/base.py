@@ -10,6 +10,7 @@ import numpy as np
 from annotated_types import Ge, Gt
 
 from coband.simulator.arrays import FloatArray
+from coband.simulator.docstrings import describe_properties
 from coband.simulator.maths.kernels.bound import BoundBaseKernel, BoundComposite, BoundKernel, select_columns
 
 Positive = Annotated[float, Gt(0)]
@@ -24,11 +25,23 @@ _CLOSE = 1e-4
 _PAIRS_AT_ONCE = 1 << 16
 
 
-class BaseKernel:
+class _Described:
+    """Kernels are dataclasses, which pydantic reads; the docstrings below their fields describe them."""
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, core_schema: Any, handler: Any) -> dict[str, Any]:
+        schema: dict[str, Any] = handler(core_schema)
+        properties = handler.resolve_ref_schema(schema).get("properties", {})
+        describe_properties(cls, properties, {name: name for name in properties})
+        return schema
+
+
+class BaseKernel(_Described):
     """A kernel of the form ``finish(left(X) right(Y)^T)``, on the coordinates ``columns`` of the points."""
 
     __pydantic_config__: ClassVar[Mapping[str, Any]] = STRICT
     columns: tuple[int, ...] | None
+    """Coordinates of the points that the kernel looks at, from 0; null for all."""
 
     def __call__(self, X: FloatArray, Y: FloatArray) -> FloatArray:
         """The matrix k(X, Y), shape (n, m); exactly symmetric with exact diagonal when X is Y."""
@@ -145,7 +158,7 @@ def check_nonnegative(**values: float) -> None:
             raise ValueError(f"{name}(={value}) must be >= 0.")
 
 
-class CompositeKernel:
+class CompositeKernel(_Described):
     """What products and sums share: ``_combine`` is the numpy function that joins two kernel matrices in place."""
 
     __pydantic_config__ = STRICT

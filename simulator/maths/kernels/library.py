@@ -57,7 +57,9 @@ class Gaussian(StationaryKernel):
     """
 
     gamma: Positive | None = None
+    """Factor of the squared distance, 1/(2 l^2); give either this or ``length_scale``."""
     length_scale: Positive | None = None
+    """Length scale l; give either this or ``gamma``."""
     columns: Columns | None = None
     kind: Literal["gaussian"] = field(default="gaussian", kw_only=True)
 
@@ -94,7 +96,9 @@ class Matern(StationaryKernel):
     """
 
     nu: Positive = 2.5
+    """Order: 0.5, 1.5 or 2.5; the larger, the smoother."""
     length_scale: Positive = 1.0
+    """Distances are divided by it."""
     columns: Columns | None = None
     kind: Literal["matern"] = field(default="matern", kw_only=True)
 
@@ -132,7 +136,9 @@ class Linear(BaseKernel):
     """k(x, y) = variance x.y + bias, with variance > 0 and bias >= 0."""
 
     variance: Positive = 1.0
+    """Factor of the inner product."""
     bias: NonNegative = 0.0
+    """Constant that is added."""
     columns: Columns | None = None
     kind: Literal["linear"] = field(default="linear", kw_only=True)
 
@@ -160,8 +166,11 @@ class Polynomial(BaseKernel):
     """k(x, y) = (scale x.y + bias)^degree, with degree >= 1, scale > 0 and bias >= 0."""
 
     degree: Annotated[int, Ge(1)] = 2
+    """Power."""
     scale: Positive = 1.0
+    """Factor of the inner product."""
     bias: NonNegative = 1.0
+    """Constant that is added before the power is taken."""
     columns: Columns | None = None
     kind: Literal["polynomial"] = field(default="polynomial", kw_only=True)
 
@@ -196,6 +205,7 @@ class Product(CompositeKernel):
 
     _combine = np.multiply
     factors: tuple[AnyKernel, ...]
+    """The kernels that are multiplied, at least one."""
     kind: Literal["product"] = field(default="product", kw_only=True)
 
     def __post_init__(self) -> None:
@@ -219,6 +229,7 @@ class Sum(CompositeKernel):
 
     _combine = np.add
     terms: tuple[AnyKernel, ...]
+    """The kernels that are added, at least one."""
     kind: Literal["sum"] = field(default="sum", kw_only=True)
 
     def __post_init__(self) -> None:

@@ -11,11 +11,11 @@ from coband.simulator.experiments.scenario.loading import load, loads
 from tests.experiments.registry.plugins import REGISTRY, SCENARIO
 
 TOP = (
-    "name, description, seed, replications, agents, server, schedule, network, problem, algorithms, expect, trace, "
-    "checks, share, grid, zip, tuning, until"
+    "schema_version, name, description, seed, replications, agents, server, schedule, network, problem, algorithms, "
+    "expect, trace, checks, share, grid, zip, tuning, until"
 )
 DELAY = (
-    "a number or {kind: constant | uniform | exponential | shifted_exponential | gamma | lognormal | pareto | "
+    "a number >= 0 or {kind: constant | uniform | exponential | shifted_exponential | gamma | lognormal | pareto | "
     "empirical, ...}"
 )
 LATENCY = DELAY.replace("empirical", "empirical | matrix")

@@ -1,0 +1,130 @@
+"""What scenario files are made of, each with a name of its own: keys (``network.topology``) and kinds (``pareto``)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+from coband.simulator.experiments.registry.registry import Registry
+from coband.simulator.experiments.scenario.document import json_schema
+from coband.simulator.reference.models import Models, Path
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A key or a kind.
+
+    Attributes:
+        name: unique; as in ``coband describe NAME``.
+        word: the last key of its paths, or the kind.
+        paths: where it can stand; a kind is a value of the keys at its paths.
+        models: those that have the key, or the one of the kind.
+        is_kind: whether it is a kind.
+    """
+
+    name: str
+    word: str
+    paths: tuple[Path, ...]
+    models: tuple[str, ...] = field(compare=False)
+    is_kind: bool = False
+
+
+class Index:
+    """All keys and kinds of scenario files, in the order of the file.
+
+    Args:
+        models: of the scenario files.
+    """
+
+    def __init__(self, models: Models) -> None:
+        self.models = models
+        words = {key for model in models.paths for key in models.keys(model)}
+        kinds = list(self._kinds(words))
+        keys = list(self._keys({kind.models[0]: kind.name for kind in kinds}))
+        self.entries = {entry.name: entry for entry in (*keys, *kinds)}
+
+    def _kinds(self, keys: set[str]) -> Iterator[Entry]:
+        """A kind is called by its word where this names nothing else, and otherwise after its first key too."""
+        places = [(tag, model) for model in self.models.paths for tag in self.models.tags(model)]
+        tags = [tag for tag, _ in places]
+        for tag, model in places:
+            paths = self.models.paths[model]
+            if paths != [("algorithms",)]:
+                alone = tags.count(tag) == 1 and tag not in keys
+                name = tag if alone else f"{paths[0][-1]}.{tag}"
+                yield Entry(name, tag, tuple(paths), (model,), is_kind=True)
+
+    def _keys(self, kinds: dict[str, str]) -> Iterator[Entry]:
+        """Models that stand at one path share the entries of that path; others have entries of their own."""
+        shared: dict[Path, list[str]] = {}
+        taken: set[Path] = set()
+        for path, models in self.models.at.items():
+            for model in models:
+                for key in self.models.keys(model):
+                    below, paths = (*path, key), self.models.paths[model]
+                    if len(paths) == 1:
+                        shared.setdefault(below, []).append(model)
+                        continue
+                    taken.add(below)
+                    if path == paths[0]:
+                        name = f"{kinds[model]}.{key}" if model in kinds else ".".join(below)
+                        yield Entry(name, key, tuple((*place, key) for place in paths), (model,))
+        for path, models in shared.items():
+            is_taken = path in taken and models[0] in kinds
+            yield Entry(
+                f"{kinds[models[0]]}.{path[-1]}" if is_taken else ".".join(path), path[-1], (path,), tuple(models)
+            )
+
+    def find(self, query: str) -> list[Entry]:
+        """The entries that a word or dotted words name.
+
+        The last word is the key or kind. Words before it are keys, kinds or algorithms above it, in this order; some
+        may be left out.
+        """
+        *above, word = query.split(".")
+        return [entry for entry in self.entries.values() if entry.word == word and self._is_below(entry, above)]
+
+    def exact(self, query: str) -> Entry | None:
+        """The one entry whose name that is, or else whose full path; None if there are none or several."""
+        found, words = self.find(query), tuple(query.split("."))
+        named = [entry for entry in found if entry.name == query]
+        fitting = named or [entry for entry in found if words in _full(entry)]
+        return fitting[0] if len(fitting) == 1 else None
+
+    def _is_below(self, entry: Entry, above: Sequence[str]) -> bool:
+        return any(_is_subsequence(above, self._chain(entry, path)) for path in entry.paths)
+
+    def _chain(self, entry: Entry, path: Path) -> list[set[str]]:
+        """The words above an entry at one of its paths: keys, and between them the kinds that have the next key."""
+        keys = path if entry.is_kind else path[:-1]
+        chain: list[set[str]] = []
+        for depth, key in enumerate(keys):
+            chain += [self._tags(path[:depth], key), {key}]
+        if not entry.is_kind:
+            chain.append({tag for model in entry.models for tag in self.models.tags(model)})
+        return chain
+
+    def _tags(self, path: Path, key: str) -> set[str]:
+        having = (model for model in self.models.at[path] if key in self.models.keys(model))
+        return {tag for model in having for tag in self.models.tags(model)}
+
+    def words(self) -> list[str]:
+        """Every name, and every word that is one of several."""
+        return list(dict.fromkeys([*self.entries, *(entry.word for entry in self.entries.values())]))
+
+
+def _full(entry: Entry) -> set[Path]:
+    """The paths of an entry as words: of a kind, its keys and the kind."""
+    return {(*path, entry.word) if entry.is_kind else path for path in entry.paths}
+
+
+def _is_subsequence(words: Sequence[str], chain: Sequence[set[str]]) -> bool:
+    steps = iter(chain)
+    return all(any(word in step for step in steps) for word in words)
+
+
+@lru_cache(maxsize=4)
+def index(registry: Registry) -> Index:
+    """The index of the scenario files that can be written with what is installed."""
+    return Index(Models(json_schema(registry)))

@@ -1,0 +1,116 @@
+"""Keys and kinds as items: what there is to say of them, in JSON types."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from coband.simulator.experiments.registry.catalogue import Item, properties
+from coband.simulator.experiments.registry.catalogue import describe as catalogued
+from coband.simulator.experiments.registry.registry import Registry
+from coband.simulator.experiments.scenario.document import json_schema
+from coband.simulator.experiments.scenario.wording import Wording
+from coband.simulator.reference.entries import Entry, Index
+from coband.simulator.reference.examples import Examples
+from coband.simulator.reference.models import Path, Schema
+from coband.simulator.reference.readers import readers
+from coband.simulator.reference.values import in_yaml, range_of, type_of
+
+_CATALOGUED = {("problem",): "problem", ("problem", "reward"): "reward"}
+"""Kinds at these paths are in the catalogue, with what their registries say of them; so are kernels."""
+
+
+class Items:
+    """Makes the items of keys and kinds.
+
+    Args:
+        index: of the keys and kinds of scenario files.
+        registry: what is installed.
+    """
+
+    def __init__(self, index: Index, registry: Registry) -> None:
+        self._index, self._registry, self._models = index, registry, index.models
+        self._wording, self._examples = Wording(json_schema(registry)), Examples(index)
+        self._names = {(path, entry.is_kind): entry for entry in index.entries.values() for path in entry.paths}
+
+    def item(self, entry: Entry) -> Item:
+        """Everything about a key or kind."""
+        own = self._kind(entry) if entry.is_kind else self._key(entry)
+        said = [{"words": words, "names": names} for words, names in readers(entry, self._index, self._registry)]
+        return {**own, "example": self._examples.snippet(entry), "algorithms": said}
+
+    def line(self, entry: Entry) -> Item:
+        """Name and summary of a key or kind."""
+        model = entry.models[0]
+        schema = self._models.schema(model) if entry.is_kind else self._models.keys(model)[entry.word]
+        text = summary(str(schema.get("description", "")))
+        if not entry.is_kind and len({*self._texts(entry)}) > 1:
+            tags = dict.fromkeys(tag for each in entry.models for tag in self._models.tags(each))
+            of_algorithms = entry.paths[0][0] == "algorithms"
+            text = "Depends on the algorithm." if of_algorithms else f"Depends on the kind: {', '.join(tags)}."
+        return {"kind": "kind" if entry.is_kind else "key", "name": entry.name, "summary": text}
+
+    def _texts(self, entry: Entry) -> Iterator[str]:
+        for model in entry.models:
+            yield str(self._models.keys(model)[entry.word].get("description", ""))
+
+    def _kind(self, entry: Entry) -> Item:
+        (model,), places = entry.models, [".".join(path) for path in entry.paths]
+        schema = self._models.schema(model)
+        told = {"places": places, "name": entry.name, "word": entry.word}
+        is_kernel = any(path[-1] == "kernel" for path in entry.paths)
+        kind = "kernel" if is_kernel else _CATALOGUED.get(entry.paths[0])
+        if kind is not None:
+            found = next(item for item in catalogued(entry.word, self._registry) if item["kind"] == kind)
+            return {**found, **told}
+        parameters = [item for item in properties(self._wording, schema) if item["name"] != "kind"]
+        text = str(schema.get("description", ""))
+        return {"kind": "kind", "summary": summary(text), **told, "text": text, "parameters": parameters}
+
+    def _key(self, entry: Entry) -> Item:
+        groups: dict[str, Item] = {}
+        for model in entry.models:
+            said = self._variant(self._models.keys(model)[entry.word], self._models.required(model, entry.word))
+            group = groups.setdefault(str(said), {"of": [], **said})
+            group["of"] += self._models.tags(model)
+        return {
+            **self.line(entry),
+            "places": [".".join(path) for path in entry.paths],
+            "variants": list(groups.values()),
+            "kinds": list(self._inside(entry, kinds=True)),
+            "keys": list(self._inside(entry, kinds=False)),
+        }
+
+    def _variant(self, schema: Schema, required: bool) -> Item:
+        """What one or several models say of a key."""
+        default = in_yaml(schema["default"]) if "default" in schema and not required else None
+        return {
+            "text": " ".join(str(schema.get("description", "")).split()),
+            "type": type_of(self._wording, schema),
+            "unit": schema.get("unit"),
+            "default": default,
+            "range": range_of(self._wording, schema),
+        }
+
+    def _inside(self, entry: Entry, kinds: bool) -> Iterator[Item]:
+        """Name and summary of the kinds that a key can have, or of the keys inside it."""
+        inside = {name for model in entry.models for name in self._models.inside(self._key_schema(model, entry))}
+        if entry.paths[0] == ("algorithms",) and kinds:
+            yield from ({"name": name, "summary": found.summary} for name, found in self._registry.algorithms.items())
+            return
+        for other in self._index.entries.values():
+            fits = other.is_kind == kinds and inside & {*other.models} and self._stands_in(other, entry.paths[0])
+            if (fits and (kinds or not any(self._models.tags(model) for model in other.models))) or (
+                fits and not kinds and other.paths[0][: len(entry.paths[0])] == entry.paths[0] and len(other.paths) == 1
+            ):
+                yield {**self.line(other), "word": other.word}
+
+    def _stands_in(self, other: Entry, path: Path) -> bool:
+        return any((place if other.is_kind else place[:-1]) == path for place in other.paths)
+
+    def _key_schema(self, model: str, entry: Entry) -> Schema:
+        return self._models.keys(model)[entry.word]
+
+
+def summary(text: str) -> str:
+    """The first paragraph of a description, on one line."""
+    return " ".join(text.strip().split("\n\n")[0].split()).replace("``", "")

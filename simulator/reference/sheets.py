@@ -1,0 +1,222 @@
+"""Sheets: what is said of an item, in blocks that a terminal and a page show alike."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from coband.simulator.reference.values import in_yaml
+
+Item = dict[str, Any]
+MEMORY = "Memory (in numbers of 8 bytes; N agents, T pulls in all, t of each agent, d dimensions, M fixed arms)"
+PLACE = " place"
+"""What the kind of an item ends with that is a mere place of a name."""
+
+
+@dataclass(frozen=True)
+class Text:
+    """Lines as they are."""
+
+    lines: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Facts:
+    """Pairs of a name and a value."""
+
+    pairs: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True)
+class Parameters:
+    """Parameters with their types, defaults and descriptions; those inside others are below them."""
+
+    items: tuple[Item, ...]
+
+
+@dataclass(frozen=True)
+class Rows:
+    """A table; ``linked``: cells of its first column name other sheets, by the names beside them."""
+
+    header: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    linked: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Names:
+    """Names of other sheets."""
+
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Code:
+    """Text in a language, YAML for the most part."""
+
+    text: str
+    language: str = "yaml"
+
+
+@dataclass(frozen=True)
+class Section:
+    """Blocks under a title; without one they belong to the sheet itself."""
+
+    title: str
+    blocks: tuple[Text | Facts | Parameters | Rows | Names | Code, ...]
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """What is said of one item."""
+
+    name: str
+    kind: str
+    head: tuple[str, ...]
+    sections: tuple[Section, ...]
+
+
+def sheet(item: Item) -> Sheet:
+    """The sheet of an item of the catalogue, of a key or of a kind."""
+    return Sheet(item["name"], item["kind"], tuple(_head(item)), tuple(_sections(item)))
+
+
+def _head(item: Item) -> Iterator[str]:
+    if "variants" in item:
+        only = item["variants"]
+        yield from [only[0]["text"]] if len(only) == 1 else []
+        return
+    yield from item.get("header") or str(item.get("text", item["summary"])).splitlines()
+    if item.get("reference"):
+        yield item["reference"]
+    if item["kind"] == "metric":
+        yield direction(item)
+    for key in ("url", "licence", "data", "file"):
+        if item.get(key) is not None:
+            yield f"{key}: {item[key]}"
+
+
+def _sections(item: Item) -> Iterator[Section]:
+    yield from _variants(item)
+    yield from _values(item)
+    if item.get("parameters"):
+        yield Section("Parameters", (Parameters(tuple(item["parameters"])),))
+    if item.get("messages"):
+        rows = tuple((message["kind"], message["direction"], _size(message)) for message in item["messages"])
+        yield Section("Messages", (Rows(("kind", "direction", "scalars"), rows),))
+    if item.get("counts"):
+        yield Section("Communication", (Text(tuple(_count(form) for form in item["counts"])),))
+    if item.get("memory"):
+        lines = tuple(f"{part['what']}: {part['numbers']}" for part in item["memory"])
+        yield Section(MEMORY, (Text(lines),))
+    if item.get("where"):
+        yield Section("where", (Text(tuple(_quantity(*pair) for pair in item["where"].items())),))
+    if item.get("metrics"):
+        rows = tuple((metric["name"], metric["summary"], direction(metric)) for metric in item["metrics"])
+        yield Section("Metrics", (Rows(("name", "meaning", "unit"), rows),))
+    if "needs" in item:
+        yield Section("Needs", (Text((_needs(item["needs"]),)),))
+    yield from _context(item)
+
+
+def _variants(item: Item) -> Iterator[Section]:
+    """What a key is; for each kind or algorithm by itself where they differ."""
+    variants = item.get("variants", [])
+    for variant in variants:
+        facts = Facts(tuple(_facts(variant)))
+        if len(variants) == 1:
+            yield Section("", (facts,))
+        else:
+            yield Section(", ".join(variant["of"]), (Text((variant["text"],)), facts))
+
+
+def _facts(variant: Item) -> Iterator[tuple[str, str]]:
+    yield "type", variant["type"]
+    if variant["unit"]:
+        yield "unit", variant["unit"]
+    yield "default", "none: the key must be given" if variant["default"] is None else variant["default"]
+    if variant["range"]:
+        yield "range", variant["range"]
+
+
+def _values(item: Item) -> Iterator[Section]:
+    for title, key in (("Kinds", "kinds"), ("Keys", "keys")):
+        found = item.get(key)
+        if found:
+            rows = tuple((inner.get("word", inner["name"]), inner["summary"]) for inner in found)
+            yield Section(title, (Rows(("name", "meaning"), rows, tuple(inner["name"] for inner in found)),))
+
+
+def _context(item: Item) -> Iterator[Section]:
+    """Where a key or kind can stand, an example, and which algorithms it matters to."""
+    places = [place for place in item.get("places", ()) if place != item["name"]]
+    if places:
+        yield Section("Where it can stand", (Text((", ".join(places),)),))
+    if "example" in item:
+        yield Section("Example", (Code(item["example"]),))
+    for number, said in enumerate(item.get("algorithms", ())):
+        blocks = (Text((said["words"],)), *((Names(tuple(said["names"])),) if said["names"] else ()))
+        yield Section("" if number else "Algorithms", blocks)
+
+
+def _size(message: Item) -> str:
+    """A formula, who gets it, and when the size is that."""
+    words = " ".join(filter(None, (message["scalars"], message["to"])))
+    return f"{words}, if {message['when']}" if message["when"] else words
+
+
+def _count(form: Item) -> str:
+    words = f"{'each round: ' if form['each'] == 'round' else ''}{form['count']} = {form['formula']}"
+    return f"{words}, if {form['when']}" if form["when"] else words
+
+
+def _quantity(name: str, meaning: str) -> str:
+    return f"{name} {meaning}" if meaning.startswith("= ") else f"{name}: {meaning}"
+
+
+def direction(metric: Item) -> str:
+    """Unit of a metric, which end wins, and whose it is."""
+    words = [metric["unit"]]
+    if metric["better"]:
+        words.append(f"{metric['better']} is better")
+    if metric["of_each_agent"]:
+        words.append("of each agent")
+    return ", ".join(words)
+
+
+def _needs(needs: Item) -> str:
+    words = [f"topology {' or '.join(needs['topologies'])}"]
+    if needs["reliable"]:
+        words.append("every message delivered (transport: reliable, or no loss)")
+    if needs["ordered"]:
+        words.append("messages in order (transport: reliable, or constant latencies)")
+    if needs["horizon"]:
+        words.append("a known number of turns (horizon, or a schedule without duration)")
+    words.append(f"problems {', '.join(needs['problems'])}" if needs["problems"] else "any problem")
+    return "; ".join(words)
+
+
+def parameter_lines(parameters: tuple[Item, ...] | list[Item], indent: str = "") -> Iterator[str]:
+    """Parameters as indented lines; those of the kinds of a parameter are below it."""
+    for parameter in parameters:
+        default = f" (default: {in_yaml(parameter['default'])})" if "default" in parameter else ""
+        required = " (required)" if parameter["required"] else ""
+        yield f"{indent}{parameter['name']}: {parameter['type']}{required or default}"
+        if parameter["description"]:
+            yield f"{indent}    {one_line(parameter['description'])}"
+        for choice in parameter.get("choices", ()):
+            if not choice["parameters"] and "kind" not in choice:
+                continue
+            yield f"{indent}  - {choice_title(choice)}"
+            yield from parameter_lines(choice["parameters"], f"{indent}      ")
+
+
+def choice_title(choice: Item) -> str:
+    """What a member of a union of mappings is called."""
+    return f"kind: {choice['kind']}" if "kind" in choice else "mapping with"
+
+
+def one_line(text: Any) -> str:
+    """A text without line breaks."""
+    return " ".join(str(text).split())

@@ -1,0 +1,79 @@
+"""``schema_version`` at the top of scenario files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from coband.simulator.cli.main import cli, exit_status
+from coband.simulator.experiments.registry.registry import Registry
+from coband.simulator.experiments.scenario.document import json_schema
+from coband.simulator.experiments.scenario.input_problems import ScenarioError
+from coband.simulator.experiments.scenario.loading import load, loads
+from coband.simulator.experiments.sweep.address import Files, configuration_digest
+
+TEXT = """\
+name: small
+agents: {count: 2}
+schedule: {kind: rounds, turns: 3}
+problem: {kind: contextual, arms: {kind: ball, dimension: 2, count: 3}, reward: {kind: cosine}}
+algorithms: [{algorithm: n_kernel_ucb}]
+"""
+
+
+def test_a_file_may_say_it_and_nothing_changes() -> None:
+    silent, said = loads(TEXT), loads(f"schema_version: 1\n{TEXT}")
+    assert silent == said
+    assert said.resolved()["schema_version"] == 1
+    assert loads(said.to_yaml()) == said
+    assert configuration_digest(silent, Files(Path())) == configuration_digest(said, Files(Path()))
+
+
+@pytest.mark.parametrize(
+    ("version", "message"),
+    [
+        ("7", "this file says schema_version 7; this coband reads 1: upgrade with pip install -U coband"),
+        ("'1'", "'1' is not allowed: must be a whole number; this coband reads 1"),
+        ("1.0", "1.0 is not allowed: must be a whole number; this coband reads 1"),
+        ("true", "true is not allowed: must be a whole number; this coband reads 1"),
+        ("0", "0 is not allowed: must be a whole number; this coband reads 1"),
+        ("null", "null is not allowed: must be a whole number; this coband reads 1"),
+        ("[1]", "a list is not allowed: must be a whole number; this coband reads 1"),
+        ("", "an empty value is not allowed: must be a whole number; this coband reads 1"),
+    ],
+)
+@pytest.mark.parametrize("command", ["validate", "run", "sweep"])
+def test_another_version_is_refused_before_anything_else(
+    version: str, message: str, command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "newer.yaml"
+    file.write_text(f"name: 3\nschema_version: {version}\nnothing_known: 3\n")
+    assert exit_status([command, str(file)]) == 2
+    column = 17 if version else 16
+    place, _, text = capsys.readouterr().err.strip().partition(": schema_version: ")
+    assert (place, text) == (f"{file}:2:{column}", message)
+
+
+def test_a_version_can_be_set() -> None:
+    with pytest.raises(ScenarioError, match=r"--set schema_version=2: schema_version: this file says schema_version 2"):
+        loads(TEXT, overrides=["schema_version=2"])
+
+
+def test_the_schema_holds_it() -> None:
+    found = json_schema(Registry.installed())["properties"]["schema_version"]
+    assert (found["const"], found["default"]) == (1, 1)
+
+
+@pytest.mark.parametrize("template", ["quickstart", "own-data", "sweep", "paper-study", "own-algorithm"])
+def test_templates_say_it(template: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from coband.simulator.cli import init
+
+    monkeypatch.setattr(init, "_lock", lambda directory: None)
+    assert CliRunner().invoke(cli, ["init", str(tmp_path), "--template", template]).exit_code == 0
+    assert "\nschema_version: 1\n" in "\n" + (tmp_path / "scenario.yaml").read_text()
+
+
+def test_shipped_scenarios_are_of_this_version() -> None:
+    assert load("quickstart").schema_version == 1

@@ -1,0 +1,218 @@
+"""What words name, and that the terminal and the pages say it."""
+
+from __future__ import annotations
+
+import json
+import re
+from posixpath import dirname, join, normpath
+
+import pytest
+from click.testing import CliRunner, Result
+
+from coband.simulator.cli.main import cli
+from coband.simulator.experiments.registry.catalogue import SOURCES
+from coband.simulator.experiments.registry.registry import Registry
+from coband.simulator.experiments.scenario.shipped import paths
+from coband.simulator.reference import sheets
+from coband.simulator.reference.entries import index
+from coband.simulator.reference.items import Items
+from coband.simulator.reference.pages import Pages
+
+REGISTRY = Registry.installed()
+INDEX = index(REGISTRY)
+
+
+def describe(*arguments: str) -> Result:
+    return CliRunner().invoke(cli, ["describe", *arguments])
+
+
+@pytest.fixture(scope="module")
+def pages() -> dict[str, str]:
+    return dict(Pages(cli, REGISTRY).all())
+
+
+def test_every_key_and_every_kind_has_a_description() -> None:
+    undescribed = [
+        f"{model}: {key}"
+        for model in INDEX.models.paths
+        for key, schema in INDEX.models.keys(model).items()
+        if not schema.get("description", "").strip()
+    ]
+    kinds = [entry for entry in INDEX.entries.values() if entry.is_kind]
+    without = [kind.name for kind in kinds if not INDEX.models.schema(kind.models[0]).get("description")]
+    assert (undescribed, without) == ([], [])
+
+
+def test_descriptions_are_sentences_of_their_own() -> None:
+    """A text that continues that of the key above it says nothing on a page of its own."""
+    texts = [str(schema["description"]) for model in INDEX.models.paths for schema in INDEX.models.keys(model).values()]
+    assert [text for text in texts if re.match(r"(and|or|but) ", text) or text.rstrip().endswith(",")] == []
+
+
+@pytest.mark.parametrize(
+    ("key", "unit"),
+    [
+        ("schedule.think", "simulated time"),
+        ("network.latency", "simulated time"),
+        ("network.bandwidth", "scalars per unit of simulated time"),
+        ("network.header_bits", "bits"),
+        ("problem.gap", "units of the reward"),
+        ("pareto.minimum", "that of the key whose value it is"),
+    ],
+)
+def test_units(key: str, unit: str) -> None:
+    (found,) = Items(INDEX, REGISTRY).item(INDEX.entries[key])["variants"]
+    assert found["unit"] == unit
+    assert f"\n  unit: {unit}\n" in describe(key).output
+
+
+def test_whatever_is_called_a_time_has_a_unit() -> None:
+    timed = {
+        entry.name
+        for entry in INDEX.entries.values()
+        for model in entry.models
+        if not entry.is_kind and "imulated time" in INDEX.models.keys(model)[entry.word].get("description", "")
+        if "unit" not in INDEX.models.keys(model)[entry.word]
+    }
+    assert timed == set()
+
+
+def test_every_name_names_what_it_is_the_name_of() -> None:
+    assert [name for name, entry in INDEX.entries.items() if (INDEX.exact(name) or INDEX.find(name)[0]) != entry] == []
+    assert [name for name in INDEX.entries if INDEX.exact(name) is None and len(INDEX.find(name)) > 1] == []
+
+
+def test_names_that_are_looked_up_first_are_no_words_of_scenario_files() -> None:
+    assert {*INDEX.words()} & {*REGISTRY.algorithms, *SOURCES, *paths()} == set()
+
+
+@pytest.mark.parametrize(
+    ("word", "title"),
+    [
+        ("network.topology", "network.topology (key)"),
+        ("topology", "network.topology (key)"),
+        ("schedule.turns", "schedule.turns (key)"),
+        ("pareto", "pareto (kind)"),
+        ("erdos_renyi", "erdos_renyi (kind)"),
+        ("latency.minimum", "pareto.minimum (key)"),
+        ("erdos_renyi.p", "network.topology.p (key)"),
+        ("kernel.gaussian", "kernel.gaussian (kernel)"),
+        ("contextual", "contextual (problem)"),
+        ("ties", "algorithms.ties (key)"),
+        ("exchanges", "algorithms.server.exchanges (key)"),
+        ("async_kernel_ucb.transfer", "algorithms.transfer (key)"),
+        ("algorithms.duets", "duets (algorithm)"),
+        ("metric.regret", "regret (metric)"),
+    ],
+)
+def test_what_words_name(word: str, title: str) -> None:
+    assert describe(word).output.splitlines()[0] == title
+
+
+def test_a_key() -> None:
+    assert describe("network.reorder").output == (
+        "network.reorder (key)\n"
+        "  free: a copy may overtake an earlier one on its link; fifo: it waits for it.\n"
+        "  type: word\n  default: free\n  range: fifo, free\n\n"
+        "Example:\n  network:\n    reorder: fifo\n\n"
+        "Algorithms:\n"
+        "  every algorithm; but refused with transport: datagram, for want of messages in order\n"
+        "    one_kernel_ucb\n"
+    )
+
+
+def test_a_key_of_several_kinds_tells_them_apart() -> None:
+    text = describe("schedule.turns").output
+    assert "\none_at_a_time:\n  Interactions of all agents together.\n  type: whole number\n" in text
+    assert "\nrounds:\n  Turns of each agent.\n" in text
+
+
+@pytest.mark.parametrize(
+    ("word", "names"),
+    [
+        ("gaussian", ["noise.gaussian", "kernel.gaussian"]),
+        ("gamma", ["kernel.gaussian.gamma", "compute.gamma"]),
+        ("table", ["problem.table", "features.table"]),
+        ("turns", ["schedule.turns", "metric.turns"]),
+    ],
+)
+def test_a_word_that_names_several_things_lists_them(word: str, names: list[str]) -> None:
+    first, *lines = describe(word).output.splitlines()
+    assert first == f"{word} names, and `coband describe` explains:"
+    assert [line.split()[0] for line in lines] == names
+    assert [item["name"] for item in json.loads(describe(word, "--json").output)] == names
+    for name in names:
+        assert "names, and" not in describe(name).output.splitlines()[0]
+
+
+def test_a_section_is_explained_and_what_else_has_its_name_is_listed() -> None:
+    text = describe("trace").output
+    assert text.startswith("trace (key)\n")
+    assert "\ntrace also names, and `coband describe` explains:\n  schedule.trace " in text
+
+
+@pytest.mark.parametrize(
+    ("word", "near"), [("topolgy", "topology"), ("schedule.turn", "schedule.turns"), ("paretto", "pareto")]
+)
+def test_an_unknown_word_suggests_names(word: str, near: str) -> None:
+    failed = describe(word)
+    assert failed.exception is not None
+    text = str(failed.exception)
+    assert text.startswith(f"nothing is called '{word}'; did you mean ")
+    assert near in re.split(r" or |\? ", text.partition("did you mean ")[2])
+
+
+def test_as_json() -> None:
+    found = json.loads(describe("network.latency", "--json").output)
+    assert found["variants"][0]["range"] == ">= 0"
+    assert found["variants"][0]["unit"] == "simulated time"
+    assert found["algorithms"][0]["names"] == ["one_kernel_ucb"]
+
+
+def test_there_is_a_page_for_everything(pages: dict[str, str]) -> None:
+    assert {f"algorithms/{name}" for name in REGISTRY.algorithms} <= {*pages}
+    assert {"commands/coband_run", "commands/coband_trace_why", "commands/coband_counts_lock"} <= {*pages}
+    assert {f"{'kinds' if entry.is_kind else 'keys'}/{name}" for name, entry in INDEX.entries.items()} <= {*pages}
+    assert "--replications" in pages["commands/coband_run"]
+
+
+def test_links_of_pages_lead_to_pages(pages: dict[str, str]) -> None:
+    links = {
+        (name, normpath(join(dirname(name), target)))
+        for name, text in pages.items()
+        for target in re.findall(r"\]\(([^)]+)\.md\)", text)
+    }
+    assert len(links) > 2000
+    assert {target for _, target in links} - {*pages} == {"../reference"}
+
+
+@pytest.mark.parametrize("name", ["network.topology", "schedule.turns", "pareto", "algorithms.alpha", "agents.count"])
+def test_the_page_says_what_the_terminal_says(name: str, pages: dict[str, str]) -> None:
+    entry = INDEX.entries[name]
+    page, printed = (
+        re.sub(r"[\\`*|]|\s+", "", text)
+        for text in (pages[f"{'kinds' if entry.is_kind else 'keys'}/{name}"], describe(name).output)
+    )
+    found = sheets.sheet(Items(INDEX, REGISTRY).item(entry))
+    said = list(found.head)
+    for block in (block for section in found.sections for block in section.blocks):
+        said += block.lines if isinstance(block, sheets.Text) else ()
+        said += [value for _, value in block.pairs] if isinstance(block, sheets.Facts) else []
+        said += [block.text] if isinstance(block, sheets.Code) else []
+    plain = [re.sub(r"[`*|]|\s+", "", text) for text in said]
+    assert len(plain) > 3
+    assert [text for text in plain if text not in page or text not in printed] == []
+
+
+def test_an_algorithm_has_messages_closed_forms_parameters_and_its_paper(pages: dict[str, str]) -> None:
+    text = pages["algorithms/async_kernel_ucb"]
+    assert [line for line in text.splitlines() if line.startswith("## ")] == [
+        "## Parameters",
+        "## Messages",
+        "## Communication",
+        "## Where",
+        "## Metrics",
+        "## Needs",
+        "## Paper",
+    ]
+    assert "```bibtex\n@" in text
