@@ -244,11 +244,16 @@ class Client(Node):
             parts = np.split(scores, np.cumsum(counts[:-1]))
             return [agent.best(part) for agent, part in zip(agents, parts, strict=True)]
         table = scores.reshape(len(agents), -1)
-        chosen: list[int] = table.argmax(axis=1).tolist()
-        tied = ((table == table.max(axis=1, keepdims=True)).sum(axis=1) != 1).nonzero()[0].tolist()
-        for number in tied:
-            chosen[number] = agents[number].best(table[number])
-        return chosen
+        rows = zip(agents, table, Client.winners(table), strict=True)
+        return [agent.best(row) if winner is None else winner for agent, row, winner in rows]
+
+    @staticmethod
+    def winners(table: FloatArray) -> list[int | None]:
+        """The place of the highest score of each row (N, n); None where several are equal, which ``best`` decides."""
+        places: list[int | None] = table.argmax(axis=1).tolist()
+        for row in ((table == table.max(axis=1, keepdims=True)).sum(axis=1) != 1).nonzero()[0].tolist():
+            places[row] = None
+        return places
 
     def report_own(self) -> dict[str, float | int | None]:
         """Numbers about this agent alone, such as its ``answer``; they stand beside the other agents' in the result."""
