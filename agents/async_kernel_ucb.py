@@ -311,7 +311,8 @@ class AsyncKernelUCB(Agent):
         if message.version == exchange.base_version + 1:
             assert exchange.dictionary is not None
             assert exchange.embedded is not None
-            return exchange.base.updated(exchange.dictionary, exchange.embedded, exchange.new.rewards)
+            total = None if message.A is None or message.b is None else Statistics(message.A, message.b)
+            return exchange.base.updated(exchange.dictionary, exchange.embedded, exchange.new.rewards, total)
         assert message.A is not None
         assert message.b is not None
         added = exchange.added
