@@ -16,7 +16,7 @@ from coband.simulator.maths.posteriors.counts import Factors, RepeatsPosterior
 from coband.simulator.maths.posteriors.exact import SharedLog
 from coband.simulator.maths.posteriors.group_log import CanonicalPosterior
 from coband.simulator.maths.posteriors.growing_nystrom import GrowingNystrom
-from coband.simulator.maths.posteriors.linear_features import PrimalPosterior
+from coband.simulator.maths.posteriors.linear_features import PrimalKnowledge, PrimalPosterior
 from coband.simulator.maths.posteriors.linear_multitask import TaskwisePosterior
 from coband.simulator.maths.posteriors.linear_tasks import TasksInCommon
 from coband.simulator.maths.posteriors.observations import Observations
@@ -62,7 +62,7 @@ def test_primal_is_the_kernel_form(network: Any, add_up: bool, bias: float) -> N
     contexts, of, X, y = data(1, 30)
     kernel = Linear(variance=1.3, bias=bias)
     own = contexts[0] if network else np.empty(0)
-    posterior = PrimalPosterior(kernel, network, 3, LAM, add_up, own)
+    posterior = PrimalPosterior(PrimalKnowledge(kernel, network, 3, LAM, add_up), own)
     together = augmented(kernel, network, 2 if network else 0, 3, "sum" if add_up else "product")
     tasks = contexts[of] if network else np.empty((30, 0))
     points = together.points(tasks, X, np.zeros(30, dtype=np.int64))

@@ -53,7 +53,7 @@ from coband.simulator.maths.posteriors.finite_domain import DomainLog, DomainPos
 from coband.simulator.maths.posteriors.finite_domain_nystrom import DomainNystromModel, DomainNystromPosterior
 from coband.simulator.maths.posteriors.group_log import CanonicalPosterior
 from coband.simulator.maths.posteriors.growing_nystrom import GrowingNystrom
-from coband.simulator.maths.posteriors.linear_features import ArmFeatures, PrimalPosterior
+from coband.simulator.maths.posteriors.linear_features import ArmFeatures, PrimalKnowledge, PrimalPosterior
 from coband.simulator.maths.posteriors.linear_multitask import TaskwisePosterior
 from coband.simulator.maths.posteriors.linear_tasks import TasksInCommon
 from coband.simulator.maths.posteriors.nystrom import NystromModel, NystromPosterior
@@ -267,15 +267,14 @@ def _primal(
 
     def begun() -> PrimalPosterior:
         add_up = setting.composition == "sum"
-        posterior = PrimalPosterior(linear, network, setting.dimension, setting.lam, add_up, setting.task)
+        knowledge = PrimalKnowledge(linear, network, setting.dimension, setting.lam, add_up)
+        posterior = PrimalPosterior(knowledge, setting.task)
         if seen is not None:
             posterior.update(seen)
         return posterior
 
-    if seen is None:
-        return begun()
     kept: RecentCache[PrimalPosterior] = sharing.get(("begun", setting.members), partial(RecentCache, 1))
-    return kept.get(seen.key_bytes, begun).copied(setting.task)
+    return kept.get(b"" if seen is None else seen.key_bytes, begun).copied(setting.task)
 
 
 def _taskwise(setting: Multitask, sharing: Sharing) -> TaskwisePosterior:

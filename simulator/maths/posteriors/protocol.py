@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
+from typing import Self
 
 import numpy as np
 
@@ -75,7 +76,33 @@ class MultitaskPosterior(Posterior):
     """A posterior of one agent on the tasks of several: ``predict`` is about arms of its own task.
 
     Observations have ``tasks``, ``places`` and ``keys``.
+
+    Attributes:
+        task: the agent's own, (s,).
     """
+
+    task: FloatArray
+
+    @classmethod
+    def update_alike(cls, posteriors: Sequence[Self], observations: Observations) -> None:
+        """Several that are known to be alike, or one, learn the same observations."""
+        for posterior in posteriors:
+            posterior.update(observations)
+
+    def predict_alike(
+        self, posteriors: Sequence[MultitaskPosterior], arm_sets: Sequence[ArmSet]
+    ) -> tuple[FloatArray, FloatArray]:
+        """Mean and variance of the arms of several arm sets, each for the task of its posterior.
+
+        Args:
+            posteriors: this one and others that know the same, one per arm set.
+            arm_sets: of n_1, n_2, ... arms.
+
+        Returns:
+            Of all arms, one arm set after the other, each (n_1 + n_2 + ...,).
+        """
+        found = [posterior.predict(arms) for posterior, arms in zip(posteriors, arm_sets, strict=True)]
+        return np.concatenate([mean for mean, _ in found]), np.concatenate([variance for _, variance in found])
 
     def follow(self, table: FloatArray) -> bool:
         """Go on with another table K_z of agents (N, N), if that is possible without beginning anew.
