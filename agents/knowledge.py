@@ -4,13 +4,13 @@ Contextual Bandits"), the posterior on its own pulls and those that it has accep
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
 from coband.agents.cooperation import Cooperative, Exact, Mmd, Nystrom, WithTasks, network_kernel
 from coband.agents.messages import Pull
-from coband.agents.pulls import PullObservations
+from coband.agents.pulls import PullObservations, SomePulls
 from coband.agents.similarities import BY_TRIAL, Similarities
 from coband.simulator.arms import ArmSet
 from coband.simulator.arrays import FloatArray
@@ -109,7 +109,7 @@ class Knowledge(OnTasks):
         if self._takes(observations):
             self.posterior.update(observations)
 
-    def in_order(self, pulls: Sequence[Pull]) -> PullObservations:
+    def in_order(self, pulls: Iterable[Pull]) -> PullObservations:
         """Pulls in the order in which they are learnt, by trial and agent."""
         return PullObservations(sorted(pulls, key=BY_TRIAL), by_agent=self._setting.estimated)
 
@@ -136,15 +136,17 @@ class Knowledge(OnTasks):
 
 
 def learn_together(news: Sequence[tuple[Knowledge, Sequence[Pull]]]) -> None:
-    """Each learns its new pulls; what several learn alike is put together once."""
-    latest: dict[tuple[int, ...], tuple[set[Pull], PullObservations]] = {}
+    """Each learns its new pulls; all columns are put together once, and what several learn alike is learnt once."""
+    everything = news[0][0].in_order({pull for _, pulls in news for pull in pulls})
+    row_of = {pull: row for row, pull in enumerate(everything.pulls)}
+    latest: dict[tuple[int, ...], tuple[list[int], SomePulls]] = {}
     left: list[tuple[MultitaskPosterior, Observations]] = []
     for knowledge, pulls in news:
         if pulls:
-            members, found = knowledge.members, set(pulls)
+            members, rows = knowledge.members, sorted([row_of[pull] for pull in pulls])
             alike = latest.get(members)
-            if alike is None or alike[0] != found:
-                alike = latest[members] = found, knowledge.in_order(pulls)
+            if alike is None or alike[0] != rows:
+                alike = latest[members] = rows, SomePulls(everything, rows)
             if knowledge.starts(alike[1]):
                 left.append((knowledge.posterior, alike[1]))
     learn(left)

@@ -143,6 +143,8 @@ class PrimalKnowledge:
         of_arms = self._arms.of(X)
         if self.add_up:
             return np.hstack([of_arms, of_tasks])
+        if self.tasks.basis is None:
+            return of_arms
         products: FloatArray = of_tasks[:, :, None] * of_arms[:, None, :]
         return products.reshape(len(X), of_tasks.shape[1] * of_arms.shape[1])
 
