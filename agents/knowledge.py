@@ -18,7 +18,7 @@ from coband.simulator.core.node import NodeContext, UnsupportedScenario
 from coband.simulator.maths.posteriors.choose import Multitask, factor_memory, multitask
 from coband.simulator.maths.posteriors.observations import Observations
 from coband.simulator.maths.posteriors.protocol import MultitaskPosterior
-from coband.simulator.maths.posteriors.together import learn, together
+from coband.simulator.maths.posteriors.together import learn, scores
 
 POINTS_PER_TASK = 3
 """Points of a dictionary for each task, below which the posterior hardly tells tasks apart."""
@@ -152,9 +152,11 @@ def learn_together(news: Sequence[tuple[Knowledge, Sequence[Pull]]]) -> None:
     learn(left)
 
 
-def predict_together(knowledge: Sequence[Knowledge], arm_sets: Sequence[ArmSet]) -> tuple[FloatArray, FloatArray]:
-    """Means and variances as ``predict`` has them, each agent's own arms, one agent after the other, each (n,)."""
-    return together([one.posterior for one in knowledge], arm_sets)
+def scores_together(
+    knowledge: Sequence[Knowledge], arm_sets: Sequence[ArmSet], widths: Sequence[float]
+) -> FloatArray:
+    """Each agent's upper confidence bounds of its own arms, one agent after the other; -inf for those below its best."""
+    return scores([one.posterior for one in knowledge], arm_sets, np.array(widths))
 
 
 def setting_of(context: NodeContext, members: tuple[int, ...]) -> Multitask:

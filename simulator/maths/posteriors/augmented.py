@@ -52,15 +52,16 @@ class AugmentedPosterior(MultitaskPosterior):
         """That of the posterior of augmented points."""
         return self.posterior.known_alike
 
-    def predict_alike(
-        self, posteriors: Sequence[MultitaskPosterior], arm_sets: Sequence[ArmSet]
-    ) -> tuple[FloatArray, FloatArray]:
+    def scores_alike(
+        self, posteriors: Sequence[MultitaskPosterior], arm_sets: Sequence[ArmSet], alpha: FloatArray
+    ) -> FloatArray:
         """One question for all arm sets."""
-        tasks = np.array([posterior.task for posterior in posteriors])
-        of_arms = np.repeat(tasks, [len(arms) for arms in arm_sets], axis=0)
+        counts = [len(arms) for arms in arm_sets]
+        of_arms = np.repeat(np.array([posterior.task for posterior in posteriors]), counts, axis=0)
         X = np.concatenate([arms.features for arms in arm_sets])
         places = np.concatenate([arms.ids for arms in arm_sets]) if self.kernel.places else NOWHERE
-        return self.posterior.predict(ArmSet(self.kernel.points(of_arms, X, places)))
+        points = ArmSet(self.kernel.points(of_arms, X, places))
+        return self.posterior.scores_of_sets(points, counts, np.repeat(alpha, counts))
 
     def _augmented(self, arms: Points) -> Points:
         if not isinstance(arms, ArmSet):

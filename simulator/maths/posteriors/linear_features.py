@@ -201,13 +201,15 @@ class PrimalPosterior(MultitaskPosterior):
         X = features_of(arms)
         return self._knowledge.predict(*self._of_own_task(len(X)), X)
 
-    def predict_alike(
-        self, posteriors: Sequence[MultitaskPosterior], arm_sets: Sequence[ArmSet]
-    ) -> tuple[FloatArray, FloatArray]:
-        """Mean and variance of the arms of several arm sets, each for its agent's task: one arm set after the other."""
+    def scores_alike(
+        self, posteriors: Sequence[MultitaskPosterior], arm_sets: Sequence[ArmSet], alpha: FloatArray
+    ) -> FloatArray:
+        """One question for all arm sets."""
         of_own = [posterior._of_own_task(len(arms)) for posterior, arms in zip(posteriors, arm_sets, strict=True)]  # type: ignore[attr-defined]
         of_tasks, norms = (np.concatenate(parts) for parts in zip(*of_own, strict=True))
-        return self._knowledge.predict(of_tasks, norms, np.concatenate([arms.features for arms in arm_sets]))
+        X = np.concatenate([arms.features for arms in arm_sets])
+        mean, variance = self._knowledge.predict(of_tasks, norms, X)
+        return mean + np.repeat(alpha, [len(arms) for arms in arm_sets]) * np.sqrt(variance)
 
     def _of_own_task(self, arms: int) -> tuple[FloatArray, FloatArray]:
         """Features (n, count) and K_z(z, z), (n,), of the own task, repeated for n arms; kept until the basis grows."""

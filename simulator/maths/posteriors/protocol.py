@@ -33,6 +33,20 @@ class Predictor(ABC):
         scores: FloatArray = mean + alpha * np.sqrt(variance)
         return scores
 
+    def scores_of_sets(self, arms: ArmSet, counts: Sequence[int], alpha: FloatArray) -> FloatArray:
+        """The scores mu + alpha sigma of the arms of several arm sets, one arm set after the other, (n,).
+
+        Only the largest entries of each arm set have to be exact, as with ``scores``.
+
+        Args:
+            arms: those of all arm sets.
+            counts: how many of them are each arm set's.
+            alpha: of each arm, (n,).
+        """
+        mean, variance = self.predict(arms)
+        scores: FloatArray = mean + alpha * np.sqrt(variance)
+        return scores
+
 
 class Posterior(Predictor):
     """Mean and variance of the rewards of arms given observations.
@@ -89,20 +103,23 @@ class MultitaskPosterior(Posterior):
         for posterior in posteriors:
             posterior.update(observations)
 
-    def predict_alike(
-        self, posteriors: Sequence[MultitaskPosterior], arm_sets: Sequence[ArmSet]
-    ) -> tuple[FloatArray, FloatArray]:
-        """Mean and variance of the arms of several arm sets, each for the task of its posterior.
+    def scores_alike(
+        self, posteriors: Sequence[MultitaskPosterior], arm_sets: Sequence[ArmSet], alpha: FloatArray
+    ) -> FloatArray:
+        """The scores mu + alpha sigma of the arms of several arm sets, each for the task of its posterior.
+
+        Only the largest entries of each arm set have to be exact, as with ``scores``.
 
         Args:
             posteriors: this one and others that know the same, one per arm set.
             arm_sets: of n_1, n_2, ... arms.
+            alpha: of each arm set.
 
         Returns:
-            Of all arms, one arm set after the other, each (n_1 + n_2 + ...,).
+            Of all arms, one arm set after the other, (n_1 + n_2 + ...,).
         """
-        found = [posterior.predict(arms) for posterior, arms in zip(posteriors, arm_sets, strict=True)]
-        return np.concatenate([mean for mean, _ in found]), np.concatenate([variance for _, variance in found])
+        rows = zip(posteriors, arm_sets, alpha.tolist(), strict=True)
+        return np.concatenate([posterior.scores(arms, factor) for posterior, arms, factor in rows])
 
     def follow(self, table: FloatArray) -> bool:
         """Go on with another table K_z of agents (N, N), if that is possible without beginning anew.

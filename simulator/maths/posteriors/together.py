@@ -12,31 +12,28 @@ from coband.simulator.maths.posteriors.observations import Observations
 from coband.simulator.maths.posteriors.protocol import MultitaskPosterior
 
 
-def together(
-    posteriors: Sequence[MultitaskPosterior], arm_sets: Sequence[ArmSet]
-) -> tuple[FloatArray, FloatArray]:
-    """Mean and variance as each posterior's ``predict`` has them for its arm set.
+def scores(
+    posteriors: Sequence[MultitaskPosterior], arm_sets: Sequence[ArmSet], alpha: FloatArray
+) -> FloatArray:
+    """The scores mu + alpha sigma as each posterior has them for its arm set.
 
     Posteriors that say they know the same (``known_alike``) are asked in one go.
 
     Args:
         posteriors: of one kind and kernel, one per arm set.
         arm_sets: of n_1, n_2, ... arms.
+        alpha: of each arm set.
 
     Returns:
-        Of all arms, one arm set after the other, each (n_1 + n_2 + ...,).
+        Of all arms, one arm set after the other, (n_1 + n_2 + ...,); only the largest of each arm set have to be exact.
     """
     ends = np.cumsum([len(arms) for arms in arm_sets])
-    mean, variance = np.empty(ends[-1]), np.empty(ends[-1])
+    found = np.empty(ends[-1])
     for members in _alike([posterior.known_alike for posterior in posteriors]):
-        first = posteriors[members[0]]
-        if len(members) == 1:
-            found = first.predict(arm_sets[members[0]])
-        else:
-            found = first.predict_alike([posteriors[one] for one in members], [arm_sets[one] for one in members])
+        asked, sets = [posteriors[one] for one in members], [arm_sets[one] for one in members]
         places = np.concatenate([np.arange(ends[one] - len(arm_sets[one]), ends[one]) for one in members])
-        mean[places], variance[places] = found
-    return mean, variance
+        found[places] = asked[0].scores_alike(asked, sets, alpha[members])
+    return found
 
 
 def learn(news: Sequence[tuple[MultitaskPosterior, Observations]]) -> None:
