@@ -152,10 +152,8 @@ def learn_together(news: Sequence[tuple[Knowledge, Sequence[Pull]]]) -> None:
     learn(left)
 
 
-def scores_together(
-    knowledge: Sequence[Knowledge], arm_sets: Sequence[ArmSet], widths: Sequence[float]
-) -> FloatArray:
-    """Each agent's upper confidence bounds of its own arms, one agent after the other; -inf for those below its best."""
+def scores_together(knowledge: Sequence[Knowledge], arm_sets: Sequence[ArmSet], widths: Sequence[float]) -> FloatArray:
+    """Upper confidence bounds of each agent's own arms, one agent after the other; -inf where it cannot be the best."""
     return scores([one.posterior for one in knowledge], arm_sets, np.array(widths))
 
 

@@ -74,19 +74,19 @@ class SomePulls(PullObservations):
     @cached_property
     def points(self) -> FloatArray:
         """Arms, (n, d)."""
-        return self._table.points[self._rows]
+        return self._table.points.take(self._rows, axis=0)
 
     @cached_property
     def rewards(self) -> FloatArray:
         """Rewards, (n,)."""
-        return self._table.rewards[self._rows]
+        return self._table.rewards.take(self._rows, axis=0)
 
     @cached_property
     def tasks(self) -> FloatArray:
         """Numbers of agents (n, 1), or network contexts (n, d_z), d_z = 0 where there are none."""
-        return self._table.tasks[self._rows]
+        return self._table.tasks.take(self._rows, axis=0)
 
     @cached_property
     def places(self) -> IndexArray:
         """Places of the arms in their arm sets, 0 where they make no difference, (n,)."""
-        return self._table.places[self._rows]
+        return self._table.places.take(self._rows, axis=0)

@@ -229,9 +229,12 @@ SUBJECTS = {
     "diagonal local ridge": Subject(
         lambda: synchronised(choose.ridge(3, LAM, diagonal=True), FIRST), diagonal, base=FIRST
     ),
-    "primal": Subject(lambda: PrimalPosterior(PrimalKnowledge(Linear(), NETWORK, 3, LAM, False), CONTEXTS[OWN]), of_tasks(linear)),
+    "primal": Subject(
+        lambda: PrimalPosterior(PrimalKnowledge(Linear(), NETWORK, 3, LAM, False), CONTEXTS[OWN]), of_tasks(linear)
+    ),
     "primal sum": Subject(
-        lambda: PrimalPosterior(PrimalKnowledge(Linear(), NETWORK, 3, LAM, True), CONTEXTS[OWN]), of_tasks(linear, add_up=True)
+        lambda: PrimalPosterior(PrimalKnowledge(Linear(), NETWORK, 3, LAM, True), CONTEXTS[OWN]),
+        of_tasks(linear, add_up=True),
     ),
     "taskwise": Subject(lambda: taskwise(NETWORK, None), of_tasks(linear)),
     "taskwise, table": Subject(lambda: taskwise(None, None), of_tasks(linear)),

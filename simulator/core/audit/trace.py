@@ -163,6 +163,30 @@ class Trace:
             self.flush()
         return seq
 
+    def record_turn(
+        self, time: float, node: int, cause: int, number: int, arm: int, reward: float, detail: str | None
+    ) -> int:
+        """Record a turn that takes no time: its start, the choice of an arm, and the reward.
+
+        Args:
+            cause: seq of the event that led to the turn.
+            number: of the turn.
+            detail: of the choice.
+
+        Returns:
+            The number of the last of the three events.
+        """
+        seq = self._next
+        self._next = seq + 3
+        self._rows += (
+            (seq, time, TURN, node, NOBODY, NONE, cause, NONE, 0, 0, NONE, NONE, number, NONE, None),
+            (seq + 1, time, CHOOSE, node, NOBODY, NONE, seq, NONE, 0, 0, NONE, NONE, arm, NONE, detail),
+            (seq + 2, time, REWARD, node, NOBODY, NONE, seq + 1, NONE, 0, 0, NONE, NONE, reward, NONE, None),
+        )
+        if len(self._rows) >= self._room:
+            self.flush()
+        return seq + 2
+
     def block(self, time: float, shape: tuple[int, ...]) -> Block:
         """The next events, numbered in C order, all at one time; ``record_block`` records them when they are filled in.
 

@@ -39,7 +39,8 @@ class Clock(simpy.Environment):
     ``_now`` (the heap, the counter of numbers, and the time). SimPy's own events may be in the same heap.
     """
 
-    now = property(attrgetter("_now"), doc="Simulated time.")  # SimPy's own runs Python code.
+    now: float = property(attrgetter("_now"))  # type: ignore[assignment]
+    """Simulated time; SimPy's property of that name runs Python code."""
 
     def at(self, time: float, kind: int, node: int, callback: Callable[[Any], None], value: object = None) -> None:
         """Call ``callback(due)`` at ``time``, with ``due.value`` = value.

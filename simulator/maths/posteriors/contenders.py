@@ -1,8 +1,8 @@
 """Which arms of several arm sets may be the best of their set, found without a solve for each of them.
 
-The means of all arms follow from the weights a = (K + lam I)^(-1) y of the log, mu(x) = k(x)^T a, and sigma^2 is at most
-k(x, x)/lam. An arm that with this bound does not reach the largest mean of its set cannot have the largest score. Means
-from weights serve only to leave arms out, with a margin for rounding.
+The means of all arms follow from the weights a = (K + lam I)^(-1) y of the log, mu(x) = k(x)^T a, and sigma^2 is at
+most k(x, x)/lam. An arm that with this bound does not reach the largest mean of its set cannot have the largest score.
+Means from weights serve only to leave arms out, with a margin for rounding.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def contenders(log: Rows, known: int, X: FloatArray, counts: Sequence[int], alph
     weights = log.factor.solve_transposed(log.whitened_rewards(known)[:, None])[:, 0]
     mean = log.cross(X, known) @ weights
     bounds = mean + alpha * np.sqrt(log.kernel.diag(X) / log.lam) + 2.0 * margin
-    largest = np.maximum.reduceat(mean, np.cumsum(counts) - counts)
+    largest = np.maximum.reduceat(mean, np.cumsum([0, *counts[:-1]]))
     return np.flatnonzero(bounds >= np.repeat(largest, counts))
 
 

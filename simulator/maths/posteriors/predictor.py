@@ -73,7 +73,7 @@ class NystromPredictor(Predictor):
         rows = np.flatnonzero(contends)
         if len(rows) % 2:
             rows = np.append(rows, rows[0])  # BLAS rounds the last of an odd number of rows unlike all others.
-        variance.ravel()[rows] = self._posterior(prior.ravel()[rows], F.reshape(-1, self.size)[rows])
+        variance.ravel()[rows] = self._posterior(prior.ravel()[rows], F.reshape(prior.size, self.size)[rows])
         return np.where(contends, mean + alpha * np.sqrt(variance), -np.inf), variance
 
     def _predict(self, arms: Points) -> tuple[FloatArray, FloatArray]:

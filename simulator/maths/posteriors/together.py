@@ -12,9 +12,7 @@ from coband.simulator.maths.posteriors.observations import Observations
 from coband.simulator.maths.posteriors.protocol import MultitaskPosterior
 
 
-def scores(
-    posteriors: Sequence[MultitaskPosterior], arm_sets: Sequence[ArmSet], alpha: FloatArray
-) -> FloatArray:
+def scores(posteriors: Sequence[MultitaskPosterior], arm_sets: Sequence[ArmSet], alpha: FloatArray) -> FloatArray:
     """The scores mu + alpha sigma as each posterior has them for its arm set.
 
     Posteriors that say they know the same (``known_alike``) are asked in one go.
