@@ -17,15 +17,16 @@ version of a model, fixed domain  DomainNystromPosterior  m M + M q             
 explicit features                 RidgeRegression         p^2 K                           p^2
 explicit features, diagonal V     DiagonalRidge           p K                             p
 explicit features, synchronised   LocalRidge              p^2 K                           p^2 shared, p^2
-many tasks, linear, p <= 256      PrimalPosterior         p^2 (K + news)                  p^2
+many tasks, linear, p <= 256      PrimalPosterior         p^2 (K + news), news shared     p^2, shared
 many tasks, linear, p > 256       TaskwisePosterior       (N a)^3, shared                 N a^2, (N a)^2 shared
 many tasks, {kind: nystrom}       GrowingNystrom          m^2 (K + news) + m^3 / 3        m^2, n a
 many tasks, M^3 <= turns^2        RepeatsPosterior        (N M)^3, shared                 (N M)^2
 many tasks, otherwise             CanonicalPosterior      n^2 (K + news), shared          n^2 / 2, shared
 ================================  ======================  ==============================  =====================
 
-Above 512 observations, ``scores`` of ExactPosterior and LogPosterior solves only for arms that may be the best, and for
-coming turns together (``maths.posteriors.look_ahead``).
+Agents that know the same of a log have their arms solved for together, those that may be the best of their arm set
+(``maths.posteriors.contenders``). Above 512 observations, ``scores`` of ExactPosterior and LogPosterior solves only for
+arms that may be the best, and for coming turns together (``maths.posteriors.look_ahead``).
 
 GrowingNystrom and the versions of a model are approximate, all others exact. The two linear forms of many tasks need a
 kernel that is linear in the arm whatever its place; TaskwisePosterior also the product K_z K_x. GrowingNystrom,
