@@ -30,7 +30,10 @@ def scores(posteriors: Sequence[MultitaskPosterior], arm_sets: Sequence[ArmSet],
     for members in _alike([posterior.known_alike for posterior in posteriors]):
         asked, sets = [posteriors[one] for one in members], [arm_sets[one] for one in members]
         places = np.concatenate([np.arange(ends[one] - len(arm_sets[one]), ends[one]) for one in members])
-        found[places] = asked[0].scores_alike(asked, sets, alpha[members])
+        if len(members) == 1:
+            found[places] = asked[0].scores(sets[0], float(alpha[members[0]]))
+        else:
+            found[places] = asked[0].scores_alike(asked, sets, alpha[members])
     return found
 
 
