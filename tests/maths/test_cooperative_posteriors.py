@@ -111,11 +111,11 @@ def test_agents_that_share_a_ridge_regression_know_what_each_has_learnt(network:
 @pytest.mark.parametrize("extra", [0, 3])
 def test_arms_of_several_sets_that_cannot_win_are_left_out(alpha: float, extra: int) -> None:
     rng = np.random.default_rng(int(10 * alpha) + extra)
-    X, y = rng.uniform(-1, 1, (150, 3)), 3 * rng.standard_normal(150)
+    X, y = rng.uniform(-1, 1, (260, 3)), 3 * rng.standard_normal(260)
     log = SharedLog(Gaussian(gamma=0.8), LAM)
     log.extend(0, Observations(X, y))
     posterior = LogPosterior(log)
-    posterior.adopt(140, 0)
+    posterior.adopt(240, 0)
     if extra:
         posterior.update(Observations(X[:extra], y[:extra]))
     counts = [7, 1, 12, 4]

@@ -14,7 +14,7 @@ import numpy as np
 from coband.simulator.arrays import FloatArray, IndexArray
 from coband.simulator.maths.posteriors.prepared_solves import Rows
 
-FEWEST_ROWS = 64
+FEWEST_ROWS = 192
 """With fewer rows than these a solve for all arms takes no longer."""
 
 
