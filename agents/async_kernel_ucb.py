@@ -152,6 +152,21 @@ class Exchange:
     added: FloatArray | None = None
 
 
+@dataclass(slots=True)
+class Evaluated:
+    """What the model says of the arms of a turn.
+
+    Attributes:
+        scores: mu + alpha * sigma, or -inf for arms that are certainly not the best.
+        variance: sigma^2 of the others.
+        winner: the best arm, where no other has exactly the same score.
+    """
+
+    scores: FloatArray
+    variance: FloatArray
+    winner: int | None = None
+
+
 class AsyncKernelUCB(Agent):
     """The client's side of Algorithm 1."""
 
@@ -167,7 +182,7 @@ class AsyncKernelUCB(Agent):
         self._new_variance = 0.0
         self._exchange: Exchange | None = None
         self._ahead: deque[ArmSet] = deque()
-        self._predicted: dict[ArmSet, tuple[FloatArray, FloatArray]] = {}
+        self._evaluated: dict[ArmSet, Evaluated] = {}
         self._latest_variance = math.inf
 
     def _empty(self) -> NystromModel:
@@ -176,32 +191,33 @@ class AsyncKernelUCB(Agent):
 
     def _keep(self, model: NystromModel, version: int) -> None:
         """Act on ``model`` from now on; the whole of it is kept only where later messages may refer to it."""
-        self.model, self._version, self._predicted = model.predictor, version, {}
+        self.model, self._version, self._evaluated = model.predictor, version, {}
         self._held = model if self.config.transfer == "delta" else self._start
         self._alpha = self.config.width(self.context, model.statistics.A)
 
     def choose(self, arms: ArmSet) -> int:
         """Line 5, equation 3: the arm with the largest mu + alpha * sigma of the model of the last communication."""
-        found = self._predicted.pop(arms) if arms in self._predicted else self._predict(arms)
-        mean, self._variance = found
-        return self.best(mean + self._alpha * np.sqrt(self._variance))
+        found = self._evaluated.pop(arms, None) or self._evaluate(arms)
+        self._variance = found.variance
+        return self.best(found.scores, found.winner)
 
     def look_ahead(self, arm_sets: Sequence[ArmSet]) -> None:
         """The model stays the same up to the next exchange, so several turns can be evaluated at once."""
         self._ahead = deque(arm_sets)
 
-    def _predict(self, arms: ArmSet) -> tuple[FloatArray, FloatArray]:
-        """Mean and variance of the arms; also of those of the turns after it for which the model is likely to last."""
+    def _evaluate(self, arms: ArmSet) -> Evaluated:
+        """The arms of a turn; also those of the turns after it for which the model is likely to last."""
         ahead = self._ahead
         while ahead and ahead[0] is not arms:
             ahead.popleft()
-        count = min(len(ahead), self._turns_left())
-        if count < 2 or len({len(other) for other in islice(ahead, count)}) > 1:
-            return self.model.predict(arms)
-        together = list(islice(ahead, count))
-        means, variances = self.model.predict_stack(np.array([other.features for other in together]))
-        self._predicted = dict(zip(together[1:], zip(means[1:], variances[1:], strict=True), strict=True))
-        return means[0], variances[0]
+        together = list(islice(ahead, self._turns_left()))
+        if len(together) < 2 or len(set(map(len, together))) > 1:
+            mean, variance = self.model.predict(arms)
+            return Evaluated(mean + self._alpha * np.sqrt(variance), variance)
+        scores, variances = self.model.scores_stack(np.array([other.features for other in together]), self._alpha)
+        rows = map(Evaluated, scores, variances, self.winners(scores))
+        self._evaluated = dict(zip(together, rows, strict=True))
+        return self._evaluated.pop(arms)
 
     def _turns_left(self) -> int:
         """About how many turns there are up to the next exchange, if all gain as much as the last one; 1: unknown."""
@@ -295,7 +311,8 @@ class AsyncKernelUCB(Agent):
         if message.version == exchange.base_version + 1:
             assert exchange.dictionary is not None
             assert exchange.embedded is not None
-            return exchange.base.updated(exchange.dictionary, exchange.embedded, exchange.new.rewards)
+            total = None if message.A is None or message.b is None else Statistics(message.A, message.b)
+            return exchange.base.updated(exchange.dictionary, exchange.embedded, exchange.new.rewards, total)
         assert message.A is not None
         assert message.b is not None
         added = exchange.added

@@ -19,7 +19,14 @@ from typing import Self
 import numpy as np
 
 from coband.agents.cooperation import Cooperative, NaiveCoop, WithCliques, WithTasks, hops_of
-from coband.agents.knowledge import FACTORS, Knowledge, Learnt, check_memory, learn_together, predict_together
+from coband.agents.knowledge import (
+    FACTORS,
+    Knowledge,
+    Learnt,
+    check_memory,
+    learn_together,
+    scores_together,
+)
 from coband.agents.messages.sharing import Pull
 from coband.agents.widths import width_of
 from coband.simulator.arms import ArmSet
@@ -160,10 +167,9 @@ class EagerKernelUCB(LocalAgent):
         for agent in agents:
             agent.trial += 1
         learn_together([(agent.knowledge, agent._taken()) for agent in agents])
-        mean, variance = predict_together([agent.knowledge for agent in agents], arm_sets)
-        counts = [len(arms) for arms in arm_sets]
-        widths = np.repeat([agent._width for agent in agents], counts)
-        return cls.best_together(agents, mean + widths * np.sqrt(variance), counts)
+        widths = [agent._width for agent in agents]
+        scores = scores_together([agent.knowledge for agent in agents], arm_sets, widths)
+        return cls.best_together(agents, scores, [len(arms) for arms in arm_sets])
 
     def _pull(self, arms: ArmSet, arm: int, reward: float) -> Pull:
         return Pull(

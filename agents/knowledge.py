@@ -4,21 +4,22 @@ Contextual Bandits"), the posterior on its own pulls and those that it has accep
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
 from coband.agents.cooperation import Cooperative, Exact, Mmd, Nystrom, WithTasks, hops_of, network_kernel
 from coband.agents.messages.sharing import Pull
-from coband.agents.pulls import PullObservations
+from coband.agents.pulls import PullObservations, SomePulls
 from coband.agents.similarities import BY_TRIAL, Similarities
 from coband.simulator.arms import ArmSet
 from coband.simulator.arrays import FloatArray
 from coband.simulator.core.memory import NUMBER, Memory, RunSize
 from coband.simulator.core.node import NodeContext, UnsupportedScenario
 from coband.simulator.maths.posteriors.choose import GIB, Multitask, factor_memory, multitask
+from coband.simulator.maths.posteriors.observations import Observations
 from coband.simulator.maths.posteriors.protocol import MultitaskPosterior
-from coband.simulator.maths.posteriors.together import together
+from coband.simulator.maths.posteriors.together import learn, scores
 
 POINTS_PER_TASK = 3
 """Points of a dictionary for each task, below which the posterior hardly tells tasks apart."""
@@ -105,25 +106,27 @@ class Knowledge(OnTasks):
         super().__init__(multitask(self._setting, self._sharing, table))
 
     def _take(self, pulls: Sequence[Pull]) -> None:
-        """Where K_z changes with new pulls, all that is known is learnt anew."""
-        self._take_observations(self.in_order(pulls))
+        observations = self.in_order(pulls)
+        if self._takes(observations):
+            self.posterior.update(observations)
 
-    def in_order(self, pulls: Sequence[Pull]) -> PullObservations:
+    def in_order(self, pulls: Iterable[Pull]) -> PullObservations:
         """Pulls in the order in which they are learnt, by trial and agent."""
         return PullObservations(sorted(pulls, key=BY_TRIAL), by_agent=self._setting.estimated)
 
-    def learn_in_order(self, observations: PullObservations) -> None:
-        """The same as ``learn`` for pulls that ``in_order`` has put in order."""
+    def starts(self, observations: PullObservations) -> bool:
+        """Count new observations; whether the posterior has still to learn them."""
         self.observations += len(observations.pulls)
-        self._take_observations(observations)
+        return self._takes(observations)
 
-    def _take_observations(self, observations: PullObservations) -> None:
+    def _takes(self, observations: PullObservations) -> bool:
+        """Where K_z changes with new pulls, all that is known is learnt anew, and nothing is left to learn."""
         similarities = self._similarities
         seen = None if similarities is None else similarities.update(observations.pulls)
         if similarities is None or seen is None or self.posterior.follow(similarities.table):
-            self.posterior.update(observations)
-        else:
-            self.posterior = multitask(self._setting, self._sharing, similarities.table, seen)
+            return True
+        self.posterior = multitask(self._setting, self._sharing, similarities.table, seen)
+        return False
 
     def dictionary_suffices(self, agents: int) -> bool | None:
         """Whether its Nystrom dictionary has 3 points for each task of so many agents; None without a dictionary."""
@@ -134,20 +137,25 @@ class Knowledge(OnTasks):
 
 
 def learn_together(news: Sequence[tuple[Knowledge, Sequence[Pull]]]) -> None:
-    """Each learns its new pulls; what several learn alike is put together once."""
-    latest: dict[tuple[int, ...], tuple[set[Pull], PullObservations]] = {}
+    """Each learns its new pulls; all columns are put together once, and what several learn alike is learnt once."""
+    everything = news[0][0].in_order({pull for _, pulls in news for pull in pulls})
+    row_of = {pull: row for row, pull in enumerate(everything.pulls)}
+    latest: dict[tuple[int, ...], tuple[list[int], SomePulls]] = {}
+    left: list[tuple[MultitaskPosterior, Observations]] = []
     for knowledge, pulls in news:
         if pulls:
-            members, found = knowledge.members, set(pulls)
+            members, rows = knowledge.members, sorted([row_of[pull] for pull in pulls])
             alike = latest.get(members)
-            if alike is None or alike[0] != found:
-                alike = latest[members] = found, knowledge.in_order(pulls)
-            knowledge.learn_in_order(alike[1])
+            if alike is None or alike[0] != rows:
+                alike = latest[members] = rows, SomePulls(everything, rows)
+            if knowledge.starts(alike[1]):
+                left.append((knowledge.posterior, alike[1]))
+    learn(left)
 
 
-def predict_together(knowledge: Sequence[Knowledge], arm_sets: Sequence[ArmSet]) -> tuple[FloatArray, FloatArray]:
-    """Means and variances as ``predict`` has them, each agent's own arms, one agent after the other, each (n,)."""
-    return together([one.posterior for one in knowledge], arm_sets)
+def scores_together(knowledge: Sequence[Knowledge], arm_sets: Sequence[ArmSet], widths: Sequence[float]) -> FloatArray:
+    """Upper confidence bounds of each agent's own arms, one agent after the other; -inf where it cannot be the best."""
+    return scores([one.posterior for one in knowledge], arm_sets, np.array(widths))
 
 
 def setting_of(context: NodeContext, members: tuple[int, ...]) -> Multitask:

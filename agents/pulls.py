@@ -21,7 +21,7 @@ class PullObservations(Observations):
     """
 
     def __init__(self, pulls: Sequence[Pull], by_agent: bool) -> None:
-        self.pulls, self._by_agent = pulls, by_agent
+        self.pulls, self.by_agent = pulls, by_agent
 
     def __len__(self) -> int:
         return len(self.pulls)
@@ -39,7 +39,7 @@ class PullObservations(Observations):
     @cached_property
     def tasks(self) -> FloatArray:
         """Numbers of agents (n, 1), or network contexts (n, d_z), d_z = 0 where there are none."""
-        if self._by_agent:
+        if self.by_agent:
             return np.array([[float(pull.agent)] for pull in self.pulls])
         return np.array([() if pull.context is None else pull.context for pull in self.pulls])
 
@@ -57,3 +57,36 @@ class PullObservations(Observations):
     def key_bytes(self) -> bytes:
         """The keys in a compact form."""
         return super().key_bytes
+
+
+class SomePulls(PullObservations):
+    """Some of the pulls of a table, whose columns are cut out of its columns.
+
+    Args:
+        table: the pulls of several agents.
+        rows: which of them.
+    """
+
+    def __init__(self, table: PullObservations, rows: Sequence[int]) -> None:
+        super().__init__([table.pulls[row] for row in rows], table.by_agent)
+        self._table, self._rows = table, np.array(rows)
+
+    @cached_property
+    def points(self) -> FloatArray:
+        """Arms, (n, d)."""
+        return self._table.points.take(self._rows, axis=0)
+
+    @cached_property
+    def rewards(self) -> FloatArray:
+        """Rewards, (n,)."""
+        return self._table.rewards.take(self._rows, axis=0)
+
+    @cached_property
+    def tasks(self) -> FloatArray:
+        """Numbers of agents (n, 1), or network contexts (n, d_z), d_z = 0 where there are none."""
+        return self._table.tasks.take(self._rows, axis=0)
+
+    @cached_property
+    def places(self) -> IndexArray:
+        """Places of the arms in their arm sets, 0 where they make no difference, (n,)."""
+        return self._table.places.take(self._rows, axis=0)

@@ -16,7 +16,7 @@ from coband.simulator.core.randomness.streams import Streams
 from coband.simulator.experiments.registry.registry import Registry
 from coband.simulator.maths.graphs.covers import centres, clique_cover, power_graph
 from coband.simulator.maths.kernels.library import Linear
-from coband.simulator.maths.posteriors.linear_features import PrimalPosterior
+from coband.simulator.maths.posteriors.linear_features import PrimalKnowledge, PrimalPosterior
 from coband.simulator.maths.posteriors.observations import Observations
 from coband.simulator.problems.network import NetworkProblem
 
@@ -98,7 +98,7 @@ def primal(turns: int, news: int) -> Measured:
     rewards = rng.standard_normal((turns, news))
 
     def fast() -> list[int]:
-        posterior, chosen = PrimalPosterior(Linear(), Linear(), 10, 1.0, False, own), []
+        posterior, chosen = PrimalPosterior(PrimalKnowledge(Linear(), Linear(), 10, 1.0, False), own), []
         for features, y, offered in zip(told, rewards, arms, strict=True):
             mean, variance = posterior.predict(ArmSet(offered))
             chosen.append(int(np.argmax(mean + 0.1 * np.sqrt(variance))))

@@ -18,19 +18,24 @@ def payload() -> Any:
     return field(metadata={"payload": True})
 
 
+_SIZES: dict[type, int] = {int: 1, float: 1, type(None): 0}
+"""Scalars of the values that are met most often."""
+
+
 def size_of(value: object) -> int:
     """Number of scalars in a payload value: the sum of array sizes, 1 for a number, 0 for None.
 
     An array is whatever has a ``shape``, so that a matrix may be kept in fewer numbers than it has entries.
     """
+    size = _SIZES.get(type(value))
+    if size is not None:
+        return size
     if isinstance(value, np.ndarray):
         return value.size
     if isinstance(value, (int, float)):
         return 1
     if isinstance(shape := getattr(value, "shape", None), tuple) and shape:
         return math.prod(shape)
-    if value is None:
-        return 0
     if isinstance(value, np.number):
         return 1
     if isinstance(value, (tuple, list)):

@@ -222,15 +222,22 @@ class Client(Node):
     unshared: int = 0
     rounds: int = 0
 
-    def best(self, scores: FloatArray) -> int:
+    def best(self, scores: FloatArray, winner: int | None = None) -> int:
         """The place of the highest of the scores (n,).
 
         Among several that are exactly equal it draws one uniformly, or takes the first of them, as the scenario's
         ``ties`` says. A choice without a tie draws nothing.
+
+        Args:
+            scores: of the arms.
+            winner: the place, where it is known and no other score equals it; see `winners`.
         """
-        context, first = self.context, int(scores.argmax())
+        context = self.context
         if context.closest is not None:
             context.closest.note(context.index, scores)
+        if winner is not None:
+            return winner
+        first = int(scores.argmax())
         if context.ties is None:
             return first
         tied = (scores == scores[first]).nonzero()[0]
@@ -251,11 +258,16 @@ class Client(Node):
         table = scores.reshape(len(agents), -1)
         if agents and agents[0].context.closest is not None:
             agents[0].context.closest.note_together([agent.context.index for agent in agents], table)
-        chosen: list[int] = table.argmax(axis=1).tolist()
-        tied = ((table == table.max(axis=1, keepdims=True)).sum(axis=1) != 1).nonzero()[0].tolist()
-        for number in tied:
-            chosen[number] = agents[number].best(table[number])
-        return chosen
+        rows = zip(agents, table, Client.winners(table), strict=True)
+        return [agent.best(row) if winner is None else winner for agent, row, winner in rows]
+
+    @staticmethod
+    def winners(table: FloatArray) -> list[int | None]:
+        """The place of the highest score of each row (N, n); None where several are equal, which ``best`` decides."""
+        places: list[int | None] = table.argmax(axis=1).tolist()
+        for row in ((table == table.max(axis=1, keepdims=True)).sum(axis=1) != 1).nonzero()[0].tolist():
+            places[row] = None
+        return places
 
     def report_own(self) -> dict[str, float | int | None]:
         """Numbers about this agent alone, such as its ``answer``; they stand beside the other agents' in the result."""

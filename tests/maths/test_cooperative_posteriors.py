@@ -15,11 +15,12 @@ from coband.simulator.maths.kernels.multitask import augmented
 from coband.simulator.maths.posteriors.counts import Factors, RepeatsPosterior
 from coband.simulator.maths.posteriors.group_log import CanonicalPosterior
 from coband.simulator.maths.posteriors.growing_nystrom import GrowingNystrom
-from coband.simulator.maths.posteriors.linear_features import PrimalPosterior
+from coband.simulator.maths.posteriors.linear_features import PrimalKnowledge, PrimalPosterior
 from coband.simulator.maths.posteriors.linear_multitask import TaskwisePosterior
 from coband.simulator.maths.posteriors.linear_tasks import TasksInCommon
 from coband.simulator.maths.posteriors.observations import Observations
-from coband.simulator.maths.posteriors.shared_log import SharedLog
+from coband.simulator.maths.posteriors.shared_log import LogPosterior, SharedLog
+from coband.simulator.maths.posteriors.together import learn, scores
 from tests.oracles.coop_kernel_ucb import mmd_squared
 from tests.oracles.posterior import exact, log_det
 
@@ -62,7 +63,7 @@ def test_primal_is_the_kernel_form(network: Any, add_up: bool, bias: float) -> N
     contexts, of, X, y = data(1, 30)
     kernel = Linear(variance=1.3, bias=bias)
     own = contexts[0] if network else np.empty(0)
-    posterior = PrimalPosterior(kernel, network, 3, LAM, add_up, own)
+    posterior = PrimalPosterior(PrimalKnowledge(kernel, network, 3, LAM, add_up), own)
     together = augmented(kernel, network, 2 if network else 0, 3, "sum" if add_up else "product")
     tasks = contexts[of] if network else np.empty((30, 0))
     points = together.points(tasks, X, np.zeros(30, dtype=np.int64))
@@ -78,6 +79,56 @@ def test_primal_is_the_kernel_form(network: Any, add_up: bool, bias: float) -> N
             assert np.sqrt(variance) == pytest.approx(deviation[asked], abs=1e-5)
     sign, log_det = np.linalg.slogdet(np.eye(30) + together.kernel(points, points) / LAM)
     assert posterior.log_det == pytest.approx(sign * log_det, abs=1e-6)
+
+
+@pytest.mark.parametrize("network", [None, Gaussian(gamma=0.5)])
+def test_agents_that_share_a_ridge_regression_know_what_each_has_learnt(network: Any) -> None:
+    """Three agents learn alike, then one of them something else, and so on; each knows its own news and no others."""
+    contexts, of, X, y = data(5, 40)
+    tasks = contexts[of] if network else np.empty((40, 0))
+    own = contexts if network else np.empty((4, 0))
+    first = PrimalPosterior(PrimalKnowledge(Linear(), network, 3, LAM, False), own[0])
+    shared = [first, first.copied(own[1]), first.copied(own[2])]
+    alone = [PrimalPosterior(PrimalKnowledge(Linear(), network, 3, LAM, False), own[n]) for n in range(3)]
+    batches = [Observations(X[i : i + 4], y[i : i + 4], tasks=tasks[i : i + 4]) for i in range(0, 40, 4)]
+    plan = [(0, 0, 0), (1, 1, 1), (2, 3, 2), (4, 4, 4), (5, 5, 6), (7, 7, 7), (None, 8, None)]
+    sizes = []
+    for numbers in plan:
+        news = [(agent, batches[n]) for agent, n in enumerate(numbers) if n is not None]
+        learn([(shared[agent], batch) for agent, batch in news])
+        for agent, batch in news:
+            alone[agent].update(batch)
+        sizes.append(len({posterior.known_alike for posterior in shared}))
+        sets = [ArmSet(X[agent : agent + 5]) for agent in range(3)]
+        found = scores(shared, sets, np.array([0.5, 1.0, 2.0])).reshape(3, 5)
+        for agent, posterior in enumerate(alone):
+            assert found[agent] == pytest.approx(posterior.scores(sets[agent], [0.5, 1.0, 2.0][agent]), abs=1e-9)
+            assert shared[agent].log_det == pytest.approx(posterior.log_det)
+    assert sizes == [1, 1, 2, 2, 3, 3, 3]
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.05, 1.0, 30.0])
+@pytest.mark.parametrize("extra", [0, 3])
+def test_arms_of_several_sets_that_cannot_win_are_left_out(alpha: float, extra: int) -> None:
+    rng = np.random.default_rng(int(10 * alpha) + extra)
+    X, y = rng.uniform(-1, 1, (260, 3)), 3 * rng.standard_normal(260)
+    log = SharedLog(Gaussian(gamma=0.8), LAM)
+    log.extend(0, Observations(X, y))
+    posterior = LogPosterior(log)
+    posterior.adopt(240, 0)
+    if extra:
+        posterior.update(Observations(X[:extra], y[:extra]))
+    counts = [7, 1, 12, 4]
+    arms = ArmSet(np.concatenate([rng.uniform(-1, 1, (23, 3)), X[:1]]))
+    factors = np.repeat(alpha * np.array([1.0, 2.0, 1.0, 0.5]), counts)
+    mean, variance = posterior.predict(arms)
+    expected, found = mean + factors * np.sqrt(variance), posterior.scores_of_sets(arms, counts, factors)
+    kept = np.isfinite(found)
+    assert found[kept] == pytest.approx(expected[kept], abs=1e-10)
+    ends = np.cumsum(counts)
+    for part in np.split(np.arange(24), ends[:-1]):
+        assert expected[part].max() == pytest.approx(found[part].max(), abs=1e-10)
+    assert kept.all() == (alpha in (0.0, 30.0) or extra > 0)
 
 
 def test_nystrom_is_exact_while_the_dictionary_grows_and_close_after() -> None:

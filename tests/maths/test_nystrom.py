@@ -303,3 +303,27 @@ def test_local_points_without_a_dictionary_teach_nothing() -> None:
     local.update(Observations(np.ones((1, 2)), np.array([3.0])))
     mean, sigma = evaluated(local, np.ones((1, 2)))
     assert (mean.tolist(), sigma.tolist()) == ([0.0], [0.5])
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.1, 1.0, 20.0])
+@pytest.mark.parametrize("size", [0, 1, 25])
+def test_scores_of_several_arm_sets_are_exact_where_an_arm_may_win(alpha: float, size: int) -> None:
+    rng = np.random.default_rng(size)
+    X, y, stack = rng.normal(size=(60, 4)), 2.0 * rng.normal(size=60), rng.normal(size=(5, 7, 4))
+    stack[0, 3] = stack[0, 0]
+    model = (
+        fitted(Gaussian(gamma=0.3), 0.5, X[:size], X, y)
+        if size
+        else NystromModel.fit(Dictionary(Gaussian(gamma=0.3)), Statistics.zero(0), 0.5)
+    )
+    scores, variances = model.predictor.scores_stack(stack, alpha)
+    for arms, row, variance in zip(stack, scores, variances, strict=True):
+        mean, expected = model.predict(arms)
+        exact, kept = mean + alpha * np.sqrt(expected), np.isfinite(row)
+        np.testing.assert_allclose(row[kept], exact[kept], atol=1e-10)
+        np.testing.assert_allclose(variance[kept], expected[kept], atol=1e-10)
+        assert kept[exact == exact.max()].all()
+        assert (variance >= expected - 1e-10).all()
+    assert scores[0, 3] == scores[0, 0]
+    if size == 25:
+        assert np.isfinite(scores).all() == (alpha == 20.0)

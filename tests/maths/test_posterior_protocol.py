@@ -24,7 +24,7 @@ from coband.simulator.maths.posteriors.finite_domain import DomainLog, DomainPos
 from coband.simulator.maths.posteriors.finite_domain_nystrom import DomainNystromModel, DomainNystromPosterior
 from coband.simulator.maths.posteriors.group_log import CanonicalPosterior
 from coband.simulator.maths.posteriors.growing_nystrom import GrowingNystrom
-from coband.simulator.maths.posteriors.linear_features import PrimalPosterior
+from coband.simulator.maths.posteriors.linear_features import PrimalKnowledge, PrimalPosterior
 from coband.simulator.maths.posteriors.linear_multitask import TaskwisePosterior
 from coband.simulator.maths.posteriors.linear_tasks import TasksInCommon
 from coband.simulator.maths.posteriors.nystrom import NystromModel, NystromPosterior
@@ -230,9 +230,12 @@ SUBJECTS = {
     "diagonal local ridge": Subject(
         lambda: synchronised(choose.ridge(3, LAM, diagonal=True), FIRST), diagonal, base=FIRST
     ),
-    "primal": Subject(lambda: PrimalPosterior(Linear(), NETWORK, 3, LAM, False, CONTEXTS[OWN]), of_tasks(linear)),
+    "primal": Subject(
+        lambda: PrimalPosterior(PrimalKnowledge(Linear(), NETWORK, 3, LAM, False), CONTEXTS[OWN]), of_tasks(linear)
+    ),
     "primal sum": Subject(
-        lambda: PrimalPosterior(Linear(), NETWORK, 3, LAM, True, CONTEXTS[OWN]), of_tasks(linear, add_up=True)
+        lambda: PrimalPosterior(PrimalKnowledge(Linear(), NETWORK, 3, LAM, True), CONTEXTS[OWN]),
+        of_tasks(linear, add_up=True),
     ),
     "taskwise": Subject(lambda: taskwise(NETWORK, None), of_tasks(linear)),
     "taskwise, table": Subject(lambda: taskwise(None, None), of_tasks(linear)),

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from heapq import heappop, heappush
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 from typing import Any
 
 import simpy
@@ -38,6 +38,9 @@ class Clock(simpy.Environment):
     than an event. So this class, and nothing else, uses private fields of SimPy: ``Environment._queue``, ``_eid`` and
     ``_now`` (the heap, the counter of numbers, and the time). SimPy's own events may be in the same heap.
     """
+
+    now: float = property(attrgetter("_now"))  # type: ignore[assignment]
+    """Simulated time; SimPy's property of that name runs Python code."""
 
     def at(self, time: float, kind: int, node: int, callback: Callable[[Any], None], value: object = None) -> None:
         """Call ``callback(due)`` at ``time``, with ``due.value`` = value.

@@ -103,15 +103,14 @@ class AgentHost(ClientHost):
 
     def _start_turn(self) -> None:
         self.turns += 1
-        seq = self._record_start(self.turns)
         if self._compute is None:
-            self._turn(seq)
+            arms = self._next_arms()
+            self.enter(self.pull(arms, self.node.choose(arms)))
         else:
+            now = self._clock.now
+            seq = self._trace.record(now, tr.TURN, self.address, cause=self.resumed(), value=self.turns)
             self._busy = True
-            self._clock.at(self._clock.now + self._compute(), TURN, self.address, self._end_turn, seq)
-
-    def _record_start(self, number: int) -> int:
-        return self._trace.record(self._clock.now, tr.TURN, self.address, cause=self.resumed(), value=number)
+            self._clock.at(now + self._compute(), TURN, self.address, self._end_turn, seq)
 
     def resumed(self) -> int:
         """What ended the wait before the turn that starts now; NONE if there was none."""
@@ -126,9 +125,12 @@ class AgentHost(ClientHost):
         self._next()
 
     def _turn(self, cause: int) -> None:
-        """Choose, pull, observe, send: one step of the paper's loop."""
+        """Choose, pull, observe, send: one step of the paper's loop, at the end of a turn that took time."""
         arms = self._next_arms()
-        self._enter(self.pull(arms, self.node.choose(arms)), cause)
+        turn = self.pull(arms, self.node.choose(arms))
+        now, detail = self._clock.now, self._progress.describe_choice(turn.arms.features, turn.arm)
+        seq = self._trace.record(now, tr.CHOOSE, self.address, cause=cause, value=turn.arm, detail=detail)
+        self._end(turn, self._trace.record(now, tr.REWARD, self.address, cause=seq, value=turn.reward))
 
     def begin(self) -> ArmSet:
         """Start a turn that takes no time; the arms to choose from."""
@@ -142,20 +144,20 @@ class AgentHost(ClientHost):
 
     def enter(self, turn: Turn) -> None:
         """Keep the accounts of a turn that took no time, and send its messages."""
-        self._enter(turn, self._record_start(turn.number))
-
-    def _enter(self, turn: Turn, cause: int) -> None:
-        agent, now = self.address, self._clock.now
         detail = self._progress.describe_choice(turn.arms.features, turn.arm)
-        seq = self._trace.record(now, tr.CHOOSE, agent, cause=cause, value=turn.arm, detail=detail)
-        seq = self._trace.record(now, tr.REWARD, agent, cause=seq, value=turn.reward)
+        cause = self.resumed()
+        seq = self._trace.record_turn(self._clock.now, self.address, cause, turn.number, turn.arm, turn.reward, detail)
+        self._end(turn, seq)
+
+    def _end(self, turn: Turn, seq: int) -> None:
+        """Send the messages of a turn and take note of it; ``seq``: of its reward."""
         self._carry_out(turn.outbox, seq)
-        self._progress.pulled(agent, now, turn.regret, turn.reward, seq)
+        self._progress.pulled(self.address, self._clock.now, turn.regret, turn.reward, seq)
         if self._check is not None:
             self._check(self.node, None, seq)
         self._note_waiting(seq)
         if self._after_turn is not None:
-            self._after_turn(agent)
+            self._after_turn(self.address)
 
     @property
     def accepts(self) -> frozenset[Address] | None:

@@ -45,6 +45,11 @@ class Gram:
         return self.shape[0] * self.shape[1]
 
     @property
+    def grown(self) -> bool:
+        """Whether it is more than an empty sum."""
+        return self.base is not None or bool(len(self.rows))
+
+    @property
     def diagonal(self) -> FloatArray:
         """The diagonal, (p,)."""
         squares: FloatArray = self.sign * np.einsum("ij,ij->j", self.rows, self.rows)

@@ -56,7 +56,12 @@ def is_sparse(G: FloatArray) -> bool:
 
 def _forms(G: FloatArray, P: FloatArray) -> FloatArray:
     """g^T P g for the rows of G (..., n, p), (..., n)."""
-    if G.ndim == 1 or G.shape[-1] < LARGE:
+    *leading, width = G.shape
+    if width < LARGE:
+        flat = G.reshape(math.prod(leading), width)
+        forms: FloatArray = inner(flat @ P, flat).reshape(leading)
+        return forms
+    if G.ndim == 1:
         return inner(G @ P, G)
     *leading, rows, width = G.shape
     slices = G.reshape(math.prod(leading), rows, width)

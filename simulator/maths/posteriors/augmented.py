@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from functools import cached_property
 
 import numpy as np
@@ -47,12 +47,21 @@ class AugmentedPosterior(MultitaskPosterior):
         """Mean and variance of n arms of the own task, each (n,)."""
         return self.posterior.predict(self._augmented(arms))
 
-    def predict_tasks(self, tasks: Sequence[FloatArray], arm_sets: Sequence[ArmSet]) -> tuple[FloatArray, FloatArray]:
-        """Mean and variance of the arms of several arm sets, each for its task (s,): one arm set after the other."""
-        of_arms = np.repeat(np.array(tasks), [len(arms) for arms in arm_sets], axis=0)
+    @property
+    def known_alike(self) -> Hashable | None:
+        """That of the posterior of augmented points."""
+        return self.posterior.known_alike
+
+    def scores_alike(
+        self, posteriors: Sequence[MultitaskPosterior], arm_sets: Sequence[ArmSet], alpha: FloatArray
+    ) -> FloatArray:
+        """One question for all arm sets."""
+        counts = [len(arms) for arms in arm_sets]
+        of_arms = np.repeat(np.array([posterior.task for posterior in posteriors]), counts, axis=0)
         X = np.concatenate([arms.features for arms in arm_sets])
         places = np.concatenate([arms.ids for arms in arm_sets]) if self.kernel.places else NOWHERE
-        return self.posterior.predict(ArmSet(self.kernel.points(of_arms, X, places)))
+        points = ArmSet(self.kernel.points(of_arms, X, places))
+        return self.posterior.scores_of_sets(points, counts, np.repeat(alpha, counts))
 
     def _augmented(self, arms: Points) -> Points:
         if not isinstance(arms, ArmSet):

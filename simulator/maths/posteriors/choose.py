@@ -17,15 +17,16 @@ version of a model, fixed domain  DomainNystromPosterior  m M + M q             
 explicit features                 RidgeRegression         p^2 K                           p^2
 explicit features, diagonal V     DiagonalRidge           p K                             p
 explicit features, synchronised   LocalRidge              p^2 K                           p^2 shared, p^2
-many tasks, linear, p <= 256      PrimalPosterior         p^2 (K + news)                  p^2
+many tasks, linear, p <= 256      PrimalPosterior         p^2 (K + news), news shared     p^2, shared
 many tasks, linear, p > 256       TaskwisePosterior       (N a)^3, shared                 N a^2, (N a)^2 shared
 many tasks, {kind: nystrom}       GrowingNystrom          m^2 (K + news) + m^3 / 3        m^2, n a
 many tasks, M^3 <= turns^2        RepeatsPosterior        (N M)^3, shared                 (N M)^2
 many tasks, otherwise             CanonicalPosterior      n^2 (K + news), shared          n^2 / 2, shared
 ================================  ======================  ==============================  =====================
 
-Above 512 observations, ``scores`` of ExactPosterior and LogPosterior solves only for arms that may be the best, and for
-coming turns together (``maths.posteriors.look_ahead``).
+Agents that know the same of a log have their arms solved for together, those that may be the best of their arm set
+(``maths.posteriors.contenders``). Above 512 observations, ``scores`` of ExactPosterior and LogPosterior solves only for
+arms that may be the best, and for coming turns together (``maths.posteriors.look_ahead``).
 
 GrowingNystrom and the versions of a model are approximate, all others exact. The two linear forms of many tasks need a
 kernel that is linear in the arm whatever its place; TaskwisePosterior also the product K_z K_x. GrowingNystrom,
@@ -53,7 +54,7 @@ from coband.simulator.maths.posteriors.finite_domain import DomainLog, DomainPos
 from coband.simulator.maths.posteriors.finite_domain_nystrom import DomainNystromModel, DomainNystromPosterior
 from coband.simulator.maths.posteriors.group_log import CanonicalPosterior
 from coband.simulator.maths.posteriors.growing_nystrom import GrowingNystrom
-from coband.simulator.maths.posteriors.linear_features import ArmFeatures, PrimalPosterior
+from coband.simulator.maths.posteriors.linear_features import ArmFeatures, PrimalKnowledge, PrimalPosterior
 from coband.simulator.maths.posteriors.linear_multitask import TaskwisePosterior
 from coband.simulator.maths.posteriors.linear_tasks import TasksInCommon
 from coband.simulator.maths.posteriors.nystrom import NystromModel, NystromPosterior
@@ -268,15 +269,14 @@ def _primal(
 
     def begun() -> PrimalPosterior:
         add_up = setting.composition == "sum"
-        posterior = PrimalPosterior(linear, network, setting.dimension, setting.lam, add_up, setting.task)
+        knowledge = PrimalKnowledge(linear, network, setting.dimension, setting.lam, add_up)
+        posterior = PrimalPosterior(knowledge, setting.task)
         if seen is not None:
             posterior.update(seen)
         return posterior
 
-    if seen is None:
-        return begun()
     kept: RecentCache[PrimalPosterior] = sharing.get(("begun", setting.members), partial(RecentCache, 1))
-    return kept.get(seen.key_bytes, begun).copied(setting.task)
+    return kept.get(b"" if seen is None else seen.key_bytes, begun).copied(setting.task)
 
 
 def _taskwise(setting: Multitask, sharing: Sharing) -> TaskwisePosterior:

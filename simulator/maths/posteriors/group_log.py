@@ -13,7 +13,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from coband.simulator.arms import Points
+from coband.simulator.arms import ArmSet, Points
 from coband.simulator.arrays import FloatArray
 from coband.simulator.maths.posteriors.observations import Key, Observations
 from coband.simulator.maths.posteriors.protocol import Posterior
@@ -92,6 +92,10 @@ class CanonicalPosterior(Posterior):
     def predict(self, arms: Points) -> tuple[FloatArray, FloatArray]:
         """Mean and variance (paper 000, eq. 1) of n arms, each (n,)."""
         return self._posterior.predict(arms)
+
+    def scores_of_sets(self, arms: ArmSet, counts: Sequence[int], alpha: FloatArray) -> FloatArray:
+        """mu + alpha sigma (n,); -inf for arms whose score is certainly below the largest of their set."""
+        return self._posterior.scores_of_sets(arms, counts, alpha)
 
     def _without_gap(self, known: Collection[Key]) -> tuple[Sequence[Key], tuple[int, int]]:
         """The keys that come next in the log, as far as they are known, and where the first gap is."""

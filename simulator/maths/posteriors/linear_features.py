@@ -7,10 +7,12 @@ A kernel that is linear in the arm is an inner product of features of task and a
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from weakref import WeakSet
 
 import numpy as np
 
-from coband.simulator.arms import Points, features_of
+from coband.simulator.arms import ArmSet, Points, features_of
 from coband.simulator.arrays import FloatArray
 from coband.simulator.maths.kernels.library import Kernel, Linear
 from coband.simulator.maths.posteriors.dictionary import SKIP_BELOW, Dictionary
@@ -86,8 +88,8 @@ class TaskFeatures:
         return np.ones(len(tasks)) if self._dictionary is None else self._dictionary.kernel.diag(tasks)
 
 
-class PrimalPosterior(MultitaskPosterior):
-    """The posterior of K_z K_x, or of K_z + K_x, with a linear K_x: zeta(z) (x) x, or [x | zeta(z)], as features.
+class PrimalKnowledge:
+    """What some agents know of all tasks: features of tasks and arms, and a ridge regression on them.
 
     Args:
         kernel: K_x.
@@ -95,70 +97,124 @@ class PrimalPosterior(MultitaskPosterior):
         dimension: d.
         lam: ridge parameter.
         add_up: K_z + K_x in place of the product.
-        task: the agent's own, (s,).
+
+    Attributes:
+        holders: the posteriors of the agents that know exactly this.
     """
 
-    def __init__(
-        self, kernel: Linear, network: Kernel | None, dimension: int, lam: float, add_up: bool, task: FloatArray
-    ) -> None:
+    def __init__(self, kernel: Linear, network: Kernel | None, dimension: int, lam: float, add_up: bool) -> None:
+        self.kernel, self.add_up = kernel, add_up and network is not None
+        self.tasks = TaskFeatures(network)
+        self.holders: WeakSet[PrimalPosterior] = WeakSet()
         self._arms = ArmFeatures(kernel, dimension)
-        self._tasks = TaskFeatures(network)
-        self._kernel = kernel
-        self._add_up = add_up and network is not None
-        self._task = task
-        self._ridge = RidgeRegression(self._features(), lam, block=1)
-        self._own: tuple[Dictionary | None, FloatArray, FloatArray] | None = None
+        self.ridge = RidgeRegression(self._features(), lam, block=1)
 
-    def copied(self, task: FloatArray) -> PrimalPosterior:
-        """The same on an agent with this task (s,), to go on with apart."""
-        copy = object.__new__(PrimalPosterior)
-        copy.__dict__.update(
-            self.__dict__, _tasks=self._tasks.copied(), _ridge=self._ridge.forked(), _task=task, _own=None
-        )
-        return copy
+    def forked(self) -> PrimalKnowledge:
+        """The same, for agents that are about to know more than its holders."""
+        fork = object.__new__(PrimalKnowledge)
+        fork.kernel, fork.add_up, fork._arms = self.kernel, self.add_up, self._arms
+        fork.tasks, fork.ridge, fork.holders = self.tasks.copied(), self.ridge.forked(), WeakSet()
+        return fork
 
     def _features(self) -> int:
-        count = self._tasks.count
-        return self._arms.count + count if self._add_up else self._arms.count * count
-
-    @property
-    def log_det(self) -> float:
-        """log det(I + K/lam)."""
-        return self._ridge.log_det
+        count = self.tasks.count
+        return self._arms.count + count if self.add_up else self._arms.count * count
 
     def update(self, observations: Observations) -> None:
         """Learn observations of any tasks."""
-        if not len(observations):
-            return
         assert observations.tasks is not None, "observations of several tasks say which"
-        self._tasks.meet(observations.tasks)
-        self._ridge.grow(self._features())
-        Phi = self._phi(self._tasks.of(observations.tasks), observations.features)
-        self._ridge.update(Observations(Phi, observations.rewards))
+        self.tasks.meet(observations.tasks)
+        self.ridge.grow(self._features())
+        Phi = self._phi(self.tasks.of(observations.tasks), observations.features)
+        self.ridge.update(Observations(Phi, observations.rewards))
 
-    def predict(self, arms: Points) -> tuple[FloatArray, FloatArray]:
-        """Mean and variance of n arms of the own task, each (n,)."""
-        X = features_of(arms)
-        of_task, norms = self._of_own_task(len(X))
-        Phi = self._phi(of_task, X)
-        mean, variance = self._ridge.predict(Phi)
-        prior = self._kernel.diag(X)
-        prior = prior + norms if self._add_up else prior * norms
+    def predict(self, of_tasks: FloatArray, norms: FloatArray, X: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Mean and variance of n arms X (n, d), each (n,), on tasks with features (n, count) and K_z(z, z) (n,)."""
+        Phi = self._phi(of_tasks, X)
+        mean, variance = self.ridge.predict(Phi)
+        prior = self.kernel.diag(X)
+        prior = prior + norms if self.add_up else prior * norms
         unseen = np.maximum(prior - np.einsum("ij,ij->i", Phi, Phi), 0.0)
         unseen[unseen < SKIP_BELOW * prior] = 0.0
-        return mean, variance + unseen / self._ridge.lam
-
-    def _of_own_task(self, arms: int) -> tuple[FloatArray, FloatArray]:
-        """Features (n, count) and K_z(z, z), (n,), of the own task, repeated for n arms; kept until the basis grows."""
-        if self._own is None or self._own[0] is not self._tasks.basis or len(self._own[1]) != arms:
-            tasks = np.repeat(self._task[None], arms, axis=0)
-            self._own = self._tasks.basis, self._tasks.of(tasks), self._tasks.norms(tasks)
-        return self._own[1:]
+        return mean, variance + unseen / self.ridge.lam
 
     def _phi(self, of_tasks: FloatArray, X: FloatArray) -> FloatArray:
         """Features (n, p) of arms X (n, d) on tasks with features (n, count)."""
         of_arms = self._arms.of(X)
-        if self._add_up:
+        if self.add_up:
             return np.hstack([of_arms, of_tasks])
+        if self.tasks.basis is None:
+            return of_arms
         products: FloatArray = of_tasks[:, :, None] * of_arms[:, None, :]
         return products.reshape(len(X), of_tasks.shape[1] * of_arms.shape[1])
+
+
+class PrimalPosterior(MultitaskPosterior):
+    """The posterior of K_z K_x, or of K_z + K_x, with a linear K_x: zeta(z) (x) x, or [x | zeta(z)], as features.
+
+    Args:
+        knowledge: in common with agents that know the same, until one of them learns something by itself.
+        task: the agent's own, (s,).
+    """
+
+    def __init__(self, knowledge: PrimalKnowledge, task: FloatArray) -> None:
+        self.task = task
+        self._own: tuple[Dictionary | None, FloatArray, FloatArray] | None = None
+        self._knowledge = knowledge
+        knowledge.holders.add(self)
+
+    def copied(self, task: FloatArray) -> PrimalPosterior:
+        """The same on an agent with this task (s,), to go on with apart."""
+        return PrimalPosterior(self._knowledge, task)
+
+    @property
+    def log_det(self) -> float:
+        """log det(I + K/lam)."""
+        return self._knowledge.ridge.log_det
+
+    @property
+    def known_alike(self) -> int:
+        """Which knowledge it is."""
+        return id(self._knowledge)
+
+    def update(self, observations: Observations) -> None:
+        """Learn observations of any tasks."""
+        self.update_alike([self], observations)
+
+    @classmethod
+    def update_alike(cls, posteriors: Sequence[PrimalPosterior], observations: Observations) -> None:
+        """All of these, which know the same, learn the same observations."""
+        if not len(observations):
+            return
+        knowledge = posteriors[0]._knowledge
+        if len(knowledge.holders) > len(posteriors):
+            fork = knowledge.forked()
+            for posterior in posteriors:
+                knowledge.holders.discard(posterior)
+                fork.holders.add(posterior)
+                posterior._knowledge = fork
+            knowledge = fork
+        knowledge.update(observations)
+
+    def predict(self, arms: Points) -> tuple[FloatArray, FloatArray]:
+        """Mean and variance of n arms of the own task, each (n,)."""
+        X = features_of(arms)
+        return self._knowledge.predict(*self._of_own_task(len(X)), X)
+
+    def scores_alike(
+        self, posteriors: Sequence[MultitaskPosterior], arm_sets: Sequence[ArmSet], alpha: FloatArray
+    ) -> FloatArray:
+        """One question for all arm sets."""
+        of_own = [posterior._of_own_task(len(arms)) for posterior, arms in zip(posteriors, arm_sets, strict=True)]  # type: ignore[attr-defined]
+        of_tasks, norms = (np.concatenate(parts) for parts in zip(*of_own, strict=True))
+        X = np.concatenate([arms.features for arms in arm_sets])
+        mean, variance = self._knowledge.predict(of_tasks, norms, X)
+        return mean + np.repeat(alpha, [len(arms) for arms in arm_sets]) * np.sqrt(variance)
+
+    def _of_own_task(self, arms: int) -> tuple[FloatArray, FloatArray]:
+        """Features (n, count) and K_z(z, z), (n,), of the own task, repeated for n arms; kept until the basis grows."""
+        of_tasks = self._knowledge.tasks
+        if self._own is None or self._own[0] is not of_tasks.basis or len(self._own[1]) != arms:
+            tasks = np.repeat(self.task[None], arms, axis=0)
+            self._own = of_tasks.basis, of_tasks.of(tasks), of_tasks.norms(tasks)
+        return self._own[1:]

@@ -26,6 +26,7 @@ import numpy as np
 
 from coband.simulator.arms import ArmSet
 from coband.simulator.arrays import FloatArray, IndexArray
+from coband.simulator.maths.posteriors.contenders import rounding
 from coband.simulator.maths.posteriors.prepared_solves import PreparedSolves, Rows, Solve
 from coband.simulator.maths.posteriors.protocol import Posterior
 
@@ -157,7 +158,7 @@ class LookAhead:
 
         -inf for arms whose score is certainly below the largest. None where it is better to solve for all arms.
         """
-        margin = self._margin(known)
+        margin = rounding(self._log, known)
         if known < FEWEST_ROWS or margin > 1e-3 * alpha:
             self._coming.pop(arms, None)
             return None
@@ -311,11 +312,6 @@ class LookAhead:
         V = self._log.factor.solve(K[:, :leading].T)
         squares: FloatArray = np.einsum("ij,ij->i", V.T, V.T)
         return squares
-
-    def _margin(self, known: int) -> float:
-        """Far more than the rounding of a score from weights: the condition of K + lam I is at most n k(x, x)/lam."""
-        scale = self._log.scale
-        return 1e-12 * (known + 1) * scale * scale
 
     def _forget(self) -> None:
         """Drop the oldest solves of arms that were pulled long ago."""

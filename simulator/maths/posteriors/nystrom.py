@@ -103,7 +103,9 @@ class NystromModel(Predictor):
             return self._P @ f
         return self._dual(self._P @ (self.dictionary.inverse_root @ f))
 
-    def updated(self, dictionary: Dictionary, Z: FloatArray, y: FloatArray) -> NystromModel:
+    def updated(
+        self, dictionary: Dictionary, Z: FloatArray, y: FloatArray, statistics: Statistics | None = None
+    ) -> NystromModel:
         """The model with p more observations, over a dictionary that continues the present one: O(m^2 p).
 
         P is padded with I/lam and gets a rank-p Woodbury correction. Rounding errors are bounded: a model is fit
@@ -113,6 +115,7 @@ class NystromModel(Predictor):
             dictionary: the present dictionary, or one that it is a prefix of, with m' points.
             Z: embeddings (p, m') of the new points in that dictionary.
             y: rewards (p,).
+            statistics: those of all observations, where they are at hand.
 
         Raises:
             ValueError: the present dictionary is not a prefix of the new one.
@@ -123,7 +126,8 @@ class NystromModel(Predictor):
                 f"of {dictionary.size} points; re-express the statistics and fit otherwise."
             )
         m = dictionary.size
-        statistics = self.statistics.extended(Z, y)
+        if statistics is None:
+            statistics = self.statistics.extended(Z, y)
         if self._updates + 1 >= UPDATES_BEFORE_REFIT or 2 * len(Z) > m:
             return NystromModel.fit(dictionary, statistics, self.lam)
         P = padded(self._P, m, 1.0 / self.lam)

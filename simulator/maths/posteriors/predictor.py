@@ -10,6 +10,9 @@ from coband.simulator.maths.linalg.quadratic_forms import inner
 from coband.simulator.maths.posteriors.dictionary import Dictionary
 from coband.simulator.maths.posteriors.protocol import Predictor
 
+MARGIN = 1e-6
+"""So much more than its bound, relatively, rounding can make a standard deviation."""
+
 
 class NystromPredictor(Predictor):
     """mu = f.w and sigma^2 = (k(x,x) - f^T Q f)/lam in features f(x); immutable.
@@ -58,9 +61,20 @@ class NystromPredictor(Predictor):
             return self._of_domain[1:]
         return self._predict(arms)
 
-    def predict_stack(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Mean and variance of several arm sets (N, n, d), each (N, n), the same to the last bit as one by one."""
-        return self._predict(X)
+    def scores_stack(self, X: FloatArray, alpha: float) -> tuple[FloatArray, FloatArray]:
+        """The scores mu + alpha sigma of several arm sets (N, n, d) and their variances, each (N, n).
+
+        What an arm could score at most follows from its mean and k(x,x)/lam, the largest its variance can be. Where
+        that is below the largest mean of its arm set, the arm cannot win: its score is -inf, its variance that bound.
+        """
+        F, prior = self.features(X), self._prior(X)
+        mean, variance = F @ self.w, prior / self.lam
+        contends = mean + (1.0 + MARGIN) * alpha * np.sqrt(variance) >= mean.max(axis=1, keepdims=True)
+        rows = np.flatnonzero(contends)
+        if len(rows) % 2:
+            rows = np.append(rows, rows[0])  # BLAS rounds the last of an odd number of rows unlike all others.
+        variance.ravel()[rows] = self._posterior(prior.ravel()[rows], F.reshape(prior.size, self.size)[rows])
+        return np.where(contends, mean + alpha * np.sqrt(variance), -np.inf), variance
 
     def _predict(self, arms: Points) -> tuple[FloatArray, FloatArray]:
         F = self.features(arms)
@@ -72,9 +86,15 @@ class NystromPredictor(Predictor):
 
     def variance_of(self, arms: Points, F: FloatArray) -> FloatArray:
         """sigma^2 of n arms with features F (..., n, m), clipped at 0; shape (..., n)."""
-        X = features_of(arms)
-        variance = self._kernel.diag(X.reshape(-1, X.shape[-1])).reshape(X.shape[:-1])
-        variance -= inner(F @ self.Q, F)
-        np.maximum(variance, 0.0, out=variance)
-        variance *= 1.0 / self.lam
-        return variance
+        return self._posterior(self._prior(features_of(arms)), F)
+
+    def _prior(self, X: FloatArray) -> FloatArray:
+        """k(x,x) of points (..., d), shape (...)."""
+        return self._kernel.diag(X.reshape(-1, X.shape[-1])).reshape(X.shape[:-1])
+
+    def _posterior(self, prior: FloatArray, F: FloatArray) -> FloatArray:
+        """sigma^2 from k(x,x) (..., n), in place."""
+        prior -= inner(F @ self.Q, F)
+        np.maximum(prior, 0.0, out=prior)
+        prior *= 1.0 / self.lam
+        return prior

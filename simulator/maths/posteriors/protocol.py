@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
+from typing import Self
 
 import numpy as np
 
@@ -27,6 +28,20 @@ class Predictor(ABC):
         """The upper confidence bound mu + alpha sigma of n arms, (n,).
 
         Only the largest entries have to be exact: -inf may stand for a score that is certainly below the largest.
+        """
+        mean, variance = self.predict(arms)
+        scores: FloatArray = mean + alpha * np.sqrt(variance)
+        return scores
+
+    def scores_of_sets(self, arms: ArmSet, counts: Sequence[int], alpha: FloatArray) -> FloatArray:
+        """The scores mu + alpha sigma of the arms of several arm sets, one arm set after the other, (n,).
+
+        Only the largest entries of each arm set have to be exact, as with ``scores``.
+
+        Args:
+            arms: those of all arm sets.
+            counts: how many of them are each arm set's.
+            alpha: of each arm, (n,).
         """
         mean, variance = self.predict(arms)
         scores: FloatArray = mean + alpha * np.sqrt(variance)
@@ -75,7 +90,36 @@ class MultitaskPosterior(Posterior):
     """A posterior of one agent on the tasks of several: ``predict`` is about arms of its own task.
 
     Observations have ``tasks``, ``places`` and ``keys``.
+
+    Attributes:
+        task: the agent's own, (s,).
     """
+
+    task: FloatArray
+
+    @classmethod
+    def update_alike(cls, posteriors: Sequence[Self], observations: Observations) -> None:
+        """Several that are known to be alike, or one, learn the same observations."""
+        for posterior in posteriors:
+            posterior.update(observations)
+
+    def scores_alike(
+        self, posteriors: Sequence[MultitaskPosterior], arm_sets: Sequence[ArmSet], alpha: FloatArray
+    ) -> FloatArray:
+        """The scores mu + alpha sigma of the arms of several arm sets, each for the task of its posterior.
+
+        Only the largest entries of each arm set have to be exact, as with ``scores``.
+
+        Args:
+            posteriors: this one and others that know the same, one per arm set.
+            arm_sets: of n_1, n_2, ... arms.
+            alpha: of each arm set.
+
+        Returns:
+            Of all arms, one arm set after the other, (n_1 + n_2 + ...,).
+        """
+        rows = zip(posteriors, arm_sets, alpha.tolist(), strict=True)
+        return np.concatenate([posterior.scores(arms, factor) for posterior, arms, factor in rows])
 
     def follow(self, table: FloatArray) -> bool:
         """Go on with another table K_z of agents (N, N), if that is possible without beginning anew.

@@ -275,9 +275,10 @@ class RidgeRegression(Ridge):
         if info:
             raise np.linalg.LinAlgError(f"lam I + W is not positive definite (pivot {info}), lam(={self.lam}).")
         self._log_det = 2.0 * float(np.log(np.diagonal(C)).sum()) - len(W) * float(np.log(self.lam))
-        P, _ = dpotri(C, lower=1)
-        lower = np.tril(P)
-        self._restart(lower + np.tril(lower, -1).T, self.dimension)
+        P, _ = dpotri(C, lower=1)  # zero above the diagonal, as C is
+        inverse = P + P.T
+        inverse.flat[:: len(P) + 1] = np.diagonal(P)
+        self._restart(inverse, self.dimension)
 
     def solve(self, b: FloatArray) -> FloatArray:
         return self._times(b) if len(b) else b
@@ -303,7 +304,7 @@ class RidgeRegression(Ridge):
     def forked(self) -> Self:
         copy = super().forked()
         copy.cadence, copy.block = self.cadence, self.block
-        copy._before = (*self._before, self._followed)
+        copy._before = (*self._before, self._followed) if self._followed.grown else self._before
         copy._own = GrowingGram(self.dimension, self.cadence)
         copy._followed = copy._own.matrix
         copy._base, copy._rows = self._base, self._rows.forked(self._rows.size)

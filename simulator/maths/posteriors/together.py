@@ -1,43 +1,56 @@
-"""Several posteriors asked about arms of their own at one moment."""
+"""Several posteriors that learn, or are asked about arms of their own, at one moment."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 
 import numpy as np
 
 from coband.simulator.arms import ArmSet
 from coband.simulator.arrays import FloatArray
-from coband.simulator.maths.posteriors.augmented import AugmentedPosterior
-from coband.simulator.maths.posteriors.protocol import Posterior
+from coband.simulator.maths.posteriors.observations import Observations
+from coband.simulator.maths.posteriors.protocol import MultitaskPosterior
 
 
-def together(posteriors: Sequence[Posterior], arm_sets: Sequence[ArmSet]) -> tuple[FloatArray, FloatArray]:
-    """Mean and variance as each posterior's ``predict`` has them for its arm set.
+def scores(posteriors: Sequence[MultitaskPosterior], arm_sets: Sequence[ArmSet], alpha: FloatArray) -> FloatArray:
+    """The scores mu + alpha sigma as each posterior has them for its arm set.
 
-    Posteriors of augmented points that say they know the same (``known_alike``) are asked in one go.
+    Posteriors that say they know the same (``known_alike``) are asked in one go.
 
     Args:
         posteriors: of one kind and kernel, one per arm set.
         arm_sets: of n_1, n_2, ... arms.
+        alpha: of each arm set.
 
     Returns:
-        Of all arms, one arm set after the other, each (n_1 + n_2 + ...,).
+        Of all arms, one arm set after the other, (n_1 + n_2 + ...,); only the largest of each arm set have to be exact.
     """
     ends = np.cumsum([len(arms) for arms in arm_sets])
-    mean, variance = np.empty(ends[-1]), np.empty(ends[-1])
-    groups: dict[Hashable, list[int]] = {}
-    for number, posterior in enumerate(posteriors):
-        alike = posterior.posterior.known_alike if isinstance(posterior, AugmentedPosterior) else None
-        groups.setdefault(number if alike is None else ("alike", alike), []).append(number)
-    for members in groups.values():
-        first = posteriors[members[0]]
+    found = np.empty(ends[-1])
+    for members in _alike([posterior.known_alike for posterior in posteriors]):
+        asked, sets = [posteriors[one] for one in members], [arm_sets[one] for one in members]
+        places = np.concatenate([np.arange(ends[one] - len(arm_sets[one]), ends[one]) for one in members])
         if len(members) == 1:
-            found = first.predict(arm_sets[members[0]])
+            found[places] = asked[0].scores(sets[0], float(alpha[members[0]]))
         else:
-            assert isinstance(first, AugmentedPosterior)
-            tasks = [posteriors[number].task for number in members]  # type: ignore[attr-defined]
-            found = first.predict_tasks(tasks, [arm_sets[number] for number in members])
-        places = np.concatenate([np.arange(ends[number] - len(arm_sets[number]), ends[number]) for number in members])
-        mean[places], variance[places] = found
-    return mean, variance
+            found[places] = asked[0].scores_alike(asked, sets, alpha[members])
+    return found
+
+
+def learn(news: Sequence[tuple[MultitaskPosterior, Observations]]) -> None:
+    """Each posterior learns its observations; those that know the same and learn the same object do it in one go."""
+    alike = [posterior.known_alike for posterior, _ in news]
+    keys = [
+        None if key is None else (key, id(observations)) for key, (_, observations) in zip(alike, news, strict=True)
+    ]
+    for members in _alike(keys):
+        first, observations = news[members[0]]
+        first.update_alike([news[one][0] for one in members], observations)
+
+
+def _alike(keys: Sequence[Hashable | None]) -> Iterable[list[int]]:
+    """The numbers of equal keys together; each None by itself."""
+    groups: dict[Hashable, list[int]] = {}
+    for number, key in enumerate(keys):
+        groups.setdefault(("alone", number) if key is None else ("alike", key), []).append(number)
+    return groups.values()

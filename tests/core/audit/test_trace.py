@@ -185,3 +185,17 @@ def test_pulls_may_be_missing_only_when_messages_were_lost() -> None:
 def test_hosts_count_what_is_due() -> None:
     _, _, engine = run({**PLAN, "network": {}})
     assert all(isinstance(host, AgentHost) and host.due == 0 for host in engine._hosts[:-1])
+
+
+def test_a_turn_recorded_by_one_call_is_three_events() -> None:
+    together, apart = list[tr.Row](), list[tr.Row]()
+    one, three = tr.Trace(tr.keep(together)), tr.Trace(tr.keep(apart))
+    for number in range(1, 2000):
+        time, node, arm, reward = 0.5 * number, number % 7, number % 3, 1.0 / number
+        cause, detail = (number - 2 if number % 4 else tr.NONE), (None if number % 2 else "text")
+        last = one.record_turn(time, node, cause, number, arm, reward, detail)
+        seq = three.record(time, tr.TURN, node, cause=cause, value=number)
+        seq = three.record(time, tr.CHOOSE, node, cause=seq, value=arm, detail=detail)
+        assert last == three.record(time, tr.REWARD, node, cause=seq, value=reward)
+    assert one.fingerprint() == three.fingerprint()
+    assert together == apart

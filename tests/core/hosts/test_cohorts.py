@@ -116,9 +116,9 @@ def test_looking_ahead_changes_nothing(threshold: float, schedule: dict[str, Any
 
 def test_turns_are_evaluated_several_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     sizes: list[int] = []
-    predict = NystromPredictor.predict_stack
+    scores = NystromPredictor.scores_stack
     monkeypatch.setattr(
-        NystromPredictor, "predict_stack", lambda model, X: (sizes.append(len(X)), predict(model, X))[1]
+        NystromPredictor, "scores_stack", lambda model, X, alpha: (sizes.append(len(X)), scores(model, X, alpha))[1]
     )
     run("async_kernel_ucb", {"kernel": {"kind": "gaussian", "gamma": 1.0}, "threshold": 3.0}, agents=3, schedule=LONG)
     assert sum(sizes) > 90
