@@ -29,13 +29,11 @@ KERNEL = Gaussian(gamma=0.8)
 
 def cut_off(agents: int = 1, turns: int = 40) -> Run:
     config = {"kernel": {"kind": "gaussian", "gamma": 0.8}, "threshold": 3.0}
-    return run(
-        "async_kernel_ucb", config, agents=agents, network=CUT_OFF, schedule={"kind": "rounds", "turns": turns}
-    )
+    return run("async_kernel_ucb", config, agents=agents, network=CUT_OFF, schedule={"kind": "rounds", "turns": turns})
 
 
 def test_the_variance_of_an_exchange_that_was_given_up_counts_for_the_next_one() -> None:
-    """Without data every pull has variance 1: the fourth exceeds the threshold 3, and so does the sum of all after it."""
+    """Without data every pull has variance 1: the fourth exceeds the threshold 3, and so does every sum after it."""
     result = cut_off()
     triggers = [row for row in result.events(tr.TRIGGER) if row.time < 30.5]
     assert [row.time for row in triggers] == [float(turn) for turn in range(4, 31)]
@@ -90,7 +88,7 @@ def test_the_last_statistics_of_late_agents_are_moved_from_their_dictionary_to_t
             expected += A if answered else over(new, points[round], A)
             moved += not answered
         outbox = add(self)
-        assert self.statistics.A == pytest.approx(expected, abs=1e-7)
+        np.testing.assert_allclose(self.statistics.A, expected, atol=1e-7)
         return outbox
 
     monkeypatch.setattr(ApproxDisKernelUCBServer, "collect", collected)
@@ -123,7 +121,7 @@ def test_an_upload_over_an_older_dictionary_is_moved_to_the_newest_one(
         expected = np.zeros((len(self._points), len(self._points)))
         expected[:size, :size] = before
         expected += over(self._points, old, upload.A)
-        assert self.statistics.A == pytest.approx(expected, abs=1e-6)
+        np.testing.assert_allclose(self.statistics.A, expected, atol=1e-6)
         moved += size > known
         return answer
 
