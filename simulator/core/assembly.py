@@ -181,6 +181,7 @@ class Assembly:
                 knowledge,
                 None if norms is None or index == SERVER else float(norms[index]),
                 self._plan.schedule.total_turns(count),
+                self._plan.network.lossy or self._plan.intermittent,
             )
 
         agents: list[Client] = [algorithm.agent(context_of(index)) for index in range(count)[:made]]

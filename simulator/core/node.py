@@ -127,6 +127,7 @@ class NodeContext:
         knowledge: what the problem tells everybody beforehand; None where agents see arms turn by turn.
         parameter_norm: norm of the parameter of the agent's own rewards, where the problem tells it.
         total_turns: turns of all agents together, as the schedule allows them; None when only a duration limits them.
+        lossy: whether a message may be given up, sent again, and then come after later ones.
     """
 
     index: Address
@@ -144,6 +145,7 @@ class NodeContext:
     knowledge: Any = None
     parameter_norm: float | None = None
     total_turns: int | None = None
+    lossy: bool = False
 
     @cached_property
     def rng(self) -> np.random.Generator:

@@ -19,15 +19,15 @@ _NETWORK = (
 _ASYNC = (
     "tests/agents/test_mechanisms.py",
     "tests/agents/test_async_variants.py",
-    "tests/agents/test_equivalence.py",
     "tests/agents/test_conformance.py",
+    "tests/agents/test_equivalence.py",
 )
 _CORE = ("tests/core", "tests/agents/test_equivalence.py")
 _AGENTS = ("tests/agents", "tests/server")
 TESTS: dict[str, tuple[str, ...]] = {
     "agents/async_kernel_ucb.py": _ASYNC,
     "server/async_kernel_ucb.py": (*_ASYNC, "tests/server"),
-    "simulator/core/audit/ledger.py": (*_NETWORK, "tests/agents/test_equivalence.py"),
+    "simulator/core/audit/ledger.py": _NETWORK,
     "simulator/core/network": _NETWORK,
     "simulator/core": _CORE,
     "agents": _AGENTS,
