@@ -14,12 +14,12 @@ from pydantic import BaseModel
 from coband.simulator.arms import ArmSet
 from coband.simulator.core.algorithm import Algorithm
 from coband.simulator.core.audit import trace as tr
-from coband.simulator.core.audit.draws import LinkDraws, RecordedStreams
-from coband.simulator.core.audit.inspection import FullAudit
 from coband.simulator.core.audit.invariants import Audit
 from coband.simulator.core.audit.ledger import Ledger
 from coband.simulator.core.audit.progress import Progress
 from coband.simulator.core.audit.trace import Trace
+from coband.simulator.core.checks.draws import LinkDraws, RecordedStreams
+from coband.simulator.core.checks.inspection import FullAudit
 from coband.simulator.core.clock.clock import Clock
 from coband.simulator.core.clock.schedule import OneAtATime, Phases, Recorded, Renewal, Rounds
 from coband.simulator.core.hosts.agent_host import AgentHost

@@ -13,10 +13,10 @@ from pydantic import BaseModel
 from coband.simulator.core.algorithm import Algorithm
 from coband.simulator.core.assembly import Assembly, HostContext
 from coband.simulator.core.audit import trace as tr
-from coband.simulator.core.audit.draws import RecordedStreams
-from coband.simulator.core.audit.inspection import FullAudit, Inspection
 from coband.simulator.core.audit.invariants import InvariantViolation, check_pulls
-from coband.simulator.core.audit.receivers import Receivers
+from coband.simulator.core.checks.draws import RecordedStreams
+from coband.simulator.core.checks.inspection import FullAudit, Inspection
+from coband.simulator.core.checks.receivers import Receivers
 from coband.simulator.core.churn import Churn
 from coband.simulator.core.hosts.host import ClientHost
 from coband.simulator.core.network.graphs import Graph

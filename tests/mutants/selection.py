@@ -11,6 +11,7 @@ WHOLE = ("simulator/core", "agents", "server")
 _NETWORK = (
     "tests/core/network/test_mechanisms.py",
     "tests/core/audit/test_planted.py",
+    "tests/core/checks",
     "tests/core/network/test_network_runs.py",
     "tests/core/network/test_unicast.py",
     "tests/core/hosts/test_faults.py",

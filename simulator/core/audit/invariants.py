@@ -1,6 +1,6 @@
 """What must hold in every run: conservation of copies, order, and of pulls.
 
-These checks are cheap and always run; ``checks: full`` adds those of ``core.audit.inspection``. A violation stops
+These checks are cheap and always run; ``checks: full`` adds those of ``core.checks.inspection``. A violation stops
 the run.
 """
 

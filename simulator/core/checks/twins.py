@@ -20,7 +20,7 @@ import numpy as np
 from coband.simulator.arms import ArmSet
 from coband.simulator.arrays import FloatArray, IntArray
 from coband.simulator.core.audit.invariants import InvariantViolation
-from coband.simulator.core.audit.payloads import ROUNDING, difference, frozen
+from coband.simulator.core.checks.payloads import ROUNDING, difference, frozen
 from coband.simulator.core.message import Message
 from coband.simulator.core.node import SERVER, Address, Agent, BatchAgent, Client, Later, Node, Outbox, Server
 

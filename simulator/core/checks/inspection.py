@@ -16,15 +16,15 @@ from weakref import WeakKeyDictionary
 
 from coband.simulator.arms import ArmSet
 from coband.simulator.arrays import FloatArray, IntArray
-from coband.simulator.core.audit.accounts import Accounts
-from coband.simulator.core.audit.draws import LinkDraws
 from coband.simulator.core.audit.invariants import Audit, Copies, InvariantViolation
 from coband.simulator.core.audit.ledger import Ledger
-from coband.simulator.core.audit.payloads import numbers_in, stowaway
 from coband.simulator.core.audit.progress import Progress
-from coband.simulator.core.audit.receivers import Receivers
 from coband.simulator.core.audit.trace import NONE
-from coband.simulator.core.audit.twins import Post, Twins
+from coband.simulator.core.checks.accounts import Accounts
+from coband.simulator.core.checks.draws import LinkDraws
+from coband.simulator.core.checks.payloads import numbers_in, stowaway
+from coband.simulator.core.checks.receivers import Receivers
+from coband.simulator.core.checks.twins import Post, Twins
 from coband.simulator.core.message import Message
 from coband.simulator.core.network.graphs import Graph
 from coband.simulator.core.node import SERVER, Address, Agent, BatchAgent, Client, Neighbours, Node, Outbox, Server

@@ -24,7 +24,10 @@ from tests.core.network.test_network_runs import plan
 LEAK = "knows what was not delivered to it, or missed what was: its twin"
 KERNEL = {"kind": "gaussian", "gamma": 0.8}
 SMALL: dict[str, Any] = {"kernel": KERNEL, "threshold": 0.5}
-DELAYED: dict[str, Any] = {"network": {"latency": {"kind": "uniform", "low": 1.0, "high": 12.0}}, "schedule": {"kind": "rounds", "turns": 25}}
+DELAYED: dict[str, Any] = {
+    "network": {"latency": {"kind": "uniform", "low": 1.0, "high": 12.0}},
+    "schedule": {"kind": "rounds", "turns": 25},
+}
 
 
 def violation(agent: type[toys.ToyAgent], made: dict[str, Any] | None = None, **config: Any) -> str:
