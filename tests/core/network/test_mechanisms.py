@@ -12,11 +12,11 @@ from coband.simulator.core.audit import trace as tr
 from coband.simulator.core.network.links import Link, LinkModel
 from coband.simulator.core.network.network import Network, NetworkConfig
 from coband.simulator.core.network.partitions import Outage, Partition
-from coband.simulator.core.node import SERVER
+from coband.simulator.core.node import SERVER, Outbox
 from coband.simulator.core.randomness.distributions import Constant
 from coband.simulator.core.randomness.streams import Streams
 from tests.core.network.test_network_runs import plan, times
-from tests.core.toys import run
+from tests.core.toys import News, ToyAgent, run
 
 TURNS = 60
 
@@ -134,6 +134,21 @@ def test_repetitions_and_their_acknowledgements_are_in_the_ledger() -> None:
     repetitions = [row for row in rows if row.event == tr.RETRANSMIT]
     assert result.ledger.repeated_messages == len(repetitions) > 0
     assert result.ledger.repeated_scalars == sum(row.scalars for row in repetitions)
+
+
+def test_messages_from_agent_to_agent_are_their_senders(monkeypatch: pytest.MonkeyPatch) -> None:
+    def observe(self: ToyAgent, arms: Any, arm: int, reward: float) -> Outbox:
+        self.unshared += 1
+        return [((self.context.index + 1) % 3, News(total=1.0, round=4))] if self.context.index else []
+
+    monkeypatch.setattr(ToyAgent, "observe", observe)
+    result, rows, engine = run(plan(agents=3, turns=5, checks="full"))
+    assert result.ledger.peer_by_agent == [0, 5, 5]
+    assert dict(result.ledger.by_round) == {4: 10}
+    entry = result.ledger.by_kind["news", "peer"]
+    assert (entry.sends, entry.messages, entry.scalars, entry.scalars_broadcast_once) == (10, 10, 10, 10)
+    assert {(row.node, row.peer) for row in rows if row.event == tr.SEND} == {(1, 2), (2, 0)}
+    assert [len(agent.heard) for agent in engine.agents] == [5, 0, 5]
 
 
 # --- a network that heals
