@@ -19,15 +19,15 @@ _NETWORK = (
 )
 _ASYNC = (
     "tests/agents/test_mechanisms.py",
+    "tests/server",
     "tests/agents/test_async_variants.py",
-    "tests/agents/test_conformance.py",
     "tests/agents/test_equivalence.py",
 )
 _CORE = ("tests/core", "tests/agents/test_equivalence.py")
 _AGENTS = ("tests/agents", "tests/server")
 TESTS: dict[str, tuple[str, ...]] = {
     "agents/async_kernel_ucb.py": _ASYNC,
-    "server/async_kernel_ucb.py": (*_ASYNC, "tests/server"),
+    "server/async_kernel_ucb.py": _ASYNC,
     "simulator/core/audit/ledger.py": _NETWORK,
     "simulator/core/network": _NETWORK,
     "simulator/core": _CORE,
@@ -35,8 +35,9 @@ TESTS: dict[str, tuple[str, ...]] = {
     "server": _AGENTS,
 }
 """By module or folder; the longest path that holds a module counts."""
-KEYWORDS = {"agents/async_kernel_ucb.py": "async", "server/async_kernel_ucb.py": "async"}
-"""Of the tests of ``tests/agents/test_equivalence.py`` and ``test_conformance.py``, those with this word alone."""
+_WORDS = "async or mechanisms or statistics"
+KEYWORDS = {"agents/async_kernel_ucb.py": _WORDS, "server/async_kernel_ucb.py": _WORDS}
+"""Of these tests, those with one of the words in their module, name or parameters alone."""
 
 
 def modules(names: tuple[str, ...] = WHOLE) -> Iterator[str]:

@@ -1,7 +1,8 @@
 """Testing mutants: in a copy of the repository, in an order that a seed draws, with results that are kept at once.
 
 Any stretch of that order is a random sample, so that a session which was stopped says something about all mutants; it
-goes on where it stopped. A result holds as long as the mutated module is the same.
+goes on where it stopped. A result holds as long as the mutated module is the same, that of a survivor as long as its
+tests are the same too.
 """
 
 from __future__ import annotations
@@ -41,7 +42,10 @@ class Session:
         self.mutants = [mutant for module, source in self.sources.items() for mutant in self._made(module, source)]
         self.mutants.sort(key=lambda mutant: hashlib.sha256(f"{SEED} {mutant.key}".encode()).digest())
         lines = self._results.read_text(encoding="utf-8").splitlines() if self._results.is_file() else []
-        self.survived: dict[str, bool] = {entry["key"]: entry["survived"] for entry in map(json.loads, lines)}
+        self._tests = {module: _digest(module) for module in modules}
+        held = {False, *self._tests.values()}
+        entries = [entry for entry in map(json.loads, lines) if (entry["survived"] and entry["tests"]) in held]
+        self.survived: dict[str, bool] = {entry["key"]: entry["survived"] for entry in entries}
 
     def _made(self, module: str, source: str) -> Iterator[Mutant]:
         """All mutants of a module, from a file where they were made before."""
@@ -66,13 +70,14 @@ class Session:
         self._copy()
         os.chdir(self._tree)  # Cosmic Ray runs the tests in the folder that is current
         os.environ["PYTHONPATH"] = str(self._tree)
-        waits: dict[str, float] = {}
+        waits: dict[str, float] = {}  # by command
         for mutant in self.untested:
             if time.monotonic() > end:
                 return
-            if mutant.module not in waits:
-                waits[mutant.module] = self._unchanged(mutant.module)
-            self._keep(mutant, self._test(mutant, waits[mutant.module]))
+            command = _command(mutant.module)
+            if command not in waits:
+                waits[command] = self._unchanged(mutant.module)
+            self._keep(mutant, self._test(mutant, waits[command]))
 
     def _copy(self) -> None:
         """A fresh copy of what git knows of, so that nothing here changes while mutants are tested."""
@@ -110,9 +115,18 @@ class Session:
     def _keep(self, mutant: Mutant, survived: bool) -> None:
         self.survived[mutant.key] = survived
         with self._results.open("a", encoding="utf-8") as stream:
-            stream.write(json.dumps({"key": mutant.key, "survived": survived}) + "\n")
+            entry = {"key": mutant.key, "survived": survived, "tests": self._tests[mutant.module]}
+            stream.write(json.dumps(entry) + "\n")
         verdict = "survived" if survived else "killed"
         print(f"{verdict}: {mutant.module}:{mutant.line} {mutant.operator}: {mutant.change}", flush=True)
+
+
+def _digest(module: str) -> str:
+    """What stands in the tests of a module."""
+    places = [selection.ROOT / name for name in selection.tests_of(module)]
+    files = sorted(file for place in places for file in (place.rglob("*.py") if place.is_dir() else [place]))
+    text = _command(module).encode() + b"".join(file.read_bytes() for file in files)
+    return hashlib.sha256(text.replace(sys.executable.encode(), b"")).hexdigest()[:16]
 
 
 def _command(module: str) -> str:
