@@ -8,7 +8,7 @@ time to live.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Set
+from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass, field
 from weakref import WeakKeyDictionary
 
@@ -28,8 +28,9 @@ class Sending:
         source: who sent it.
         hops: its time to live; None if it goes to its receivers by one link.
         due: how often it is to come to each.
-        got: how often it has come, and ``way``: over how many links; None where nobody walks the hops.
+        got: how often it has come, and ``way``: over how many links, where somebody walks the hops.
         cause: seq of the event.
+        left: how often it is still to come.
     """
 
     source: Address
@@ -37,7 +38,8 @@ class Sending:
     cause: int
     due: Counter[Address] = field(default_factory=Counter)
     got: Counter[Address] = field(default_factory=Counter)
-    way: dict[Address, int | None] = field(default_factory=dict)
+    way: dict[Address, int] = field(default_factory=dict)
+    left: int = 0
 
 
 class Receivers:
@@ -63,10 +65,12 @@ class Receivers:
         if sending is None:
             hops = recipient.hops if isinstance(recipient, Neighbours) else None
             sending = self._sendings[message] = Sending(source, hops, cause)
-        sending.due.update(self._receivers(source, recipient))
+        receivers = self._receivers(source, recipient)
+        sending.due.update(receivers)
+        sending.left += len(receivers)
         self._open[id(message)] = message, sending
 
-    def _receivers(self, source: Address, recipient: Recipient) -> Iterable[Address]:
+    def _receivers(self, source: Address, recipient: Recipient) -> Sequence[Address]:
         if isinstance(recipient, int):
             return (recipient,)
         if isinstance(recipient, Multicast):
@@ -96,7 +100,8 @@ class Receivers:
             if not distance <= hop <= sending.hops:
                 text = f"a {message.kind!r} of {sending.hops} hops took {hop} to node {node}, {distance} links away"
                 raise InvariantViolation(text, cause)
-        if sending.got == sending.due:
+        sending.left -= sending.got[node] <= sending.due[node]
+        if not sending.left:
             self._open.pop(id(message), None)
 
     def _far(self, text: str, node: Address, sending: Sending | None) -> str:
@@ -108,7 +113,7 @@ class Receivers:
     def at_end(self, down: Set[Address]) -> None:
         """When no event is left and nothing was lost for good."""
         for message, sending in [] if down else self._open.values():
-            left = self._out_of_reach(sending) if None not in sending.way.values() and sending.way else set()
+            left = self._out_of_reach(sending) if sending.way else set()
             missing = {node for node, count in sending.due.items() if sending.got[node] < count} - left
             missing = {node for node in missing if self._listens(node, sending)}
             if missing:
@@ -126,6 +131,6 @@ class Receivers:
         assert sending.hops is not None
         reached = set(self._graph.adjacency[sending.source])
         for node, hop in sending.way.items():
-            if hop is not None and hop < sending.hops:
+            if hop < sending.hops:
                 reached.update(self._graph.adjacency[node])
         return set(sending.due) - reached

@@ -58,7 +58,9 @@ class Post:
 
     def sent(self, message: Message) -> Message:
         """The copy of a message that is sent now."""
-        return self._copies.setdefault(message, frozen(message)) if message not in self._copies else self.copy(message)
+        if message not in self._copies:
+            self._copies[message] = frozen(message)
+        return self._copies[message]
 
     def copy(self, message: Message) -> Message:
         """The copy of a message that was sent."""
