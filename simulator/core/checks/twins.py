@@ -223,7 +223,8 @@ def _name(node: Node) -> str:
 
 
 def _unlike(twin: Node) -> str:
-    return f"{_name(twin)} knows what was not delivered to it, or missed what was: its twin"
+    causes = "knows what was not delivered to it, missed what was, or draws from other streams than its own"
+    return f"{_name(twin)} {causes}: its twin"
 
 
 def _listed(kinds: Sequence[str]) -> str:

@@ -21,7 +21,7 @@ from coband.simulator.maths.linalg.caches import VersionCache
 from tests.core import toys
 from tests.core.network.test_network_runs import plan
 
-LEAK = "knows what was not delivered to it, or missed what was: its twin"
+LEAK = "knows what was not delivered to it, missed what was, or draws from other streams than its own: its twin"
 KERNEL = {"kind": "gaussian", "gamma": 0.8}
 SMALL: dict[str, Any] = {"kernel": KERNEL, "threshold": 0.5}
 DELAYED: dict[str, Any] = {
