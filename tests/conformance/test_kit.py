@@ -148,7 +148,7 @@ def test_what_is_declared_wrongly_is_caught(planted: str, install: Callable[[Alg
     ],
 )
 def test_a_run_is_the_same_again_and_without_sharing(
-    agent: type[Any], sentence: str, install: Callable[[Algorithm], str]
+    agent: type[OneKernelUCB], sentence: str, install: Callable[[Algorithm], str]
 ) -> None:
     (case,) = [case for case in cases(install(replace(ALGORITHM, agent=agent))) if "determ" in str(case)]
     with pytest.raises(NonConformance, match=sentence):

@@ -151,6 +151,15 @@ def test_messages_from_agent_to_agent_are_their_senders(monkeypatch: pytest.Monk
     assert [len(agent.heard) for agent in engine.agents] == [5, 0, 5]
 
 
+def test_sends_are_numbered_from_0() -> None:
+    """In the order of sending; each delivery has the number of its send."""
+    _, rows, _ = run(plan(agents=2, turns=3))
+    numbers = [row.message for row in rows if row.event == tr.SEND]
+    assert numbers == list(range(12))
+    delivered = [row.message for row in rows if row.event == tr.DELIVER]
+    assert sorted(delivered) == sorted([*range(2), *range(4, 6), *range(8, 10)] + 2 * [2, 3, 6, 7, 10, 11])
+
+
 # --- a network that heals
 
 
