@@ -1,6 +1,6 @@
 PYTHON ?= .venv/bin/python
 
-.PHONY: venv check lint types test slow attacks bench golden docs pictures
+.PHONY: venv check lint types test slow attacks mutants bench golden docs pictures
 
 venv:
 	python3 -m venv .venv && .venv/bin/pip install -q -c constraints.txt -e '.[dev]'
@@ -22,6 +22,9 @@ slow:
 
 attacks:
 	$(PYTHON) -m tests.attacks
+
+mutants:
+	$(PYTHON) -m tests.mutants
 
 bench:
 	$(PYTHON) -m benchmarks

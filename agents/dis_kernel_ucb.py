@@ -45,6 +45,7 @@ class DisKernelUCB(SynchronousAgent):
         self._coming = ComingTurns()
         self._new = GrowingObservations(context.dimension)
         self._uploaded = 0  # of the new points
+        self._sent = 0  # points in all uploads
         self._early: dict[int, MissingPoints] = {}  # by version; one before was given up, and will be sent again
 
     def choose(self, arms: ArmSet) -> int:
@@ -72,7 +73,10 @@ class DisKernelUCB(SynchronousAgent):
         if isinstance(message, SyncStart):
             self.waiting = True
             new, self._uploaded, self.unshared = self._new.since(self._uploaded), self._new.size, 0
-            upload = NewPoints(points=new.features, rewards=new.rewards, pulls=len(new), round=message.round)
+            upload = NewPoints(
+                points=new.features, rewards=new.rewards, pulls=len(new), round=message.round, start=self._sent
+            )
+            self._sent += len(new)
             return [(SERVER, upload)]
         assert isinstance(message, MissingPoints)
         self._early[message.version] = message

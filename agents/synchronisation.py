@@ -38,7 +38,8 @@ class SynchronousAgent(Agent):
     def in_step(self, key: Hashable, build: Callable[[], T]) -> T:
         """One object for all agents where nobody acts on one model while somebody has the next; else one for each.
 
-        That is where a synchronisation waits for everyone: with a quorum some are late.
+        That is where a synchronisation waits for everyone and every message comes in its turn: with a quorum some are
+        late, and a model that was given up and sent again may come when others have the next one.
         """
-        everyone = getattr(self.context.config, "wait", "all") == "all"
+        everyone = getattr(self.context.config, "wait", "all") == "all" and not self.context.lossy
         return self.context.sharing.get(key, build) if everyone else build()

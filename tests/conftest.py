@@ -23,6 +23,7 @@ CHEAP_TO_DEAR = (
     "cli",
     "api",
     "attacks",
+    "mutants",
     "scenarios",
     "docs",
     "packaging",

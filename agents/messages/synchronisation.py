@@ -87,11 +87,15 @@ class GlobalStatistics(Message):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class NewPoints(Message):
-    """Up: raw points since the last synchronisation, d + 1 scalars each."""
+    """Up: raw points since the last synchronisation, d + 1 scalars each.
+
+    ``start``: points in the agent's earlier uploads; one that was given up and sent again may come after later ones.
+    """
 
     kind: ClassVar[str] = "points"
     points: FloatArray = payload()
     rewards: FloatArray = payload()
+    start: int = 0
 
     @property
     def n(self) -> int:

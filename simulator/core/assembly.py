@@ -14,17 +14,18 @@ from pydantic import BaseModel
 from coband.simulator.arms import ArmSet
 from coband.simulator.core.algorithm import Algorithm
 from coband.simulator.core.audit import trace as tr
-from coband.simulator.core.audit.inspection import FullAudit
 from coband.simulator.core.audit.invariants import Audit
 from coband.simulator.core.audit.ledger import Ledger
 from coband.simulator.core.audit.progress import Progress
 from coband.simulator.core.audit.trace import Trace
+from coband.simulator.core.checks.draws import LinkDraws, RecordedStreams
+from coband.simulator.core.checks.inspection import FullAudit
 from coband.simulator.core.clock.clock import Clock
 from coband.simulator.core.clock.schedule import OneAtATime, Phases, Recorded, Renewal, Rounds
 from coband.simulator.core.decisions import ClosestDecision
 from coband.simulator.core.hosts.agent_host import AgentHost
 from coband.simulator.core.hosts.cohort import Cohort, chooses_together
-from coband.simulator.core.hosts.host import ClientHost, Host, Inspect, Send
+from coband.simulator.core.hosts.host import ClientHost, Host, Inspector, Send
 from coband.simulator.core.hosts.phases import PhaseHost, PhaseTiming
 from coband.simulator.core.hosts.speed import SlowPeriod, SlowPeriodDraws
 from coband.simulator.core.hosts.turns import Turns
@@ -42,6 +43,7 @@ from coband.simulator.core.node import (
     Agent,
     BatchAgent,
     Client,
+    Node,
     NodeContext,
     Server,
     Sharing,
@@ -61,14 +63,14 @@ class HostContext:
 
     Attributes:
         send: puts a node's message on the network.
-        check: called after every message and turn; None for no checks.
+        check: looks at every message and turn; None for no checks.
         think: renewal schedules: called with the agent's index when one of its turns has ended.
     """
 
     run: RunContext
     progress: Progress
     send: Send
-    check: Inspect | None
+    check: Inspector | None
     think: Callable[[int], None]
 
 
@@ -97,7 +99,11 @@ class Assembly:
         reliable = plan.network.transport == "reliable"
         mending = reliable and (plan.network.faulty or plan.intermittent)
         kind = ReliableTransport if mending else Transport
-        return kind(run, Network(plan.network, self._streams), router, self._describe, reliable)
+        network = Network(plan.network, self._streams)
+        if isinstance(run.audit, FullAudit) and isinstance(self._streams, RecordedStreams):
+            run.audit.acknowledges = mending
+            run.audit.draws = LinkDraws(self._streams, network.model, network.heals)
+        return kind(run, network, router, self._describe, reliable)
 
     def _describe(self, message: Message) -> str | None:
         """A message's payload as JSON, for the trace at level ``full``."""
@@ -119,7 +125,7 @@ class Assembly:
     def turns(self, algorithm: Algorithm, run: RunContext, progress: Progress, local: Local | None) -> Turns:
         """The schedule at work; in rounds all agents act on what they know, so turns can be prepared together."""
         plan = self._plan
-        cohort = Cohort(run, progress, local, plan.share) if self._cohorts else None
+        cohort = Cohort(run, progress, local, plan.share, plan.checks == "full") if self._cohorts else None
         agent = algorithm.agent
         together = cohort is not None and plan.share and issubclass(agent, Agent) and chooses_together(agent)
         prepares = _prefetches(algorithm.agent) and is_zero(plan.agents.compute) and not together
@@ -128,14 +134,13 @@ class Assembly:
 
     @property
     def _cohorts(self) -> bool:
-        """Whether all turns of an instant can be taken by one event: nothing comes between them, nobody looks."""
+        """Whether all turns of an instant can be taken by one event: nothing comes between them."""
         plan = self._plan
         at_once = is_zero(plan.agents.compute) and not plan.intermittent
-        watched = plan.checks == "full" or plan.trace == tr.FULL
-        return plan.cohorts and at_once and not watched and isinstance(plan.schedule, Rounds | Recorded)
+        return plan.cohorts and at_once and plan.trace != tr.FULL and isinstance(plan.schedule, Rounds | Recorded)
 
     def nodes(
-        self, algorithm: Algorithm, config: BaseModel, made: int | None = None
+        self, algorithm: Algorithm, config: BaseModel, made: int | None = None, share: bool | None = None
     ) -> tuple[list[Client], Server | None]:
         """The agents and the server, if the algorithm has one.
 
@@ -143,6 +148,7 @@ class Assembly:
             algorithm: what they run.
             config: its parameters.
             made: how many agents are made, the first ones, to see whether it can be done; None for all.
+            share: whether they share work; None: as the plan says.
 
         Raises:
             UnsupportedScenario: the algorithm cannot do what is asked of it.
@@ -153,7 +159,8 @@ class Assembly:
                 "turn; give problem.arms kind: pool"
             )
         self._check_columns(config)
-        sharing, count, world = Sharing(self._plan.share), self._plan.agents.count, self._world
+        sharing = Sharing(self._plan.share if share is None else share)
+        count, world = self._plan.agents.count, self._world
         domain = ArmSet.fixed(world.arms(0, 1)) if world.fixed_arms else None
         count_turns = cache(lambda: self._plan.schedule.turns_per_agent(count, self._streams))
         knowledge = world.knowledge() if isinstance(world, BatchWorld) else None
@@ -179,6 +186,7 @@ class Assembly:
                 None if norms is None or index == SERVER else float(norms[index]),
                 self._plan.schedule.total_turns(count),
                 closest,
+                self._plan.network.lossy or self._plan.intermittent,
             )
 
         agents: list[Client] = [algorithm.agent(context_of(index)) for index in range(count)[:made]]
@@ -186,6 +194,11 @@ class Assembly:
             return agents, None
         module, _, name = algorithm.server.partition(":")
         return agents, getattr(importlib.import_module(module), name)(context_of(SERVER))
+
+    def twins(self, algorithm: Algorithm, config: BaseModel) -> list[Node]:
+        """The nodes once more, by address, the server last, each with all of its work to itself."""
+        agents, server = self.nodes(algorithm, config, share=False)
+        return [*agents, *([] if server is None else [server])]
 
     def _check_columns(self, config: BaseModel) -> None:
         """Refuse kernels that are restricted to coordinates which there are not."""

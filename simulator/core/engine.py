@@ -13,12 +13,15 @@ from pydantic import BaseModel
 from coband.simulator.core.algorithm import Algorithm
 from coband.simulator.core.assembly import Assembly, HostContext
 from coband.simulator.core.audit import trace as tr
-from coband.simulator.core.audit.inspection import FullAudit, Inspection
 from coband.simulator.core.audit.invariants import InvariantViolation, check_pulls
+from coband.simulator.core.checks.draws import RecordedStreams
+from coband.simulator.core.checks.inspection import FullAudit, Inspection
+from coband.simulator.core.checks.receivers import Receivers
 from coband.simulator.core.churn import Churn
 from coband.simulator.core.hosts.host import ClientHost
 from coband.simulator.core.network.graphs import Graph
-from coband.simulator.core.node import SERVER, Node
+from coband.simulator.core.network.local import Direct
+from coband.simulator.core.node import SERVER
 from coband.simulator.core.plan import Plan
 from coband.simulator.core.randomness.streams import Streams
 from coband.simulator.core.result import Ended, RunResult
@@ -60,6 +63,8 @@ class Engine:
     ) -> None:
         spec = plan.network.graph
         self.world = world
+        if plan.checks == "full":
+            streams = RecordedStreams(streams.seed, streams.replication)
         self.graph = graph if graph is not None or spec is None else spec.build(plan.agents.count, streams)
         assembly = Assembly(plan, world, streams, self.graph)
         self._run = assembly.run_context(sink)
@@ -74,7 +79,12 @@ class Engine:
         self.agents, self.server = assembly.nodes(algorithm, config)
         self._inspection: Inspection | None = None
         if isinstance(self.audit, FullAudit):
-            self._inspection = Inspection(self.audit, self.progress, self.agents, self.server)
+            twins = assembly.twins(algorithm, config)
+            once = plan.network.transport == "reliable" or self.graph is not None or not plan.network.duplicating
+            receivers = Receivers(plan.agents.count, self.graph, once, self._router.accepts)
+            direct = self.graph if isinstance(local, Direct) else None
+            nodes = self.agents, self.server
+            self._inspection = Inspection(self.audit, self.progress, *nodes, twins, receivers, direct)
         around = HostContext(self._run, self.progress, self._router.send, self._inspection, self._turns.think)
         self._hosts = assembly.hosts(self.agents, self.server, around)
         self._router.connect(self._hosts, self.transport, local)
@@ -101,11 +111,8 @@ class Engine:
 
     def _check_end(self) -> None:
         self.audit.at_end()
-        nodes: list[Node] = [*self.agents, *([self.server] if self.server else [])]
         if self._inspection is not None:
-            for node in nodes:
-                self._inspection(node, None, tr.NONE)
-            self._inspection.at_end(self.ledger, float(np.sum(self.progress.regrets)))
+            self._inspection.at_end(self.ledger, float(np.sum(self.progress.regrets)), self._run.down)
         unshared = sum(agent.unshared for agent in self.agents)
         applied = self.server.applied if self.server is not None else 0
         check_pulls(self.progress.made, unshared, applied, self.audit.lost_for_good)

@@ -129,6 +129,7 @@ class NodeContext:
         parameter_norm: norm of the parameter of the agent's own rewards, where the problem tells it.
         total_turns: turns of all agents together, as the schedule allows them; None when only a duration limits them.
         closest: takes note of how close decisions are; None: nobody does.
+        lossy: whether a message may be given up, sent again, and then come after later ones.
     """
 
     index: Address
@@ -147,6 +148,7 @@ class NodeContext:
     parameter_norm: float | None = None
     total_turns: int | None = None
     closest: ClosestDecision | None = None
+    lossy: bool = False
 
     @cached_property
     def rng(self) -> np.random.Generator:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import pytest
 
 from coband.agents.messages.neural import NeuralUpload
+from coband.agents.messages.synchronisation import NewPoints
+from coband.server.dis_kernel_ucb import DisKernelUCBServer
 from coband.server.fn_ucb import FnUcbServer
 from coband.simulator.arrays import FloatArray
 from coband.simulator.conformance import kit
@@ -92,7 +95,7 @@ def test_the_best_network_is_one_of_those_that_came_in_time(monkeypatch: pytest.
         return chosen
 
     monkeypatch.setattr(FnUcbServer, "_theta", theta)
-    late = simulate("fn_ucb best", {"quorum": 0.75, "timeout": 2.0})
+    late = simulate("fn_ucb best", {"quorum": 0.75, "timeout": 2.0}, checks="cheap")  # full checks have a second server
     assert {len(uploads) for uploads in taken} == {3}
     assert len(taken) == late.result.rounds
 
@@ -154,6 +157,41 @@ def test_a_message_that_was_given_up_leaves_nobody_waiting(case: str) -> None:
         kit.check_complete(result, None if batches(name) else 100)
         given_up += result.result.audit.given_up
     assert given_up > 0
+
+
+@pytest.mark.parametrize("case", ["fn_ucb", "dis_kernel_ucb quorum", "dis_lin_ucb", "fed_glb_ucb"])
+def test_sharing_work_changes_nothing_when_a_model_comes_after_the_next_one(case: str) -> None:
+    name, config = NEEDY[case]
+    for seed in range(3):
+        parts = {"seed": seed, "schedule": {"kind": "rounds", "turns": 25}, "network": GIVING_UP, "checks": "cheap"}
+        together, apart = (run(name, config, agents=4, **parts, share=share) for share in (True, False))
+        assert together.result.totals["expired"] > 0
+        assert together.result.fingerprint == apart.result.fingerprint
+        assert together.pulls == apart.pulls
+
+
+def test_points_that_were_given_up_and_come_later_keep_their_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every agent's log of a synchronisation is the same: an agent has its own points in the order of its pulls."""
+    early = 0
+    line_up = DisKernelUCBServer._line_up
+
+    def noted(self: DisKernelUCBServer, source: int, message: NewPoints) -> None:
+        nonlocal early
+        line_up(self, source, message)
+        early += bool(self._early[source])
+
+    monkeypatch.setattr(DisKernelUCBServer, "_line_up", noted)
+    name, config = NEEDY["dis_kernel_ucb quorum"]
+    schedule = {"kind": "rounds", "turns": 25}
+    for seed in range(6):
+        result = run(name, config, agents=4, seed=seed, schedule=schedule, network=GIVING_UP, share=False)
+        agents: list[Any] = list(result.engine.agents)
+        known = [agent.posterior.known for agent in agents]
+        for agent, other in pairwise(agents):
+            common = min(agent.posterior.known, other.posterior.known)
+            assert np.array_equal(agent._log.rewards[:common], other._log.rewards[:common])
+        assert max(known) > 20
+    assert early > 0
 
 
 def test_who_needs_all_messages_in_order_is_told_when_one_was_given_up() -> None:

@@ -1,6 +1,6 @@
 """What must hold in every run: conservation of copies, order, and of pulls.
 
-These checks are cheap and always run; ``checks: full`` adds those of ``core.audit.inspection``. A violation stops
+These checks are cheap and always run; ``checks: full`` adds those of ``core.checks.inspection``. A violation stops
 the run.
 """
 
@@ -46,7 +46,7 @@ class Audit:
         down: the nodes that are down now.
 
     Attributes:
-        full: whether `due` and `arrived` check anything.
+        full: whether `carried`, `acknowledged`, `due` and `arrived` check anything.
     """
 
     full = False
@@ -79,6 +79,12 @@ class Audit:
 
     def arrived(self, packet: Packet, now: float) -> None:
         """A copy has arrived."""
+
+    def carried(self, packet: Packet, start: float, left: float, arrivals: tuple[float, ...]) -> None:
+        """A link has taken a copy at ``start``, which has left its sender at ``left``."""
+
+    def acknowledged(self, packet: Packet, now: float, arrival: float) -> None:
+        """A link has taken an acknowledgement of a packet now; it arrives at a time, inf for never."""
 
     def flooded(self, kind: str, copies: int, delivered: int, scalars: int) -> None:
         """Copies of a LOCAL message were put on ideal links; so many reached nodes that had not seen it."""

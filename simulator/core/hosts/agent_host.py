@@ -13,7 +13,7 @@ from coband.simulator.core.audit import trace as tr
 from coband.simulator.core.audit.progress import Progress
 from coband.simulator.core.audit.trace import Trace
 from coband.simulator.core.clock.clock import TURN, Clock
-from coband.simulator.core.hosts.host import ClientHost, Inspect, Send
+from coband.simulator.core.hosts.host import ClientHost, Inspector, Send
 from coband.simulator.core.message import Message
 from coband.simulator.core.node import Address, Agent, Neighbours, Outbox
 from coband.simulator.core.packet import Packet
@@ -65,7 +65,7 @@ class AgentHost(ClientHost):
         trace: Trace,
         handling: Draws | None,
         send: Send,
-        check: Inspect | None,
+        check: Inspector | None,
         *,
         world: World,
         compute: Draws | None,
@@ -154,7 +154,7 @@ class AgentHost(ClientHost):
         self._carry_out(turn.outbox, seq)
         self._progress.pulled(self.address, self._clock.now, turn.regret, turn.reward, seq)
         if self._check is not None:
-            self._check(self.node, None, seq)
+            self._check.pulled(self.node, turn.arms, turn.arm, turn.reward, turn.outbox, seq)
         self._note_waiting(seq)
         if self._after_turn is not None:
             self._after_turn(self.address)
@@ -167,9 +167,10 @@ class AgentHost(ClientHost):
     def hear(self, messages: Sequence[tuple[Address, Message]], cause: int) -> None:
         """LOCAL messages have reached this agent, all at one moment; their arrival is in the trace already."""
         if not self._busy and self._handling is None:
-            self._carry_out(self.node.receive_all(messages), cause)
+            outbox = self.node.receive_all(messages)
+            self._carry_out(outbox, cause)
             if self._check is not None:
-                self._check(self.node, None, cause)
+                self._check.heard(self.node, messages, outbox, cause)
             self._after_handling(cause)
             return
         for origin, message in messages:

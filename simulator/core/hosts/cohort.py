@@ -32,17 +32,25 @@ class Cohort:
         progress: takes note of every pull.
         local: carries LOCAL messages; None in a star.
         together: whether agents may choose together.
+        watched: whether somebody looks at every turn, so that the accounts are kept turn by turn.
     """
 
-    def __init__(self, run: RunContext, progress: Progress, local: Local | None, together: bool) -> None:
+    def __init__(
+        self, run: RunContext, progress: Progress, local: Local | None, together: bool, watched: bool = False
+    ) -> None:
         self._clock, self._trace, self._ledger = run.clock, run.trace, run.ledger
-        self._progress, self._together = progress, together
+        self._progress, self._together, self._watched = progress, together, watched
         self._floods = local if isinstance(local, Direct) else None
 
     def tick(self, hosts: Sequence[AgentHost]) -> None:
         """The schedule allows one more turn to each of these agents, which are in ascending order."""
         alike: list[Turn] = []
-        for turn in self._taken([host for host in hosts if host.admits()]):
+        turns = self._taken([host for host in hosts if host.admits()])
+        if self._watched:
+            for turn in turns:
+                turn.host.enter(turn)
+            return
+        for turn in turns:
             if alike and bool(alike[0].outbox) != bool(turn.outbox):
                 self._enter(alike)
                 alike = []

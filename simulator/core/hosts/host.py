@@ -10,20 +10,37 @@ resumed when the node is up again.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
 
+from coband.simulator.arms import ArmSet
+from coband.simulator.arrays import FloatArray, IntArray
 from coband.simulator.core.audit import trace as tr
 from coband.simulator.core.audit.invariants import InvariantViolation
 from coband.simulator.core.audit.trace import Trace
 from coband.simulator.core.clock.clock import DELIVERY, TIMER, Clock
 from coband.simulator.core.message import Message
-from coband.simulator.core.node import Address, Client, Later, Node, Outbox
+from coband.simulator.core.node import Address, Agent, BatchAgent, Client, Later, Node, Outbox
 from coband.simulator.core.packet import Packet
 from coband.simulator.core.randomness.distributions import Draws
 
 Send = Callable[[Address, Any, Any, int], None]
-Inspect = Callable[[Node, Packet | None, int], None]
+
+
+class Inspector(Protocol):
+    """Looks at what nodes do, after each message and turn, when its messages are on their way."""
+
+    def handled(self, node: Node, packet: Packet, outbox: Outbox, cause: int) -> None:
+        """A node has handled a packet: a message, a timer of its own, or that its message was given up."""
+
+    def heard(self, node: Agent, messages: Sequence[tuple[Address, Message]], outbox: Outbox, cause: int) -> None:
+        """An agent has handled LOCAL messages that reached it at one moment."""
+
+    def pulled(self, node: Agent, arms: ArmSet, arm: int, reward: float, outbox: Outbox, cause: int) -> None:
+        """An agent has taken a turn."""
+
+    def pulled_batch(self, node: BatchAgent, counts: IntArray, means: FloatArray, outbox: Outbox, cause: int) -> None:
+        """A batch agent has ended a phase."""
 
 
 class Host:
@@ -33,11 +50,11 @@ class Host:
         node: the agent or server.
         handling: draws the time that handling a message takes; None for none.
         send: puts a message on the network: (source, recipient, message, cause).
-        check: called after every message and turn with ``checks: full``, else None.
+        check: looks at every message and turn with ``checks: full``, else None.
     """
 
     def __init__(
-        self, node: Node, clock: Clock, trace: Trace, handling: Draws | None, send: Send, check: Inspect | None
+        self, node: Node, clock: Clock, trace: Trace, handling: Draws | None, send: Send, check: Inspector | None
     ) -> None:
         self.node, self.address = node, node.context.index
         self._clock, self._trace, self._handling, self._send, self._check = clock, trace, handling, send, check
@@ -103,7 +120,7 @@ class Host:
             outbox = self.node.receive(packet.message, packet.origin)
         self._carry_out(outbox, seq)
         if self._check is not None:
-            self._check(self.node, packet, seq)
+            self._check.handled(self.node, packet, outbox, seq)
 
     def _carry_out(self, outbox: Outbox, cause: int) -> None:
         """Record the node's notes and send its messages."""

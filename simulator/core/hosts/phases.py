@@ -96,10 +96,11 @@ class PhaseHost(ClientHost):
         means, regret = self._world.pull_batch(self.address, self.phases, counts)
         seq = self._record(counts, means, seq)
         pulls, total = int(counts.sum()), float(counts @ means)
-        self._carry_out(self.node.observe_batch(counts, means), seq)
+        outbox = self.node.observe_batch(counts, means)
+        self._carry_out(outbox, seq)
         self._progress.pulled(self.address, self._clock.now, regret, total, seq, pulls)
         if self._check is not None:
-            self._check(self.node, None, seq)
+            self._check.pulled_batch(self.node, counts, means, outbox, seq)
         self._note_waiting(seq)
         self._next()
         if self._may_go_on():

@@ -175,7 +175,7 @@ class Network:
     def __init__(self, config: NetworkConfig, streams: Streams) -> None:
         self.config, self._streams = config, streams
         self._linked = not config.ideal
-        self._heals = math.inf if config.heals is None else config.heals
+        self.heals = math.inf if config.heals is None else config.heals
         self._links: dict[tuple[Address, Address], Link] = {}
         self._models: dict[tuple[bool, ...], LinkModel] = {}  # by which rules apply
         self.ingress = None if config.server.uplink is None else Stage(config.server.uplink)
@@ -191,7 +191,7 @@ class Network:
 
     def cut_off(self, source: Address, destination: Address, time: float) -> bool:
         """Whether a partition loses a copy that is sent now."""
-        if not self.config.partitions or time >= self._heals:
+        if not self.config.partitions or time >= self.heals:
             return False
         return any(partition.cuts(source, destination, time) for partition in self.config.partitions)
 
@@ -209,9 +209,9 @@ class Network:
             entity, way = destination, DOWN
         else:
             entity, way = source, UP if destination == SERVER else f"to {destination}"
-        return Link(self._model(source, destination), self._streams, entity, way, self._heals)
+        return Link(self.model(source, destination), self._streams, entity, way, self.heals)
 
-    def _model(self, source: Address, destination: Address) -> LinkModel:
+    def model(self, source: Address, destination: Address) -> LinkModel:
         """What the link does; one object for all links that do the same, except where a matrix gives latencies."""
         config = self.config
         rules = tuple(rule.applies(source, destination) for rule in config.links)

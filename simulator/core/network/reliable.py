@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -127,9 +128,12 @@ class ReliableTransport(Transport):
         link = self._network.link(packet.destination, packet.source)
         arrival = self._clock.now
         if link is not None:
-            if link.loses(arrival):
+            lost = link.loses(arrival)
+            arrival = math.inf if lost else arrival + link.latency()
+            if self._audit.full:
+                self._audit.acknowledged(packet, self._clock.now, arrival)
+            if lost:
                 return
-            arrival += link.latency()
         self._clock.at(arrival, DELIVERY, packet.source, self._acknowledged, packet)
 
     def _acknowledged(self, event: Any) -> None:

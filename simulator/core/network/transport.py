@@ -136,6 +136,8 @@ class Transport:
             self._arrive_at(packet, start)
             return start
         left, arrivals = link.carry(start, packet.scalars, bits)
+        if self._audit.full:
+            self._audit.carried(packet, start, left, arrivals)
         if not arrivals:
             self._lost(packet, "loss")
         elif len(arrivals) == 2:

@@ -95,10 +95,10 @@ def test_a_server_that_adds_statistics_twice(monkeypatch: pytest.MonkeyPatch) ->
 
     monkeypatch.setattr(AsyncKernelUCBServer, "_add_upload", taken_twice)
     with pytest.raises(InvariantViolation, match="is not the sum of"):
-        run_algorithm("async_kernel_ucb", {"threshold": 2.0})
+        run_algorithm("async_kernel_ucb", {"threshold": 2.0}, share=False)
     monkeypatch.setattr(ApproxDisKernelUCBServer, "collect", collected_twice)
     with pytest.raises(InvariantViolation, match="is not the sum of"):
-        run_algorithm("approx_dis_kernel_ucb", {"threshold": 0.5})
+        run_algorithm("approx_dis_kernel_ucb", {"threshold": 0.5}, share=False)
 
 
 def test_work_that_ends_at_a_node_that_is_down(monkeypatch: pytest.MonkeyPatch) -> None:

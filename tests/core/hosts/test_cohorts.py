@@ -157,7 +157,7 @@ def ticks(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         ({"share": False}, True),
         ({"network": {"latency": 0.5}}, True),
         ({"cohorts": False}, False),
-        ({"checks": "full"}, False),
+        ({"checks": "full"}, True),
         ({"trace": "full"}, False),
         ({"agent": {"compute": 0.1}}, False),
         ({"agent": {"availability": {"kind": "markov_on_off", "mean_up": 5, "mean_down": 1}}}, False),

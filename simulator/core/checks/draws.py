@@ -1,0 +1,171 @@
+"""Draws of links, replayed: what a link does to its n-th copy follows from the streams at its address alone.
+
+A stream's address is (network, agent, purpose and way). Every loss, doubling and latency of a run is drawn once more
+from a fresh stream at the address that the documentation gives, in plain loops; and no two links may share an address.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from coband.simulator.core.audit.invariants import InvariantViolation
+from coband.simulator.core.network.links import LinkModel
+from coband.simulator.core.network.loss import GilbertElliott
+from coband.simulator.core.node import SERVER, Address
+from coband.simulator.core.packet import Packet
+from coband.simulator.core.randomness.distributions import BaseDistribution, Constant
+from coband.simulator.core.randomness.streams import Streams
+
+ONCE = ("network", "compute", "faults")
+"""Roles of streams that only one part of a run draws from; nodes may replay coins, and turns are counted beforehand."""
+ModelOf = Callable[[Address, Address], LinkModel]
+Opened = dict[tuple[str, int, str], np.random.Generator]
+
+
+class RecordedStreams(Streams):
+    """Streams that remember which of them were opened.
+
+    Attributes:
+        opened: by address.
+    """
+
+    def __init__(self, seed: int, replication: int = 0) -> None:
+        super().__init__(seed, replication)
+        self.opened: Opened = {}
+
+    def __call__(self, role: str, entity: int, purpose: str) -> np.random.Generator:
+        """A fresh generator; nobody else may have one of the same name."""
+        address = role, entity, purpose
+        if role in ONCE and address in self.opened:
+            raise InvariantViolation(f"two parts of the run draw from one stream, {address}")
+        made = self.opened[address] = super().__call__(role, entity, purpose)
+        return made
+
+
+class Replay:
+    """What one link must do, drawn anew.
+
+    Args:
+        model: latency, loss, duplication and order.
+        stream: a fresh stream for a purpose.
+        way: up, down, or to an agent.
+        heals: from when on nothing is lost or doubled.
+
+    Attributes:
+        states: what the streams of losses and doublings must have come to, by purpose.
+    """
+
+    def __init__(self, model: LinkModel, stream: Callable[[str], np.random.Generator], way: str, heals: float) -> None:
+        self._heals, self._fifo, self._latest = heals, model.reorder == "fifo", 0.0
+        self._latency = _values(model.latency, stream(f"latency {way}"))
+        self._again = _values(model.latency, stream(f"duplicate latency {way}"))
+        loss, twice = stream(f"loss {way}"), stream(f"duplicate {way}")
+        self._losses, self._doublings = _coins(model.loss, loss), _coins(model.duplicate, twice)
+        self.streams = {f"loss {way}": loss, f"duplicate {way}": twice}
+
+    def copy(self, start: float, left: float) -> tuple[float, ...]:
+        """When a copy that enters the link at ``start`` and leaves its sender at ``left`` must arrive."""
+        arrival, lost, twice = left + next(self._latency), next(self._losses), next(self._doublings)
+        if lost and start < self._heals:
+            return ()
+        arrivals = [arrival, left + next(self._again)] if twice and start < self._heals else [arrival]
+        if self._fifo:
+            for place, time in enumerate(arrivals):
+                arrivals[place] = self._latest = max(time, self._latest)
+        return tuple(arrivals)
+
+    def acknowledgement(self, now: float) -> float:
+        """When an acknowledgement that is sent now must arrive; inf: it must be lost, and no latency is drawn."""
+        return math.inf if next(self._losses) and now < self._heals else now + next(self._latency)
+
+
+class LinkDraws:
+    """Compares what links do with replays.
+
+    Args:
+        recorded: the streams of the run.
+        model_of: what the link from one node to another does.
+        heals: from when on nothing is lost or doubled.
+    """
+
+    def __init__(
+        self, recorded: RecordedStreams, model_of: Callable[[Address, Address], LinkModel], heals: float
+    ) -> None:
+        self._recorded, self._model_of, self._heals = recorded, model_of, heals
+        self._fresh = Streams(recorded.seed, recorded.replication)
+        self._replays: dict[tuple[Address, Address], Replay] = {}
+
+    def _replay(self, source: Address, destination: Address) -> Replay:
+        replay = self._replays.get((source, destination))
+        if replay is None:
+            entity, way = address_of(source, destination)
+            model = self._model_of(source, destination)
+            replay = Replay(model, lambda purpose: self._fresh("network", entity, purpose), way, self._heals)
+            self._replays[source, destination] = replay
+        return replay
+
+    def carried(self, packet: Packet, start: float, left: float, arrivals: tuple[float, ...]) -> None:
+        """A link has taken a copy."""
+        expected = self._replay(packet.source, packet.destination).copy(start, left)
+        if arrivals != expected or left < start:
+            text = (
+                f"a {packet.message.kind!r} {_fate(arrivals)}, but the streams of the link {_way(*packet.pair)} say: "
+            )
+            raise InvariantViolation(text + _fate(expected), packet.send)
+
+    def acknowledged(self, packet: Packet, now: float, arrival: float) -> None:
+        """A link has taken an acknowledgement of a packet; inf: it was lost."""
+        expected = self._replay(packet.destination, packet.source).acknowledgement(now)
+        if arrival != expected:
+            way = _way(packet.destination, packet.source)
+            found, wanted = (_fate(() if math.isinf(time) else (time,)) for time in (arrival, expected))
+            text = f"an acknowledgement {found}, but the streams of the link {way} say: {wanted}"
+            raise InvariantViolation(text, packet.send)
+
+    def at_end(self) -> None:
+        """Nobody has drawn from the streams of a link but for its copies."""
+        for (source, destination), replay in self._replays.items():
+            entity, _ = address_of(source, destination)
+            for purpose, stream in replay.streams.items():
+                opened = self._recorded.opened.get(("network", entity, purpose))
+                if opened is not None and opened.bit_generator.state != stream.bit_generator.state:
+                    text = (
+                        f"the stream of {purpose!r} of agent {entity} was drawn from more or less often than the link"
+                    )
+                    raise InvariantViolation(f"{text} {_way(source, destination)} carried copies")
+
+
+def address_of(source: Address, destination: Address) -> tuple[int, str]:
+    """The agent and the way that name the streams of a link."""
+    if source == SERVER:
+        return destination, "down"
+    return source, "up" if destination == SERVER else f"to {destination}"
+
+
+def _values(latency: BaseDistribution, stream: np.random.Generator) -> Iterator[float]:
+    while True:
+        yield latency.value if isinstance(latency, Constant) else float(latency.draw(stream, 1)[0])
+
+
+def _coins(chance: float | GilbertElliott, stream: np.random.Generator) -> Iterator[bool]:
+    """Whether each copy in turn is lost (or doubled); no draws where that never happens."""
+    if not isinstance(chance, GilbertElliott):
+        while True:
+            yield chance > 0 and bool(stream.random() < chance)
+    bad = stream.random() < chance.p / (chance.p + chance.r)
+    while True:
+        lost, changed = stream.random(), stream.random()
+        yield bool(lost >= (chance.h if bad else chance.k))
+        if changed < (chance.r if bad else chance.p):
+            bad = not bad
+
+
+def _way(source: Address, destination: Address) -> str:
+    return f"from node {source} to node {destination}"
+
+
+def _fate(arrivals: tuple[float, ...]) -> str:
+    return f"arrives at {' and '.join(f'{time:g}' for time in arrivals)}" if arrivals else "is lost"

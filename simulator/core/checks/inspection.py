@@ -1,0 +1,262 @@
+"""The checks of ``checks: full``, beside the cheap ones of ``core.audit.invariants``.
+
+After every message and turn: the node's own invariants; every pull is with its agent, on the way, lost for good, or
+with the server, once; the node's twin does the same (`twins`); messages cost what they carry (`payloads`) and come to
+whom they are for (`receivers`). For every copy: the link's streams say what becomes of it (`draws`), and it arrives
+when it was to arrive. At the end: per link and kind sent + duplicated = delivered + dropped + suppressed; the ledger is
+that of the copies (`accounts`); the server's statistics are the sum over the uploads that it has taken in.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Sequence, Set
+from weakref import WeakKeyDictionary
+
+from coband.simulator.arms import ArmSet
+from coband.simulator.arrays import FloatArray, IntArray
+from coband.simulator.core.audit.invariants import Audit, Copies, InvariantViolation
+from coband.simulator.core.audit.ledger import Ledger
+from coband.simulator.core.audit.progress import Progress
+from coband.simulator.core.audit.trace import NONE
+from coband.simulator.core.checks.accounts import Accounts
+from coband.simulator.core.checks.draws import LinkDraws
+from coband.simulator.core.checks.payloads import numbers_in, stowaway
+from coband.simulator.core.checks.receivers import Receivers
+from coband.simulator.core.checks.twins import Post, Twins
+from coband.simulator.core.message import Message
+from coband.simulator.core.network.graphs import Graph
+from coband.simulator.core.node import SERVER, Address, Agent, BatchAgent, Client, Neighbours, Node, Outbox, Server
+from coband.simulator.core.packet import Packet
+
+ROUNDING = 1e-9  # relative, of sums of the same numbers in another order
+
+
+class FullAudit(Audit):
+    """The cheap checks, the fate of copies link by link, and the pulls on their way.
+
+    Attributes:
+        underway: pulls in uploads that the server has not handled yet.
+        lost: pulls in uploads that it will never get.
+        accounts: the ledger, kept a second time.
+        acknowledges: whether nodes acknowledge copies.
+        draws: the replays of links; None where none are recorded.
+    """
+
+    full = True
+
+    def __init__(self, ordered: bool, down: Set[int] = frozenset()) -> None:
+        super().__init__(ordered, down)
+        self._links: dict[tuple[Address, Address, str], Copies] = defaultdict(Copies)
+        self._due: Counter[tuple[int, Address, float]] = Counter()
+        self._sizes: WeakKeyDictionary[Message, int] = WeakKeyDictionary()
+        self.accounts = Accounts()
+        self.acknowledges = False
+        self.draws: LinkDraws | None = None
+        self.underway = self.lost = 0
+
+    def _link(self, packet: Packet) -> Copies:
+        return self._links[packet.source, packet.destination, packet.message.kind]
+
+    def sent(self, packet: Packet) -> None:
+        super().sent(packet)
+        self._link(packet).sent += 1
+        self.accounts.put(packet, self.size(packet.message))
+        if not packet.attempts and packet.destination == SERVER:
+            self.underway += packet.message.pulls
+
+    def size(self, message: Message) -> int:
+        """Scalars that a message carries, counted entry by entry."""
+        size = self._sizes.get(message)
+        if size is None:
+            size = self._sizes[message] = numbers_in(message)
+        return size
+
+    def carried(self, packet: Packet, start: float, left: float, arrivals: tuple[float, ...]) -> None:
+        if self.draws is not None:
+            self.draws.carried(packet, start, left, arrivals)
+
+    def acknowledged(self, packet: Packet, now: float, arrival: float) -> None:
+        if self.draws is not None:
+            self.draws.acknowledged(packet, now, arrival)
+
+    def duplicated(self, packet: Packet) -> None:
+        super().duplicated(packet)
+        self._link(packet).duplicated += 1
+
+    def due(self, packet: Packet, time: float) -> None:
+        self._due[packet.id, packet.destination, time] += 1
+
+    def arrived(self, packet: Packet, now: float) -> None:
+        key = packet.id, packet.destination, now
+        if not self._due[key]:
+            text = f"a copy of {packet.message.kind!r} arrived at {now:g}, which is not its sending time and its delays"
+            raise InvariantViolation(text, packet.send)
+        self._due[key] -= 1
+        if not self._due[key]:
+            del self._due[key]
+        if self.acknowledges and packet.destination not in self._down:
+            self.accounts.acknowledged()
+
+    def dropped(self, packet: Packet) -> None:
+        super().dropped(packet)
+        self._link(packet).dropped += 1
+        if not self._ordered and packet.destination == SERVER:
+            self._lose(packet)
+
+    def duplicate(self, packet: Packet) -> None:
+        super().duplicate(packet)
+        self._link(packet).duplicates += 1
+
+    def delivered(self, packet: Packet, now: float) -> None:
+        super().delivered(packet, now)
+        self._link(packet).delivered += 1
+
+    def gave_up(self, packet: Packet) -> None:
+        super().gave_up(packet)
+        self._link(packet).expired += 1
+        if packet.destination == SERVER:
+            self._lose(packet)
+
+    def _lose(self, packet: Packet) -> None:
+        self.underway -= packet.message.pulls
+        self.lost += packet.message.pulls
+
+    def check_links(self, ledger: Ledger) -> None:
+        """At the end: nothing is on the way, the ledger is right, and links have drawn for copies alone."""
+        for (source, destination, kind), copies in self._links.items():
+            if copies.in_flight:
+                way = f"from node {source} to node {destination}"
+                raise InvariantViolation(f"{copies.in_flight} copies of {kind!r} {way} neither arrived nor were lost")
+        if self._due:
+            raise InvariantViolation(f"{self._due.total()} copies never arrived at their time")
+        for sentence in self.accounts.mismatches(ledger):
+            raise InvariantViolation(sentence)
+        if self.draws is not None:
+            self.draws.at_end()
+
+
+class Inspection:
+    """Watches nodes, what they send and what they are handed.
+
+    Args:
+        audit: the fate of copies.
+        progress: the pulls.
+        agents, server: the nodes; server None where there is none.
+        twins: of the nodes, by address, the server's last.
+        receivers: who is to get what.
+        graph: of the agents, where LOCAL messages are handed over without walking the hops; else None.
+    """
+
+    def __init__(
+        self,
+        audit: FullAudit,
+        progress: Progress,
+        agents: Sequence[Client],
+        server: Server | None,
+        twins: Sequence[Node],
+        receivers: Receivers,
+        graph: Graph | None,
+    ) -> None:
+        self._audit, self._progress, self._agents, self._server = audit, progress, agents, server
+        self._post, self._receivers, self._graph = Post(), receivers, graph
+        self._twins = Twins(twins, self._post, len(twins) + 1)
+        self._uploads: list[tuple[Address, Message]] = []
+
+    # --- what nodes do
+
+    def handled(self, node: Node, packet: Packet, outbox: Outbox, cause: int) -> None:
+        """A node has handled a packet: a message, a timer of its own, or that its message was given up."""
+        self._sent(node, outbox, cause)
+        if node is self._server and packet.source != SERVER:
+            self._take_in(packet, cause)
+        message = packet.message
+        if packet.expired:
+            self._twins.told(node, message, packet.destination, outbox, cause)
+        else:
+            if packet.source != node.context.index:
+                self._handed(node, packet.origin, message, packet.hop or None, cause)
+            self._twins.received(node, packet.origin, message, outbox, cause)
+        self._check(node, packet, cause)
+
+    def heard(self, node: Agent, messages: Sequence[tuple[Address, Message]], outbox: Outbox, cause: int) -> None:
+        """An agent has handled LOCAL messages that reached it at one moment."""
+        self._sent(node, outbox, cause)
+        for source, message in messages:
+            self._handed(node, source, message, None, cause)
+        self._twins.heard(node, messages, outbox, cause)
+        self._check(node, None, cause)
+
+    def pulled(self, node: Agent, arms: ArmSet, arm: int, reward: float, outbox: Outbox, cause: int) -> None:
+        """An agent has taken a turn."""
+        self._sent(node, outbox, cause)
+        self._twins.pulled(node, arms, arm, reward, outbox, cause)
+        self._check(node, None, cause)
+
+    def pulled_batch(self, node: BatchAgent, counts: IntArray, means: FloatArray, outbox: Outbox, cause: int) -> None:
+        """A batch agent has ended a phase."""
+        self._sent(node, outbox, cause)
+        self._twins.pulled_batch(node, counts, means, outbox, cause)
+        self._check(node, None, cause)
+
+    # --- what must hold
+
+    def _sent(self, node: Node, outbox: Outbox, cause: int) -> None:
+        """Messages cost what they carry; what costs nothing carries nothing."""
+        address = node.context.index
+        for recipient, message in outbox:
+            size, hidden = self._audit.size(message), stowaway(message)
+            if size != message.scalars:
+                text = (
+                    f"a {message.kind!r} of node {address} is counted as {message.scalars} scalars and carries {size}"
+                )
+                raise InvariantViolation(text, cause)
+            if hidden is not None:
+                text = f"{hidden!r} of a {message.kind!r} of node {address} is no payload and more than a header may be"
+                raise InvariantViolation(text, cause)
+            self._receivers.sent(address, recipient, message, cause)
+            if self._graph is not None and isinstance(recipient, Neighbours):
+                self._audit.accounts.flooded(message, self._graph, address, recipient.hops, size)
+
+    def _handed(self, node: Node, source: Address, message: Message, hop: int | None, cause: int) -> None:
+        self._post.delivered(message, node.context.index, cause)
+        self._receivers.handed(node.context.index, source, message, hop, cause)
+
+    def _take_in(self, packet: Packet, cause: int) -> None:
+        """The server has handled a message of an agent."""
+        self._audit.underway -= packet.message.pulls
+        if self._audit.underway < 0:
+            raise InvariantViolation(f"{-self._audit.underway} pulls were taken in that nobody had sent", cause)
+        self._uploads.append((packet.origin, packet.message))
+
+    def _check(self, node: Node, packet: Packet | None, cause: int) -> None:
+        """The node's own invariants, and that every pull is somewhere, once."""
+        for sentence in node.broken_invariants():
+            raise InvariantViolation(sentence, cause)
+        missing = self._missing()
+        if packet is not None and packet.expired and 0 < -missing <= packet.message.pulls:
+            self._audit.lost += missing  # the sender has taken its pulls back
+        elif missing:
+            what = "lost" if missing > 0 else "counted twice"
+            raise InvariantViolation(f"{abs(missing)} of {self._progress.made} pulls were {what}", cause)
+
+    def _missing(self) -> int:
+        """Pulls that nobody has, less those that somebody has too often."""
+        applied = self._server.applied if self._server is not None else 0
+        held = sum(agent.unshared for agent in self._agents) + self._audit.underway + applied
+        return self._progress.made - held - self._audit.lost
+
+    def at_end(self, ledger: Ledger, regret: float, down: Set[Address]) -> None:
+        """When no event is left; ``down``: who is down for good."""
+        for node in [*self._agents, *([] if self._server is None else [self._server])]:
+            self._check(node, None, NONE)
+        self._twins.catch_up()
+        if not self._audit.lost_for_good:
+            self._receivers.at_end(down)
+        self._audit.check_links(ledger)
+        if not math.isclose(math.fsum(self._progress.regrets), regret, rel_tol=ROUNDING, abs_tol=ROUNDING):
+            raise InvariantViolation(f"the total regret is {regret}, the sum over all turns another number")
+        if self._server is not None:
+            for sentence in self._server.discrepancies(self._uploads):
+                raise InvariantViolation(sentence)

@@ -1,0 +1,231 @@
+"""Twins: whether nodes know only what they were told.
+
+Every node has a twin, made from the same construction data, with its own arms, rewards and random streams, that is
+given copies of exactly what was delivered to the node. Twins share no work, take their turns one by one and never look
+ahead. Whatever a node decides, its twin must decide too: which arm to pull, what to send to whom, whether to wait.
+
+A twin follows some steps behind its node, so that what nodes leave for each other outside messages has changed by then.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from coband.simulator.arms import ArmSet
+from coband.simulator.arrays import FloatArray, IntArray
+from coband.simulator.core.audit.invariants import InvariantViolation
+from coband.simulator.core.checks.payloads import ROUNDING, difference, frozen
+from coband.simulator.core.message import Message
+from coband.simulator.core.node import SERVER, Address, Agent, BatchAgent, Client, Later, Node, Outbox, Server
+
+UNCHANGED = 1e-12
+"""Relative; a matrix that is kept in fewer numbers than it has entries is multiplied out to be compared."""
+Standing = tuple[bool | int, ...]
+Answer = Callable[[Any], Outbox]
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """Something that a node did.
+
+    Attributes:
+        address: of the node.
+        answer: has the twin do the same.
+        outbox: what the node sent, frozen when it was sent; ``sent``: the node's own messages.
+        standing: what the node said of itself afterwards.
+        cause: seq of the event.
+    """
+
+    address: Address
+    answer: Answer
+    outbox: Outbox
+    sent: Sequence[Message]
+    standing: Standing
+    cause: int
+
+
+class Post:
+    """Frozen copies of the messages that are somewhere: one for each, made when it is sent."""
+
+    def __init__(self) -> None:
+        self._copies: WeakKeyDictionary[Message, Message] = WeakKeyDictionary()
+
+    def sent(self, message: Message) -> Message:
+        """The copy of a message that is sent now."""
+        if message not in self._copies:
+            self._copies[message] = frozen(message)
+        return self._copies[message]
+
+    def copy(self, message: Message) -> Message:
+        """The copy of a message that was sent."""
+        return self._copies[message]
+
+    def delivered(self, message: Message, node: Address, cause: int) -> Message:
+        """The copy of a message that was delivered, which must say what it said when it was sent."""
+        made = self._copies.get(message)
+        if made is None:
+            text = f"node {node} was handed a {message.kind!r} that nobody has sent"
+            raise InvariantViolation(text, cause)
+        changed = difference(made, message, UNCHANGED)
+        if changed is not None:
+            text = f"{changed!r} of a {message.kind!r} to node {node} was changed after it was sent"
+            raise InvariantViolation(text, cause)
+        return made
+
+
+class Twins:
+    """The twins of the nodes of a run.
+
+    Args:
+        twins: by address, agents first, the server's, if there is one, last.
+        post: copies of messages.
+        lag: steps between a node and its twin.
+    """
+
+    def __init__(self, twins: Sequence[Node], post: Post, lag: int) -> None:
+        self._twins, self._post, self._lag = twins, post, lag
+        self._steps: deque[Step] = deque()
+        self._own: WeakKeyDictionary[Message, Message] = WeakKeyDictionary()  # the twin's, by the node's
+        self._scores: dict[Address, tuple[FloatArray, int]] = {}
+        for twin in twins:
+            if isinstance(twin, Client):
+                vars(twin)["best"] = self._noted(twin)
+
+    def _noted(self, twin: Client) -> Callable[[FloatArray], int]:
+        """``best``, which keeps the scores that the twin has compared last."""
+        best, address = twin.best, twin.context.index
+
+        def noted(scores: FloatArray) -> int:
+            place = best(scores)
+            self._scores[address] = scores, place
+            return place
+
+        return noted
+
+    # --- what nodes do
+
+    def received(self, node: Node, source: Address, message: Message, outbox: Outbox, cause: int) -> None:
+        """A node was handed a message, or a timer of its own has expired."""
+        if source == node.context.index:
+            self._follow(node, lambda twin: twin.receive(self._own[message], source), outbox, cause)
+        else:
+            copy = self._post.copy(message)
+            self._follow(node, lambda twin: twin.receive(copy, source), outbox, cause)
+
+    def heard(self, node: Agent, messages: Sequence[tuple[Address, Message]], outbox: Outbox, cause: int) -> None:
+        """An agent was handed several messages at once; its twin gets one after the other."""
+        copies = [(source, self._post.copy(message)) for source, message in messages]
+        self._follow(
+            node, lambda twin: [sent for source, copy in copies for sent in twin.receive(copy, source)], outbox, cause
+        )
+
+    def told(self, node: Node, message: Message, recipient: Address, outbox: Outbox, cause: int) -> None:
+        """A node was told that a message of its own was given up."""
+        self._follow(node, lambda twin: twin.undelivered(self._own[message], recipient), outbox, cause)
+
+    def pulled(self, node: Agent, arms: ArmSet, arm: int, reward: float, outbox: Outbox, cause: int) -> None:
+        """An agent has chosen an arm and learnt from its reward."""
+        fixed, features = arms is node.context.domain, np.array(arms.features)
+
+        def turn(twin: Agent) -> Outbox:
+            offered = twin.context.domain if fixed and twin.context.domain is not None else ArmSet(features)
+            self._compare_choice(twin, twin.choose(offered), arm, cause)
+            return twin.observe(offered, arm, reward)
+
+        self._follow(node, turn, outbox, cause)
+
+    def pulled_batch(self, node: BatchAgent, counts: IntArray, means: FloatArray, outbox: Outbox, cause: int) -> None:
+        """A batch agent has asked for pulls and learnt from their means."""
+        counts, means = counts.copy(), means.copy()
+
+        def phase(twin: BatchAgent) -> Outbox:
+            asked = twin.request()
+            if not np.array_equal(asked, counts):
+                raise InvariantViolation(
+                    f"{_unlike(twin)} asks for {asked.tolist()} pulls, not {counts.tolist()}", cause
+                )
+            return twin.observe_batch(counts.copy(), means.copy())
+
+        self._follow(node, phase, outbox, cause)
+
+    def catch_up(self) -> None:
+        """At the end: take all steps that are left."""
+        while self._steps:
+            self._take(self._steps.popleft())
+
+    # --- what twins do
+
+    def _follow(self, node: Node, answer: Answer, outbox: Outbox, cause: int) -> None:
+        copies = [(recipient, self._post.sent(message)) for recipient, message in outbox]
+        sent = [message for _, message in outbox]
+        self._steps.append(Step(node.context.index, answer, copies, sent, standing_of(node), cause))
+        while len(self._steps) > self._lag:
+            self._take(self._steps.popleft())
+
+    def _take(self, step: Step) -> None:
+        twin = self._twins[step.address]
+        try:
+            outbox = step.answer(twin)
+        except InvariantViolation:
+            raise
+        except Exception as error:
+            text = f"the twin of {_name(twin)}, which has only what was delivered, cannot go on: {error!r}"
+            raise InvariantViolation(text, step.cause) from error
+        twin.notes.clear()
+        self._compare_outboxes(twin, outbox, step)
+        found = standing_of(twin)
+        if found != step.standing:
+            text = f"{_unlike(twin)} has (waiting, done, pulls held or applied, rounds) = {found}, not {step.standing}"
+            raise InvariantViolation(text, step.cause)
+
+    def _compare_choice(self, twin: Agent, place: int, arm: int, cause: int) -> None:
+        """Both must choose one arm; or arms whose scores, to the twin, differ by rounding alone."""
+        if place == arm:
+            return
+        scores, best = self._scores.get(twin.context.index, (np.empty(0), -1))
+        known = best == place and 0 <= arm < len(scores)
+        if known and abs(scores[place] - scores[arm]) <= ROUNDING * max(1.0, abs(scores[place])):
+            return
+        raise InvariantViolation(f"{_unlike(twin)} chooses arm {place}, not {arm}", cause)
+
+    def _compare_outboxes(self, twin: Node, outbox: Outbox, step: Step) -> None:
+        kinds, expected = ([message.kind for _, message in box] for box in (outbox, step.outbox))
+        if kinds != expected:
+            text = f"{_unlike(twin)} sends {_listed(kinds)}, not {_listed(expected)}"
+            raise InvariantViolation(text, step.cause)
+        for (recipient, message), (other, copy), sent in zip(outbox, step.outbox, step.sent, strict=True):
+            self._own[sent] = message
+            if recipient != other and not (isinstance(recipient, Later) and isinstance(other, Later)):
+                text = f"{_unlike(twin)} sends {message.kind!r} to {recipient}, not to {other}"
+                raise InvariantViolation(text, step.cause)
+            field = difference(copy, message)
+            if field is not None:
+                text = f"{_unlike(twin)} sends {message.kind!r} with another {field!r}"
+                raise InvariantViolation(text, step.cause)
+
+
+def standing_of(node: Node) -> Standing:
+    """What a node says of itself: whether it waits, has stopped, its pulls that are not shared or applied, rounds."""
+    if isinstance(node, Client):
+        return node.waiting, node.done, node.unshared, node.rounds
+    assert isinstance(node, Server)
+    return False, False, node.applied, node.rounds
+
+
+def _name(node: Node) -> str:
+    return "the server" if node.context.index == SERVER else f"agent {node.context.index}"
+
+
+def _unlike(twin: Node) -> str:
+    causes = "knows what was not delivered to it, missed what was, or draws from other streams than its own"
+    return f"{_name(twin)} {causes}: its twin"
+
+
+def _listed(kinds: Sequence[str]) -> str:
+    return ", ".join(map(repr, kinds)) or "nothing"

@@ -1,0 +1,102 @@
+"""``python -m tests.mutants [MINUTES [MODULE ...]]``: test mutants, and write the score into docs/reliability.md.
+
+Without a time all are tested, which takes days on one processor; a session that was stopped goes on. ``0`` minutes
+only write what is known. Counts and survivors are kept in docs/mutants.json, with the judgement of each survivor.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+
+from tests.mutants import selection
+from tests.mutants.session import Session
+
+FOLDER = selection.ROOT / ".mutants"
+RECORD = selection.ROOT / "docs" / "mutants.json"
+PAGE = selection.ROOT / "docs" / "reliability.md"
+BEGIN, END = "<!-- mutants: begin -->", "<!-- mutants: end -->"
+UNJUDGED = "not judged yet"
+
+
+def main(arguments: list[str]) -> int:
+    """Test, record, write; 1 when a survivor has not been judged."""
+    minutes = float(arguments[0]) if arguments else math.inf
+    names = [name for chosen in arguments[1:] or selection.WHOLE for name in selection.modules((chosen,))]
+    session = Session(FOLDER, names)
+    try:
+        session.run(minutes)
+    finally:
+        record = recorded(session, json.loads(RECORD.read_text(encoding="utf-8")) if RECORD.is_file() else {})
+        RECORD.write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+        write_page(PAGE, record)
+    open_cases = [one for entry in record.values() for one in entry["survivors"] if one["verdict"] == UNJUDGED]
+    return 1 if open_cases else 0
+
+
+def recorded(session: Session, before: dict[str, Any]) -> dict[str, Any]:
+    """Counts and survivors of each module: those of this session, and those of others as they were."""
+    found = dict(before)
+    by_module = defaultdict(list)
+    for mutant in session.mutants:
+        by_module[mutant.module].append(mutant)
+    for module, mutants in by_module.items():
+        tested = [mutant for mutant in mutants if mutant.key in session.survived]
+        if not tested:
+            continue
+        judged = {one["change"]: one for one in before.get(module, {}).get("survivors", ())}
+        survivors = [mutant for mutant in tested if session.survived[mutant.key]]
+        found[module] = {
+            "mutants": len(mutants),
+            "tested": len(tested),
+            "survivors": [
+                {
+                    "line": mutant.line,
+                    "change": mutant.change,
+                    "verdict": judged.get(mutant.change, {}).get("verdict", UNJUDGED),
+                    "why": judged.get(mutant.change, {}).get("why", ""),
+                }
+                for mutant in sorted(survivors, key=lambda mutant: (mutant.line, mutant.change))
+            ],
+        }
+    return dict(sorted(found.items()))
+
+
+def write_page(page: Path, record: dict[str, Any]) -> None:
+    """Put the table of a record between the marks of a page."""
+    before, rest = page.read_text(encoding="utf-8").split(BEGIN)
+    after = rest.split(END)[1]
+    page.write_text(f"{before}{BEGIN}\n{table(record)}\n{END}{after}", encoding="utf-8")
+
+
+def table(record: dict[str, Any]) -> str:
+    """The score of each module, and every survivor with its judgement."""
+    head = "| module | mutants | tested | killed | survived | of these equivalent | score |"
+    lines = [head, "|---|---|---|---|---|---|---|"]
+    lines += [_line(f"`{module}`", [entry]) for module, entry in record.items()]
+    lines.append(_line("all", list(record.values())))
+    lines += ["", "| survivor | judgement |", "|---|---|"]
+    for module, entry in record.items():
+        for one in entry["survivors"]:
+            change = one["change"].replace("|", "\\|")
+            why = f": {one['why']}" if one["why"] else ""
+            lines.append(f"| `{module}`, line {one['line']}: `{change}` | {one['verdict']}{why} |")
+    return "\n".join(lines)
+
+
+def _line(name: str, entries: list[dict[str, Any]]) -> str:
+    """Score: the share of the mutants that are no equivalents which were killed."""
+    made, tested = (sum(entry[key] for entry in entries) for key in ("mutants", "tested"))
+    survivors = [one for entry in entries for one in entry["survivors"]]
+    equivalent = sum(one["verdict"] == "equivalent" for one in survivors)
+    killed, different = tested - len(survivors), tested - equivalent
+    score = f"{100.0 * killed / different:.1f} %" if different else "-"
+    return f"| {name} | {made} | {tested} | {killed} | {len(survivors)} | {equivalent} | {score} |"
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
