@@ -19,8 +19,8 @@ from coband.simulator.core.checks.inspection import FullAudit, Inspection
 from coband.simulator.core.checks.receivers import Receivers
 from coband.simulator.core.churn import Churn
 from coband.simulator.core.hosts.host import ClientHost
+from coband.simulator.core.network.direct import Direct
 from coband.simulator.core.network.graphs import Graph
-from coband.simulator.core.network.local import Direct
 from coband.simulator.core.node import SERVER
 from coband.simulator.core.plan import Plan
 from coband.simulator.core.randomness.streams import Streams
