@@ -14,7 +14,7 @@ from coband.server.approx_dis_kernel_ucb import ApproxDisKernelUCBServer
 from coband.server.async_kernel_ucb import AsyncKernelUCBServer
 from coband.server.synchronisation import MessageBuffer
 from coband.simulator.arrays import FloatArray
-from coband.simulator.conformance.runs import Run, run
+from coband.simulator.conformance.runs import FIXED_PROBLEM, Run, run
 from coband.simulator.core.audit import trace as tr
 from coband.simulator.maths.kernels.library import Gaussian
 from coband.simulator.maths.linalg.gram import Gram
@@ -143,3 +143,12 @@ def test_late_messages_stay_in_the_order_of_their_arrival_and_others_in_that_of_
     assert buffer.take_late() == [messages[3], messages[4]]
     assert buffer.take() == messages[:3]
     assert buffer.stored == []
+
+
+@pytest.mark.parametrize("repeats", ["keep", "drop"])
+def test_a_point_that_is_sampled_again_stands_twice_or_once(repeats: str) -> None:
+    problem = {**FIXED_PROBLEM, "domain": {"kind": "ball", "dimension": 3, "points": 4}}
+    config = {"threshold": 0.2, "q": 1e9, "repeats": repeats}
+    server: Any = run("async_kernel_ucb", config, problem=problem).engine.server
+    distinct = len(np.unique(server._points, axis=0))
+    assert (distinct == len(server._points)) == (repeats == "drop")

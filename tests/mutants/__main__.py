@@ -79,7 +79,8 @@ def table(record: dict[str, Any]) -> str:
     lines = [head, "|---|---|---|---|---|---|---|"]
     lines += [_line(f"`{module}`", [entry]) for module, entry in record.items()]
     lines.append(_line("all", list(record.values())))
-    lines += ["", "| survivor | judgement |", "|---|---|"]
+    if any(entry["survivors"] for entry in record.values()):
+        lines += ["", "| survivor | judgement |", "|---|---|"]
     for module, entry in record.items():
         for one in entry["survivors"]:
             change = one["change"].replace("|", "\\|")
