@@ -18,9 +18,20 @@ from coband.simulator.maths.linalg.gram import Gram
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Request(Message):
-    """Up: the agent's trigger has fired; no payload. ``version``: of the agent's model."""
+    """Up: the agent's trigger has fired; no payload.
+
+    ``version``: of the agent's model; ``number``: among its requests.
+    """
 
     kind: ClassVar[str] = "request"
+    number: int = 0
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Declined(Message):
+    """Up: the agent has given up the exchange of this ``round``, to which the server's model belongs; no payload."""
+
+    kind: ClassVar[str] = "declined"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -28,7 +39,7 @@ class ServerModel(Message):
     """Down, line 8: the server's dictionary with rewards and its embedded statistics.
 
     With ``transfer: delta`` it contains only the points from index ``start`` on, and no statistics if the agent has
-    the current ones.
+    the current ones. ``reply_to``: number of the request that it answers.
     """
 
     kind: ClassVar[str] = "dictionary"
@@ -37,6 +48,7 @@ class ServerModel(Message):
     A: FloatArray | None = payload()
     b: FloatArray | None = payload()
     start: int = 0
+    reply_to: int = 0
 
     @property
     def s(self) -> int:
@@ -122,6 +134,14 @@ class Overdue(Message):
 
     kind: ClassVar[str] = "overdue"
     phase: int = 1
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class SyncAbandoned(Message):
+    """Down, or from one agent to the others: a synchronisation has ended without a result, and all agents go on with
+    what they have; no payload."""
+
+    kind: ClassVar[str] = "sync_abandoned"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -252,10 +272,11 @@ class Iterate(Message):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Gradient(Message):
-    """Up: the gradient of the agent's loss, summed over all its data."""
+    """Up: the gradient of the agent's loss, summed over all its data. ``step``: of the iterate that asked for it."""
 
     kind: ClassVar[str] = "gradient"
     gradient: FloatArray = payload()
+    step: int = 0
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -275,13 +296,46 @@ class RegressionModel(Message):
 class Point(Message):
     """Up, and down to the others, or to a neighbour in a graph: one point with its reward.
 
-    ``position``: in the server's log, on the way down; else -1.
+    ``position``: in the server's log on the way down, among the agent's own points on the way up; else -1. ``before``:
+    on the way down, how many points of each agent come before it in the log.
     """
 
     kind: ClassVar[str] = "point"
     point: FloatArray = payload()
     reward: float = payload()
     position: int = -1
+    before: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class LostPointsRequest(Message):
+    """Up: the agent lacks points of the log between ``first`` and ``last``, both included; no payload.
+
+    ``last``: None for all that there are.
+    """
+
+    kind: ClassVar[str] = "lost_points_request"
+    first: int
+    last: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class LostPoints(Message):
+    """Down: the points of the log that an agent asked for, but for its own.
+
+    ``positions``, ``before``: of each of them, as in :class:`Point`; for ``before`` the receiver's own alone.
+    """
+
+    kind: ClassVar[str] = "lost_points"
+    points: FloatArray = payload()
+    rewards: FloatArray = payload()
+    positions: tuple[int, ...] = ()
+    before: tuple[int, ...] = ()
+
+    @property
+    def n(self) -> int:
+        """Points that the agent lacked."""
+        return len(self.rewards)
 
 
 # --- epochs with shared randomness (paper 001)

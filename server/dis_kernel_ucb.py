@@ -40,6 +40,7 @@ class DisKernelUCBServer(SynchronousServer):
         ends = np.cumsum([sum(len(item.rewards) for item in items) for items in self._points]).tolist()
         self._points = [[] for _ in self._points]
         self.distributed += len(rewards)
+        lost = dict(self._lost)
         self.finish_synchronisation()
         outbox: Outbox = []
         for agent, (start, end) in enumerate(zip([0, *ends], ends, strict=False)):
@@ -49,16 +50,15 @@ class DisKernelUCBServer(SynchronousServer):
                 before=start,
                 own=end - start,
                 version=self.version,
-                round=self.version,
+                round=self.round,
             )
+            outbox += [(agent, earlier) for earlier in lost.get(agent, ())]
             outbox.append((agent, missing))
         return outbox
 
-    def undelivered(self, message: Message, recipient: Address) -> Outbox:
-        """Send missing points again even if there is a newer version: later messages do not repeat them."""
-        if isinstance(message, MissingPoints):
-            return self.again(message, recipient)
-        return super().undelivered(message, recipient)
+    def is_wanted(self, message: Message, recipient: Address) -> bool:
+        """Missing points are wanted even if there is a newer version: later messages do not repeat them."""
+        return isinstance(message, MissingPoints) or super().is_wanted(message, recipient)
 
     def discrepancies(self, uploads: Sequence[tuple[Address, Message]]) -> Iterator[str]:
         """Every uploaded point was distributed or waits for the next synchronisation."""

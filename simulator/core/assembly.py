@@ -156,6 +156,8 @@ class Assembly:
         knowledge = world.knowledge() if isinstance(world, BatchWorld) else None
         contexts, norms = getattr(world, "contexts", None), getattr(world, "norms", None)
 
+        policy = self._plan.network.retry_policy
+
         def context_of(index: int) -> NodeContext:
             network_context = None if contexts is None or index == SERVER else contexts[index]
             return NodeContext(
@@ -174,6 +176,7 @@ class Assembly:
                 knowledge,
                 None if norms is None or index == SERVER else float(norms[index]),
                 self._plan.schedule.total_turns(count),
+                policy,
             )
 
         agents: list[Client] = [algorithm.agent(context_of(index)) for index in range(count)[:made]]
