@@ -37,8 +37,8 @@ def hunt(
     """Run the algorithms of the scenario in FILE under faults drawn at random, with all checks.
 
     Then the network heals, and every run must end with all turns taken. A failure is shrunk to the faults that it
-    takes, and given as a scenario that reproduces it. Ends with status 1 when there is one. An algorithm that cannot run
-    on the network that the faults make, such as one that needs every message where datagrams are lost, is refused.
+    takes, and given as a scenario that reproduces it. Ends with status 1 when there is one. An algorithm that cannot
+    run on the network that the faults make, such as one that needs every message where datagrams are lost, is refused.
     """
     from coband.simulator.experiments.hunt.hunt import Hunt
 

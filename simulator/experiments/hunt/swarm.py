@@ -17,7 +17,7 @@ class Fault:
 
     Attributes:
         section, key: the setting that it changes, such as network, loss.
-        value: the new value; if the setting is a list, the value is appended, if it is a mapping without a kind, merged.
+        value: the new value; a list is extended by it, and a mapping without a kind merged with it.
     """
 
     section: str
