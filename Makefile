@@ -1,6 +1,6 @@
 PYTHON ?= .venv/bin/python
 
-.PHONY: venv check lint types test slow attacks bench golden docs
+.PHONY: venv check lint types test slow attacks hunt-long bench golden docs
 
 venv:
 	python3 -m venv .venv && .venv/bin/pip install -q -c constraints.txt -e '.[dev]'
@@ -22,6 +22,11 @@ slow:
 
 attacks:
 	$(PYTHON) -m tests.attacks
+
+COUNT ?= 10000
+MINUTES ?= inf
+hunt-long:
+	$(PYTHON) -m tests.experiments.hunt $(COUNT) --minutes $(MINUTES)
 
 bench:
 	$(PYTHON) -m benchmarks

@@ -68,8 +68,10 @@ class ApproxDisKernelUCBServer(SynchronousServer):
 
     def abandon(self) -> Outbox:
         """Keep the dictionary and the statistics of the last synchronisation."""
-        self._samples.take()
-        self.points, self.statistics = self._before
+        if self.phase == 1:
+            self._samples.take()
+        else:
+            self.points, self.statistics = self._before
         return super().abandon()
 
     def _unite(self) -> Outbox:
