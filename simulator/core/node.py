@@ -11,6 +11,7 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -204,7 +205,7 @@ class Node(ABC):
     def __init__(self, context: NodeContext) -> None:
         self.context = context
         self.notes: list[Note] = []
-        self._tries: dict[tuple[Message, Address], int] = {}
+        self._tries: WeakKeyDictionary[Message, dict[Address, int]] = WeakKeyDictionary()
         self._silences: dict[Address, int] = {}
 
     def note(self, event: str, *, round: int = -1, version: int = -1, value: float = 0.0) -> None:
@@ -244,11 +245,11 @@ class Node(ABC):
         The waits grow, so that a narrow link is not filled with copies. When all attempts are used up, the node goes on
         without it (``unreachable``).
         """
-        tries, policy = self._tries.get((message, recipient), 0), self.context.recovery
+        counts, policy = self._tries.setdefault(message, {}), self.context.recovery
+        tries = counts.pop(recipient, 0)
         if tries >= policy.attempts:
-            self._tries.pop((message, recipient), None)
             return self.unreachable(message, recipient)
-        self._tries[message, recipient] = tries + 1
+        counts[recipient] = tries + 1
         timer = Resend(copy=message, about=recipient, round=message.round, version=message.version)
         return [(Later(policy.delay(tries)), timer)]
 

@@ -137,6 +137,11 @@ def _giving_up(rng: np.random.Generator, horizon: float, agents: int, star: bool
     return ("network", "retransmission"), {"max_attempts": int(rng.integers(1, 4))}
 
 
+def _lasting(rng: np.random.Generator, horizon: float, agents: int, star: bool) -> tuple[tuple[str, str], Any]:
+    """Faults that go on long after the end of a run without them."""
+    return ("network", "heals"), _between(rng, 10.0, 1000.0) * horizon
+
+
 KINDS: tuple[Draw, ...] = (
     _loss,
     _duplicate,
@@ -152,4 +157,5 @@ KINDS: tuple[Draw, ...] = (
     _stragglers,
     _narrow,
     _giving_up,
+    _lasting,
 )

@@ -1,8 +1,8 @@
 """``python -m tests.experiments.hunt [COUNT]``: hunt in every family, and write the figures into docs/reliability.md.
 
 COUNT fault schedules per family, in turn on the scenario as it is and on a network that sends no copy twice
-(``max_attempts: 1``), in rounds and one agent at a time. What is done is kept in ``.hunt`` for the code at hand, so that
-a hunt that was stopped goes on where it was; a failure is kept there as a scenario.
+(``max_attempts: 1``), in rounds and one agent at a time. What is done is kept in ``.hunt`` for the code at hand, so
+that a hunt that was stopped goes on where it was; a failure is kept there as a scenario.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ Chunk = tuple[str, int]
 
 @lru_cache(maxsize=4)
 def hunt_of(family: str, variant: int) -> Hunt:
-    """The hunt for seeds that are ``variant`` modulo 4: odd ones give up at once, from 2 on one agent acts at a time."""
+    """The hunt for seeds of ``variant`` modulo 4: odd ones give up at once, in 2 and 3 one agent acts at a time."""
     changes: dict[str, Any] = {}
     if variant % 2:
         changes["network"] = {**HUNTED[family].get("network", {}), **GIVES_UP}

@@ -87,6 +87,8 @@ HUNTED: dict[str, dict[str, Any]] = {
             entry("naive_coop", hops=2),
             entry("dist_kernel_ucb", hops=2),
             entry("push_gossip_kernel_ucb"),
+            entry("gob_lin"),
+            entry("club"),
         ],
     },
 }

@@ -40,6 +40,7 @@ def test_faults_depend_on_the_seed_alone() -> None:
         "bandwidth",
         "server",
         "retransmission",
+        "heals",
     }
 
 
