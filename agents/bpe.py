@@ -27,10 +27,9 @@ import numpy as np
 from pydantic import Field
 
 from coband.agents.domains import domain_of
-from coband.agents.in_step import InStepClient
+from coband.agents.in_step import PARTING, InStepClient
 from coband.agents.messages import BatchRewards, RewardSums, SyncAbandoned
 from coband.agents.parameters import AnyKernel, known_turns
-from coband.agents.synchronisation import ABANDONED
 from coband.simulator.arms import ArmSet
 from coband.simulator.arrays import IndexArray
 from coband.simulator.core.algorithm import Algorithm, ClosedForm, MessageSize, Needs
@@ -142,7 +141,7 @@ class Bpe(InStepClient, Agent):
     def leave(self) -> Outbox:
         """Without the others: go on in the sequence of the batch, in which no point is eliminated any more."""
         self.waiting = False
-        return []
+        return [(SERVER, SyncAbandoned(round=self.batch + 1))]
 
     def report(self) -> dict[str, float | int]:
         """Number of batches, and of points that are left."""
@@ -166,7 +165,7 @@ ALGORITHM = Algorithm(
     messages=(
         MessageSize(BatchRewards, "up", "n", "from each agent"),
         MessageSize(RewardSums, "down", "p", "to all"),
-        ABANDONED,
+        *PARTING,
     ),
     counts=(
         ClosedForm("scalars", "0", "share == 'nothing'"),

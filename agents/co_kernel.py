@@ -16,7 +16,7 @@ from typing import Literal
 import numpy as np
 from pydantic import Field
 
-from coband.agents.in_step import InStepClient
+from coband.agents.in_step import PARTING, InStepClient
 from coband.agents.messages import AllArmMeans, ArmMeans, SyncAbandoned
 from coband.agents.pure_exploration import PureExplorationAgent
 from coband.simulator.arrays import FloatArray, IntArray
@@ -31,9 +31,8 @@ MESSAGES = (
     MessageSize(ArmMeans, "peer", "2*arms", "to each of the others", "via == 'peers'"),
     MessageSize(ArmMeans, "up", "2*arms", "from each agent", "via == 'server'"),
     MessageSize(AllArmMeans, "down", "2*arms*N", "to each agent", "via == 'server'"),
-    MessageSize(SyncAbandoned, "peer", "0", "to each of the others, when rounds cannot be finished"),
-    MessageSize(SyncAbandoned, "up", "0", "when rounds cannot be finished"),
-    MessageSize(SyncAbandoned, "down", "0", "to all, when rounds cannot be finished"),
+    MessageSize(SyncAbandoned, "peer", "0", "to each of the others, from an agent that has to go on alone"),
+    *PARTING,
 )
 COUNTS = (
     ClosedForm("peer_scalars", "2*arms*N*(N - 1)*rounds", "via == 'peers'"),

@@ -25,11 +25,10 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from coband.agents.domains import domain_of
-from coband.agents.in_step import InStepClient
+from coband.agents.in_step import PARTING, InStepClient
 from coband.agents.messages import EpochEnd, EpochModel, InducingSet, Projection, SyncAbandoned
 from coband.agents.metrics import SKIPPED_POINTS
 from coband.agents.parameters import AnyKernel, known_turns
-from coband.agents.synchronisation import ABANDONED
 from coband.simulator.arms import ArmSet
 from coband.simulator.arrays import IndexArray
 from coband.simulator.core.algorithm import Algorithm, ClosedForm, MessageSize, Needs
@@ -188,7 +187,7 @@ class Duets(InStepClient, Agent):
     def leave(self) -> Outbox:
         """Without the others: points of the active set are drawn until the end, and none is eliminated."""
         self.waiting = False
-        return []
+        return [(SERVER, SyncAbandoned(round=self.epoch + 1))]
 
     def _project(self) -> Outbox:
         """Line 14: once the epoch is over and its inducing set is here, v = Z^T Y."""
@@ -226,7 +225,7 @@ ALGORITHM = Algorithm(
         MessageSize(Projection, "up", "m", "from each agent"),
         MessageSize(EpochModel, "down", "m + 1", "to all", "elimination == 'mean'"),
         MessageSize(EpochModel, "down", "m^2 + m + 1", "to all", "elimination == 'ucb'"),
-        ABANDONED,
+        *PARTING,
     ),
     counts=(
         ClosedForm("uplink_scalars", "N*inducing_points"),

@@ -10,8 +10,14 @@ from __future__ import annotations
 from abc import abstractmethod
 
 from coband.agents.messages import SyncAbandoned
+from coband.simulator.core.algorithm import MessageSize
 from coband.simulator.core.message import Message
 from coband.simulator.core.node import Address, Client, Outbox, OutOfPatience
+
+PARTING = (
+    MessageSize(SyncAbandoned, "up", "0", "from an agent that has to go on alone"),
+    MessageSize(SyncAbandoned, "down", "0", "to all, when exchanging has to end"),
+)
 
 
 class InStepClient(Client):

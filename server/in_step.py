@@ -22,7 +22,9 @@ class InStepServer(Server):
         if not self.closed and not isinstance(message, SyncAbandoned):
             return self.collect(message, source)
         self.applied += message.pulls
-        return [(source, self._end())] if self.closed else self.close()
+        if not self.closed:
+            return self.close()
+        return [] if isinstance(message, SyncAbandoned) else [(source, self._end())]
 
     def collect(self, message: Message, source: Address) -> Outbox:
         """Handle a message before the end."""
