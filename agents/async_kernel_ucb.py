@@ -233,7 +233,7 @@ class AsyncKernelUCB(Agent):
 
     def receive(self, message: Message, source: Address) -> Outbox:
         """Messages 2 and 4 of an exchange."""
-        self.heard(source)
+        self.heard_from(source)
         exchange = self._exchange
         if isinstance(message, ServerModel):
             if exchange is None or message.reply_to != exchange.number or exchange.base is not None:

@@ -130,7 +130,7 @@ class Bpe(InStepClient, Agent):
 
     def receive(self, message: Message, source: Address) -> Outbox:
         """The sums of all agents' rewards."""
-        self.heard(source)
+        self.heard_from(source)
         if self.alone or isinstance(message, SyncAbandoned):
             return self.part()
         assert isinstance(message, RewardSums)

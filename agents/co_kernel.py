@@ -121,7 +121,7 @@ class CoKernelAgent(InStepClient, PureExplorationAgent):
 
     def receive(self, message: Message, source: Address) -> Outbox:
         """Line 10: another agent's means, or everybody's."""
-        self.heard(source)
+        self.heard_from(source)
         if self.alone or self.done or isinstance(message, SyncAbandoned):
             return self.part()
         if isinstance(message, AllArmMeans):

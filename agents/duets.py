@@ -174,7 +174,7 @@ class Duets(InStepClient, Agent):
 
     def receive(self, message: Message, source: Address) -> Outbox:
         """Lines 13 and 15: the inducing set, and the model that trims the active set."""
-        self.heard(source)
+        self.heard_from(source)
         if self.alone or isinstance(message, SyncAbandoned):
             return self.part()
         if isinstance(message, InducingSet):

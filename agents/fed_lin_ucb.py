@@ -71,7 +71,7 @@ class FedLinUCB(Agent):
     def receive(self, message: Message, source: Address) -> Outbox:
         """The server's sums, own upload included."""
         assert isinstance(message, LinearModel)
-        self.heard(source)
+        self.heard_from(source)
         self.downloaded.follow(message.version, message.W, message.b)
         self._pending = self.waiting = False
         self.note("model", version=message.version, round=message.round)

@@ -53,7 +53,7 @@ class SynchronousAgent(Agent):
         """Wait no longer; another synchronisation may be asked for."""
         self._reclaim()
         self._requested = self.waiting = False
-        self.heard(SERVER)
+        self.heard_from(SERVER)
 
     def take_back(self, message: Message) -> None:
         """What an answer took along that did not get through is the agent's news again."""

@@ -18,7 +18,7 @@ class InStepServer(Server):
 
     def receive(self, message: Message, source: Address) -> Outbox:
         """Handle a message; after the end tell its sender that there is nothing to wait for."""
-        self.heard(source)
+        self.heard_from(source)
         if not self.closed and not isinstance(message, SyncAbandoned):
             return self.collect(message, source)
         self.applied += message.pulls

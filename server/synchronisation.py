@@ -85,7 +85,7 @@ class SynchronousServer(Server):
         """Start a phase, and its timer if there is a quorum."""
         self.phase, self._answered, self._left_out, self._overdue = phase, set(), set(), False
         for agent in self._silences:
-            self.heard(agent)
+            self.heard_from(agent)
         if self._timeout is None:
             return []
         return [(Later(self._timeout), Overdue(round=self.round, phase=phase))]

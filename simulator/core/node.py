@@ -271,11 +271,11 @@ class Node(ABC):
 
     def be_patient(self, source: Address, *, round: int = -1) -> Outbox:
         """Wait for what may come again, for so long as the policy says; then ``go_on``, unless more is missed since."""
-        number = self.heard(source)
+        number = self.heard_from(source)
         timer = OutOfPatience(about=source, number=number, round=round)
         return [(Later(self.context.recovery.patience), timer)]
 
-    def heard(self, source: Address) -> int:
+    def heard_from(self, source: Address) -> int:
         """What was waited for is here, or something else is missed: earlier timers do not matter any more."""
         number = self._silences[source] = self._silences.get(source, 0) + 1
         return number
