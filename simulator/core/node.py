@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -19,6 +19,9 @@ from coband.simulator.arms import ArmSet
 from coband.simulator.arrays import FloatArray, IntArray
 from coband.simulator.core.message import Message
 from coband.simulator.core.recovery import RetryPolicy
+from coband.simulator.core.timers import OutOfPatience as OutOfPatience
+from coband.simulator.core.timers import Resend, Silence
+from coband.simulator.core.timers import Timer as Timer
 
 if TYPE_CHECKING:
     from coband.simulator.core.network.graphs import Graph
@@ -56,41 +59,6 @@ class Later:
     """
 
     delay: float
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Timer(Message):
-    """Base of what a node has itself reminded of (:class:`Later`): it costs nothing, and no other node sees it.
-
-    Attributes:
-        about: the node at the other end; None where there is none.
-    """
-
-    kind: ClassVar[str] = "timer"
-    about: Address | None = None
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Resend(Timer):
-    """It is time to send again what was given up, to the node that it is about."""
-
-    kind: ClassVar[str] = "resend"
-    copy: Message
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Silence(Timer):
-    """From the host: something that the node it is about has sent does not come."""
-
-    kind: ClassVar[str] = "silence"
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class OutOfPatience(Timer):
-    """The node has waited long enough since it last noticed a silence; ``number``: of that silence."""
-
-    kind: ClassVar[str] = "patience"
-    number: int
 
 
 NEIGHBOURS = Neighbours()
