@@ -1,6 +1,6 @@
 PYTHON ?= .venv/bin/python
 
-.PHONY: venv check lint types test slow attacks mutants bench golden docs pictures
+.PHONY: venv check lint types test slow attacks mutants hunt-long bench golden docs pictures
 
 venv:
 	python3 -m venv .venv && .venv/bin/pip install -q -c constraints.txt -e '.[dev]'
@@ -25,6 +25,11 @@ attacks:
 
 mutants:
 	$(PYTHON) -m tests.mutants
+
+COUNT ?= 10000
+MINUTES ?= inf
+hunt-long:
+	$(PYTHON) -m tests.experiments.hunt $(COUNT) --minutes $(MINUTES)
 
 bench:
 	$(PYTHON) -m benchmarks

@@ -16,12 +16,13 @@ from coband.agents.messages.synchronisation import (
     LocalStatistics,
     Sample,
     SharedDictionary,
+    SyncAbandoned,
     SyncRequest,
     SyncStart,
 )
 from coband.agents.metrics import SKIPPED_POINTS
 from coband.agents.parameters import KernelBandit, Repeats, Synchronous
-from coband.agents.synchronisation import SynchronousAgent
+from coband.agents.synchronisation import ABANDONED, SynchronousAgent
 from coband.simulator.arms import ArmSet
 from coband.simulator.core.algorithm import Algorithm, ClosedForm, MessageSize
 from coband.simulator.core.message import Message
@@ -66,6 +67,7 @@ class ApproxDisKernelUCB(SynchronousAgent):
         self._embeddings: VersionCache[DomainEmbedding] = context.sharing.get("embeddings", lambda: VersionCache(2))
         self._dictionary, self._dictionary_round = Dictionary(self.config.kernel), 0
         self._data = GrowingObservations(context.dimension)
+        self._newest = 0
         self._adopt(0, self._store.get(0, lambda: self._fit(Statistics.zero(0))))
 
     def _fit(self, statistics: Statistics) -> NystromModel:
@@ -74,7 +76,12 @@ class ApproxDisKernelUCB(SynchronousAgent):
     def _adopt(self, version: int, model: NystromModel) -> None:
         """Start from the model of a synchronisation."""
         self.posterior = local_nystrom(model, self._domain, version, self._domain_models)
-        self._version, self._new_variance, self._requested, self.waiting = version, 0.0, False, False
+        self._version, self._new_variance = version, 0.0
+
+    @property
+    def newest(self) -> int:
+        """Version of the newest model that the server has told this agent, even if its dictionary was given up."""
+        return self._newest
 
     def choose(self, arms: ArmSet) -> int:
         """The arm with the largest mu + alpha * sigma; own new points count."""
@@ -97,9 +104,12 @@ class ApproxDisKernelUCB(SynchronousAgent):
             return [(SERVER, self._sample(message))]
         if isinstance(message, SharedDictionary):
             return [(SERVER, self._statistics(message))]
+        self.resume()
+        if isinstance(message, SyncAbandoned):
+            return []
         assert isinstance(message, GlobalStatistics)
+        self._newest = message.version
         if message.round != self._dictionary_round:  # given up, and nothing can be known without it
-            self._requested = self.waiting = False
             return []
         statistics = Statistics(message.A, message.b)
         self._adopt(message.version, self._store.get(message.version, lambda: self._fit(statistics)))
@@ -108,7 +118,7 @@ class ApproxDisKernelUCB(SynchronousAgent):
 
     def _sample(self, message: SyncStart) -> Sample:
         """Dictionary phase: sample from ALL local data with probability min(1, q * sigma_last^2)."""
-        self.waiting = True
+        self.take_part(message)
         points = self._data.points
         probability = np.minimum(1.0, self.config.q * self.posterior.base_variance_of(points))
         sampled = self.context.rng.random(len(probability)) < probability
@@ -117,6 +127,7 @@ class ApproxDisKernelUCB(SynchronousAgent):
 
     def _statistics(self, message: SharedDictionary) -> LocalStatistics:
         """Statistics phase: all local data in the new dictionary."""
+        self.take_part(message)
         empty = Dictionary(self.config.kernel)
         self._dictionary_round = message.round
         self._dictionary = self._dictionaries.get(message.round, lambda: empty.appended(message.points))
@@ -146,6 +157,7 @@ ALGORITHM = Algorithm(
         MessageSize(SharedDictionary, "down", "d*m", "to all"),
         MessageSize(LocalStatistics, "up", "m^2 + m", "from each agent"),
         MessageSize(GlobalStatistics, "down", "m^2 + m", "to all"),
+        ABANDONED,
     ),
     counts=(
         ClosedForm("uplink_scalars", "d*m + N*(m^2 + m)", "wait == 'all'", each="round"),

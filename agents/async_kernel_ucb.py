@@ -27,7 +27,7 @@ from typing import Annotated, Literal, Self
 import numpy as np
 from pydantic import Field, model_validator
 
-from coband.agents.messages.asynchronous import NewModel, Request, ServerModel, Upload
+from coband.agents.messages.asynchronous import Declined, NewModel, Request, ServerModel, Upload
 from coband.agents.metrics import SKIPPED_POINTS
 from coband.agents.parameters import AnyKernel, Repeats
 from coband.simulator.arms import ArmSet
@@ -35,7 +35,7 @@ from coband.simulator.arrays import FloatArray
 from coband.simulator.core.algorithm import Algorithm, ClosedForm, MessageSize
 from coband.simulator.core.config import REWARD, Config
 from coband.simulator.core.message import Message
-from coband.simulator.core.node import SERVER, Address, Agent, NodeContext, Outbox, UnsupportedScenario
+from coband.simulator.core.node import SERVER, Address, Agent, NodeContext, Outbox, OutOfPatience, UnsupportedScenario
 from coband.simulator.maths.exploration.asynchronous import (
     accuracy_ratio,
     confidence_width,
@@ -141,10 +141,15 @@ class AsyncConfig(Config):
 
 @dataclass(slots=True)
 class Exchange:
-    """What an agent remembers of the exchange under way: the new data, and what the server's model was."""
+    """What an agent remembers of the exchange under way: the new data, and what the server's model was.
+
+    ``number``: of its request; ``round``: the server's number of it, once there is an upload.
+    """
 
     new: Observations
     variance: float
+    number: int
+    round: int = -1
     base: NystromModel | None = None
     base_version: int = -1
     dictionary: Dictionary | None = None
@@ -181,6 +186,8 @@ class AsyncKernelUCB(Agent):
         self._new = GrowingObservations(context.dimension)
         self._new_variance = 0.0
         self._exchange: Exchange | None = None
+        self._requests = 0
+        self._unsettled: dict[int, Exchange] = {}  # given up while their uploads were under way, by round
         self._ahead: deque[ArmSet] = deque()
         self._evaluated: dict[ArmSet, Evaluated] = {}
         self._latest_variance = math.inf
@@ -234,18 +241,24 @@ class AsyncKernelUCB(Agent):
         if self._exchange is not None or not self._new_variance > self._due:
             return []
         self.note("trigger", version=self._version, value=self._new_variance)
-        self._exchange = Exchange(self._new.since(0), self._new_variance)
+        self._requests += 1
+        self._exchange = Exchange(self._new.since(0), self._new_variance, self._requests)
         self._new, self._new_variance = GrowingObservations(self.context.dimension), 0.0
         self.waiting = self.config.blocking
-        return [(SERVER, Request(version=self._version))]
+        return [(SERVER, Request(version=self._version, number=self._requests))]
 
     def receive(self, message: Message, source: Address) -> Outbox:
         """Messages 2 and 4 of an exchange."""
-        assert self._exchange is not None
+        self.heard_from(source)
+        exchange = self._exchange
         if isinstance(message, ServerModel):
-            return self._upload(message, self._exchange)
+            if exchange is None or message.reply_to != exchange.number or exchange.base is not None:
+                return [(SERVER, Declined(round=message.round))]
+            return self._upload(message, exchange)
         assert isinstance(message, NewModel)
-        self._adopt(message, self._exchange)
+        self._unsettled.pop(message.round, None)
+        if exchange is not None and message.round == exchange.round:
+            self._adopt(message, exchange)
         return []
 
     def _upload(self, message: ServerModel, exchange: Exchange) -> Outbox:
@@ -256,7 +269,7 @@ class AsyncKernelUCB(Agent):
         sampled = self.context.rng.random(len(probability)) < probability
         if self.config.repeats == "drop":
             sampled[sampled] = first_appearances(points[sampled], base.dictionary.points)
-        exchange.base, exchange.base_version = base, message.version
+        exchange.base, exchange.base_version, exchange.round = base, message.version, message.round
         exchange.added = points[sampled]
         exchange.dictionary = base.dictionary.appended(exchange.added)
         exchange.embedded = exchange.dictionary.embed(points)
@@ -275,22 +288,64 @@ class AsyncKernelUCB(Agent):
         return [(SERVER, upload)]
 
     def undelivered(self, message: Message, recipient: Address) -> Outbox:
-        """An upload is sent again, as others wait for its end.
-
-        If that is in vain, or the exchange has not begun, its data are new again, exchanged at the next trigger.
-        """
+        """An upload is sent again, as others wait for its end; the data of a request are new again."""
+        exchange = self._exchange
         if isinstance(message, Upload):
-            if self.has_chance(message, recipient):
-                return [(recipient, message)]
+            if exchange is not None and exchange.round == message.round:
+                return self.again(message, recipient)
             self.unshared += message.pulls
-        exchange, newer = self._exchange, self._new
-        assert exchange is not None
-        self._new = GrowingObservations(self.context.dimension)
+            self._renew(self._unsettled.pop(message.round))
+        elif isinstance(message, Request) and exchange is not None and exchange.number == message.number:
+            self._close(exchange)
+        return []
+
+    def is_wanted(self, message: Message, recipient: Address) -> bool:
+        """An upload is wanted as long as its exchange is under way."""
+        return self._exchange is not None and self._exchange.round == message.round
+
+    def resend(self, message: Message, recipient: Address) -> Outbox:
+        """Upload once more."""
+        self._unsettled.pop(message.round)
+        return super().resend(message, recipient)
+
+    def again(self, message: Message, recipient: Address) -> Outbox:
+        """Until it is sent once more, the upload is with this agent."""
+        assert self._exchange is not None
+        self._unsettled[message.round] = self._exchange
+        return super().again(message, recipient)
+
+    def unreachable(self, message: Message, recipient: Address) -> Outbox:
+        """The data of an upload that does not get through are new again, exchanged at the next trigger."""
+        assert self._exchange is not None
+        self._close(self._unsettled.pop(message.round))
+        return []
+
+    def missed(self, source: Address) -> Outbox | None:
+        """Something from the server does not come: wait for it a while."""
+        return None if self._exchange is None else self.be_patient(source)
+
+    def go_on(self, timer: OutOfPatience, source: Address) -> Outbox | None:
+        """Give the exchange up; the data are new again, unless the upload is under way or has come through."""
+        exchange = self._exchange
+        if exchange is None:
+            return None
+        if exchange.base is None or self._unsettled.pop(exchange.round, None) is not None:
+            self._close(exchange)
+        else:
+            self._unsettled[exchange.round] = exchange
+            self._exchange, self.waiting = None, False
+        return []
+
+    def _close(self, exchange: Exchange) -> None:
+        """End the exchange under way, whose data are new again."""
+        self._renew(exchange)
+        self._exchange, self.waiting = None, False
+
+    def _renew(self, exchange: Exchange) -> None:
+        newer, self._new = self._new, GrowingObservations(self.context.dimension)
         self._new.extend(exchange.new)
         self._new.extend(newer.since(0))
         self._new_variance += exchange.variance
-        self._exchange, self.waiting = None, False
-        return []
 
     def _server_model(self, message: ServerModel) -> NystromModel:
         """The server's model as message 2 describes it."""
@@ -337,6 +392,7 @@ ALGORITHM = Algorithm(
         MessageSize(NewModel, "down", "k^2 + k", when="transfer == 'full' and server.exchanges == 'serial'"),
         MessageSize(NewModel, "down", "0", when="transfer == 'delta' and server.exchanges == 'serial'"),
         MessageSize(NewModel, "down", "j*(d + 1) + k^2 + k", when="server.exchanges != 'serial'"),
+        MessageSize(Declined, "up", "0", "of an exchange that the agent has given up"),
     ),
     counts=(
         ClosedForm(

@@ -27,7 +27,9 @@ import numpy as np
 from pydantic import Field
 
 from coband.agents.domains import domain_of
+from coband.agents.in_step import PARTING, InStepClient
 from coband.agents.messages.epochs import BatchRewards, RewardSums
+from coband.agents.messages.synchronisation import SyncAbandoned
 from coband.agents.parameters import AnyKernel, known_turns
 from coband.simulator.arms import ArmSet
 from coband.simulator.arrays import IndexArray
@@ -73,7 +75,7 @@ class BpeConfig(Config):
         return theoretical_width(self.B, self.R, self.lam, self.delta / (points * batches))
 
 
-class Bpe(Agent):
+class Bpe(InStepClient, Agent):
     """The client's side.
 
     Attributes:
@@ -116,7 +118,7 @@ class Bpe(Agent):
         """Keep the reward; at the end of a batch that is not the last one tell the server, or trim alone."""
         self._rewards.append(reward)
         self.unshared += 1
-        if self.batch == len(self._lengths) - 1 or len(self._rewards) < self._lengths[self.batch]:
+        if self.alone or self.batch == len(self._lengths) - 1 or len(self._rewards) < self._lengths[self.batch]:
             return []
         rewards = np.array(self._rewards)
         if not self._together:
@@ -129,14 +131,18 @@ class Bpe(Agent):
 
     def receive(self, message: Message, source: Address) -> Outbox:
         """The sums of all agents' rewards."""
+        self.heard_from(source)
+        if self.alone or isinstance(message, SyncAbandoned):
+            return self.part()
         assert isinstance(message, RewardSums)
         pulls = self._members * self._lengths[self.batch]
         self._trim(self._points.kept(pulls, message.sums, self._beta))
         return []
 
-    def undelivered(self, message: Message, recipient: Address) -> Outbox:
-        """The server waits for everyone."""
-        return self.again(message, recipient)
+    def leave(self) -> Outbox:
+        """Without the others: go on in the sequence of the batch, in which no point is eliminated any more."""
+        self.waiting = False
+        return [(SERVER, SyncAbandoned(round=self.batch + 1))]
 
     def report(self) -> dict[str, float | int]:
         """Number of batches, and of points that are left."""
@@ -160,6 +166,7 @@ ALGORITHM = Algorithm(
     messages=(
         MessageSize(BatchRewards, "up", "n", "from each agent"),
         MessageSize(RewardSums, "down", "p", "to all"),
+        *PARTING,
     ),
     counts=(
         ClosedForm("scalars", "0", "share == 'nothing'"),

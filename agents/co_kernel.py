@@ -16,7 +16,9 @@ from typing import Literal
 import numpy as np
 from pydantic import Field
 
+from coband.agents.in_step import PARTING, InStepClient
 from coband.agents.messages.exploration import AllArmMeans, ArmMeans
+from coband.agents.messages.synchronisation import SyncAbandoned
 from coband.agents.pure_exploration import PureExplorationAgent
 from coband.simulator.arrays import FloatArray, IntArray
 from coband.simulator.core.algorithm import ClosedForm, MessageSize
@@ -30,6 +32,8 @@ MESSAGES = (
     MessageSize(ArmMeans, "peer", "2*arms", "to each of the others", "via == 'peers'"),
     MessageSize(ArmMeans, "up", "2*arms", "from each agent", "via == 'server'"),
     MessageSize(AllArmMeans, "down", "2*arms*N", "to each agent", "via == 'server'"),
+    MessageSize(SyncAbandoned, "peer", "0", "to each of the others, from an agent that has to go on alone"),
+    *PARTING,
 )
 COUNTS = (
     ClosedForm("peer_scalars", "2*arms*N*(N - 1)*rounds", "via == 'peers'"),
@@ -51,8 +55,11 @@ class CoKernelConfig(Config):
     """peers: means go to all others directly; server: to a server that passes them on."""
 
 
-class CoKernelAgent(PureExplorationAgent):
-    """One agent's side of the rounds."""
+class CoKernelAgent(InStepClient, PureExplorationAgent):
+    """One agent's side of the rounds.
+
+    When it has to go on alone, it declares the arm with the highest mean of its last round the best.
+    """
 
     def __init__(self, context: NodeContext) -> None:
         super().__init__(context)
@@ -61,6 +68,7 @@ class CoKernelAgent(PureExplorationAgent):
         self._apart = self.shared.allocation == "individual"
         self._known: dict[int, dict[Address, tuple[IntArray, FloatArray]]] = {}
         self._start: FloatArray | None = None
+        self._own_means: FloatArray = np.full(self.pairs.arms, -np.inf)
         self._space = self.pairs.of(self.index) if self._apart else self.pairs
 
     # --- what the two algorithms differ in
@@ -98,6 +106,10 @@ class CoKernelAgent(PureExplorationAgent):
     def observe_batch(self, counts: IntArray, means: FloatArray) -> Outbox:
         """Lines 9-10: broadcast count and mean of every own arm."""
         self.pulled(counts)
+        self._own_means = np.where(counts > 0, means, -np.inf)
+        if self.alone:
+            self._stop_alone()
+            return []
         self.waiting = True
         pulls, round = int(counts.sum()), self.round
         if self.shared.via == "server":
@@ -110,6 +122,9 @@ class CoKernelAgent(PureExplorationAgent):
 
     def receive(self, message: Message, source: Address) -> Outbox:
         """Line 10: another agent's means, or everybody's."""
+        self.heard_from(source)
+        if self.alone or self.done or isinstance(message, SyncAbandoned):
+            return self.part()
         if isinstance(message, AllArmMeans):
             for agent, (counts, means) in enumerate(zip(message.counts, message.means, strict=True)):
                 self._know(message.round, agent, counts, means)
@@ -118,9 +133,19 @@ class CoKernelAgent(PureExplorationAgent):
             self._know(message.round, source, message.counts, message.means)
         return []
 
-    def undelivered(self, message: Message, recipient: Address) -> Outbox:
-        """The others wait for these means."""
-        return self.again(message, recipient)
+    def leave(self) -> Outbox:
+        """Stop, at once or when the pulls of this round are over, and tell the others not to wait."""
+        if self.waiting:
+            self._stop_alone()
+        if self.context.agents == 1:
+            return []
+        whom = SERVER if self.shared.via == "server" else Multicast(excluding=self.index)
+        return [(whom, SyncAbandoned(round=self.round))]
+
+    def _stop_alone(self) -> None:
+        alive = np.where(self.alive[self.index], self._own_means, -np.inf)
+        self.waiting = False
+        self.stop(int(alive.argmax()) if np.isfinite(alive).any() else int(self.alive[self.index].argmax()))
 
     def _know(self, round: int, agent: Address, counts: IntArray, means: FloatArray) -> None:
         known = self._known.setdefault(round, {})

@@ -14,9 +14,9 @@ from pydantic import Field
 
 from coband.agents.domains import domain_of
 from coband.agents.memory import EXACT_IN_COMMON
-from coband.agents.messages.synchronisation import MissingPoints, NewPoints, SyncRequest, SyncStart
+from coband.agents.messages.synchronisation import MissingPoints, NewPoints, SyncAbandoned, SyncRequest, SyncStart
 from coband.agents.parameters import KernelBandit, Synchronous
-from coband.agents.synchronisation import SynchronousAgent
+from coband.agents.synchronisation import ABANDONED, SynchronousAgent
 from coband.simulator.arms import ArmSet
 from coband.simulator.core.algorithm import Algorithm, ClosedForm, MessageSize
 from coband.simulator.core.message import Message
@@ -45,7 +45,9 @@ class DisKernelUCB(SynchronousAgent):
         self._coming = ComingTurns()
         self._new = GrowingObservations(context.dimension)
         self._uploaded = 0  # of the new points
-        self._sent = 0  # points in all uploads
+        self._underway: list[
+            NewPoints
+        ] = []  # uploads with these points, in the order in which the server takes them in
         self._early: dict[int, MissingPoints] = {}  # by version; one before was given up, and will be sent again
 
     def choose(self, arms: ArmSet) -> int:
@@ -71,13 +73,14 @@ class DisKernelUCB(SynchronousAgent):
     def receive(self, message: Message, source: Address) -> Outbox:
         """Upload the new points when a synchronisation starts; take in the others' when it ends."""
         if isinstance(message, SyncStart):
-            self.waiting = True
+            self.take_part(message)
             new, self._uploaded, self.unshared = self._new.since(self._uploaded), self._new.size, 0
-            upload = NewPoints(
-                points=new.features, rewards=new.rewards, pulls=len(new), round=message.round, start=self._sent
-            )
-            self._sent += len(new)
+            upload = NewPoints(points=new.features, rewards=new.rewards, pulls=len(new), round=message.round)
+            self._underway.append(upload)
             return [(SERVER, upload)]
+        if isinstance(message, SyncAbandoned):
+            self.resume()
+            return []
         assert isinstance(message, MissingPoints)
         self._early[message.version] = message
         while self._version + 1 in self._early:
@@ -86,6 +89,7 @@ class DisKernelUCB(SynchronousAgent):
 
     def _adopt(self, message: MissingPoints) -> None:
         """Line up the points of a synchronisation, those of all earlier ones being there."""
+        self.resume()
         new, before, own = self._new.since(0), message.before, message.own
         points = np.concatenate([message.points[:before], new.features[:own], message.points[before:]])
         rewards = np.concatenate([message.rewards[:before], new.rewards[:own], message.rewards[before:]])
@@ -96,8 +100,24 @@ class DisKernelUCB(SynchronousAgent):
         early, self._new = self._new.since(own), GrowingObservations(self.context.dimension)
         self._new.extend(early)
         self._uploaded -= own
-        self._version, self._requested, self.waiting = message.version, False, False
+        while own > 0:
+            own -= self._underway.pop(0).n
+        self._version = message.version
         self.note("model", version=message.version, round=message.round)
+
+    def take_back(self, message: Message) -> None:
+        """Its points are new again: they come after those of the uploads that are under way or have come through."""
+        assert isinstance(message, NewPoints)
+        place = self._underway.index(message)
+        start = sum(upload.n for upload in self._underway[:place])
+        del self._underway[place]
+        points, end = self._new.since(0), start + message.n
+        order = [*range(start), *range(end, len(points)), *range(start, end)]
+        self._new = GrowingObservations(self.context.dimension)
+        self._new.extend(Observations(points.features[order], points.rewards[order]))
+        self._uploaded -= message.n
+        self.posterior.adopt(self.posterior.known, len(points))
+        self.posterior.update(self._new.since(0))
 
 
 ALGORITHM = Algorithm(
@@ -112,6 +132,7 @@ ALGORITHM = Algorithm(
         MessageSize(SyncStart, "down", "0", "to all"),
         MessageSize(NewPoints, "up", "n*(d + 1)", "from each agent"),
         MessageSize(MissingPoints, "down", "n*(d + 1)", "to each agent"),
+        ABANDONED,
     ),
     counts=(
         ClosedForm("uplink_scalars", "applied*(d + 1)"),

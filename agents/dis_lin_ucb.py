@@ -9,9 +9,9 @@ from pydantic import Field
 from coband.agents.lin_ucb import LinUcbConfig
 from coband.agents.memory import LINEAR_IN_COMMON
 from coband.agents.messages.linear import LinearModel, LinearUpload
-from coband.agents.messages.synchronisation import SyncRequest, SyncStart
+from coband.agents.messages.synchronisation import SyncAbandoned, SyncRequest, SyncStart
 from coband.agents.parameters import Synchronous
-from coband.agents.synchronisation import SynchronousAgent
+from coband.agents.synchronisation import ABANDONED, SynchronousAgent
 from coband.simulator.arms import ArmSet
 from coband.simulator.core.algorithm import Algorithm, ClosedForm, MessageSize
 from coband.simulator.core.message import Message
@@ -19,7 +19,7 @@ from coband.simulator.core.node import SERVER, Address, NodeContext, Outbox
 from coband.simulator.maths.linalg.gram import Gram
 from coband.simulator.maths.posteriors.choose import ridge
 from coband.simulator.maths.posteriors.observations import Observations
-from coband.simulator.maths.posteriors.synchronised_ridge import LocalRidge, SynchronisedRidge
+from coband.simulator.maths.posteriors.synchronised_ridge import LocalRidge, RidgeVersion, SynchronisedRidge
 
 
 class DisLinConfig(LinUcbConfig, Synchronous):
@@ -35,9 +35,8 @@ class DisLinUCB(SynchronousAgent):
     def __init__(self, context: NodeContext) -> None:
         super().__init__(context)
         self.config: DisLinConfig = context.config
-        self._synchronised: SynchronisedRidge = self.in_step(
-            "synchronised", lambda: SynchronisedRidge(ridge(context.dimension, self.config.lam))
-        )
+        start = self.in_step("start", lambda: RidgeVersion(ridge(context.dimension, self.config.lam)))
+        self._synchronised = SynchronisedRidge(start)
         self.ridge = LocalRidge(self._synchronised)
 
     def choose(self, arms: ArmSet) -> int:
@@ -59,17 +58,25 @@ class DisLinUCB(SynchronousAgent):
     def receive(self, message: Message, source: Address) -> Outbox:
         """Upload the news when a synchronisation starts; take in everybody's when it ends."""
         if isinstance(message, SyncStart):
-            self.waiting = True
+            self.take_part(message)
             W, b = self.ridge.news()
             assert isinstance(W, Gram)
             pulls, self.unshared = self.unshared, 0
             return [(SERVER, LinearUpload(W=W, b=b, pulls=pulls, version=message.version, round=message.round))]
+        self.resume()
+        if isinstance(message, SyncAbandoned):
+            return []
         assert isinstance(message, LinearModel)
         self._synchronised.follow(message.version, message.W, message.b)
         self.ridge.clear()
-        self._version, self._requested, self.waiting = message.version, False, False
+        self._version = message.version
         self.note("model", version=message.version, round=message.round)
         return []
+
+    def take_back(self, message: Message) -> None:
+        """W and b of an upload that did not get through are news again."""
+        assert isinstance(message, LinearUpload)
+        self.ridge.restore(message.W, message.b)
 
 
 ALGORITHM = Algorithm(
@@ -84,6 +91,7 @@ ALGORITHM = Algorithm(
         MessageSize(SyncStart, "down", "0", "to all"),
         MessageSize(LinearUpload, "up", "d^2 + d", "from each agent"),
         MessageSize(LinearModel, "down", "d^2 + d", "to all"),
+        ABANDONED,
     ),
     counts=(
         ClosedForm("uplink_scalars", "rounds*N*(d^2 + d)", "wait == 'all'"),

@@ -25,7 +25,9 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from coband.agents.domains import domain_of
+from coband.agents.in_step import PARTING, InStepClient
 from coband.agents.messages.epochs import EpochEnd, EpochModel, InducingSet, Projection
+from coband.agents.messages.synchronisation import SyncAbandoned
 from coband.agents.metrics import SKIPPED_POINTS
 from coband.agents.parameters import AnyKernel, known_turns
 from coband.simulator.arms import ArmSet
@@ -123,7 +125,7 @@ class DuetsConfig(Config):
         return self.delta / (2.0 * points * most_epochs(horizon, agents))
 
 
-class Duets(Agent):
+class Duets(InStepClient, Agent):
     """The client's side.
 
     Attributes:
@@ -164,7 +166,7 @@ class Duets(Agent):
         """Lines 7-12: keep the pull; at the end of an epoch that is not the last one wait for the server."""
         self._rewards.append(reward)
         self.unshared += 1
-        if self._plan.last or len(self._rewards) < len(self._arms):
+        if self._plan.last or self.alone or len(self._rewards) < len(self._arms):
             return []
         self.waiting = True
         self.note("trigger", round=self.epoch + 1, value=len(self.active))
@@ -173,6 +175,9 @@ class Duets(Agent):
 
     def receive(self, message: Message, source: Address) -> Outbox:
         """Lines 13 and 15: the inducing set, and the model that trims the active set."""
+        self.heard_from(source)
+        if self.alone or isinstance(message, SyncAbandoned):
+            return self.part()
         if isinstance(message, InducingSet):
             self._inducing[message.round] = message
             return self._project()
@@ -180,9 +185,10 @@ class Duets(Agent):
         self._trim(message)
         return []
 
-    def undelivered(self, message: Message, recipient: Address) -> Outbox:
-        """The server waits for everyone."""
-        return self.again(message, recipient)
+    def leave(self) -> Outbox:
+        """Without the others: points of the active set are drawn until the end, and none is eliminated."""
+        self.waiting = False
+        return [(SERVER, SyncAbandoned(round=self.epoch + 1))]
 
     def _project(self) -> Outbox:
         """Line 14: once the epoch is over and its inducing set is here, v = Z^T Y."""
@@ -220,6 +226,7 @@ ALGORITHM = Algorithm(
         MessageSize(Projection, "up", "m", "from each agent"),
         MessageSize(EpochModel, "down", "m + 1", "to all", "elimination == 'mean'"),
         MessageSize(EpochModel, "down", "m^2 + m + 1", "to all", "elimination == 'ucb'"),
+        *PARTING,
     ),
     counts=(
         ClosedForm("uplink_scalars", "N*inducing_points"),

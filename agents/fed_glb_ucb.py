@@ -27,8 +27,8 @@ from pydantic import Field, model_validator
 from coband.agents.lin_ucb import LinUcbConfig
 from coband.agents.memory import LINEAR_IN_COMMON
 from coband.agents.messages.linear import Gradient, Iterate, PointsUpload, RegressionModel
-from coband.agents.messages.synchronisation import SyncRequest, SyncStart
-from coband.agents.synchronisation import SynchronousAgent
+from coband.agents.messages.synchronisation import SyncAbandoned, SyncRequest, SyncStart
+from coband.agents.synchronisation import ABANDONED, SynchronousAgent
 from coband.simulator.arms import ArmSet
 from coband.simulator.arrays import FloatArray
 from coband.simulator.core.algorithm import Algorithm, ClosedForm, MessageSize
@@ -38,7 +38,7 @@ from coband.simulator.maths.linalg.gram import Gram
 from coband.simulator.maths.logistic import Smoothness, flattest, loss_gradient, newton_step, project
 from coband.simulator.maths.posteriors.choose import ridge
 from coband.simulator.maths.posteriors.observations import GrowingObservations, Observations
-from coband.simulator.maths.posteriors.synchronised_ridge import LocalRidge, SynchronisedRidge
+from coband.simulator.maths.posteriors.synchronised_ridge import LocalRidge, RidgeVersion, SynchronisedRidge
 from coband.simulator.metrics import Metric
 
 
@@ -81,9 +81,9 @@ class FedGlbUCB(SynchronousAgent):
         self._c_mu = self.config.curvature
         self._low, high = self.config.reward_range
         self._spread = high - self._low
-        self._synchronised: SynchronisedRidge = self.in_step(
-            "synchronised", lambda: SynchronisedRidge(ridge(context.dimension, self.config.lam / self._c_mu))
-        )
+        lam = self.config.lam / self._c_mu
+        start = self.in_step("start", lambda: RidgeVersion(ridge(context.dimension, lam)))
+        self._synchronised = SynchronisedRidge(start)
         self.ridge = LocalRidge(self._synchronised)
         self.theta = np.zeros(context.dimension)
         self._data = GrowingObservations(context.dimension)
@@ -118,14 +118,25 @@ class FedGlbUCB(SynchronousAgent):
         if isinstance(message, SyncStart):
             return [(SERVER, self._upload(message))]
         if isinstance(message, Iterate):
+            self.take_part(message)
             gradient = loss_gradient(self._data.points, self._data.rewards, message.theta)
-            return [(SERVER, Gradient(gradient=gradient, version=message.version, round=message.round))]
-        assert isinstance(message, RegressionModel)
-        self._adopt(message)
+            return [
+                (SERVER, Gradient(gradient=gradient, step=message.step, version=message.version, round=message.round))
+            ]
+        self.resume()
+        if isinstance(message, RegressionModel):
+            self._adopt(message)
+        else:
+            assert isinstance(message, SyncAbandoned)
         return []
 
+    def take_back(self, message: Message) -> None:
+        """W of an upload that did not get through is news again."""
+        if isinstance(message, PointsUpload):
+            self.ridge.restore(message.W, message.W.dense() @ self.theta)
+
     def _upload(self, message: SyncStart) -> PointsUpload:
-        self.waiting = True
+        self.take_part(message)
         W, _ = self.ridge.news()
         assert isinstance(W, Gram)
         pulls, self.unshared = self.unshared, 0
@@ -133,11 +144,10 @@ class FedGlbUCB(SynchronousAgent):
 
     def _adopt(self, message: RegressionModel) -> None:
         """Predictions of all past pulls are now those of the new estimate: b = (sum x x^T) theta."""
-        if message.version != self._synchronised.version:
-            self._synchronised.follow(message.version, message.W, message.W.dense() @ message.theta)
+        self._synchronised.follow(message.version, message.W, message.W.dense() @ message.theta)
         self.ridge.clear()
         self.theta = message.theta
-        self._version, self._requested, self.waiting = message.version, False, False
+        self._version = message.version
         self.note("model", version=message.version, round=message.round)
 
 
@@ -155,6 +165,7 @@ ALGORITHM = Algorithm(
         MessageSize(Iterate, "down", "d", "to all, in each gradient round"),
         MessageSize(Gradient, "up", "d", "from each agent, in each gradient round"),
         MessageSize(RegressionModel, "down", "d^2 + d + 1", "to all"),
+        ABANDONED,
     ),
     counts=(
         ClosedForm("uplink_scalars", "N*(rounds*(d^2 + 1) + gradient_rounds*d)"),

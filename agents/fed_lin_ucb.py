@@ -17,7 +17,7 @@ from coband.agents.messages.linear import LinearModel, LinearUpload
 from coband.simulator.arms import ArmSet
 from coband.simulator.core.algorithm import Algorithm, ClosedForm, MessageSize
 from coband.simulator.core.message import Message
-from coband.simulator.core.node import SERVER, Address, Agent, NodeContext, Outbox
+from coband.simulator.core.node import SERVER, Address, Agent, NodeContext, Outbox, OutOfPatience
 from coband.simulator.maths.linalg.gram import Gram
 from coband.simulator.maths.posteriors.choose import ridge
 from coband.simulator.maths.posteriors.observations import Observations
@@ -72,6 +72,7 @@ class FedLinUCB(Agent):
     def receive(self, message: Message, source: Address) -> Outbox:
         """The server's sums, own upload included."""
         assert isinstance(message, LinearModel)
+        self.heard_from(source)
         self.downloaded.follow(message.version, message.W, message.b)
         self._pending = self.waiting = False
         self.note("model", version=message.version, round=message.round)
@@ -82,6 +83,15 @@ class FedLinUCB(Agent):
         assert isinstance(message, LinearUpload)
         self._news.restore(message.W, message.b)
         self.unshared += message.pulls
+        self._pending = self.waiting = False
+        return []
+
+    def missed(self, source: Address) -> Outbox | None:
+        """The answer, perhaps, does not come: wait for it a while."""
+        return self.be_patient(source) if self._pending else None
+
+    def go_on(self, timer: OutOfPatience, source: Address) -> Outbox | None:
+        """Go on with the model at hand; the server has the upload, and its next answer contains it."""
         self._pending = self.waiting = False
         return []
 

@@ -25,10 +25,10 @@ from pydantic import Field, model_validator
 
 from coband.agents.memory import NEURAL
 from coband.agents.messages.neural import NeuralModel, NeuralUpload
-from coband.agents.messages.synchronisation import SyncRequest, SyncStart
+from coband.agents.messages.synchronisation import SyncAbandoned, SyncRequest, SyncStart
 from coband.agents.neural_parameters import NeuralBandit, enter
 from coband.agents.parameters import Synchronous
-from coband.agents.synchronisation import SynchronousAgent
+from coband.agents.synchronisation import ABANDONED, SynchronousAgent
 from coband.simulator.arms import ArmSet
 from coband.simulator.arrays import FloatArray
 from coband.simulator.core.algorithm import Algorithm, ClosedForm, MessageSize
@@ -41,7 +41,7 @@ from coband.simulator.maths.linalg.quadratic_forms import quadratic
 from coband.simulator.maths.neural.training import Task, TrainingPool
 from coband.simulator.maths.posteriors.choose import ridge
 from coband.simulator.maths.posteriors.observations import GrowingObservations, Observations
-from coband.simulator.maths.posteriors.synchronised_ridge import LocalRidge, SynchronisedRidge
+from coband.simulator.maths.posteriors.synchronised_ridge import LocalRidge, RidgeVersion, SynchronisedRidge
 
 
 class FnUcbConfig(NeuralBandit, Synchronous):
@@ -120,9 +120,8 @@ class FnUcb(SynchronousAgent):
         self.theta_0, self._centre = first, first.copy()
         if config.networks == "shared_storage":
             self.theta_0 = context.sharing.common("storage", lambda: first)
-        self._synchronised: SynchronisedRidge = self.in_step(
-            "synchronised", lambda: SynchronisedRidge(ridge(p, config.lam, config.diagonal))
-        )
+        start = self.in_step("start", lambda: RidgeVersion(ridge(p, config.lam, config.diagonal)))
+        self._synchronised = SynchronisedRidge(start)
         self._ridge = LocalRidge(self._synchronised)
         self._arm_batches = context.sharing.get("offers", ArmBatches)
         self._pool = context.sharing.get("pool", lambda: TrainingPool(config.descent(self.network)))
@@ -155,7 +154,7 @@ class FnUcb(SynchronousAgent):
         if self._ridge.has_news or self.config.average == "none":
             arm = self.best(self._scores(X[mine], G[mine]))
         else:  # what it knows is the last synchronisation, and that is common knowledge
-            arm = self.best(stack.ask(("scores", self._version), lambda: self._scores(X, G))[mine])
+            arm = self.best(stack.ask(("scores", self._synchronised.ridge), lambda: self._scores(X, G))[mine])
         self._x, self._g = X[mine, arm], G[mine, arm]
         return arm
 
@@ -205,13 +204,21 @@ class FnUcb(SynchronousAgent):
         """Train and upload when a synchronisation starts; take in its result when it ends."""
         if isinstance(message, SyncStart):
             return [(SERVER, self._upload(message))]
-        assert isinstance(message, NeuralModel)
-        self._adopt(message)
+        self.resume()
+        if isinstance(message, NeuralModel):
+            self._adopt(message)
+        else:
+            assert isinstance(message, SyncAbandoned)
         return []
+
+    def take_back(self, message: Message) -> None:
+        """W_new and B_new of an upload that did not get through are news again."""
+        assert isinstance(message, NeuralUpload)
+        self._ridge.restore(message.W, message.B)
 
     def _upload(self, message: SyncStart) -> NeuralUpload:
         """Lines 14 to 16."""
-        self.waiting = True
+        self.take_part(message)
         if self.config.training_points == "communicated" and self._newest is not None:
             self._data.append(*self._newest)
             self._newest = None
@@ -293,7 +300,6 @@ class FnUcb(SynchronousAgent):
             self.theta_sync = message.theta
         self._model, self.alpha, self._inverses = message, message.alpha, message.inverses
         self._last_turn, self._version = self._turn, message.version
-        self._requested = self.waiting = False
         self.note("model", version=message.version, round=message.round)
 
 
@@ -320,6 +326,7 @@ ALGORITHM = Algorithm(
         MessageSize(NeuralModel, "down", "4*p + 1", "to all", "less_comm and diagonal"),
         MessageSize(NeuralModel, "down", "p^2 + 2*p + 1 + N*p^2", "to all", "not less_comm and not diagonal"),
         MessageSize(NeuralModel, "down", "3*p + 1 + N*p", "to all", "not less_comm and diagonal"),
+        ABANDONED,
     ),
     counts=(
         ClosedForm("uplink_scalars", "rounds*N*(2*p^2 + 2*p + 1 + extra)", "not diagonal"),

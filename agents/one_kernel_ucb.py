@@ -1,8 +1,11 @@
 """OneKernelUCB: every point is shared at once and all agents learn one exact model (baseline of paper 000, section 5).
 
-With link delays an agent acts on what has reached it. The server numbers the points; since messages keep their order, a
-number that an agent was not sent is that of its own next point, so the agent knows the first part of the server's log
-and keeps its newest points on top of it.
+With link delays an agent acts on what has reached it. The server numbers the points and says how many of each agent
+come before a point, so an agent knows which numbers are those of its own points. It knows the first part of the
+server's log and keeps its newest points on top of it.
+
+When the transport gives up a point, the agent sees from the numbers of later ones, or from the silence, that it lacks
+something and asks for it. Its own points are numbered too, and the server takes them in by their numbers.
 """
 
 from __future__ import annotations
@@ -13,7 +16,7 @@ import numpy as np
 
 from coband.agents.domains import domain_of
 from coband.agents.memory import EXACT_IN_COMMON
-from coband.agents.messages.sharing import Point
+from coband.agents.messages.sharing import LostPoints, LostPointsRequest, Point
 from coband.agents.parameters import KernelBandit
 from coband.simulator.arms import ArmSet
 from coband.simulator.core.algorithm import Algorithm, ClosedForm, MessageSize, Needs
@@ -37,6 +40,11 @@ class OneKernelUCB(Agent):
         self._own: list[Observations] = []  # points that are not known to stand in the log
         self._known = 0  # entries of the log that are known; the posterior catches up at the next turn
         self._own_known = 0
+        self._settled = 0  # own points among the known entries
+        self._pulls = 0
+        self._early: dict[int, tuple[int, Observations]] = {}  # by number: own points before it, the point
+        self._request: LostPointsRequest | None = None
+        self._unsent: list[Point] = []
 
     def choose(self, arms: ArmSet) -> int:
         """The arm with the largest mu + alpha * sigma (paper 000, equations 1 and 3)."""
@@ -56,18 +64,75 @@ class OneKernelUCB(Agent):
         pull = Observations.pull(arms, arm, reward)
         self.posterior.update(pull)
         self._own.append(pull)
-        return [(SERVER, Point(point=arms.features[arm], reward=reward, pulls=1))]
+        outbox = [item for point in self._unsent for item in self.resend(point, SERVER)]
+        self._unsent = []
+        self._pulls += 1
+        return [*outbox, (SERVER, Point(point=arms.features[arm], reward=reward, position=self._pulls - 1, pulls=1))]
 
     def receive(self, message: Message, source: Address) -> Outbox:
-        """Another agent's point; the numbers left out since the last one are the agent's own points."""
-        assert isinstance(message, Point)
-        while self._known < message.position:
-            self._log.extend(self._known, self._own.pop(0))
-            self._known += 1
-            self._own_known += 1
+        """Another agent's point, or several that this agent has asked for."""
+        if isinstance(message, LostPoints):
+            self._request = None
+            found = zip(message.positions, message.before, message.points, message.rewards, strict=True)
+            for position, own, x, y in found:
+                self._early[position] = own, Observations(x[None], np.array([y]))
+        else:
+            assert isinstance(message, Point)
+            own = message.before[self.context.index]
+            self._early[message.position] = own, Observations(message.point[None], np.array([message.reward]))
+        return self._line_up()
+
+    def _line_up(self) -> Outbox:
+        """Extend the known part of the log as far as the points go; ask for what is missing before the next one."""
+        while self._early:
+            position = min(self._early)
+            own, point = self._early[position]
+            if position - self._known > own - self._settled:
+                return self._ask(position - 1)
+            del self._early[position]
+            if position < self._known:
+                continue
+            while self._known < position:
+                self._extend(self._own.pop(0))
+                self._own_known += 1
+                self._settled += 1
+            self._extend(point)
+        return []
+
+    def _extend(self, point: Observations) -> None:
         if self._log.size == self._known:
-            self._log.extend(self._known, Observations(message.point[None], np.array([message.reward])))
+            self._log.extend(self._known, point)
         self._known += 1
+
+    # --- after messages that were given up
+
+    def _ask(self, last: int) -> Outbox:
+        """Ask for the entries of the log from the first unknown one to ``last``, unless that has been done."""
+        if self._request is not None and self._request.last is not None:
+            return []
+        self._request = LostPointsRequest(first=self._known, last=last)
+        return [(SERVER, self._request)]
+
+    def missed(self, source: Address) -> Outbox | None:
+        """Something from the server does not come: ask for it, once more where this agent has asked."""
+        if self._request is None:
+            self._request = LostPointsRequest(first=self._known)
+        return self.again(self._request, SERVER)
+
+    def undelivered(self, message: Message, recipient: Address) -> Outbox:
+        """A point, or a request for points, is sent again."""
+        return self.again(message, recipient) if isinstance(message, Point) or message is self._request else []
+
+    def is_wanted(self, message: Message, recipient: Address) -> bool:
+        """A request that has been answered need not be made again."""
+        return isinstance(message, Point) or message is self._request
+
+    def unreachable(self, message: Message, recipient: Address) -> Outbox:
+        """A point goes with the next one; a request is made again when another point comes."""
+        if isinstance(message, Point):
+            self._unsent.append(message)
+        else:
+            self._request = None
         return []
 
 
@@ -82,6 +147,8 @@ ALGORITHM = Algorithm(
     messages=(
         MessageSize(Point, "up", "d + 1"),
         MessageSize(Point, "down", "d + 1", "to each of the other agents"),
+        MessageSize(LostPointsRequest, "up", "0", "from an agent that lacks points"),
+        MessageSize(LostPoints, "down", "n*(d + 1)", "to an agent that asks for them"),
     ),
     counts=(ClosedForm("uplink_scalars", "T*(d + 1)"), ClosedForm("downlink_scalars", "T*(N - 1)*(d + 1)")),
     cites=("li2023asynchronous", "valko2013finite"),

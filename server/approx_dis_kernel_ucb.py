@@ -2,16 +2,24 @@
 
 An agent's statistics summarise all its data, so newer statistics replace older ones. With a quorum (ours), the server
 uses the last statistics of an agent that does not answer in time, re-expressed over the new dictionary (paper 000,
-equation 5).
+equation 5). Without a quorum it keeps no statistics of single agents, so a synchronisation for which those of one agent
+cannot be had is abandoned: a sum without them would forget what earlier models knew.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import ClassVar
 
 import numpy as np
 
-from coband.agents.messages.synchronisation import GlobalStatistics, LocalStatistics, Sample, SharedDictionary
+from coband.agents.messages.synchronisation import (
+    GlobalStatistics,
+    LocalStatistics,
+    Sample,
+    SharedDictionary,
+    SyncStart,
+)
 from coband.server.sums import SquaresCheck, sum_mismatch
 from coband.server.synchronisation import MessageBuffer, SynchronousServer
 from coband.simulator.core.message import Message
@@ -27,11 +35,15 @@ class ApproxDisKernelUCBServer(SynchronousServer):
     Statistics are added as they arrive; only with a quorum does the server store the matrices of all agents.
     """
 
+    asking: ClassVar[tuple[type[Message], ...]] = (SyncStart, SharedDictionary)
+
     def __init__(self, context: NodeContext) -> None:
         super().__init__(context)
         self._samples: MessageBuffer[Sample] = MessageBuffer(context.agents)
         self.points = np.empty((0, context.dimension))
         self.statistics = Statistics.zero(0)
+        self._before = (self.points, self.statistics)  # of the last synchronisation that was not abandoned
+        self._summed = 0  # its round
         self._check = SquaresCheck("statistics A")
         self._dictionaries: dict[int, Dictionary] = {}
         self._last: dict[Address, tuple[int, Statistics]] = {}
@@ -56,15 +68,28 @@ class ApproxDisKernelUCBServer(SynchronousServer):
 
     def end_phase(self) -> Outbox:
         """End the dictionary phase or the statistics phase."""
-        return self._unite() if self.phase == 1 else self._sum_up()
+        if self.phase == 1:
+            return self._unite()
+        return self._sum_up() if self.everyone_answered or not self.waits_for_all else self.abandon()
+
+    def abandon(self) -> Outbox:
+        """Keep the dictionary and the statistics of the last synchronisation."""
+        if self.phase == 1:
+            self._samples.take()
+        else:
+            self.points, self.statistics = self._before
+        return super().abandon()
 
     def _unite(self) -> Outbox:
         """Dictionary phase: broadcast the union of all samples, in the order of the agents."""
+        self._before = self.points, self.statistics
         self.points = np.concatenate([sample.points for sample in self._samples.take()])
         if self.context.config.repeats == "drop":
             self.points, _ = distinct(self.points)
         self.statistics = Statistics.zero(len(self.points))
-        shared = SharedDictionary(points=self.points, version=self.version, round=self.version + 1)
+        if not self.waits_for_all:
+            self._dictionaries[self.round] = Dictionary(self.context.config.kernel).appended(self.points)
+        shared = SharedDictionary(points=self.points, version=self.version, round=self.round)
         return [(ALL_AGENTS, shared), *self.begin_phase(2)]
 
     def _sum_up(self) -> Outbox:
@@ -72,12 +97,11 @@ class ApproxDisKernelUCBServer(SynchronousServer):
         if not self.waits_for_all:
             self._add_previous_statistics()
         self.finish_synchronisation()
-        total = self.statistics
-        return [(ALL_AGENTS, GlobalStatistics(A=total.A, b=total.b, version=self.version, round=self.version))]
+        total, self._summed = self.statistics, self.round
+        return [(ALL_AGENTS, GlobalStatistics(A=total.A, b=total.b, version=self.version, round=self.round))]
 
     def _add_previous_statistics(self) -> None:
-        new = Dictionary(self.context.config.kernel).appended(self.points)
-        self._dictionaries[self.version + 1] = new
+        new = self._dictionaries[self.round]
         for agent, (round, statistics) in sorted(self._last.items()):
             if not self.has_answered(agent):
                 self.statistics = self.statistics + statistics.reexpressed(self._dictionaries[round], new)
@@ -90,7 +114,7 @@ class ApproxDisKernelUCBServer(SynchronousServer):
         if self.synchronising or not self.waits_for_all or not self.version:
             return
         last = [message for _, message in uploads if isinstance(message, LocalStatistics)]
-        last = [message for message in last if message.round == self.version]
+        last = [message for message in last if message.round == self._summed]
         A = sum((message.A for message in last), start=np.zeros_like(self.statistics.A))
         yield from sum_mismatch(f"A of version {self.version}", self.statistics.A, A, len(last))
 

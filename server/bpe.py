@@ -7,17 +7,18 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from coband.agents.messages.epochs import BatchRewards, RewardSums
+from coband.server.in_step import InStepServer
 from coband.server.sums import sum_mismatch
 from coband.server.synchronisation import MessageBuffer
 from coband.simulator.arrays import FloatArray, IndexArray
 from coband.simulator.core.message import Message
-from coband.simulator.core.node import ALL_AGENTS, Address, NodeContext, Outbox, Server
+from coband.simulator.core.node import ALL_AGENTS, Address, NodeContext, Outbox
 from coband.simulator.maths.exploration.bpe import Batch
 from coband.simulator.maths.linalg.caches import VersionCache
 from coband.simulator.maths.posteriors.domain import Domain
 
 
-class BpeServer(Server):
+class BpeServer(InStepServer):
     """Broadcasts the sums of rewards of every batch, and trims the active set as the agents do.
 
     Attributes:
@@ -38,7 +39,7 @@ class BpeServer(Server):
         self._sums: FloatArray = np.zeros(0)
         self._points, self._before = 0, len(points)
 
-    def receive(self, message: Message, source: Address) -> Outbox:
+    def collect(self, message: Message, source: Address) -> Outbox:
         """An agent's rewards; when those of all agents are here, the batch is over."""
         assert isinstance(message, BatchRewards)
         self.applied += message.pulls
@@ -55,10 +56,6 @@ class BpeServer(Server):
         self.rounds += 1
         self.note("apply", version=self.rounds, round=self.rounds, value=len(self.active))
         return [(ALL_AGENTS, RewardSums(sums=self._sums, version=self.rounds, round=self.rounds))]
-
-    def undelivered(self, message: Message, recipient: Address) -> Outbox:
-        """Send the message again: the agents of a batch wait for it."""
-        return self.again(message, recipient)
 
     def broken_invariants(self) -> Iterator[str]:
         """The active set never becomes empty and never grows."""

@@ -8,18 +8,19 @@ from __future__ import annotations
 import numpy as np
 
 from coband.agents.messages.exploration import AllArmMeans, ArmMeans
+from coband.server.in_step import InStepServer
 from coband.simulator.core.message import Message
-from coband.simulator.core.node import ALL_AGENTS, Address, NodeContext, Outbox, Server
+from coband.simulator.core.node import ALL_AGENTS, Address, NodeContext, Outbox
 
 
-class CoKernelServer(Server):
+class CoKernelServer(InStepServer):
     """Collects the arm means of a round; agents wait for the broadcast, so only one round is open at a time."""
 
     def __init__(self, context: NodeContext) -> None:
         super().__init__(context)
         self._means: dict[Address, ArmMeans] = {}
 
-    def receive(self, message: Message, source: Address) -> Outbox:
+    def collect(self, message: Message, source: Address) -> Outbox:
         """Store an agent's means, and broadcast all means when the last agent has sent its own."""
         assert isinstance(message, ArmMeans)
         self._means[source] = message
@@ -31,7 +32,3 @@ class CoKernelServer(Server):
         self._means.clear()
         self.rounds += 1
         return [(ALL_AGENTS, AllArmMeans(counts=counts, means=means, round=message.round))]
-
-    def undelivered(self, message: Message, recipient: Address) -> Outbox:
-        """Send the means again: no agent starts a round before it has the means of the previous one."""
-        return self.again(message, recipient)

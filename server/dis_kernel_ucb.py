@@ -22,39 +22,25 @@ class DisKernelUCBServer(SynchronousServer):
     def __init__(self, context: NodeContext) -> None:
         super().__init__(context)
         self._points: list[list[NewPoints]] = [[] for _ in range(context.agents)]
-        self._early: list[dict[int, NewPoints]] = [{} for _ in range(context.agents)]  # by start
-        self._next = [0] * context.agents  # start of each agent's next upload
         self.distributed = 0
 
     def collect(self, message: Message, source: Address) -> Outbox:
         """Store an agent's points; points that arrive late join the next synchronisation."""
         assert isinstance(message, NewPoints)
         self.applied += message.pulls
-        self._line_up(source, message)
+        self._points[source].append(message)
         if self.is_late(message):
             return []
         return self.end_phase() if self.record_answer(source) else []
 
-    def _line_up(self, source: Address, message: NewPoints) -> None:
-        """Keep an agent's points in the order of its pulls, in which it has them itself; what is early waits."""
-        if not len(message.rewards):
-            self._points[source].append(message)
-            return
-        early = self._early[source]
-        early[message.start] = message
-        while self._next[source] in early:
-            following = early.pop(self._next[source])
-            self._points[source].append(following)
-            self._next[source] += len(following.rewards)
-
     def end_phase(self) -> Outbox:
         """Concatenate the points in the order of the agents, and send each agent all points but its own."""
-        taken = [item for items in self._points for item in items]
-        points = np.concatenate([np.empty((0, self.context.dimension)), *(item.points for item in taken)])
-        rewards = np.concatenate([np.empty(0), *(item.rewards for item in taken)])
+        points = np.concatenate([item.points for items in self._points for item in items])
+        rewards = np.concatenate([item.rewards for items in self._points for item in items])
         ends = np.cumsum([sum(len(item.rewards) for item in items) for items in self._points]).tolist()
         self._points = [[] for _ in self._points]
         self.distributed += len(rewards)
+        lost = dict(self._lost)
         self.finish_synchronisation()
         outbox: Outbox = []
         for agent, (start, end) in enumerate(zip([0, *ends], ends, strict=False)):
@@ -64,21 +50,19 @@ class DisKernelUCBServer(SynchronousServer):
                 before=start,
                 own=end - start,
                 version=self.version,
-                round=self.version,
+                round=self.round,
             )
+            outbox += [(agent, earlier) for earlier in lost.get(agent, ())]
             outbox.append((agent, missing))
         return outbox
 
-    def undelivered(self, message: Message, recipient: Address) -> Outbox:
-        """Send missing points again even if there is a newer version: later messages do not repeat them."""
-        if isinstance(message, MissingPoints):
-            return self.again(message, recipient)
-        return super().undelivered(message, recipient)
+    def is_wanted(self, message: Message, recipient: Address) -> bool:
+        """Missing points are wanted even if there is a newer version: later messages do not repeat them."""
+        return isinstance(message, MissingPoints) or super().is_wanted(message, recipient)
 
     def discrepancies(self, uploads: Sequence[tuple[Address, Message]]) -> Iterator[str]:
         """Every uploaded point was distributed or waits for the next synchronisation."""
         waiting = sum(len(item.rewards) for items in self._points for item in items)
-        waiting += sum(len(item.rewards) for items in self._early for item in items.values())
         uploaded = sum(message.pulls for _, message in uploads)
         if uploaded != self.distributed + waiting:
             yield f"{uploaded} points were uploaded, {self.distributed} were distributed and {waiting} wait"

@@ -8,17 +8,18 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from coband.agents.messages.epochs import EpochEnd, EpochModel, InducingSet, Projection
+from coband.server.in_step import InStepServer
 from coband.server.sums import SquaresCheck, sum_mismatch
 from coband.server.synchronisation import MessageBuffer
 from coband.simulator.arrays import FloatArray, IndexArray
 from coband.simulator.core.message import Message
-from coband.simulator.core.node import ALL_AGENTS, Address, NodeContext, Outbox, Recipient, Server
+from coband.simulator.core.node import ALL_AGENTS, Address, NodeContext, Outbox, Recipient
 from coband.simulator.maths.exploration.duets import Induced, ridge_solve
 from coband.simulator.maths.linalg.caches import VersionCache
 from coband.simulator.maths.posteriors.domain import Domain, exact_variance
 
 
-class DuetsServer(Server):
+class DuetsServer(InStepServer):
     """Samples the inducing set of an epoch, adds up projected rewards, and trims the active set as the agents do.
 
     Attributes:
@@ -46,7 +47,7 @@ class DuetsServer(Server):
         self._gram, self._vbar = np.zeros((0, 0)), np.zeros(0)
         self._check, self._before = SquaresCheck("Z^T Z"), len(points)
 
-    def receive(self, message: Message, source: Address) -> Outbox:
+    def collect(self, message: Message, source: Address) -> Outbox:
         """Handle the end of an agent's epoch, or its projected rewards."""
         if isinstance(message, EpochEnd):
             announced = len(self.sizes)
@@ -99,10 +100,6 @@ class DuetsServer(Server):
         return ALL_AGENTS, EpochModel(
             vbar=vbar, sigma_max=self._sigma_max, gram=None if by_mean else gram, version=self.rounds, round=self.rounds
         )
-
-    def undelivered(self, message: Message, recipient: Address) -> Outbox:
-        """Send the message again: the agents of an epoch wait for each other."""
-        return self.again(message, recipient)
 
     def broken_invariants(self) -> Iterator[str]:
         """Z^T Z is symmetric and positive semidefinite; the active set never becomes empty and never grows."""

@@ -16,6 +16,7 @@ class FedLinUCBServer(Server):
     def __init__(self, context: NodeContext) -> None:
         super().__init__(context)
         self.sums = LinearSums(context.dimension, context.config.lam)
+        self._answers: dict[Address, LinearModel] = {}
 
     def receive(self, message: Message, source: Address) -> Outbox:
         """Add an upload and answer with the sums; an upload made with an older model is added in the same way."""
@@ -24,11 +25,17 @@ class FedLinUCBServer(Server):
         self.rounds += 1
         self.applied += message.pulls
         self.note("apply", version=self.rounds, round=self.rounds, value=message.pulls)
-        return [(source, LinearModel(W=self.sums.gram, b=self.sums.b, version=self.rounds, round=self.rounds))]
+        answer = LinearModel(W=self.sums.gram, b=self.sums.b, version=self.rounds, round=self.rounds)
+        self._answers[source] = answer
+        return [(source, answer)]
 
     def undelivered(self, message: Message, recipient: Address) -> Outbox:
-        """Send the answer again: the agent waits for it and does not upload before it arrives."""
+        """Send the answer again: the agent waits for it."""
         return self.again(message, recipient)
+
+    def is_wanted(self, message: Message, recipient: Address) -> bool:
+        """An answer is wanted as long as there is no newer one for this agent."""
+        return self._answers[recipient] is message
 
     def discrepancies(self, uploads: Sequence[tuple[Address, Message]]) -> Iterator[str]:
         """W and b are the sums over all uploads."""

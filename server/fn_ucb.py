@@ -53,7 +53,7 @@ class FnUcbServer(SynchronousServer):
             alpha=min(upload.alpha for upload in uploads),
             inverses=self._inverses(uploads),
             version=self.version,
-            round=self.version,
+            round=self.round,
         )
         return [(ALL_AGENTS, model)]
 

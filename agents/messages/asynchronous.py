@@ -14,9 +14,20 @@ from coband.simulator.core.message import Message, payload
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Request(Message):
-    """Up: the agent's trigger has fired; no payload. ``version``: of the agent's model."""
+    """Up: the agent's trigger has fired; no payload.
+
+    ``version``: of the agent's model; ``number``: among its requests.
+    """
 
     kind: ClassVar[str] = "request"
+    number: int = 0
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Declined(Message):
+    """Up: the agent has given up the exchange of this ``round``, to which the server's model belongs; no payload."""
+
+    kind: ClassVar[str] = "declined"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -24,7 +35,7 @@ class ServerModel(Message):
     """Down, line 8: the server's dictionary with rewards and its embedded statistics.
 
     With ``transfer: delta`` it contains only the points from index ``start`` on, and no statistics if the agent has
-    the current ones.
+    the current ones. ``reply_to``: number of the request that it answers.
     """
 
     kind: ClassVar[str] = "dictionary"
@@ -33,6 +44,7 @@ class ServerModel(Message):
     A: FloatArray | None = payload()
     b: FloatArray | None = payload()
     start: int = 0
+    reply_to: int = 0
 
     @property
     def s(self) -> int:

@@ -48,10 +48,11 @@ class Iterate(Message):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Gradient(Message):
-    """Up: the gradient of the agent's loss, summed over all its data."""
+    """Up: the gradient of the agent's loss, summed over all its data. ``step``: of the iterate that asked for it."""
 
     kind: ClassVar[str] = "gradient"
     gradient: FloatArray = payload()
+    step: int = 0
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

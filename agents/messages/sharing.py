@@ -13,13 +13,46 @@ from coband.simulator.core.message import Message, payload
 class Point(Message):
     """Up, and down to the others, or to a neighbour in a graph: one point with its reward.
 
-    ``position``: in the server's log, on the way down; else -1.
+    ``position``: in the server's log on the way down, among the agent's own points on the way up; else -1. ``before``:
+    on the way down, how many points of each agent come before it in the log.
     """
 
     kind: ClassVar[str] = "point"
     point: FloatArray = payload()
     reward: float = payload()
     position: int = -1
+    before: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class LostPointsRequest(Message):
+    """Up: the agent lacks points of the log between ``first`` and ``last``, both included; no payload.
+
+    ``last``: None for all that there are.
+    """
+
+    kind: ClassVar[str] = "lost_points_request"
+    first: int
+    last: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class LostPoints(Message):
+    """Down: the points of the log that an agent asked for, but for its own.
+
+    ``positions``, ``before``: of each of them, as in :class:`Point`; for ``before`` the receiver's own alone.
+    """
+
+    kind: ClassVar[str] = "lost_points"
+    points: FloatArray = payload()
+    rewards: FloatArray = payload()
+    positions: tuple[int, ...] = ()
+    before: tuple[int, ...] = ()
+
+    @property
+    def n(self) -> int:
+        """Points that the agent lacked."""
+        return len(self.rewards)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -32,6 +32,14 @@ class Overdue(Message):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
+class SyncAbandoned(Message):
+    """Down, or from one agent to the others: a synchronisation has ended without a result, and all agents go on with
+    what they have; no payload."""
+
+    kind: ClassVar[str] = "sync_abandoned"
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Sample(Message):
     """Up: the agent's sample for the dictionary, d scalars per point."""
 
@@ -87,15 +95,11 @@ class GlobalStatistics(Message):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class NewPoints(Message):
-    """Up: raw points since the last synchronisation, d + 1 scalars each.
-
-    ``start``: points in the agent's earlier uploads; one that was given up and sent again may come after later ones.
-    """
+    """Up: raw points since the last synchronisation, d + 1 scalars each."""
 
     kind: ClassVar[str] = "points"
     points: FloatArray = payload()
     rewards: FloatArray = payload()
-    start: int = 0
 
     @property
     def n(self) -> int:

@@ -10,7 +10,7 @@ import click
 from coband.simulator.cli.options import SHIPPED, BadInput, Request
 
 if TYPE_CHECKING:
-    from coband.simulator.experiments.hunt.hunt import FailingRun
+    from coband.simulator.experiments.hunt.hunt import FailingRun, Schedule
 
 
 @click.command(epilog=SHIPPED)
@@ -37,7 +37,8 @@ def hunt(
     """Run the algorithms of the scenario in FILE under faults drawn at random, with all checks.
 
     Then the network heals, and every run must end with all turns taken. A failure is shrunk to the faults that it
-    takes, and given as a scenario that reproduces it. Ends with status 1 when there is one.
+    takes, and given as a scenario that reproduces it. Ends with status 1 when there is one. An algorithm that cannot
+    run on the network that the faults make, such as one that needs every message where datagrams are lost, is refused.
     """
     from coband.simulator.experiments.hunt.hunt import Hunt
 
@@ -47,15 +48,23 @@ def hunt(
     for name in only:
         if name not in labels:
             raise BadInput(f"no label {name!r} in this scenario; there are {', '.join(labels)}.")
-    found = 0
-    for seed, faults, catches in Hunt(scenario, only).seeds(range(first, last)):
-        word = f"{len(catches)} failed" if catches else "fine"
-        click.echo(f"seed {seed}: {word} ({', '.join(sorted({fault.key for fault in faults}))})")
-        for catch in catches:
+    found = runs = refused = 0
+    for schedule in Hunt(scenario, only).seeds(range(first, last)):
+        click.echo(_line(schedule))
+        for label, reason in schedule.refused.items():
+            click.echo(f"  {label}: refused: {reason}")
+        for catch in schedule.failures:
             _show(catch, scenario.name, out)
-        found += len(catches)
-    click.echo(f"{found} {'failure' if found == 1 else 'failures'} in {(last - first) * len(only or labels)} runs")
+        found, runs, refused = found + len(schedule.failures), runs + schedule.runs, refused + len(schedule.refused)
+    more = f", {refused} refused" if refused else ""
+    click.echo(f"{found} {'failure' if found == 1 else 'failures'} in {runs} runs{more}")
     context.exit(int(found > 0))
+
+
+def _line(schedule: Schedule) -> str:
+    """What a schedule did, and the kinds of its faults."""
+    failed = f"{len(schedule.failures)} failed" if schedule.failures else "fine" if schedule.runs else "refused"
+    return f"seed {schedule.seed}: {failed} ({', '.join(sorted({fault.key for fault in schedule.faults}))})"
 
 
 def _range(seeds: str) -> tuple[int, int]:

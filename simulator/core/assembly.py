@@ -167,6 +167,8 @@ class Assembly:
         contexts, norms = getattr(world, "contexts", None), getattr(world, "norms", None)
         closest = ClosestDecision(count)
 
+        policy = self._plan.network.retry_policy
+
         def context_of(index: int) -> NodeContext:
             network_context = None if contexts is None or index == SERVER else contexts[index]
             return NodeContext(
@@ -186,7 +188,7 @@ class Assembly:
                 None if norms is None or index == SERVER else float(norms[index]),
                 self._plan.schedule.total_turns(count),
                 closest,
-                self._plan.network.lossy or self._plan.intermittent,
+                policy,
             )
 
         agents: list[Client] = [algorithm.agent(context_of(index)) for index in range(count)[:made]]

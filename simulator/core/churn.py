@@ -36,7 +36,7 @@ class Churn:
 
     def start(self, streams: Streams) -> None:
         """Put the changes of availability on the clock."""
-        switch = Switch(self._run.clock, self._run.trace, self._run.down, self._switched, self._idle)
+        switch = Switch(self._run.clock, self._run.trace, self._run.down, self._switched, self._gone, self._idle)
         availability = self._plan.agents.availability
         if not isinstance(availability, Always):
             for agent in range(self._plan.agents.count):
@@ -55,6 +55,12 @@ class Churn:
         self._transport.came_up(node)
         if self._local is not None:
             self._local.came_up(node)
+
+    def _gone(self, node: Address, cause: int) -> None:
+        """A node has gone down for good: all others notice, after a while, that nothing comes from it."""
+        for host in self._hosts:
+            if host.address != node:
+                host.on_silence(node, cause)
 
     def _idle(self, changes: int) -> bool:
         """Whether nobody need go down any more.

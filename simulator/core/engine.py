@@ -72,7 +72,7 @@ class Engine:
         self.ledger, self.audit = self._run.ledger, self._run.audit
         self.progress = assembly.progress(self.ledger, on_pull)
         self._declared = by_name(algorithm.metrics)
-        self._router = Router(self.clock, algorithm)
+        self._router = Router(self.clock)
         self.transport = assembly.transport(self._run, self._router)
         local = assembly.local(self._run, self.transport, self._router)
         self._turns = assembly.turns(algorithm, self._run, self.progress, local)

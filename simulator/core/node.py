@@ -11,6 +11,7 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self, TypeVar
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -18,6 +19,10 @@ from coband.simulator.arms import ArmSet
 from coband.simulator.arrays import FloatArray, IntArray
 from coband.simulator.core.decisions import ClosestDecision
 from coband.simulator.core.message import Message
+from coband.simulator.core.recovery import RetryPolicy
+from coband.simulator.core.timers import OutOfPatience as OutOfPatience
+from coband.simulator.core.timers import Resend, Silence
+from coband.simulator.core.timers import Timer as Timer
 
 if TYPE_CHECKING:
     from coband.simulator.core.network.graphs import Graph
@@ -49,7 +54,7 @@ class Neighbours:
 
 @dataclass(frozen=True, slots=True)
 class Later:
-    """Recipient: the node itself, after ``delay`` simulated time units; it comes from the node's own address.
+    """Recipient: the node itself, after ``delay`` simulated time units; the message comes back through ``on_timer``.
 
     A timer, not a message on the network. It rings at a node that is down when that node is up again.
     """
@@ -58,8 +63,7 @@ class Later:
 
 
 NEIGHBOURS = Neighbours()
-CHANCES = 64
-"""How often a node sends again what was given up: a link that is dead for good must not keep a run from ending."""
+NO_POLICY = RetryPolicy()
 Recipient = Address | Multicast | Neighbours | Later
 Outbox = list[tuple[Recipient, Message]]
 
@@ -129,7 +133,7 @@ class NodeContext:
         parameter_norm: norm of the parameter of the agent's own rewards, where the problem tells it.
         total_turns: turns of all agents together, as the schedule allows them; None when only a duration limits them.
         closest: takes note of how close decisions are; None: nobody does.
-        lossy: whether a message may be given up, sent again, and then come after later ones.
+        recovery: waits and attempts after messages that were given up.
     """
 
     index: Address
@@ -148,7 +152,7 @@ class NodeContext:
     parameter_norm: float | None = None
     total_turns: int | None = None
     closest: ClosestDecision | None = None
-    lossy: bool = False
+    recovery: RetryPolicy = NO_POLICY
 
     @cached_property
     def rng(self) -> np.random.Generator:
@@ -172,7 +176,8 @@ class Node(ABC):
     def __init__(self, context: NodeContext) -> None:
         self.context = context
         self.notes: list[Note] = []
-        self._chances: dict[tuple[Message, Address], int] = {}
+        self._tries: WeakKeyDictionary[Message, dict[Address, int]] = WeakKeyDictionary()
+        self._silences: dict[Address, int] = {}
 
     def note(self, event: str, *, round: int = -1, version: int = -1, value: float = 0.0) -> None:
         """Tell the trace that something happened inside this node."""
@@ -186,15 +191,69 @@ class Node(ABC):
         """The transport has given up a message of this node's: ``recipient`` has not got it and never will."""
         return []
 
-    def has_chance(self, message: Message, recipient: Address) -> bool:
-        """Whether a message may be sent once more, which uses up one of its chances."""
-        left = self._chances.get((message, recipient), CHANCES)
-        self._chances[message, recipient] = left - 1
-        return left > 0
+    def on_timer(self, timer: Message) -> Outbox | None:
+        """A timer rings, which this node has set (:class:`Later`) or its host; None: it does not matter any more.
+
+        A timer that does not matter leaves no trace.
+        """
+        if isinstance(timer, Resend):
+            assert timer.about is not None
+            return self.resend(timer.copy, timer.about) if self.is_wanted(timer.copy, timer.about) else None
+        if isinstance(timer, Silence):
+            assert timer.about is not None
+            return self.missed(timer.about)
+        if isinstance(timer, OutOfPatience):
+            assert timer.about is not None
+            current = timer.number == self._silences.get(timer.about, 0)
+            return self.go_on(timer, timer.about) if current else None
+        return None
+
+    # --- after messages that were given up
 
     def again(self, message: Message, recipient: Address) -> Outbox:
-        """Send once more what was given up and the protocol cannot do without, as long as it has chances."""
-        return [(recipient, message)] if self.has_chance(message, recipient) else []
+        """Send once more, after a while, what was given up and the protocol cannot do without.
+
+        The waits grow, so that a narrow link is not filled with copies. When all attempts are used up, the node goes on
+        without it (``unreachable``).
+        """
+        counts, policy = self._tries.setdefault(message, {}), self.context.recovery
+        tries = counts.pop(recipient, 0)
+        if tries >= policy.attempts:
+            return self.unreachable(message, recipient)
+        counts[recipient] = tries + 1
+        timer = Resend(copy=message, about=recipient, round=message.round, version=message.version)
+        return [(Later(policy.delay(tries)), timer)]
+
+    def is_wanted(self, message: Message, recipient: Address) -> bool:
+        """Whether a message still is to be sent again, now that the time has come."""
+        return True
+
+    def resend(self, message: Message, recipient: Address) -> Outbox:
+        """Send a message once more."""
+        return [(recipient, message)]
+
+    def unreachable(self, message: Message, recipient: Address) -> Outbox:
+        """``recipient`` does not get a message, however often it is sent: go on without that."""
+        return []
+
+    def missed(self, source: Address) -> Outbox | None:
+        """Something that ``source`` sent to this node was given up: the host notices that it does not come."""
+        return None
+
+    def be_patient(self, source: Address, *, round: int = -1) -> Outbox:
+        """Wait for what may come again, for so long as the policy says; then ``go_on``, unless more is missed since."""
+        number = self.heard_from(source)
+        timer = OutOfPatience(about=source, number=number, round=round)
+        return [(Later(self.context.recovery.patience), timer)]
+
+    def heard_from(self, source: Address) -> int:
+        """What was waited for is here, or something else is missed: earlier timers do not matter any more."""
+        number = self._silences[source] = self._silences.get(source, 0) + 1
+        return number
+
+    def go_on(self, timer: OutOfPatience, source: Address) -> Outbox | None:
+        """Nothing has come again: go on without it."""
+        return None
 
     def warnings(self) -> Iterator[str]:
         """One sentence for each way in which the scenario's options make a run misleading; printed once."""
@@ -223,6 +282,16 @@ class Client(Node):
     done: bool = False
     unshared: int = 0
     rounds: int = 0
+
+    def again(self, message: Message, recipient: Address) -> Outbox:
+        """The pulls of an upload that was given up are the client's own again, until it is sent once more."""
+        self.unshared += message.pulls
+        return super().again(message, recipient)
+
+    def resend(self, message: Message, recipient: Address) -> Outbox:
+        """Send a message once more, with its pulls."""
+        self.unshared -= message.pulls
+        return super().resend(message, recipient)
 
     def best(self, scores: FloatArray, winner: int | None = None) -> int:
         """The place of the highest of the scores (n,).

@@ -39,6 +39,7 @@ class Packet:
         acknowledged: the sender knows that the receiver has it.
         flood: of a LOCAL message; None in a star.
         expired: the transport has given it up, and tells the sender.
+        timer: it is a timer that the node has set for itself, or its host for it.
     """
 
     message: Message
@@ -53,6 +54,7 @@ class Packet:
     acknowledged: bool = False
     flood: Flood | None = None
     expired: bool = False
+    timer: bool = False
 
     @property
     def origin(self) -> Address:

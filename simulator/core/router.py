@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from coband.simulator.core.algorithm import Algorithm
-from coband.simulator.core.audit.invariants import InvariantViolation
 from coband.simulator.core.clock.clock import Clock
 from coband.simulator.core.hosts.agent_host import AgentHost
 from coband.simulator.core.hosts.host import Host
@@ -23,8 +21,8 @@ class Router:
         last_delivery: when a message last reached a host.
     """
 
-    def __init__(self, clock: Clock, algorithm: Algorithm) -> None:
-        self._clock, self._algorithm = clock, algorithm
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
         self._hosts: Sequence[Host] = ()
         self._transport: Transport | None = None
         self._local: Local | None = None
@@ -68,16 +66,7 @@ class Router:
         host.hear(messages, cause)
 
     def give_up(self, packet: Packet, cause: int) -> None:
-        """The transport has given up a packet; its sender is told, unless it is a copy of a flood.
-
-        Raises:
-            InvariantViolation: what follows from the order of all messages is wrong without this one.
-        """
-        if self._algorithm.needs.ordered:
-            text = (
-                f"{self._algorithm.name} needs every message, and a {packet.message.kind!r} was given up after "
-                f"{packet.attempts} copies; give network.retransmission a larger max_attempts"
-            )
-            raise InvariantViolation(text, cause)
+        """The transport has given up a packet: its sender is told and its receiver notices, unless it is of a flood."""
         if packet.own:
             self._hosts[packet.source].on_expiry(packet, cause)
+            self._hosts[packet.destination].on_silence(packet.source, cause)

@@ -40,10 +40,11 @@ EVENTS = (
     "eliminate",
     "stop",
     "violation",
+    "timer",
 )
 TURN, CHOOSE, REWARD, TRIGGER, SEND, DELIVER, DROP, DUPLICATE, EXPIRE = range(9)
 RETRANSMIT, APPLY, MODEL, WAIT, RESUME, DOWN, UP = range(9, 16)
-VIOLATION = EVENTS.index("violation")
+VIOLATION, TIMER = EVENTS.index("violation"), EVENTS.index("timer")
 CODES = {name: code for code, name in enumerate(EVENTS)}
 NONE = -1
 EVERYONE, NOBODY = -2, -3  # peers: of a multicast, of an event that concerns one node only

@@ -27,7 +27,18 @@ from coband.simulator.core.checks.receivers import Receivers
 from coband.simulator.core.checks.twins import Post, Twins
 from coband.simulator.core.message import Message
 from coband.simulator.core.network.graphs import Graph
-from coband.simulator.core.node import SERVER, Address, Agent, BatchAgent, Client, Neighbours, Node, Outbox, Server
+from coband.simulator.core.node import (
+    SERVER,
+    Address,
+    Agent,
+    BatchAgent,
+    Client,
+    Later,
+    Neighbours,
+    Node,
+    Outbox,
+    Server,
+)
 from coband.simulator.core.packet import Packet
 
 ROUNDING = 1e-9  # relative, of sums of the same numbers in another order
@@ -172,11 +183,12 @@ class Inspection:
         if node is self._server and packet.source != SERVER:
             self._take_in(packet, cause)
         message = packet.message
-        if packet.expired:
+        if packet.timer:
+            self._twins.reminded(node, message, outbox, cause)
+        elif packet.expired:
             self._twins.told(node, message, packet.destination, outbox, cause)
         else:
-            if packet.source != node.context.index:
-                self._handed(node, packet.origin, message, packet.hop or None, cause)
+            self._handed(node, packet.origin, message, packet.hop or None, cause)
             self._twins.received(node, packet.origin, message, outbox, cause)
         self._check(node, packet, cause)
 
@@ -206,6 +218,8 @@ class Inspection:
         """Messages cost what they carry; what costs nothing carries nothing."""
         address = node.context.index
         for recipient, message in outbox:
+            if isinstance(recipient, Later):  # the node to itself
+                continue
             size, hidden = self._audit.size(message), stowaway(message)
             if size != message.scalars:
                 text = (

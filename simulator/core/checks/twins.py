@@ -23,6 +23,7 @@ from coband.simulator.core.audit.invariants import InvariantViolation
 from coband.simulator.core.checks.payloads import ROUNDING, difference, frozen
 from coband.simulator.core.message import Message
 from coband.simulator.core.node import SERVER, Address, Agent, BatchAgent, Client, Later, Node, Outbox, Server
+from coband.simulator.core.timers import Silence
 
 UNCHANGED = 1e-12
 """Relative; a matrix that is kept in fewer numbers than it has entries is multiplied out to be compared."""
@@ -111,12 +112,20 @@ class Twins:
     # --- what nodes do
 
     def received(self, node: Node, source: Address, message: Message, outbox: Outbox, cause: int) -> None:
-        """A node was handed a message, or a timer of its own has expired."""
-        if source == node.context.index:
-            self._follow(node, lambda twin: twin.receive(self._own[message], source), outbox, cause)
-        else:
-            copy = self._post.copy(message)
-            self._follow(node, lambda twin: twin.receive(copy, source), outbox, cause)
+        """A node was handed a message."""
+        copy = self._post.copy(message)
+        self._follow(node, lambda twin: twin.receive(copy, source), outbox, cause)
+
+    def reminded(self, node: Node, timer: Message, outbox: Outbox, cause: int) -> None:
+        """A timer has rung; a silence comes from the host, any other from the node itself."""
+
+        def reminded(twin: Node) -> Outbox:
+            found = twin.on_timer(timer if isinstance(timer, Silence) else self._own[timer])
+            if found is None:
+                raise InvariantViolation(f"{_unlike(twin)} has no use for the timer {timer.kind!r}", cause)
+            return found
+
+        self._follow(node, reminded, outbox, cause)
 
     def heard(self, node: Agent, messages: Sequence[tuple[Address, Message]], outbox: Outbox, cause: int) -> None:
         """An agent was handed several messages at once; its twin gets one after the other."""
@@ -162,7 +171,10 @@ class Twins:
     # --- what twins do
 
     def _follow(self, node: Node, answer: Answer, outbox: Outbox, cause: int) -> None:
-        copies = [(recipient, self._post.sent(message)) for recipient, message in outbox]
+        copies = [
+            (recipient, message if isinstance(recipient, Later) else self._post.sent(message))
+            for recipient, message in outbox
+        ]
         sent = [message for _, message in outbox]
         self._steps.append(Step(node.context.index, answer, copies, sent, standing_of(node), cause))
         while len(self._steps) > self._lag:
@@ -201,7 +213,9 @@ class Twins:
             raise InvariantViolation(text, step.cause)
         for (recipient, message), (other, copy), sent in zip(outbox, step.outbox, step.sent, strict=True):
             self._own[sent] = message
-            if recipient != other and not (isinstance(recipient, Later) and isinstance(other, Later)):
+            if isinstance(recipient, Later) and recipient == other:
+                continue
+            if recipient != other:
                 text = f"{_unlike(twin)} sends {message.kind!r} to {recipient}, not to {other}"
                 raise InvariantViolation(text, step.cause)
             field = difference(copy, message)

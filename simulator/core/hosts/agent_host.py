@@ -205,9 +205,10 @@ class AgentHost(ClientHost):
             self.node.look_ahead(tuple(self._ahead))
         return self._ahead.popleft()
 
-    def _handle(self, packet: Packet, seq: int) -> None:
-        super()._handle(packet, seq)
+    def _handle(self, packet: Packet, seq: int) -> int:
+        seq = super()._handle(packet, seq)
         self._after_handling(seq)
+        return seq
 
     def _after_handling(self, seq: int) -> None:
         self._note_waiting(seq)

@@ -126,6 +126,7 @@ class Switch:
     Args:
         down: kept up to date: the nodes that are down now.
         changed: called with a node, whether it is up now, and the seq of the event.
+        gone: called with a node that has gone down for good, and the seq of the event.
         idle: given the number of changes ahead, whether nothing else will happen; then nobody goes down any more,
             so that runs end.
     """
@@ -136,10 +137,13 @@ class Switch:
         trace: Trace,
         down: set[Address],
         changed: Callable[[Address, bool, int], None],
+        gone: Callable[[Address, int], None],
         idle: Callable[[int], bool],
     ) -> None:
         self._clock, self._trace, self._down, self._changed, self._idle = clock, trace, down, changed, idle
+        self._gone = gone
         self._reasons: dict[Address, int] = {}
+        self._since: dict[Address, int] = {}  # seq of the event of going down
         self._ahead = 0
 
     def follow(self, node: Address, windows: Windows) -> None:
@@ -160,9 +164,12 @@ class Switch:
         self._reasons[node] = self._reasons.get(node, 0) + 1
         if self._reasons[node] == 1:
             self._down.add(node)
-            self._changed(node, False, self._trace.record(self._clock.now, tr.DOWN, node))
+            seq = self._since[node] = self._trace.record(self._clock.now, tr.DOWN, node)
+            self._changed(node, False, seq)
         if math.isfinite(end):
             self._at(end, node, self._come_up, (node, windows))
+        else:
+            self._gone(node, self._since[node])
 
     def _come_up(self, event: Any) -> None:
         self._ahead -= 1

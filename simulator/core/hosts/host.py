@@ -23,6 +23,7 @@ from coband.simulator.core.message import Message
 from coband.simulator.core.node import Address, Agent, BatchAgent, Client, Later, Node, Outbox
 from coband.simulator.core.packet import Packet
 from coband.simulator.core.randomness.distributions import Draws
+from coband.simulator.core.timers import Silence, Timer
 
 Send = Callable[[Address, Any, Any, int], None]
 
@@ -91,6 +92,13 @@ class Host:
         """The transport has given up a message that this node sent."""
         self._take(packet, seq)
 
+    def on_silence(self, source: Address, cause: int) -> None:
+        """The transport has given up a message to this node, which notices it after a while: by a timer, as everybody.
+
+        On real sockets this is a connection whose other end is not heard of in time.
+        """
+        self._set_timer(self.node.context.recovery.timeout, Silence(about=source), cause)
+
     def _take(self, packet: Packet, seq: int) -> None:
         """Handle a packet now or, when busy, later."""
         if self._busy:
@@ -113,14 +121,35 @@ class Host:
         self._handle(*event.value)
         self._next()
 
-    def _handle(self, packet: Packet, seq: int) -> None:
-        if packet.expired:
+    def _handle(self, packet: Packet, seq: int) -> int:
+        """Give a packet to the node; returns the event that what it does is due to."""
+        if packet.timer:
+            outbox = self.node.on_timer(packet.message)
+            if outbox is None:
+                return seq
+            seq = self._record_timer(packet.message, seq)
+        elif packet.expired:
             outbox = self.node.undelivered(packet.message, packet.destination)
         else:
             outbox = self.node.receive(packet.message, packet.origin)
         self._carry_out(outbox, seq)
         if self._check is not None:
             self._check.handled(self.node, packet, outbox, seq)
+        return seq
+
+    def _record_timer(self, message: Message, cause: int) -> int:
+        """A timer that matters rings; its cause is the event due to which it was set."""
+        about = message.about if isinstance(message, Timer) else None
+        return self._trace.record(
+            self._clock.now,
+            tr.TIMER,
+            self.address,
+            tr.NOBODY if about is None else about,
+            cause=cause,
+            kind=self._trace.name(message.kind),
+            round=message.round,
+            version=message.version,
+        )
 
     def _carry_out(self, outbox: Outbox, cause: int) -> None:
         """Record the node's notes and send its messages."""
@@ -157,7 +186,7 @@ class Host:
         self._model = version
 
     def _set_timer(self, delay: float, message: Message, cause: int) -> None:
-        packet = Packet(message, -1, self.address, self.address, 0, cause, tr.NONE, 0)
+        packet = Packet(message, -1, self.address, self.address, 0, cause, tr.NONE, 0, timer=True)
         self._clock.at(self._clock.now + delay, TIMER, self.address, self._on_timer, packet)
 
     def _on_timer(self, event: Any) -> None:
@@ -227,9 +256,10 @@ class ClientHost(Host):
     waited = False
     _resumption = tr.NONE
 
-    def _handle(self, packet: Packet, seq: int) -> None:
-        super()._handle(packet, seq)
+    def _handle(self, packet: Packet, seq: int) -> int:
+        seq = super()._handle(packet, seq)
         self._note_waiting(seq)
+        return seq
 
     def _note_waiting(self, cause: int) -> None:
         waiting = self.node.waiting

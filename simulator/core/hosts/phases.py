@@ -115,10 +115,11 @@ class PhaseHost(ClientHost):
                 seq = self._trace.record(now, tr.REWARD, self.address, cause=seq, value=mean, detail=detail)
         return seq
 
-    def _handle(self, packet: Packet, seq: int) -> None:
-        super()._handle(packet, seq)
+    def _handle(self, packet: Packet, seq: int) -> int:
+        seq = super()._handle(packet, seq)
         if self._may_go_on():
             self.call()
+        return seq
 
     def _wake(self, cause: int) -> None:
         if self._may_go_on():

@@ -32,10 +32,9 @@ from coband.simulator.core.network.topologies import BaseGraph, Topology
 from coband.simulator.core.node import SERVER, Address
 from coband.simulator.core.randomness.distributions import ZERO, is_zero
 from coband.simulator.core.randomness.streams import Streams
+from coband.simulator.core.recovery import MOST_BACKOFFS, Recovery, RetryPolicy
 
 LINK_KEYS = ("bandwidth", "loss", "duplicate", "reorder")
-MOST_BACKOFFS = 6
-"""Waits grow so often: without an end, a node that comes and goes would be waited for nearly for ever."""
 
 
 class Capacity(Config):
@@ -67,12 +66,18 @@ class Retransmission(Config):
     max_timeout: Annotated[float | None, TIME] = Field(default=None, gt=0)
     """No wait is longer than this; null for no other limit."""
     max_attempts: int = Field(default=1000, ge=1)
-    """Copies sent in all before the transport gives up."""
+    """Copies sent in all before the transport gives up, and tells the nodes at both ends."""
 
     def wait(self, first: float, attempts: int) -> float:
         """How long to wait for the acknowledgement of the last of so many copies; ``first``: of the first one."""
         wait = first * self.backoff ** min(attempts - 1, MOST_BACKOFFS)
         return wait if self.max_timeout is None else min(wait, self.max_timeout)
+
+    def until_given_up(self, first: float) -> float:
+        """Sum of all waits for acknowledgements of one message; ``first``: the first of them."""
+        growing = min(self.max_attempts, MOST_BACKOFFS)
+        rest = (self.max_attempts - growing) * self.wait(first, MOST_BACKOFFS + 1)
+        return sum(self.wait(first, attempts) for attempts in range(1, growing + 1)) + rest
 
 
 class NetworkConfig(Config):
@@ -107,6 +112,8 @@ class NetworkConfig(Config):
     """reliable: acknowledged, repeated, in order, exactly once; datagram: sent once."""
     retransmission: Retransmission = Retransmission()
     """When ``transport: reliable`` repeats a copy."""
+    recovery: Recovery = Recovery()
+    """What nodes do about messages that the transport has given up."""
     scalar_bits: Annotated[int, BITS] = Field(default=64, ge=1)
     """Bits per scalar."""
     header_bits: Annotated[int, BITS] = Field(default=0, ge=0)
@@ -153,6 +160,17 @@ class NetworkConfig(Config):
     def faulty(self) -> bool:
         """True when a reliable transport has something to mend beside the order."""
         return self.lossy or self.duplicating
+
+    @property
+    def retry_policy(self) -> RetryPolicy:
+        """What `recovery` comes to in simulated time."""
+        recovery, mean = self.recovery, self.largest_mean
+        typical = 4.0 * mean if 0.0 < mean < math.inf else 1.0
+        first = typical if self.retransmission.timeout is None else self.retransmission.timeout
+        timeout = first if recovery.timeout is None else recovery.timeout
+        between = timeout * (1.0 + recovery.backoff**MOST_BACKOFFS) + self.retransmission.until_given_up(first)
+        patience = between if recovery.patience is None else recovery.patience
+        return RetryPolicy(timeout, recovery.backoff, recovery.attempts, patience)
 
     @property
     def graph(self) -> BaseGraph | None:

@@ -9,9 +9,10 @@ still fails.
 from __future__ import annotations
 
 import copy
+import json
 import traceback
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -54,6 +55,27 @@ class FailingRun:
     scenario: str
 
 
+@dataclass
+class Schedule:
+    """What one fault schedule did to the algorithms.
+
+    Attributes:
+        seed: the seed of the faults.
+        faults: the faults.
+        failures: the failures that they caused.
+        runs: number of algorithms that ran under them.
+        gave_up: number of these runs in which the transport gave messages up.
+        refused: why algorithms did not run, by label: they cannot do with such a network.
+    """
+
+    seed: int
+    faults: tuple[Fault, ...]
+    failures: list[FailingRun] = field(default_factory=list)
+    runs: int = 0
+    gave_up: int = 0
+    refused: dict[str, str] = field(default_factory=dict)
+
+
 class Hunt:
     """Runs the algorithms of a scenario under random faults.
 
@@ -69,17 +91,22 @@ class Hunt:
         self.labels = names
         self._agents, self._star = scenario.agents.count, scenario.network.graph is None
         self._horizon: float | None = None
+        self._gave_up = False  # whether the last run's transport gave messages up
 
-    def seeds(self, seeds: Sequence[int]) -> Iterator[tuple[int, tuple[Fault, ...], list[FailingRun]]]:
-        """Yield for each seed: the seed, its faults, and the failures that they cause.
+    def seeds(self, seeds: Sequence[int]) -> Iterator[Schedule]:
+        """Draw the faults of each seed and run all algorithms under them.
 
         Raises:
-            ScenarioError: the scenario cannot be run under faults; the text says why.
+            ScenarioError: the scenario is invalid without any further fault.
         """
         for seed in seeds:
-            faults = draw(np.random.default_rng(seed), self.horizon, self._agents, self._star)
-            found = [self._find_failure(label, seed, faults) for label in self.labels]
-            yield seed, faults, [failure for failure in found if failure is not None]
+            schedule = Schedule(seed, draw(np.random.default_rng(seed), self.horizon, self._agents, self._star))
+            for label in self.labels:
+                try:
+                    self._hunt(label, schedule)
+                except BAD_INPUT as error:
+                    schedule.refused[label] = str(error)
+            yield schedule
 
     @property
     def horizon(self) -> float:
@@ -89,12 +116,17 @@ class Hunt:
             self._horizon = max(1.0, *(result.simulated_time for result in times))
         return self._horizon
 
-    def _find_failure(self, label: str, seed: int, faults: tuple[Fault, ...]) -> FailingRun | None:
+    def _hunt(self, label: str, schedule: Schedule) -> None:
+        """Run one algorithm, and shrink the faults if it fails."""
+        seed, faults = schedule.seed, schedule.faults
+        self._gave_up = False
         error = self._error_of(label, seed, faults)
-        if error is None:
-            return None
-        faults, error = self._shrink(label, seed, faults, error)
-        return FailingRun(label, seed, faults, error, to_yaml(self._with_faults(label, seed, faults)))
+        schedule.runs += 1
+        schedule.gave_up += self._gave_up
+        if error is not None:
+            faults, error = self._shrink(label, seed, faults, error)
+            scenario = to_yaml(self._with_faults(label, seed, faults))
+            schedule.failures.append(FailingRun(label, seed, faults, error, scenario))
 
     def _shrink(self, label: str, seed: int, faults: tuple[Fault, ...], error: str) -> tuple[tuple[Fault, ...], str]:
         """Remove faults one by one as long as the run still fails, until each remaining fault is necessary."""
@@ -128,12 +160,13 @@ class Hunt:
         for fault in faults:
             fault.apply(document)
         if faults:
-            document["network"]["heals"] = 1.5 * self.horizon
+            document["network"]["heals"] = document["network"]["heals"] or 1.5 * self.horizon
             document["network"]["retransmission"]["timeout"] = self.horizon / 100
         return document
 
     def _scenario(self, label: str, seed: int, faults: tuple[Fault, ...]) -> Scenario:
-        return loads(to_yaml(self._with_faults(label, seed, faults)), f"{label}, seed {seed}", base=Path(self._base))
+        text = json.dumps(self._with_faults(label, seed, faults))  # which is YAML, and is written in less time
+        return loads(text, f"{label}, seed {seed}", base=Path(self._base))
 
     def _run(self, scenario: Scenario) -> RunResult:
         """Run a scenario and check its end.
@@ -154,9 +187,16 @@ class Hunt:
 
         plan_ = plan(scenario, entry.ties, trace="protocol")
         with one_thread():
-            result = Engine(plan_, entry.algorithm, entry.config, world, streams, sink=count, graph=graph).run()
+            engine = Engine(plan_, entry.algorithm, entry.config, world, streams, sink=count, graph=graph)
+            result = self._watched(engine)
         check_end(result)
         return result
+
+    def _watched(self, engine: Engine) -> RunResult:
+        try:
+            return engine.run()
+        finally:
+            self._gave_up = engine.audit.given_up > 0
 
 
 def check_end(result: RunResult) -> None:

@@ -17,7 +17,7 @@ class Fault:
 
     Attributes:
         section, key: the setting that it changes, such as network, loss.
-        value: the new value; if the setting is a list, the value is appended.
+        value: the new value; a list is extended by it, and a mapping without a kind merged with it.
     """
 
     section: str
@@ -29,6 +29,8 @@ class Fault:
         section = document[self.section]
         if isinstance(section[self.key], list):
             section[self.key] = [*section[self.key], self.value]
+        elif isinstance(self.value, dict) and isinstance(section[self.key], dict) and "kind" not in self.value:
+            section[self.key] = {**section[self.key], **self.value}
         else:
             section[self.key] = self.value
 
@@ -123,6 +125,23 @@ def _order(rng: np.random.Generator, horizon: float, agents: int, star: bool) ->
     return ("network", "reorder"), "fifo"
 
 
+def _narrow(rng: np.random.Generator, horizon: float, agents: int, star: bool) -> tuple[tuple[str, str], Any]:
+    """Capacity for so many scalars in the time of a run without faults."""
+    width = _between(rng, 300.0, 30_000.0) / horizon
+    if not star or rng.random() < 0.5:
+        return ("network", "bandwidth"), width
+    return ("network", "server"), {("uplink", "downlink")[int(rng.integers(2))]: width}
+
+
+def _giving_up(rng: np.random.Generator, horizon: float, agents: int, star: bool) -> tuple[tuple[str, str], Any]:
+    return ("network", "retransmission"), {"max_attempts": int(rng.integers(1, 4))}
+
+
+def _lasting(rng: np.random.Generator, horizon: float, agents: int, star: bool) -> tuple[tuple[str, str], Any]:
+    """Faults that go on long after the end of a run without them."""
+    return ("network", "heals"), _between(rng, 10.0, 1000.0) * horizon
+
+
 KINDS: tuple[Draw, ...] = (
     _loss,
     _duplicate,
@@ -136,4 +155,7 @@ KINDS: tuple[Draw, ...] = (
     _compute,
     _handling,
     _stragglers,
+    _narrow,
+    _giving_up,
+    _lasting,
 )

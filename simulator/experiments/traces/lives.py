@@ -1,4 +1,4 @@
-"""The history of a message: its send, its copies, its hops, and the events that its deliveries caused."""
+"""The history of a message: its send, its copies, its hops, and what its deliveries or its loss caused."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class MessageHistory:
     Attributes:
         origin: the first send; on a graph, other sends forward the message.
         events: all events with the number of the message, or of a send that forwarded it, in order of seq.
-        effects: events that a delivery caused directly, at most :data:`LIMIT`.
+        effects: events that a delivery caused directly, or that the message was given up, at most :data:`LIMIT`.
     """
 
     origin: Event
@@ -97,7 +97,7 @@ def _collect(reader: TraceReader, origin: Event) -> tuple[list[int], list[int]]:
             messages.add(message)
         if message in messages:
             kept.append(seq)
-            if event in (tr.SEND, tr.DELIVER):
+            if event in (tr.SEND, tr.DELIVER, tr.EXPIRE):
                 causes.add(seq)
         elif cause in causes and len(effects) < LIMIT:
             effects.append(seq)

@@ -144,6 +144,8 @@ class _Export:
                 yield from self._send(event, now)
             case "deliver":
                 yield from self._deliver(event, now)
+            case "timer":
+                yield from self._slice(node, MESSAGES, f"timer {event.kind}", now, now, _arguments(event))
             case "choose" | "reward":
                 pass  # part of the turn's slice
             case _:

@@ -13,7 +13,7 @@ from coband.simulator.experiments.store.damage import stored_rows
 from coband.simulator.experiments.store.store import StoredJob, StoredRun
 
 SEND, DELIVER, DROP, EXPIRE = (tr.CODES[name] for name in ("send", "deliver", "drop", "expire"))
-DUPLICATE = tr.CODES["duplicate"]
+DUPLICATE, TIMER = tr.CODES["duplicate"], tr.CODES["timer"]
 VALUE, REASON = tr.NUMERIC.index("value"), tr.NUMERIC.index("reason")
 SERVER = -1
 
@@ -146,6 +146,8 @@ class TraceWalk:
                 self._messages[message].arrive(int(row.value) if node == tr.EVERYONE else 1)
             elif event in (DROP, EXPIRE) and message in self._messages:
                 self._messages[message].lost.add(peer)
+            elif event == TIMER and cause < 0:
+                self._note("timer", f"timer {seq} rings at {_node_name(node)}, but nothing has set it")
             expected, clock = seq + 1, time
             self.events += 1
             yield row

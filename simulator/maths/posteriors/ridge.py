@@ -114,6 +114,12 @@ class Ridge(Posterior):
         copy.lam, copy._b, copy._theta = self.lam, self._b, self._theta
         return copy
 
+    def copied(self) -> Self:
+        """A copy that can ``follow`` sums which have grown out of the same ones; this one stays as it is."""
+        copy = object.__new__(type(self))
+        copy.__dict__.update(self.__dict__)
+        return copy
+
 
 class DiagonalRidge(Ridge):
     """Only the diagonal of W is kept."""
@@ -300,6 +306,12 @@ class RidgeRegression(Ridge):
 
     def _inverse(self) -> Gram:
         return Downdate(self._rows.leading(self._rows.size), self._base)
+
+    def copied(self) -> Self:
+        copy = super().copied()
+        copy._rows, copy._diagonal = self._rows.forked(self._rows.size), self._diagonal.copy()
+        copy._held = self._held = True
+        return copy
 
     def forked(self) -> Self:
         copy = super().forked()

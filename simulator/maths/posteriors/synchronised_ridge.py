@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Literal
+from weakref import WeakValueDictionary
 
 import numpy as np
 
@@ -15,29 +16,53 @@ from coband.simulator.maths.posteriors.protocol import Posterior
 from coband.simulator.maths.posteriors.ridge import Ridge
 
 
-class SynchronisedRidge:
-    """The ridge regression of the newest synchronisation, with its version.
+class RidgeVersion:
+    """A ridge regression that does not change, and those that followed it: agents with one history share all of it.
 
-    It may be shared by agents that all take part in every synchronisation: while one of them still acts on a version
-    the next one cannot exist.
+    Each version is held by the agents that act on it alone, so agents may act on different ones.
 
     Args:
-        ridge: without observations.
-
-    Attributes:
-        version: of the synchronisation; 0 before the first.
-        ridge: V = lam I + W_sync and b_sync.
+        ridge: of this version.
     """
 
     def __init__(self, ridge: Ridge) -> None:
-        self.version = 0
         self.ridge = ridge
+        self._next: WeakValueDictionary[int, RidgeVersion] = WeakValueDictionary()
+
+    def follow(self, version: int, W: Gram | FloatArray, b: FloatArray) -> RidgeVersion:
+        """The version after this one, computed by the first agent that asks."""
+        found = self._next.get(version)
+        if found is None:
+            ridge = self.ridge.copied()
+            ridge.follow(W, b)
+            found = self._next[version] = RidgeVersion(ridge)
+        return found
+
+
+class SynchronisedRidge:
+    """The ridge regression of an agent's newest synchronisation, with its version.
+
+    Args:
+        start: without observations; agents that are given one object share what they compute.
+
+    Attributes:
+        version: of the synchronisation; 0 before the first.
+    """
+
+    def __init__(self, start: Ridge | RidgeVersion) -> None:
+        self.version = 0
+        self._current = start if isinstance(start, RidgeVersion) else RidgeVersion(start)
+
+    @property
+    def ridge(self) -> Ridge:
+        """V = lam I + W_sync and b_sync."""
+        return self._current.ridge
 
     def follow(self, version: int, W: Gram | FloatArray, b: FloatArray) -> None:
-        """Take in a synchronisation, unless another agent has done so."""
+        """Take in a synchronisation, unless it is the current one."""
         if version != self.version:
             self.version = version
-            self.ridge.follow(W, b)
+            self._current = self._current.follow(version, W, b)
 
 
 class LocalRidge(Posterior):
@@ -56,6 +81,7 @@ class LocalRidge(Posterior):
         if len(rows):
             self._rows.append(rows)
         self._given, self._b_given = 0, np.zeros_like(b)
+        self._out: list[tuple[Gram | FloatArray, int, FloatArray]] = []  # what has been given out: W, rows, b
         self._own: Ridge | None = None
         self._taken = 0
 
@@ -111,13 +137,26 @@ class LocalRidge(Posterior):
         """W_new, in the form that the ridge follows, and b_new, of the pulls that have not been given out yet."""
         W = self._shared.ridge.squares_of(self._rows.leading(self._rows.size)[self._given :])
         b = self._b - self._b_given
+        self._out.append((W, self._rows.size - self._given, b))
         self._given, self._b_given = self._rows.size, self._b
         return W, b
 
-    def restore(self, W: Gram, b: FloatArray) -> None:
-        """Take back what was given out and forgotten: it is news again."""
-        self._rows.append(W.rows)
-        self._b = self._b + b
+    def restore(self, W: Gram | FloatArray, b: FloatArray) -> None:
+        """Take back what was given out, the very W, whether it was forgotten meanwhile or not: it is news again."""
+        place = next((place for place, (given, _, _) in enumerate(self._out) if given is W), None)
+        if place is None:
+            self._rows.append(W.rows if isinstance(W, Gram) else np.sqrt(W)[None])
+            self._b = self._b + b
+            return
+        _, count, b_given = self._out.pop(place)
+        start = sum(rows for _, rows, _ in self._out[:place])
+        order = np.arange(self._rows.size)
+        order = np.concatenate([order[:start], order[start + count :], order[start : start + count]])
+        rows = self._rows.leading(self._rows.size)[order]
+        self._rows = GrowingRows(rows.shape[1], len(rows))
+        self._rows.append(rows)
+        self._given, self._b_given = self._given - count, self._b_given - b_given
+        self._own, self._taken = None, 0
 
     def _current(self) -> Ridge:
         size = self._rows.size

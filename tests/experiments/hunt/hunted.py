@@ -39,6 +39,8 @@ HUNTED: dict[str, dict[str, Any]] = {
             entry("fed_glb_ucb", threshold=0.3, max_rounds=3),
             entry("fn_ucb", **NEURAL),
             entry("fn_ucb", "fn quorum", **NEURAL, wait=QUORUM, less_comm=False),
+            entry("fn_ucb", "fn every turn", **{**NEURAL, "threshold": 0.0}, diagonal=True),
+            entry("fn_ucb", "fn best", **NEURAL, wait=QUORUM, diagonal=True, average="best", train_from="averaged"),
         ],
     },
     "asynchronous": {
@@ -61,6 +63,7 @@ HUNTED: dict[str, dict[str, Any]] = {
         "algorithms": [
             entry("duets"),
             entry("duets", "public", inducing="rate", elimination="ucb", beta="theory"),
+            entry("bpe"),
             entry("gp_ucb"),
         ],
     },
@@ -84,6 +87,9 @@ HUNTED: dict[str, dict[str, Any]] = {
             entry("eager_kernel_ucb", hops=2, network_kernel="mmd"),
             entry("naive_coop", hops=2),
             entry("dist_kernel_ucb", hops=2),
+            entry("push_gossip_kernel_ucb"),
+            entry("gob_lin"),
+            entry("club"),
         ],
     },
 }
@@ -93,3 +99,9 @@ def hunted(name: str, **changes: Any) -> Scenario:
     """One of the scenarios."""
     document = {"name": f"hunted_{name}", "agents": {"count": 4}, **HUNTED[name], **changes}
     return loads(to_yaml(document))
+
+
+def impatient(name: str) -> Scenario:
+    """One of the scenarios on a network that sends no copy twice: whatever is lost is given up at once."""
+    network = {**HUNTED[name].get("network", {}), "retransmission": {"max_attempts": 1}}
+    return hunted(name, network=network)

@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from coband.simulator.conformance.runs import registry
 from coband.simulator.experiments.hunt.hunt import Hunt
 from coband.simulator.experiments.hunt.swarm import draw
 from coband.simulator.experiments.scenario.loading import loads
 from tests.cli.fake_cli import Program
-from tests.experiments.hunt.hunted import HUNTED, hunted
+from tests.experiments.hunt.hunted import HUNTED, hunted, impatient
 
 
 @pytest.fixture
@@ -36,14 +37,47 @@ def test_faults_depend_on_the_seed_alone() -> None:
         "compute",
         "handling",
         "stragglers",
+        "bandwidth",
+        "server",
+        "retransmission",
+        "heals",
     }
 
 
 @pytest.mark.parametrize("name", HUNTED)
 def test_a_short_hunt_finds_nothing(name: str) -> None:
-    for _, faults, catches in Hunt(hunted(name)).seeds(range(1)):
-        assert faults
-        assert not catches, catches[0]
+    for schedule in Hunt(hunted(name)).seeds(range(1)):
+        assert schedule.faults
+        assert schedule.runs == len(HUNTED[name]["algorithms"])
+        assert not schedule.failures, schedule.failures[0]
+
+
+@pytest.mark.parametrize("name", HUNTED)
+def test_a_short_hunt_where_nothing_is_sent_twice_finds_nothing(name: str) -> None:
+    gave_up = 0
+    for schedule in Hunt(impatient(name)).seeds((2, 5)):
+        assert not schedule.failures, schedule.failures[0]
+        gave_up += schedule.gave_up
+    assert gave_up > 0
+
+
+def test_every_algorithm_that_says_anything_is_hunted() -> None:
+    hunted_algorithms = {entry["algorithm"] for family in HUNTED.values() for entry in family["algorithms"]}
+    talking = {name for name, entry in registry().algorithms.items() if entry.messages}
+    assert talking <= hunted_algorithms
+
+
+def test_what_cannot_run_under_faults_is_refused_and_the_hunt_goes_on(coband: Program, tmp_path: Path) -> None:
+    file = tmp_path / "datagrams.yaml"
+    file.write_text(hunted("asynchronous", network={"transport": "datagram"}).to_yaml())
+    arguments = ["hunt", file, "--only", "fed_lin_ucb", "--only", "n_kernel_ucb", "--seeds", "0:4"]
+    status, output, _ = coband(*arguments)
+    assert status == 0
+    assert "fed_lin_ucb: refused: " in output
+    assert "fed_lin_ucb needs every message, but this network loses some; set network.transport: reliable" in output
+    assert "seed 3: fine" in output
+    assert output.splitlines()[-1].startswith("0 failures in ")
+    assert output.splitlines()[-1].endswith(" refused")
 
 
 @pytest.mark.slow
@@ -51,8 +85,8 @@ def test_a_short_hunt_finds_nothing(name: str) -> None:
 def test_a_long_hunt_finds_nothing(name: str) -> None:
     for schedule in ({}, {"schedule": {"kind": "one_at_a_time", "turns": 60}}):
         changes: dict[str, Any] = schedule if HUNTED[name]["schedule"]["kind"] == "rounds" else {}
-        for _, _, catches in Hunt(hunted(name, **changes)).seeds(range(100, 160)):
-            assert not catches, catches[0]
+        for found in Hunt(hunted(name, **changes)).seeds(range(100, 160)):
+            assert not found.failures, found.failures[0]
 
 
 def test_a_planted_fault_is_found_shrunk_and_reproduced(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -61,7 +95,9 @@ def test_a_planted_fault_is_found_shrunk_and_reproduced(monkeypatch: pytest.Monk
 
     monkeypatch.setattr("coband.simulator.core.hosts.host.Host.go_down", impatient)
     catches = [
-        catch for _, _, found in Hunt(hunted("asynchronous"), ["one_kernel_ucb"]).seeds(range(3)) for catch in found
+        catch
+        for schedule in Hunt(hunted("asynchronous"), ["one_kernel_ucb"]).seeds(range(3))
+        for catch in schedule.failures
     ]
     assert catches
     for catch in catches:

@@ -23,7 +23,7 @@ DELAYS = "constant, uniform, exponential, shifted_exponential, gamma, lognormal,
 LATENCIES = f"{DELAYS}, matrix"
 NETWORK = (
     "topology, latency, bandwidth, server, loss, duplicate, reorder, links, partitions, outages, heals, local, "
-    "transport, retransmission, scalar_bits, header_bits"
+    "transport, retransmission, recovery, scalar_bits, header_bits"
 )
 COUNTS = (
     "turns, regret, reward, messages, uplink_scalars, downlink_scalars, peer_scalars, scalars, "
@@ -442,6 +442,15 @@ EDITS: list[tuple[str, str, list[str]]] = [
             "10:34: network.retransmission.max_attempts: 0 is not allowed: must be >= 1",
             "10:46: network.retransmission.backoff: 0.5 is not allowed: must be >= 1",
             "10:64: network.retransmission.max_timeout: 0 is not allowed: must be > 0",
+        ],
+    ),
+    (
+        "loss: 0.1",
+        "recovery: {attempts: -1, backoff: 0.5, patience: 0}",
+        [
+            "10:24: network.recovery.attempts: -1 is not allowed: must be >= 0",
+            "10:37: network.recovery.backoff: 0.5 is not allowed: must be >= 1",
+            "10:52: network.recovery.patience: 0 is not allowed: must be > 0",
         ],
     ),
     (

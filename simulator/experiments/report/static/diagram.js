@@ -383,7 +383,8 @@
     const word = job.words[job.event[i]], list = [["simulated time", number(job.time[i])], ["at", nodeName(job.node[i])]];
     const cause = causeOf(i), backwards = cause >= 0 && kindName(i) && job.event[cause] === job.send && job.node[cause] !== job.node[i];
     if (nodeName(job.peer[i])) list.push([backwards ? "from" : "to", nodeName(job.peer[i])]);
-    if (kindName(i)) list.push(["message", `${kindName(i)} (number ${job.message[i]})`], ["scalars of a copy", number(job.scalars[i])]);
+    if (word === "timer") list.push(["timer", kindName(i)]);
+    else if (kindName(i)) list.push(["message", `${kindName(i)} (number ${job.message[i]})`], ["scalars of a copy", number(job.scalars[i])]);
     if (backwards) list.push(["on the way", number(job.time[i] - job.time[cause])]);
     if (job.hop[i] > 0) list.push(["hop", job.hop[i]]);
     if (job.round[i] >= 0) list.push(["round", job.round[i]]);

@@ -1,0 +1,205 @@
+"""Messages that the transport gives up: no statistics are lost or counted twice, and the trace says what happened."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from coband.agents.messages.linear import LinearUpload, PointsUpload
+from coband.agents.messages.neural import NeuralUpload
+from coband.simulator.arrays import FloatArray
+from coband.simulator.conformance import kit
+from coband.simulator.conformance.runs import Run, run
+from coband.simulator.core.audit import trace as tr
+from coband.simulator.maths.linalg.gram import Gram
+from tests.agents.test_quorum import GIVING_UP
+
+QUORUM = {"quorum": 0.5, "timeout": 1.5}
+NEURAL = {"width": 4, "steps": 2, "threshold": 0.3}
+SUMMED: dict[str, tuple[str, dict[str, Any]]] = {
+    "dis_lin": ("dis_lin_ucb", {"threshold": 0.5}),
+    "dis_lin quorum": ("dis_lin_ucb", {"threshold": 0.5, "wait": QUORUM}),
+    "fed_lin": ("fed_lin_ucb", {"threshold": 0.2}),
+    "fed_glb": ("fed_glb_ucb", {"threshold": 0.5, "max_rounds": 3}),
+    "fn": ("fn_ucb", NEURAL),
+    "fn quorum": ("fn_ucb", {**NEURAL, "wait": QUORUM}),
+    "fn diagonal": ("fn_ucb", {**NEURAL, "diagonal": True}),
+    "fn diagonal quorum": ("fn_ucb", {**NEURAL, "diagonal": True, "wait": QUORUM, "less_comm": False}),
+}
+NETWORKS: dict[str, dict[str, Any]] = {
+    "lossy": GIVING_UP,
+    "no copy twice": {**GIVING_UP, "retransmission": {"timeout": 0.5, "max_attempts": 1}},
+    "narrow": {
+        "latency": 0.05,
+        "loss": 0.05,
+        "server": {"uplink": 400.0, "downlink": 400.0},
+        "retransmission": {"timeout": 0.4, "max_attempts": 1},
+        "recovery": {"attempts": 4},
+    },
+}
+Pulls = list[tuple[FloatArray, float]]
+
+
+def given_up(
+    monkeypatch: pytest.MonkeyPatch, name: str, config: dict[str, Any], network: str, seed: int
+) -> tuple[Run, Pulls]:
+    """A run in which messages are given up, and (x, y) of every pull, x being features where the model is on them."""
+    pulls: Pulls = []
+    kind = kit.algorithm(name).agent
+    observe: Callable[..., Any] = kind.observe  # type: ignore[attr-defined]
+
+    def noted(agent: Any, arms: Any, arm: int, reward: float) -> Any:
+        pulls.append((agent._g.copy() if name == "fn_ucb" else arms.features[arm].copy(), reward))
+        return observe(agent, arms, arm, reward)
+
+    monkeypatch.setattr(kind, "observe", noted)
+    schedule = {"kind": "rounds", "turns": 25}
+    result = run(name, config, agents=4, seed=seed, schedule=schedule, network=NETWORKS[network])
+    kit.check_complete(result, 100)
+    assert result.result.audit.given_up > 0
+    assert len(pulls) == 100
+    return result, pulls
+
+
+def dense(W: Gram | FloatArray) -> FloatArray:
+    return W.dense() if isinstance(W, Gram) else W
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("network", NETWORKS)
+@pytest.mark.parametrize("case", SUMMED)
+def test_sums_at_the_server_and_unsent_news_are_all_pulls_once(
+    monkeypatch: pytest.MonkeyPatch, case: str, network: str, seed: int
+) -> None:
+    name, config = SUMMED[case]
+    result, pulls = given_up(monkeypatch, name, config, network, seed)
+    server: Any = result.engine.server
+    kept = server.statistics if name == "fn_ucb" else server.sums.gram
+    W, b = dense(kept).copy(), (server.B if name == "fn_ucb" else server.sums.b).copy()
+    for upload in server._uploads.stored if hasattr(server, "_uploads") else ():
+        assert isinstance(upload, NeuralUpload | LinearUpload | PointsUpload)
+        W += dense(upload.W)
+        b += 0.0 if isinstance(upload, PointsUpload) else upload.B if isinstance(upload, NeuralUpload) else upload.b
+    for agent in result.engine.agents:
+        part: Any = agent
+        unsent = part._news if name == "fed_lin_ucb" else part._ridge if name == "fn_ucb" else part.ridge
+        W_unsent, b_unsent = unsent.news()
+        W, b = W + dense(W_unsent), b + b_unsent
+    W_all, b_all = np.zeros_like(W), np.zeros_like(b)
+    for x, y in pulls:
+        W_all += x * x if W.ndim == 1 else np.outer(x, x)
+        b_all += y * x
+    assert pytest.approx(W_all, abs=1e-8) == W
+    if name != "fed_glb_ucb":  # its b is made of predictions
+        assert pytest.approx(b_all, abs=1e-8) == b
+
+
+def in_order(points: list[FloatArray]) -> list[list[float]]:
+    return sorted(point.tolist() for point in points)
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("network", NETWORKS)
+@pytest.mark.parametrize("wait", ["all", QUORUM], ids=["all", "quorum"])
+def test_raw_points_are_distributed_or_unsent_once(
+    monkeypatch: pytest.MonkeyPatch, wait: Any, network: str, seed: int
+) -> None:
+    result, pulls = given_up(monkeypatch, "dis_kernel_ucb", {"threshold": 0.5, "wait": wait}, network, seed)
+    server: Any = result.engine.server
+    agents: list[Any] = list(result.engine.agents)
+    log = max((agent._log for agent in agents), key=lambda log: log.size)
+    points = list(log.points[: server.distributed])
+    points += [x for items in server._points for item in items for x in item.points]
+    points += [x for agent in agents for x in agent._new.since(agent._uploaded).features]
+    assert in_order(points) == in_order([x for x, _ in pulls])
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("network", NETWORKS)
+def test_points_that_are_shared_at_once_are_asked_for_when_they_are_missed(
+    monkeypatch: pytest.MonkeyPatch, network: str, seed: int
+) -> None:
+    result, pulls = given_up(monkeypatch, "one_kernel_ucb", {}, network, seed)
+    server: Any = result.engine.server
+    log = server._log.since(0)
+    points = [*log.features, *(point.point for early in server._early for point in early.values())]
+    points += [point.point for agent in result.engine.agents for point in agent._unsent]  # type: ignore[attr-defined]
+    assert in_order(points) == in_order([x for x, _ in pulls])
+    asked = 0
+    for agent in result.engine.agents:
+        known = agent._known  # type: ignore[attr-defined]
+        own = [place for place, owner in enumerate(server._owners[:known]) if owner == agent.context.index]
+        assert agent._settled == len(own)  # type: ignore[attr-defined]
+        assert agent._log.points[:known].tolist() == log.features[:known].tolist()  # type: ignore[attr-defined]
+        asked += agent._known > 0  # type: ignore[attr-defined]
+    assert asked == 4
+    kinds = [message.kind for message in result.sent]
+    assert kinds.count("lost_points_request") > 0
+    assert kinds.count("lost_points") > 0
+    kit.check_messages("one_kernel_ucb", result)
+
+
+def test_everybody_knows_everything_once_the_network_has_healed() -> None:
+    network = {**NETWORKS["no copy twice"], "heals": 12.0}
+    for seed in range(3):
+        schedule = {"kind": "rounds", "turns": 40}
+        result = run("one_kernel_ucb", {}, agents=4, seed=seed, schedule=schedule, network=network)
+        assert result.result.audit.given_up > 0
+        server: Any = result.engine.server
+        assert server.rounds == 160
+        for agent in result.engine.agents:
+            unknown = server._owners[agent._known :]  # type: ignore[attr-defined]
+            assert set(unknown) <= {agent.context.index}
+
+
+@pytest.mark.parametrize("case", ["dis_lin", "fn quorum", "fed_glb"])
+def test_a_timer_rings_because_of_what_was_given_up(case: str) -> None:
+    name, config = SUMMED[case]
+    network = NETWORKS["no copy twice"]
+    result = run(name, config, agents=4, seed=1, schedule={"kind": "rounds", "turns": 25}, network=network)
+    timers = result.events(tr.TIMER)
+    kinds = {result.names[row.kind] for row in timers}
+    assert {"silence", "resend"} <= kinds <= {"silence", "resend", "patience", "overdue"}
+    for row in timers:
+        kind, cause = result.names[row.kind], result.rows[row.cause]
+        if kind in ("silence", "resend"):
+            assert cause.event == tr.EXPIRE
+            assert (cause.node, cause.peer) == ((row.peer, row.node) if kind == "silence" else (row.node, row.peer))
+        elif kind == "patience":
+            assert (cause.event, cause.node, cause.peer) == (tr.TIMER, row.node, row.peer)
+        assert row.time > cause.time
+    resent = {row.seq for row in timers if result.names[row.kind] == "resend"}
+    assert {row.cause for row in result.events(tr.SEND)} & resent
+
+
+@pytest.mark.parametrize("name", ["dis_lin_ucb", "fn_ucb", "one_kernel_ucb", "async_kernel_ucb", "duets"])
+def test_where_nothing_is_given_up_the_options_of_recovery_change_nothing(name: str) -> None:
+    config = NEURAL if name == "fn_ucb" else {}
+    network = {"latency": {"kind": "exponential", "rate": 2.0}, "loss": 0.3}
+    schedule = {"kind": "rounds", "turns": 15}
+    prints = set()
+    for recovery in ({}, {"timeout": 0.01, "backoff": 1.0, "attempts": 0, "patience": 0.01}):
+        result = run(name, config, schedule=schedule, network={**network, "recovery": recovery})
+        assert result.result.audit.given_up == 0
+        assert not result.events(tr.TIMER)
+        prints.add(result.result.fingerprint)
+    assert len(prints) == 1
+
+
+def test_a_server_that_reaches_nobody_abandons_the_synchronisation_and_everybody_goes_on() -> None:
+    network = {
+        "latency": 0.05,
+        "retransmission": {"timeout": 0.2, "max_attempts": 1},
+        "recovery": {"attempts": 2},
+        "links": [{"direction": "down", "loss": 0.9999}],
+    }
+    for name in ("dis_lin_ucb", "approx_dis_kernel_ucb", "fn_ucb"):
+        config = NEURAL if name == "fn_ucb" else {"threshold": 0.3}
+        result = run(name, config, agents=3, schedule={"kind": "rounds", "turns": 20}, network=network)
+        kit.check_complete(result, 60)
+        kit.check_messages(name, result)
+        assert result.result.rounds == 0
+        assert [message.kind for message in result.sent].count("sync_abandoned") > 0
