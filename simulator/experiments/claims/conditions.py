@@ -220,6 +220,39 @@ class Order(_Condition):
         return least.mean, least.interval
 
 
+class Step(BaseModel):
+    """A difference: by how much the metric of one term is below that of another."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    lower: AnyTerm
+    upper: AnyTerm
+
+
+class Gaps(_Condition):
+    """The differences between the means of two terms grow in this order."""
+
+    kind: Literal["gaps"]
+    of: str = Field(description="the metric")
+    ascending: list[Step] = Field(min_length=2)
+
+    def terms(self) -> list[Term]:
+        return [term for step in self.ascending for term in (step.lower, step.upper)]
+
+    def describe(self) -> str:
+        return f"{self.of}: {' < '.join(f'[{step.upper} - {step.lower}]' for step in self.ascending)}"
+
+    def _requirements(self, find: Find) -> list[Requirement]:
+        pairs = [_paired(find, step.lower, step.upper, self.of) for step in self.ascending]
+        gaps = [[b - a for a, b in zip(*pair, strict=True)] for pair in pairs]
+        return [Requirement([b - a for a, b in zip(*two, strict=False)]) for two in pairwise(gaps)]
+
+    def _estimate(self, find: Find) -> tuple[float, tuple[float, float] | None]:
+        growths = [estimates.estimate(requirement.values) for requirement in self._requirements(find)]
+        least = min(growths, key=lambda growth: growth.mean)
+        return least.mean, least.interval
+
+
 class Value(_Ranged):
     """The mean of a metric lies in a range."""
 
@@ -302,24 +335,25 @@ class Share(_Condition):
 
 
 class Below(_Pair):
-    """One regret curve lies below another over a range of the horizontal axis, at `PLACES` places of it."""
+    """One curve lies below another over a range of the horizontal axis, at `PLACES` places of it."""
 
     kind: Literal["below"]
-    of: Literal["regret"] = "regret"
-    against: Literal["turns", "scalars", "times"] = "turns"
+    of: Literal["regret", "regret_per_agent", "scalars"] = "regret"
+    against: Literal["turns", "turns_per_agent", "scalars", "times"] = "turns"
     start: float = Field(default=0.1, ge=0, lt=1, description="where the range begins, as a share of the axis")
     end: float = Field(default=1.0, gt=0, le=1, description="where the range ends, as a share of the axis")
 
     def describe(self) -> str:
-        where = f"from {100 * self.start:g} % to {100 * self.end:g} % of the {self.against}"
-        return f"regret: {self.first} is below {self.second} {where}"
+        where = f"from {100 * self.start:g} % to {100 * self.end:g} % of the {self.against.replace('_', ' ')}"
+        return f"{self.of.replace('_', ' ')}: {self.first} is below {self.second} {where}"
 
     def _gaps(self, find: Find) -> np.ndarray[tuple[int, int], np.dtype[np.float64]]:
         """Second minus first, shape (n, PLACES)."""
         pairs = list(zip(find(self.first), find(self.second), strict=False))
         end = min(sample.end(self.against) for pair in pairs for sample in pair)
         places = np.linspace(self.start * end, self.end * end, PLACES)
-        return np.array([b.curve(self.against, places) - a.curve(self.against, places) for a, b in pairs])
+        curves = [[one.curve(self.against, places, self.of) for one in pair] for pair in pairs]
+        return np.array([second - first for first, second in curves])
 
     def _requirements(self, find: Find) -> list[Requirement]:
         return [Requirement(column) for column in self._gaps(find).T.tolist()]
@@ -330,7 +364,9 @@ class Below(_Pair):
         return least.mean, least.interval
 
 
-Condition = Annotated[Difference | Ratio | Equal | Order | Value | Slope | Share | Below, Field(discriminator="kind")]
+Condition = Annotated[
+    Difference | Ratio | Equal | Order | Gaps | Value | Slope | Share | Below, Field(discriminator="kind")
+]
 
 
 def _range(low: float | None, high: float | None) -> str:

@@ -39,24 +39,24 @@ def _figure(figure: Figure, cache: ResultCache, size: Size) -> dict[str, Any]:
 
 def _panel(panel: Panel, cache: ResultCache, size: Size) -> dict[str, Any]:
     lines = []
-    for label in panel.labels:
-        study = loaded(panel.study, size, [(label, panel.at)])
+    for term in panel.labels:
+        study = loaded(panel.study, size, [(term.label, {**panel.at, **term.at})])
         samples = study.samples(cache)
         found = _curve(samples, panel) if panel.against in AXES else _means(samples, panel)
         if found is not None:
-            lines.append({"label": label, **found})
+            lines.append({"label": str(term), **found})
     return {"title": panel.title, "of": panel.of, "against": panel.against, "lines": lines}
 
 
 def _curve(samples: StudySamples, panel: Panel) -> dict[str, Any] | None:
-    """Mean regret at `POINTS` places of an axis, from 0 to the end of the shortest replication."""
+    """The mean of a curve at `POINTS` places of an axis, from 0 to the end of the shortest replication."""
     variant = samples.variants[0]
     found = [one for one in samples.found.get(variant.number, ()) if len(one.series)]
     if not found:
         return None
     end = min(one.end(panel.against) for one in found)
     places: FloatArray = np.linspace(0.0, end, POINTS)
-    return _drawn(places, np.array([one.curve(panel.against, places) for one in found]))
+    return _drawn(places, np.array([one.curve(panel.against, places, panel.of) for one in found]))
 
 
 def _means(samples: StudySamples, panel: Panel) -> dict[str, Any] | None:
