@@ -307,6 +307,40 @@ class Slope(_Ranged):
         return found.mean, found.interval
 
 
+class Growth(_Ranged):
+    """Growth within a run: the slope of a curve's logarithm against that of its axis, fitted in each replication."""
+
+    kind: Literal["growth"]
+    of: Literal["regret", "regret_per_agent", "scalars"] = "regret"
+    term: AnyTerm
+    against: Literal["turns", "turns_per_agent", "times"] = "turns"
+    start: float = Field(default=0.1, gt=0, lt=1, description="where the fit begins, as a share of the axis")
+
+    def terms(self) -> list[Term]:
+        return [self.term]
+
+    def describe(self) -> str:
+        axis = self.against.replace("_", " ")
+        where = f"from {100 * self.start:g} % of the {axis} on"
+        return (
+            f"{self.of}: {self.term} grows with {axis} with an exponent {_range(self.at_least, self.at_most)} {where}"
+        )
+
+    def _slopes(self, find: Find) -> list[float]:
+        shares = np.geomspace(self.start, 1.0, PLACES)
+        curves = [one.curve(self.against, shares * one.end(self.against), self.of) for one in find(self.term)]
+        if any((curve <= 0).any() for curve in curves):
+            raise SampleError(f"{self.of} is not positive everywhere, so its growth has no exponent.")
+        return [float(np.polyfit(np.log(shares), np.log(curve), 1)[0]) for curve in curves]
+
+    def _requirements(self, find: Find) -> list[Requirement]:
+        return _within([(slope, 1.0) for slope in self._slopes(find)], self.at_least, self.at_most)
+
+    def _estimate(self, find: Find) -> tuple[float, tuple[float, float] | None]:
+        found = estimates.estimate(self._slopes(find))
+        return found.mean, found.interval
+
+
 class Share(_Condition):
     """The share of replications in which a metric reaches a value."""
 
@@ -365,7 +399,7 @@ class Below(_Pair):
 
 
 Condition = Annotated[
-    Difference | Ratio | Equal | Order | Gaps | Value | Slope | Share | Below, Field(discriminator="kind")
+    Difference | Ratio | Equal | Order | Gaps | Value | Slope | Growth | Share | Below, Field(discriminator="kind")
 ]
 
 
