@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from coband.simulator.experiments.claims.claim import Claim, Paper, PlacedClaim
+from coband.simulator.experiments.claims.claim import Claim, ClaimedStudy, Paper, PlacedClaim
 from coband.simulator.experiments.scenario.explain import Explainer
 from coband.simulator.experiments.scenario.input_problems import ScenarioError
 from coband.simulator.experiments.scenario.nodes import plain
@@ -39,7 +39,7 @@ def papers(where: Path | None = None) -> dict[str, Paper]:
         ScenarioError: a file is not valid.
     """
     found = sorted((where or folder()).glob(f"*/{PAPER}.yaml"))
-    return {path.parent.name: _read(path, Paper) for path in found}
+    return {path.parent.name: _with_files(_read(path, Paper), path.parent) for path in found}
 
 
 def claims(where: Path | None = None) -> list[PlacedClaim]:
@@ -57,7 +57,25 @@ def read_claim(path: Path) -> PlacedClaim:
     Raises:
         ScenarioError: the file is not valid; with every mistake.
     """
-    return PlacedClaim(paper=path.parent.name, name=path.stem, path=path, claim=_read(path, Claim))
+    claim = _read(path, Claim)
+    studies = {name: _located(study, path.parent) for name, study in claim.studies.items()}
+    placed = claim.model_copy(update={"studies": studies})
+    return PlacedClaim(paper=path.parent.name, name=path.stem, path=path, claim=placed)
+
+
+def _with_files(paper: Paper, folder: Path) -> Paper:
+    """The paper whose panels may be about files, named from its folder."""
+    figures = []
+    for figure in paper.figures:
+        panels = [panel.model_copy(update={"study": _located(panel.study, folder)}) for panel in figure.panels]
+        figures.append(figure.model_copy(update={"panels": panels}))
+    return paper.model_copy(update={"figures": figures})
+
+
+def _located(study: ClaimedStudy, folder: Path) -> ClaimedStudy:
+    """A study whose scenario may be a file, named from the folder of the claim."""
+    file = folder / study.scenario
+    return study.model_copy(update={"scenario": str(file)}) if file.is_file() else study
 
 
 def chosen(names: Sequence[str], where: Path | None = None) -> list[PlacedClaim]:

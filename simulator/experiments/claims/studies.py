@@ -16,6 +16,8 @@ from coband.simulator.experiments.sweep.address import address
 from coband.simulator.experiments.sweep.result_cache import ResultCache
 from coband.simulator.experiments.sweep.study import Sweep, load_study
 
+LONGEST = 60
+"""Characters of a scenario's name in the name of a study."""
 Key = tuple[str, tuple[str, ...]]
 """A scenario and its settings."""
 
@@ -41,7 +43,8 @@ class Needed:
     def name(self) -> str:
         """A name for its directory: the scenario's, with a digest of the settings."""
         scenario, settings = self.key
-        return f"{scenario.replace('/', '-')}-{sha256(*settings)[:8]}"
+        stem = scenario.removesuffix(".yaml").strip("/").replace("/", "-")[-LONGEST:]
+        return f"{stem}-{sha256(scenario, *settings)[:8]}"
 
     def first(self, count: int) -> Sweep:
         """The study with so many replications."""

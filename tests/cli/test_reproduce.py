@@ -1,0 +1,124 @@
+"""``coband reproduce`` on a claim about a small scenario."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from coband.simulator.cli import sweep as command
+from coband.simulator.experiments.claims import pages, reading, results
+from coband.simulator.experiments.runs.workers import InProcess
+from tests.cli.test_sweep import Coband
+from tests.experiments.claims.test_reproduction import CLAIM, FALSE, SCENARIO, TRUE
+
+
+@pytest.fixture
+def coband(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Coband:
+    """Runs the command in a folder with the claims of one paper."""
+    folder = tmp_path / "claims" / "small"
+    folder.mkdir(parents=True)
+    (tmp_path / "claims" / "small.yaml").write_text(SCENARIO)
+    study = "studies: {scenario: ../small.yaml, set: {grid: null}}"
+    at = ", at: {schedule.turns: 20}"
+    for name, condition in (("true", TRUE), ("false", FALSE)):
+        text = CLAIM.replace("studies: {scenario: small.yaml}", study) + condition.replace(at, "")
+        (folder / f"{name}.yaml").write_text(text.replace("sharing needs", f"{name}, sharing needs"))
+    panel = "{title: Regret, study: {scenario: ../small.yaml, set: {grid: null}}, labels: [One, N]}"
+    (folder / "paper.yaml").write_text(
+        f"title: A small paper\ncites: coband\nfigures:\n  - {{title: Curves, where: Figure 1, panels: [{panel}]}}\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(command, "pool_of", lambda workers, cluster: InProcess())
+    monkeypatch.setattr(reading, "folder", lambda: tmp_path / "claims")
+    return Coband(capsys)
+
+
+def test_from_claims_to_pages(coband: Coband, tmp_path: Path) -> None:
+    status, out, err = coband("reproduce", "all", "--quick", "--pages", "pages")
+    assert status == 0
+    assert "small/true: holds, 3 replications" in err
+    assert "2 claims: 1 does not hold, 1 holds" in out
+    index, page = (tmp_path / "pages" / name for name in ("index.md", "small.md"))
+    assert "🟢 1 holds, 🔴 1 does not hold" in index.read_text()
+    assert (
+        "| 🔴 | [false, sharing needs messages](small.md#small-false) | nowhere | does not hold | 3 |"
+        in index.read_text()
+    )
+    assert "scalars: N is at least 1 | 0 | 0 to 0 |" in page.read_text()
+    assert "![Curves](small_1.svg)" in page.read_text()
+    assert "<svg" in (tmp_path / "pages" / "small_1.svg").read_text()
+    assert dict(pages.texts(tmp_path / "runs/reproduce/results")) == {
+        file.name: file.read_text() for file in (tmp_path / "pages").iterdir()
+    }  # the same pages again, to the last byte
+
+
+def test_results_of_other_claims_stay(coband: Coband) -> None:
+    assert coband("reproduce", "small/true")[0] == 0
+    assert coband("reproduce", "false", "--resume")[0] == 0
+    found = results.read(Path("runs/reproduce/results"))
+    assert list(found) == ["small/false", "small/true"]
+    assert pages.badge(Path("runs/reproduce/results")).startswith(
+        "2 of 2 claims of five papers tried: 1 hold, 1 do not, 0 are undecided; last run 20"
+    )
+
+
+def test_finished_jobs_are_not_run_over_by_accident(coband: Coband) -> None:
+    assert coband("reproduce", "true")[0] == 0
+    status, _, err = coband("reproduce", "true")
+    assert status == 2
+    assert "go on with --resume, or choose another --out DIR" in err
+
+
+def test_verify_runs_jobs_again(coband: Coband) -> None:
+    coband("reproduce", "true")
+    status, out, _ = coband("reproduce", "--verify", "2")
+    assert (status, out.splitlines()[-1]) == (0, "2 jobs run again: 2 the same, 0 different")
+    file = Path("runs/reproduce/results/small.json")
+    content = json.loads(file.read_text())
+    (variants,) = content["claims"]["small/true"]["fingerprints"].values()
+    variants["One"][:] = ["0" * len(one) for one in variants["One"]]
+    file.write_text(json.dumps(content))
+    status, out, _ = coband("reproduce", "--verify", "1")
+    assert status == 1
+    assert "DIFFERS" in out
+
+
+def test_json(coband: Coband) -> None:
+    status, out, _ = coband("reproduce", "true", "--json")
+    (claim,) = json.loads(out)["claims"]
+    assert (status, claim["verdict"], claim["replications"]) == (0, "holds", 3)
+    assert claim["findings"][0]["interval"] is not None
+
+
+def test_list(coband: Coband) -> None:
+    status, out, _ = coband("reproduce", "--list")
+    assert status == 0
+    assert out.splitlines()[-1] == "2 claims"
+    assert "small/true" in out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["smal"], "no paper and no claim 'smal'; did you mean small"),
+        (["--quick", "--full"], "--quick or --full, not both"),
+        (["--workers", "2", "--cluster", "tcp://x:1"], "--workers or --cluster, not both"),
+        (["--verify", "3"], "has no results of these claims"),
+        (["--budget", "0"], "budget"),
+    ],
+)
+def test_bad_input(coband: Coband, arguments: list[str], message: str) -> None:
+    status, _, err = coband("reproduce", *arguments)
+    assert status == 2
+    assert message in err
+
+
+def test_a_damaged_results_file_is_refused(coband: Coband) -> None:
+    folder = Path("runs/reproduce/results")
+    folder.mkdir(parents=True)
+    (folder / "small.json").write_text('{"version": 9}')
+    status, _, err = coband("reproduce", "--pages", "pages")
+    assert status == 2
+    assert "is of version 9; this coband reads version 1" in err
