@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import Literal
 
 import numpy as np
@@ -25,12 +26,28 @@ PLACES = 20
 """Places of a range at which one curve is compared with another, or a line fitted to it."""
 
 
-class Slope(RangedCondition):
+class ExponentCondition(RangedCondition):
+    """A condition on an exponent that is fitted in each replication."""
+
+    term: AnyTerm
+
+    @abstractmethod
+    def _slopes(self, find: Find) -> list[float]:
+        """The exponents."""
+
+    def _requirements(self, find: Find) -> list[Requirement]:
+        return within([(slope, 1.0) for slope in self._slopes(find)], self.at_least, self.at_most)
+
+    def _estimate(self, find: Find) -> tuple[float, tuple[float, float] | None]:
+        found = estimates.estimate(self._slopes(find))
+        return found.mean, found.interval
+
+
+class Slope(ExponentCondition):
     """Growth: the slope of log E a against the logarithm of a parameter, fitted in each replication."""
 
     kind: Literal["slope"]
     of: str = Field(description="the metric")
-    term: AnyTerm
     against: str = Field(description="a numeric key of the sweep's grid")
     over: list[float] = Field(min_length=2, description="its values")
 
@@ -50,20 +67,12 @@ class Slope(RangedCondition):
             raise SampleError(f"{self.of} is not positive everywhere, so its growth has no exponent.")
         return [float(np.polyfit(np.log(self.over), np.log(column), 1)[0]) for column in table.T]
 
-    def _requirements(self, find: Find) -> list[Requirement]:
-        return within([(slope, 1.0) for slope in self._slopes(find)], self.at_least, self.at_most)
 
-    def _estimate(self, find: Find) -> tuple[float, tuple[float, float] | None]:
-        found = estimates.estimate(self._slopes(find))
-        return found.mean, found.interval
-
-
-class Growth(RangedCondition):
+class Growth(ExponentCondition):
     """Growth within a run: the slope of a curve's logarithm against that of its axis, fitted in each replication."""
 
     kind: Literal["growth"]
     of: Literal["regret", "regret_per_agent", "scalars"] = "regret"
-    term: AnyTerm
     against: Literal["turns", "turns_per_agent", "times"] = "turns"
     start: float = Field(default=0.1, gt=0, lt=1, description="where the fit begins, as a share of the axis")
 
@@ -83,13 +92,6 @@ class Growth(RangedCondition):
         if any((curve <= 0).any() for curve in curves):
             raise SampleError(f"{self.of} is not positive everywhere, so its growth has no exponent.")
         return [float(np.polyfit(np.log(shares), np.log(curve), 1)[0]) for curve in curves]
-
-    def _requirements(self, find: Find) -> list[Requirement]:
-        return within([(slope, 1.0) for slope in self._slopes(find)], self.at_least, self.at_most)
-
-    def _estimate(self, find: Find) -> tuple[float, tuple[float, float] | None]:
-        found = estimates.estimate(self._slopes(find))
-        return found.mean, found.interval
 
 
 class Below(PairCondition):
