@@ -8,7 +8,8 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
-from coband.simulator.experiments.claims.conditions import Condition, Term
+from coband.simulator.experiments.claims.conditions import AnyTerm, Condition, Term
+from coband.simulator.experiments.claims.samples import AXES, HEIGHTS
 
 Size = Literal["full", "quick", "toy"]
 Setting = str | int | float | bool | None | list[Any] | dict[str, Any]
@@ -101,10 +102,22 @@ class Panel(_Strict):
 
     title: str
     study: ClaimedStudy
-    labels: list[str] = Field(min_length=1)
-    of: str = Field(default="regret", description="the vertical axis: regret for curves, else a metric")
-    against: str = Field(default="turns", description="turns, scalars, times, or a key of the sweep's grid")
-    at: dict[str, str | int | float] = Field(default={}, description="values of the other keys of the grid")
+    labels: list[AnyTerm] = Field(
+        min_length=1, description="its lines: labels, or labels with values of the grid's keys"
+    )
+    of: str = Field(
+        default="regret", description="the vertical axis: regret, regret_per_agent, scalars for curves, else a metric"
+    )
+    against: str = Field(
+        default="turns", description="turns, turns_per_agent, scalars, times, or a key of the sweep's grid"
+    )
+    at: dict[str, str | int | float] = Field(default={}, description="values of the other keys of the grid, for all")
+
+    @model_validator(mode="after")
+    def _drawn(self) -> Self:
+        if self.against in AXES and self.of not in HEIGHTS:
+            raise ValueError(f"of(={self.of}) must be one of {', '.join(HEIGHTS)} against {self.against}")
+        return self
 
 
 class Figure(_Strict):

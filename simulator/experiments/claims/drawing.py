@@ -16,7 +16,12 @@ from coband.simulator.experiments.report.palette import PAPER, line_style
 COLUMNS = 3
 PANEL = (3.6, 2.7)
 """Inches."""
-AXIS_TITLES = {"turns": "turns", "scalars": "scalars sent", "times": "simulated time"}
+AXIS_TITLES = {
+    "turns": "turns",
+    "turns_per_agent": "turns per agent",
+    "scalars": "scalars sent",
+    "times": "simulated time",
+}
 
 
 def svg(figure: Mapping[str, Any]) -> str:

@@ -14,6 +14,7 @@ from coband.simulator.experiments.claims.claim import Figure, Panel, Size
 from coband.simulator.experiments.claims.reproduction import JOBS
 from coband.simulator.experiments.claims.samples import AXES, Sample, SampleError, StudySamples
 from coband.simulator.experiments.claims.studies import loaded
+from coband.simulator.experiments.runs.variant import Variant
 from coband.simulator.experiments.statistics import estimates
 from coband.simulator.experiments.sweep.result_cache import ResultCache
 
@@ -39,30 +40,30 @@ def _figure(figure: Figure, cache: ResultCache, size: Size) -> dict[str, Any]:
 
 def _panel(panel: Panel, cache: ResultCache, size: Size) -> dict[str, Any]:
     lines = []
-    for label in panel.labels:
-        study = loaded(panel.study, size, [(label, panel.at)])
-        samples = study.samples(cache)
-        found = _curve(samples, panel) if panel.against in AXES else _means(samples, panel)
+    wanted = [(term, {**panel.at, **term.at}) for term in panel.labels]
+    samples = loaded(panel.study, size, [(term.label, at) for term, at in wanted]).samples(cache)
+    for term, at in wanted:
+        variants = samples.matching(term.label, at)
+        found = _curve(samples, variants, panel) if panel.against in AXES else _means(samples, variants, panel)
         if found is not None:
-            lines.append({"label": label, **found})
+            lines.append({"label": str(term), **found})
     return {"title": panel.title, "of": panel.of, "against": panel.against, "lines": lines}
 
 
-def _curve(samples: StudySamples, panel: Panel) -> dict[str, Any] | None:
-    """Mean regret at `POINTS` places of an axis, from 0 to the end of the shortest replication."""
-    variant = samples.variants[0]
-    found = [one for one in samples.found.get(variant.number, ()) if len(one.series)]
+def _curve(samples: StudySamples, variants: Sequence[Variant], panel: Panel) -> dict[str, Any] | None:
+    """The mean of a curve at `POINTS` places of an axis, from 0 to the end of the shortest replication."""
+    found = [one for one in samples.found.get(variants[0].number, ()) if len(one.series)]
     if not found:
         return None
     end = min(one.end(panel.against) for one in found)
     places: FloatArray = np.linspace(0.0, end, POINTS)
-    return _drawn(places, np.array([one.curve(panel.against, places) for one in found]))
+    return _drawn(places, np.array([one.curve(panel.against, places, panel.of) for one in found]))
 
 
-def _means(samples: StudySamples, panel: Panel) -> dict[str, Any] | None:
+def _means(samples: StudySamples, variants: Sequence[Variant], panel: Panel) -> dict[str, Any] | None:
     """The mean of a metric at each value of a key."""
     points: list[tuple[float, Sequence[Sample]]] = []
-    for variant in samples.variants:
+    for variant in variants:
         value = next((one.number for one in variant.parameters if one.key == panel.against), None)
         found = samples.found.get(variant.number, ())
         if value is not None and found:

@@ -12,9 +12,11 @@ from coband.simulator.arrays import FloatArray
 from coband.simulator.experiments.runs.results import Record
 from coband.simulator.experiments.runs.variant import Variant
 
-AXES = {"turns": 0, "times": 1, "scalars": 3}
+AXES = {"turns": 0, "turns_per_agent": 0, "times": 1, "scalars": 3}
 """Horizontal axes of curves: their column in the rows of a series."""
-REGRET = 2
+HEIGHTS = {"regret": 2, "regret_per_agent": 2, "scalars": 3}
+"""Vertical axes of curves, likewise."""
+PER_AGENT = "_per_agent"
 
 
 class SampleError(ValueError):
@@ -28,10 +30,12 @@ class Sample:
     Attributes:
         record: its metrics.
         series: rows (turn, time, regret, scalars).
+        agents: how many there are.
     """
 
     record: Record
     series: Sequence[Sequence[float]]
+    agents: int = 1
 
     def metric(self, name: str) -> float:
         """One number.
@@ -45,15 +49,19 @@ class Sample:
             raise SampleError(f"there is no metric {name}; there are {known}.")
         return float(value)
 
-    def curve(self, against: str, places: FloatArray) -> FloatArray:
-        """Regret at places of a horizontal axis, as a step function that is 0 before the first turn."""
+    def curve(self, against: str, places: FloatArray, of: str = "regret") -> FloatArray:
+        """A vertical axis at places of a horizontal axis, as a step function that is 0 before the first turn."""
         rows = np.asarray(self.series, dtype=np.float64)
-        index = np.searchsorted(rows[:, AXES[against]], places, side="right") - 1
-        return np.where(index >= 0, rows[np.maximum(index, 0), REGRET], 0.0)
+        across, heights = rows[:, AXES[against]] / self._unit(against), rows[:, HEIGHTS[of]] / self._unit(of)
+        index = np.searchsorted(across, places, side="right") - 1
+        return np.where(index >= 0, heights[np.maximum(index, 0)], 0.0)
 
     def end(self, against: str) -> float:
         """The end of a horizontal axis."""
-        return float(self.series[-1][AXES[against]]) if len(self.series) else 0.0
+        return float(self.series[-1][AXES[against]]) / self._unit(against) if len(self.series) else 0.0
+
+    def _unit(self, axis: str) -> int:
+        return self.agents if axis.endswith(PER_AGENT) else 1
 
 
 @dataclass(frozen=True)

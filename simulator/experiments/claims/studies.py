@@ -58,7 +58,7 @@ class Needed:
 def _finished(variant: Variant, cache: ResultCache) -> list[Sample]:
     found: list[Sample] = []
     while (done := cache.get(address(variant.digest, len(found)))) is not None:
-        found.append(Sample(done.record, list(done.tables.get("series", ()))))
+        found.append(Sample(done.record, list(done.tables.get("series", ())), variant.scenario.agents.count))
     return found
 
 

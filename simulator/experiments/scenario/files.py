@@ -9,6 +9,7 @@ from pathlib import Path
 from coband.simulator.experiments.scenario.input_problems import ScenarioError
 from coband.simulator.experiments.scenario.nodes import MappingNode, Mark, Node, ScalarNode, SequenceNode, descend
 from coband.simulator.experiments.scenario.shipped import located, similar
+from coband.simulator.problems.datasets import data_directory
 
 MAX_BYTES = 1_000_000
 KINDS_WITH_FILES = ("empirical", "matrix", "edge_list", "trace")
@@ -99,7 +100,8 @@ def with_absolute_paths(root: Node, base: Path) -> Node:
 
     A name in a scenario file is relative to that file, a name in ``--set`` to the working directory. Names of files of
     delays, graphs, turns, availability, tables and Python functions become absolute. ``problem.data.path`` stays
-    relative to the scenario, since `Problem.build` receives the scenario's directory.
+    relative to the scenario, since `Problem.build` receives the scenario's directory. A graph's file that is not there
+    is looked for in the directory of downloads and in its folders.
     """
     root = _with_network_files(root, base)
     table, function = descend(root, "problem", "path"), descend(root, "problem", "reward", "function")
@@ -120,7 +122,8 @@ def _with_network_files(node: Node, base: Path) -> Node:
         return node
     kind, file = descend(node, "kind"), descend(node, "file")
     if isinstance(kind, ScalarNode) and kind.value in KINDS_WITH_FILES and isinstance(file, ScalarNode):
-        return _replaced(node, ("file",), _joined(file, base))
+        found = _joined(file, base)
+        return _replaced(node, ("file",), _downloaded(found) if kind.value == "edge_list" else found)
     entries = {key: (mark, _with_network_files(value, base)) for key, (mark, value) in node.entries.items()}
     return MappingNode(node.mark, entries)
 
@@ -130,6 +133,16 @@ def _joined(file: ScalarNode, base: Path) -> ScalarNode:
         return file
     start = Path.cwd() if file.mark.line is None else base
     return ScalarNode(file.mark, str(start / file.value), file.text)
+
+
+def _downloaded(file: ScalarNode) -> ScalarNode:
+    """The file of this name in the directory of downloads, if there is none where the scenario says."""
+    path = Path(str(file.value))
+    if not path.name or path.exists():
+        return file
+    directory = data_directory()
+    found = [one for one in (directory / path.name, *sorted(directory.glob(f"*/{path.name}"))) if one.is_file()]
+    return ScalarNode(file.mark, str(found[0]), file.text) if found else file
 
 
 def _replaced(node: Node, path: tuple[str, ...], value: Node) -> Node:

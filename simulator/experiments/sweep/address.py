@@ -16,6 +16,7 @@ from coband.simulator.experiments.sweep.foreign_code import code_of
 from coband.simulator.maths.kernels import registry as kernel_registry
 from coband.simulator.problems import datasets
 from coband.simulator.problems.python_reward import PythonReward
+from coband.simulator.problems.ratings import RATINGS
 from coband.simulator.problems.rewards import rewards
 
 WORLD = ("agents", "server", "schedule", "network", "problem", "checks", "share")
@@ -130,6 +131,14 @@ def _with_content(part: Any, files: Files) -> Any:
     return found
 
 
+def _files_of(name: str, path: Path | None, base: Path) -> list[Path]:
+    rated = RATINGS.get(name)
+    if rated is not None:
+        return [datasets.locate(rated, path, base)]
+    dataset = datasets.find(name)
+    return datasets.files_of(dataset, datasets.locate(dataset, path, base))
+
+
 def _data_set(scenario: Scenario, files: Files) -> str | None:
     """Digest of the data set that the problem is made from, if it is and its files are there."""
     data = getattr(scenario.problem, "data", None)
@@ -137,8 +146,7 @@ def _data_set(scenario: Scenario, files: Files) -> str | None:
     if not isinstance(name, str):
         return None
     try:
-        dataset = datasets.find(name)
-        return sha256(*map(files.digest, datasets.files_of(dataset, datasets.locate(dataset, path, scenario.base))))
+        return sha256(*map(files.digest, _files_of(name, path, scenario.base)))
     except datasets.DataError as error:
         files.missing = files.missing or error
         return None

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from coband.simulator.core.algorithm import Needs
+from coband.simulator.core.network.topologies import EdgeList
 from coband.simulator.core.randomness.distributions import Constant, Empirical, Exponential
 from coband.simulator.experiments.registry.registry import Registry
 from coband.simulator.experiments.scenario.cross_checks import cross_check
@@ -30,6 +31,15 @@ CLUSTERS = SCENARIO.replace(
     "kind: contextual\n  arms: {kind: ball, dimension: 4, count: 3}\n  reward: {kind: cosine}",
     "kind: clusters\n  data: {name: magic, path: files/magic}",
 )
+
+ON_A_GRAPH = """
+name: graph
+agents: {count: 2}
+schedule: {kind: rounds, turns: 3}
+network: {topology: {kind: edge_list, file: a.txt}}
+problem: {kind: network, arms: {kind: ball, dimension: 2, count: 4}, kernel: {kind: linear}}
+algorithms: [{algorithm: naive_coop}]
+"""
 
 
 def good(text: str = SCENARIO, *overrides: str, base: Path | None = None) -> Scenario:
@@ -261,6 +271,24 @@ def test_measured_delays_are_relative_to_the_scenario(tmp_path: Path, monkeypatc
     latency = load(tmp_path / "quick.yaml", registry=REGISTRY).network.latency
     assert isinstance(latency, Empirical)
     assert latency.sample == (1.0, 2.0)
+
+
+def test_a_graph_that_is_not_beside_the_scenario_comes_from_the_directory_of_downloads(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COBAND_DATA", str(tmp_path / "data"))
+    (tmp_path / "here").mkdir()
+    (tmp_path / "data" / "graphs").mkdir(parents=True)
+
+    def chosen() -> str:
+        topology = loads(ON_A_GRAPH, base=tmp_path / "here").network.topology
+        assert isinstance(topology, EdgeList)
+        return topology.file
+
+    assert chosen() == str(tmp_path / "here" / "a.txt")
+    for place in ("data/graphs", "data", "here"):
+        (tmp_path / place / "a.txt").write_text("0 1\n")
+        assert chosen() == str(tmp_path / place / "a.txt")
 
 
 def test_turns_from_a_file_are_relative_to_the_scenario(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

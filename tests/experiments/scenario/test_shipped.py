@@ -9,6 +9,7 @@ import pytest
 from coband.simulator.experiments.scenario.input_problems import ScenarioError
 from coband.simulator.experiments.scenario.loading import load
 from coband.simulator.experiments.scenario.shipped import (
+    CLAIMS,
     is_shipped,
     located,
     paths,
@@ -27,7 +28,8 @@ def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_every_scenario_of_the_checkout_comes_along() -> None:
-    files = {path.relative_to(FOLDER).with_suffix("").as_posix(): path for path in FOLDER.rglob("*.yaml")}
+    found = [path for path in FOLDER.rglob("*.yaml") if not path.is_relative_to(FOLDER / CLAIMS)]
+    files = {path.relative_to(FOLDER).with_suffix("").as_posix(): path for path in found}
     assert list(paths()) == sorted(files)
     assert all(paths()[name].samefile(path) for name, path in files.items())
     assert not [path for path in FOLDER.rglob("*") if path.is_file() and path.suffix != ".yaml"]

@@ -12,6 +12,7 @@ from coband.simulator.experiments.scenario.loading import loads
 from coband.simulator.experiments.sweep import foreign_code
 from coband.simulator.experiments.sweep.address import Files, configuration_digest
 from coband.simulator.experiments.sweep.foreign_code import code_of
+from tests.problems.files import write_movielens
 
 NUMPYS = "/site-packages/numpy.libs/libscipy_openblas64_-1.so"
 FOREIGN = "/site-packages/solver.libs/libopenblas-2.so"
@@ -128,3 +129,28 @@ def test_a_file_that_a_plugin_names_by_any_key_counts(tmp_path: Path) -> None:
     table.write_text("1")
     assert list(files.named("table.csv")) == [table]
     assert list(files.named("x" * 500)) == list(files.named("~nobody-of-that-name/x")) == list(files.named(3)) == []
+
+
+RATINGS = """
+name: ratings
+agents: {count: 2}
+schedule: {kind: one_at_a_time, turns: 3}
+problem: {kind: recommender, data: {name: movielens, path: null}}
+algorithms: [{algorithm: n_kernel_ucb}]
+"""
+
+
+def test_ratings_count_by_their_content_and_are_missed_where_they_are_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COBAND_DATA", str(tmp_path))
+    scenario, digests = loads(RATINGS), []
+    files = Files()
+    configuration_digest(scenario, files)
+    assert "ratings.csv is missing" in str(files.missing)
+    for rating in (1.0, 1.0, 2.0):
+        write_movielens(tmp_path, [("1", "7", rating)])
+        files = Files()
+        digests.append(configuration_digest(scenario, files)["n_kernel_ucb"])
+        assert files.missing is None
+    assert digests[0] == digests[1] != digests[2]
