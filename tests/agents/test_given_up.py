@@ -57,7 +57,7 @@ def given_up(
 
     monkeypatch.setattr(kind, "observe", noted)
     schedule = {"kind": "rounds", "turns": 25}
-    result = run(name, config, agents=4, seed=seed, schedule=schedule, network=NETWORKS[network])
+    result = run(name, config, agents=4, seed=seed, schedule=schedule, network=NETWORKS[network], checks="cheap")
     kit.check_complete(result, 100)
     assert result.result.audit.given_up > 0
     assert len(pulls) == 100

@@ -76,7 +76,7 @@ def server(name: str) -> str:
     return f"tests.conformance.test_kit:{name}"
 
 
-UP, DOWN = ALGORITHM.messages
+UP, DOWN, *OTHERS = ALGORITHM.messages
 BROKEN: dict[str, tuple[Algorithm, str]] = {
     "forgetful": (replace(ALGORITHM, server=server("ForgetfulServer")), "1 of 1 pulls were lost"),
     "restless": (replace(ALGORITHM, agent=RestlessAgent), "or draws from other streams than its own: its twin"),
@@ -84,19 +84,19 @@ BROKEN: dict[str, tuple[Algorithm, str]] = {
 }
 SAID_WRONGLY: dict[str, tuple[Algorithm, str]] = {
     "size": (
-        replace(ALGORITHM, messages=(replace(UP, size="d + 2"), DOWN)),
+        replace(ALGORITHM, messages=(replace(UP, size="d + 2"), DOWN, *OTHERS)),
         r"a 'point' message that goes up has 4 scalars, but Algorithm.messages says d \+ 2 = 5 scalars \(d = 3\)",
     ),
     "no formula": (
-        replace(ALGORITHM, messages=(replace(UP, size="42 kangaroos"), DOWN)),
+        replace(ALGORITHM, messages=(replace(UP, size="42 kangaroos"), DOWN, *OTHERS)),
         "'42 kangaroos' is no formula",
     ),
     "unknown quantity": (
-        replace(ALGORITHM, messages=(replace(UP, size="kangaroos"), DOWN)),
+        replace(ALGORITHM, messages=(replace(UP, size="kangaroos"), DOWN, *OTHERS)),
         "speaks of 'kangaroos'; there",
     ),
-    "silence": (replace(ALGORITHM, messages=(UP,)), "a 'point' message that goes down was sent, of which"),
-    "never": (replace(ALGORITHM, messages=(UP, replace(DOWN, when="alpha > 9"))), "was sent, of which"),
+    "silence": (replace(ALGORITHM, messages=(UP, *OTHERS)), "a 'point' message that goes down was sent, of which"),
+    "never": (replace(ALGORITHM, messages=(UP, replace(DOWN, when="alpha > 9"), *OTHERS)), "was sent, of which"),
     "total": (
         replace(ALGORITHM, counts=(ClosedForm("uplink_scalars", "T*d"),)),
         r"the run counts uplink_scalars = 240, but Algorithm.counts says T\*d = 180 \(T = 60, d = 3\)",

@@ -55,7 +55,7 @@ def test_known_quantiles() -> None:
 def test_a_number_is_a_constant() -> None:
     assert DISTRIBUTION.validate_python(3) == Constant(value=3.0)
     assert is_zero(DISTRIBUTION.validate_python(0))
-    assert {"type": "number"} in DISTRIBUTION.json_schema()["anyOf"]
+    assert {"minimum": 0, "type": "number"} in DISTRIBUTION.json_schema()["anyOf"]
 
 
 def test_empirical_values_from_a_file(tmp_path: Path) -> None:

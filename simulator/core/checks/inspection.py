@@ -192,6 +192,10 @@ class Inspection:
             self._twins.received(node, packet.origin, message, outbox, cause)
         self._check(node, packet, cause)
 
+    def ignored(self, node: Node, timer: Message, cause: int) -> None:
+        """A node has no use for a timer any more."""
+        self._twins.reminded(node, timer, None, cause)
+
     def heard(self, node: Agent, messages: Sequence[tuple[Address, Message]], outbox: Outbox, cause: int) -> None:
         """An agent has handled LOCAL messages that reached it at one moment."""
         self._sent(node, outbox, cause)

@@ -98,12 +98,12 @@ class Twins:
             if isinstance(twin, Client):
                 vars(twin)["best"] = self._noted(twin)
 
-    def _noted(self, twin: Client) -> Callable[[FloatArray], int]:
+    def _noted(self, twin: Client) -> Callable[..., int]:
         """``best``, which keeps the scores that the twin has compared last."""
         best, address = twin.best, twin.context.index
 
-        def noted(scores: FloatArray) -> int:
-            place = best(scores)
+        def noted(scores: FloatArray, winner: int | None = None) -> int:
+            place = best(scores, winner)
             self._scores[address] = scores, place
             return place
 
@@ -116,16 +116,17 @@ class Twins:
         copy = self._post.copy(message)
         self._follow(node, lambda twin: twin.receive(copy, source), outbox, cause)
 
-    def reminded(self, node: Node, timer: Message, outbox: Outbox, cause: int) -> None:
-        """A timer has rung; a silence comes from the host, any other from the node itself."""
+    def reminded(self, node: Node, timer: Message, outbox: Outbox | None, cause: int) -> None:
+        """A timer has rung; None: in vain. A silence comes from the host, any other timer from the node itself."""
 
         def reminded(twin: Node) -> Outbox:
             found = twin.on_timer(timer if isinstance(timer, Silence) else self._own[timer])
-            if found is None:
-                raise InvariantViolation(f"{_unlike(twin)} has no use for the timer {timer.kind!r}", cause)
-            return found
+            if (found is None) != (outbox is None):
+                use = "no use" if found is None else "a use"
+                raise InvariantViolation(f"{_unlike(twin)} has {use} for the timer {timer.kind!r}", cause)
+            return found or []
 
-        self._follow(node, reminded, outbox, cause)
+        self._follow(node, reminded, outbox or [], cause)
 
     def heard(self, node: Agent, messages: Sequence[tuple[Address, Message]], outbox: Outbox, cause: int) -> None:
         """An agent was handed several messages at once; its twin gets one after the other."""

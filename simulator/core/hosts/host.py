@@ -34,6 +34,9 @@ class Inspector(Protocol):
     def handled(self, node: Node, packet: Packet, outbox: Outbox, cause: int) -> None:
         """A node has handled a packet: a message, a timer of its own, or that its message was given up."""
 
+    def ignored(self, node: Node, timer: Message, cause: int) -> None:
+        """A node has no use for a timer any more."""
+
     def heard(self, node: Agent, messages: Sequence[tuple[Address, Message]], outbox: Outbox, cause: int) -> None:
         """An agent has handled LOCAL messages that reached it at one moment."""
 
@@ -126,6 +129,8 @@ class Host:
         if packet.timer:
             outbox = self.node.on_timer(packet.message)
             if outbox is None:
+                if self._check is not None:
+                    self._check.ignored(self.node, packet.message, seq)
                 return seq
             seq = self._record_timer(packet.message, seq)
         elif packet.expired:

@@ -14,9 +14,10 @@ from coband.simulator.core.audit.invariants import InvariantViolation
 from coband.simulator.core.audit.ledger import Ledger
 from coband.simulator.core.checks.payloads import difference, frozen, numbers_in
 from coband.simulator.core.message import Message, payload
-from coband.simulator.core.network import local
+from coband.simulator.core.network import hop_by_hop, local
+from coband.simulator.core.network.direct import Direct
+from coband.simulator.core.network.hop_by_hop import HopByHop
 from coband.simulator.core.network.links import Link
-from coband.simulator.core.network.local import Direct, HopByHop
 from coband.simulator.core.network.loss import BernoulliLoss
 from coband.simulator.core.network.transport import Transport
 from coband.simulator.core.node import SERVER, Outbox
@@ -173,7 +174,7 @@ def far(monkeypatch: Patch) -> None:
         def __init__(self, id: int, origin: int, hops: int, hop: int, unicast: bool = False) -> None:
             super().__init__(id, origin, hops + (hop == 1 and not unicast), hop, unicast)
 
-    monkeypatch.setattr(local, "Flood", Longer)
+    monkeypatch.setattr(hop_by_hop, "Flood", Longer)
     monkeypatch.setattr(Direct, "_hop", lambda self, batch, hops, now: hop(self, batch, hops + (now == 1), now))
 
 

@@ -129,9 +129,9 @@ def test_predictions_of_turns_ahead_that_outlive_their_model(monkeypatch: pytest
     keep = AsyncKernelUCB._keep
 
     def kept(self: AsyncKernelUCB, model: Any, version: int) -> None:
-        predicted = getattr(self, "_predicted", {})
+        evaluated = getattr(self, "_evaluated", {})
         keep(self, model, version)
-        self._predicted = predicted
+        self._evaluated = evaluated
 
     monkeypatch.setattr(AsyncKernelUCB, "_keep", kept)
     with pytest.raises(InvariantViolation, match=LEAK):
@@ -266,10 +266,10 @@ class Timed(toys.ToyAgent):
         self.timer = toys.News(total=reward)
         return [(Later(0.25), self.timer)]
 
-    def receive(self, message: Message, source: Address) -> Outbox:
-        if source != self.context.index:
-            return super().receive(message, source)
-        assert message is self.timer
+    def on_timer(self, timer: Message) -> Outbox | None:
+        if not isinstance(timer, toys.News):
+            return super().on_timer(timer)
+        assert timer is self.timer
         self.unshared -= 1
         self.own = toys.Report(values=np.ones(2), pulls=1)
         return [(SERVER, self.own)]
