@@ -93,7 +93,7 @@ def reproduce(
         with pool(workers, cluster, cluster_options) as found:
             status = _verify(claims, where, verify, found)
         context.exit(status)
-    elif pages is not None and not names:
+    elif pages is not None and not (names or quick or full or budget or resume):
         _pages(where, pages)
     else:
         _begin(out, resume)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, Self
 
 import numpy as np
@@ -90,9 +90,16 @@ class BaseCondition(BaseModel):
         count = min((len(find(term)) for term in self.terms()), default=0)
         if count == 0:
             return Finding(self.describe(), None, None, None, 0, Evidence(1.0, 1.0))
-        requirements = self._requirements(find)
+        coarse = self._is_coarse(find)
+        requirements = [replace(one, coarse=coarse) for one in self._requirements(find)]
         estimate, interval = self._estimate(find)
         return Finding(self.describe(), estimate, interval, _effect(requirements), count, together(requirements))
+
+    def _is_coarse(self, find: Find) -> bool:
+        """Whether the metric is 0 or 1 in all replications."""
+        name = getattr(self, "of", None)
+        found = [sample.record.get(name) for term in self.terms() for sample in find(term)]
+        return all(value in (0, 1) for value in found)
 
 
 def _effect(requirements: Sequence[Requirement]) -> float | None:

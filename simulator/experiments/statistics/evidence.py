@@ -44,17 +44,23 @@ class Requirement:
         values: x, one per replication, shape (n,).
         share: the probability that the inequality is about; None for the mean.
         strict: whether a mean that is exactly 0 in all replications violates it.
+        coarse: the numbers behind it can take a few values only, such as 0 and 1. Equal values in all replications are
+            then no certainty, as they are for counts that follow from the scenario, and the sign test decides.
     """
 
     values: Sequence[float]
     share: float | None = None
     strict: bool = True
+    coarse: bool = False
 
     def evidence(self) -> Evidence:
         """The test of it: Student's t for a mean, the exact binomial test for a share."""
         if self.share is not None:
             return _binomial(sum(value > 0 for value in self.values), len(self.values), self.share)
-        return _student(np.asarray(self.values, dtype=np.float64), self.strict)
+        x = np.asarray(self.values, dtype=np.float64)
+        if self.coarse and len(x) > 1 and (x == x[0]).all():
+            return _sign(len(x), float(x[0]))
+        return _student(x, self.strict)
 
 
 def together(requirements: Sequence[Requirement]) -> Evidence:
@@ -81,6 +87,14 @@ def _student(x: np.ndarray[tuple[int], np.dtype[np.float64]], strict: bool) -> E
 
     below = float(stdtr(n - 1, mean / error))
     return Evidence(1.0 - below, below, _needed(n, abs(mean) / error))
+
+
+def _sign(n: int, value: float) -> Evidence:
+    """The sign test of n equal values: all have one sign with probability 2^-n where both signs are as likely."""
+    if value == 0:
+        return UNKNOWN
+    p, needed = 2.0**-n, max(n, math.ceil(-math.log2(0.05)))
+    return Evidence(p, 1.0, needed) if value > 0 else Evidence(1.0, p, needed)
 
 
 def _needed(n: int, ratio: float) -> int | None:

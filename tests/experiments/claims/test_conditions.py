@@ -71,6 +71,14 @@ def test_ratio(limits: Mapping[str, float], expected: str) -> None:
     assert found.estimate == pytest.approx(0.5, rel=0.05)
 
 
+def test_successes_in_all_replications_are_no_certainty() -> None:
+    fields = {"kind": "difference", **A_AND_B, "relation": "less"}
+    assert verdict(judged(fields, A=[0.0] * 9, B=[0.0] * 9)) == "open"
+    assert verdict(judged(fields, A=[0.0] * 4, B=[1.0] * 4)) == "open"
+    assert verdict(judged(fields, A=[0.0] * 5, B=[1.0] * 5)) == "holds"
+    assert verdict(judged(fields, A=[3.0] * 2, B=[7.0] * 2)) == "holds"  # counts that never vary
+
+
 @pytest.mark.parametrize(("second", "expected"), [(10.1, "holds"), (12.0, "fails")])
 def test_equality_within_a_margin(second: float, expected: str) -> None:
     assert verdict(judged({"kind": "equal", **A_AND_B, "margin": 0.1}, A=noisy(10), B=noisy(second))) == expected

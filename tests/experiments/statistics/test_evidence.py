@@ -38,6 +38,14 @@ def test_numbers_that_never_vary_decide_at_once() -> None:
     assert Requirement([0.0, 0.0], strict=False).evidence().holds == 0.0
 
 
+def test_equal_zeros_and_ones_are_no_certainty() -> None:
+    assert Requirement([0.0] * 9, coarse=True).evidence() == UNKNOWN
+    assert Requirement([1.0] * 4, coarse=True).evidence().holds == pytest.approx(1 / 16)
+    assert Requirement([-1.0] * 6, coarse=True).evidence().fails == pytest.approx(1 / 64)
+    mixed = [1.0, 0.0, 1.0, 1.0]
+    assert Requirement(mixed, coarse=True).evidence() == Requirement(mixed).evidence()
+
+
 def test_one_replication_decides_nothing() -> None:
     assert Requirement([5.0]).evidence() == UNKNOWN
     assert not UNKNOWN.decided(0.05)

@@ -1,0 +1,19 @@
+"""The pages about claims are those that the results files give."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from coband.simulator.experiments.claims import pages, reading, results
+
+FOLDER = Path(__file__).parents[2] / "docs" / "reproductions"
+
+
+def test_the_pages_are_up_to_date() -> None:
+    expected = dict(pages.texts(FOLDER / "results"))
+    assert {file.name: file.read_text(encoding="utf-8") for file in FOLDER.iterdir() if file.is_file()} == expected
+
+
+def test_results_are_of_claims_that_exist() -> None:
+    known = {claim.key for claim in reading.claims()}
+    assert set(results.read(FOLDER / "results")) <= known
