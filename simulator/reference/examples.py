@@ -55,6 +55,10 @@ VALUES: Mapping[str, Any] = {
     "network.topology.seed": 3,
     "pareto.shape": 1.5,
     "problem.agent": "site",
+    "ArraysProblem.arms": [[0, 1], [1, 0], [0.6, 0.8]],
+    "ArraysProblem.content": "abcd" + "0" * 60,
+    "ArraysProblem.count": 2,
+    "ArraysProblem.rewards": [0.1, 0.4, 0.3],
     "problem.arms.low": -1,
     "problem.arms.points": [[0, 1], [1, 0], [0.6, 0.8]],
     "problem.data.path": "data/magic04.data",
@@ -79,7 +83,9 @@ VALUES: Mapping[str, Any] = {
 }
 """Values of keys, where one that is made up would be wrong or would say little; of one model alone under its name."""
 
+_ARMS, _REWARDS = [[0, 1], [1, 0], [0.6, 0.8]], [0.1, 0.4, 0.3]
 BESIDE: Mapping[str, Mapping[str, Any]] = {
+    "arrays": {"arms": _ARMS, "rewards": _REWARDS},
     "empirical": {"values": [0.1, 0.12, 0.4]},
     "Expectation": {"label": "Async", "count": "regret", "at_most": 1000},
     "kernel.gaussian": {"length_scale": 0.5},
@@ -94,7 +100,7 @@ BESIDE: Mapping[str, Mapping[str, Any]] = {
 }
 """Keys that stand beside a key, or in a model beside those that must be there."""
 
-ALONE = ("bits", "equals", "file", "gamma", "half_width", "less_than", "points", "values")
+ALONE = ("bits", "content", "equals", "file", "gamma", "half_width", "less_than", "points", "values")
 """Keys that stand in the place of such keys."""
 
 _GRID: Mapping[str, Any] = {"grid": {"algorithms.*.alpha": [0.5, 1, 2]}}

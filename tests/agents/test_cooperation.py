@@ -523,7 +523,8 @@ def test_agents_with_kernels_of_their_own_share_no_factor(hops: int, kind: str, 
         "hops": hops,
         "posterior": {"kind": "exact", "memory": 4.0 * 60**2 * 4 / 2**30},
     }
-    plan: Any = {"topology": "complete", "agents": 12, "schedule": {"kind": "rounds", "turns": 5}}
+    schedule = {"kind": "rounds", "turns": 5}
+    plan: Any = {"topology": "complete", "agents": 12, "schedule": schedule, "checks": "cheap"}  # twins share nothing
     if not refused:
         assert run("coop_kernel_ucb", config, problem, **plan).result.turns == 60
         return

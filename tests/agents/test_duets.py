@@ -425,7 +425,7 @@ def test_a_wide_margin_trims_nothing() -> None:
 
 
 def test_a_domain_that_changes_is_refused() -> None:
-    with pytest.raises(ValueError, match="duets needs a fixed domain"):
+    with pytest.raises(ValueError, match="duets needs one arm set for all turns"):
         run(
             "duets",
             SMALL,

@@ -12,7 +12,7 @@ import click
 import pytest
 
 from coband.simulator.cli import main as program
-from coband.simulator.experiments.scenario import scenario as scenarios
+from coband.simulator.experiments.scenario import input_problems as scenarios
 from coband.simulator.problems.datasets import DataError
 
 ROOT = Path(__file__).parents[2]

@@ -19,6 +19,7 @@ from pathlib import Path
 from unittest import mock
 
 import pytest
+from filelock import FileLock
 
 pytest.importorskip("sybil", reason="the examples of the documentation need sybil: pip install -e '.[dev]'")
 
@@ -136,18 +137,20 @@ def test_the_examples_of_a_page(page: Path, tmp_path: Path, monkeypatch: pytest.
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The documentation as web pages."""
+    """The documentation as web pages, built once for all processes that run tests."""
     pytest.importorskip(
         "furo", reason="the documentation is built with Sphinx, furo and myst: pip install -e '.[docs]'"
     )
-    html = tmp_path_factory.mktemp("docs") / "html"
-    done = subprocess.run(
-        [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-b", "html", str(DOCS), str(html)],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
+    base = tmp_path_factory.getbasetemp()
+    common = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+    html = common / "docs-html"
+    with FileLock(common / "docs-html.lock"):
+        if not html.exists():
+            draft = common / "docs-draft"
+            words = ["-q", "-W", "--keep-going", "-b", "html", str(DOCS), str(draft)]
+            done = subprocess.run([sys.executable, "-m", "sphinx", *words], capture_output=True, text=True, check=False)
+            assert done.returncode == 0, done.stderr
+            draft.rename(html)
     return html
 
 

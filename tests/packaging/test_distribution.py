@@ -64,7 +64,8 @@ def sources(*folders: str) -> dict[str, bytes]:
         path.relative_to(ROOT).as_posix(): path.read_bytes()
         for folder in folders
         for path in sorted((ROOT / folder).rglob("*"))
-        if path.is_file() and "__pycache__" not in path.parts and "_build" not in path.parts
+        if path.is_file() and not {"__pycache__", "_build"} & set(path.parts)
+        if not path.is_relative_to(ROOT / "docs" / "reference")  # written when the documentation is built
     }
 
 
@@ -221,7 +222,20 @@ def test_the_wheel_says_what_it_is(wheel: Path) -> None:
     (text,) = [data.decode() for name, data in contents(wheel).items() if name.endswith(".dist-info/METADATA")]
     extras = {line.removeprefix("Provides-Extra: ") for line in text.splitlines() if line.startswith("Provides-Extra")}
     assert extras == {
-        *("all", "arrow", "cluster", "data", "dev", "docs", "jobqueue", "notebook", "pandas", "parquet", "polars"),
+        *(
+            "all",
+            "arrow",
+            "cluster",
+            "data",
+            "dev",
+            "docs",
+            "jobqueue",
+            "mutants",
+            "notebook",
+            "pandas",
+            "parquet",
+            "polars",
+        ),
         "report",
     }
     assert "Classifier: Typing :: Typed\n" in text

@@ -59,7 +59,7 @@ def test_values_that_are_chosen_are_of_keys_that_exist() -> None:
 def test_an_example_shows_the_keys_above_and_beside() -> None:
     examples = Examples(INDEX)
     assert examples.snippet(INDEX.entries["schedule.weights"]) == (
-        "schedule:\n  kind: one_at_a_time\n  turns: 1000\n  weights: [3, 1, 1]\n  order: weighted\nagents: {count: 3}"
+        "schedule:\n  kind: one_at_a_time\n  turns: 1000\n  order: weighted\n  weights: [3, 1, 1]\nagents: {count: 3}"
     )
     assert examples.snippet(INDEX.entries["algorithms.wait.timeout"]).startswith(
         "algorithms:\n  - algorithm: approx_dis_kernel_ucb\n    wait:\n      quorum: "

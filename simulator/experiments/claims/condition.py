@@ -11,6 +11,7 @@ import numpy as np
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from coband.simulator.experiments.claims.samples import Sample, SampleError
+from coband.simulator.experiments.registry.registry import Registry
 from coband.simulator.experiments.statistics import estimates
 from coband.simulator.experiments.statistics.evidence import Evidence, Requirement, fieller, together
 
@@ -90,16 +91,15 @@ class BaseCondition(BaseModel):
         count = min((len(find(term)) for term in self.terms()), default=0)
         if count == 0:
             return Finding(self.describe(), None, None, None, 0, Evidence(1.0, 1.0))
-        coarse = self._is_coarse(find)
+        coarse = self._is_coarse()
         requirements = [replace(one, coarse=coarse) for one in self._requirements(find)]
         estimate, interval = self._estimate(find)
         return Finding(self.describe(), estimate, interval, _effect(requirements), count, together(requirements))
 
-    def _is_coarse(self, find: Find) -> bool:
-        """Whether the metric is 0 or 1 in all replications."""
-        name = getattr(self, "of", None)
-        found = [sample.record.get(name) for term in self.terms() for sample in find(term)]
-        return all(value in (0, 1) for value in found)
+    def _is_coarse(self) -> bool:
+        """Whether the metric is declared to be 0 or 1 in every replication."""
+        metric = Registry.installed().metrics.get(getattr(self, "of", ""))
+        return metric is not None and metric.proportion
 
 
 def _effect(requirements: Sequence[Requirement]) -> float | None:

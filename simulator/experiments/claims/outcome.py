@@ -12,6 +12,8 @@ from coband.simulator.experiments.statistics.evidence import Evidence, adjusted
 Verdict = Literal["holds", "does not hold", "undecided", "not run"]
 LEVEL = 0.05
 """Of the tests of one claim, and the false discovery rate over all of them."""
+DIGITS = 16
+"""Of a fingerprint that results files keep."""
 
 
 @dataclass(frozen=True)

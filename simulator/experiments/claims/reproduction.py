@@ -10,7 +10,7 @@ from typing import Any
 
 from coband.simulator.experiments.claims.claim import PlacedClaim, Size
 from coband.simulator.experiments.claims.conditions import Term
-from coband.simulator.experiments.claims.outcome import Outcome
+from coband.simulator.experiments.claims.outcome import DIGITS, Outcome
 from coband.simulator.experiments.claims.samples import Sample, SampleError, StudySamples
 from coband.simulator.experiments.claims.studies import Key, Needed, key_of, needed
 from coband.simulator.experiments.runs.driver import Commands, Listener, drive
@@ -242,6 +242,6 @@ def _with_cost(outcome: Outcome, used: Sequence[_Progress]) -> Outcome:
 
 def _fingerprints(samples: StudySamples) -> dict[str, list[str]]:
     return {
-        variant.label: [str(one.record["fingerprint"]) for one in samples.found.get(variant.number, ())]
+        variant.label: [str(one.record["fingerprint"])[:DIGITS] for one in samples.found.get(variant.number, ())]
         for variant in samples.variants
     }

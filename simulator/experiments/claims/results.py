@@ -51,22 +51,33 @@ def write(where: Path, outcomes: Iterable[Outcome], figures: Mapping[str, list[d
 
 
 def _write(path: Path, found: Mapping[str, Outcome], figures: list[dict[str, Any]] | None) -> Path:
-    earlier = _content(path) if path.is_file() else {"claims": {}, "figures": []}
-    claims = {**earlier["claims"], **{key: outcome.to_json() for key, outcome in found.items()}}
+    earlier = _content(path) if path.is_file() else {"claims": {}, "figures": [], "jobs": {}}
+    claims = {**earlier["claims"], **{key: _without_jobs(outcome) for key, outcome in found.items()}}
+    jobs = dict(earlier["jobs"])
+    for outcome in found.values():
+        jobs.update(outcome.fingerprints)
+    used = {study for claim in claims.values() for study in claim["fingerprints"]}
     content = {
-        "version": VERSION,
         "claims": dict(sorted(claims.items())),
+        "jobs": {study: jobs[study] for study in sorted(used)},
         "figures": earlier["figures"] if figures is None else figures,
     }
     path.write_text(_compact(content), encoding="utf-8")
     return path
 
 
+def _without_jobs(outcome: Outcome) -> dict[str, Any]:
+    """The outcome with the names of its studies alone, whose fingerprints the file has once."""
+    return {**outcome.to_json(), "fingerprints": sorted(outcome.fingerprints)}
+
+
 def _compact(content: Mapping[str, Any]) -> str:
-    """JSON with one line for each claim and figure, so that a change shows where it is."""
+    """JSON with one line for each claim, study and figure, so that a change shows where it is."""
     claims = ",\n".join(f"  {json.dumps(key)}: {_line(value)}" for key, value in content["claims"].items())
     figures = ",\n".join(f"  {_line(figure)}" for figure in content["figures"])
-    return f'{{"version": {VERSION},\n"claims": {{\n{claims}\n}},\n"figures": [\n{figures}\n]}}\n'
+    jobs = ",\n".join(f"  {json.dumps(key)}: {_line(value)}" for key, value in content["jobs"].items())
+    parts = f'"claims": {{\n{claims}\n}},\n"jobs": {{\n{jobs}\n}},\n"figures": [\n{figures}\n]'
+    return f'{{"version": {VERSION},\n{parts}}}\n'
 
 
 def _line(value: Any) -> str:
@@ -75,7 +86,12 @@ def _line(value: Any) -> str:
 
 def _outcomes(path: Path) -> dict[str, Outcome]:
     try:
-        return {key: Outcome.from_json(value) for key, value in _content(path)["claims"].items()}
+        content = _content(path)
+        jobs = content["jobs"]
+        return {
+            key: Outcome.from_json({**value, "fingerprints": {study: jobs[study] for study in value["fingerprints"]}})
+            for key, value in content["claims"].items()
+        }
     except (KeyError, TypeError) as error:
         raise ResultsError(f"{path} is not a results file of claims: {error}.") from error
 

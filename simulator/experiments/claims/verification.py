@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from coband.simulator.experiments.claims.claim import PlacedClaim
-from coband.simulator.experiments.claims.outcome import Outcome
+from coband.simulator.experiments.claims.outcome import DIGITS, Outcome
 from coband.simulator.experiments.claims.studies import Needed, needed
 from coband.simulator.experiments.runs.driver import drive
 from coband.simulator.experiments.runs.workers import WorkerPool
@@ -75,7 +75,7 @@ def verify(
             alone = replace(study.sweep, variants=(replace(one, number=0),), numbers=(replication,))
             report = drive(alone, SweepDirectory(where), workers=pool)
             records = [record for entry in report.object["results"] for record in entry["replications"]]
-            fresh = str(records[0]["fingerprint"]) if records else ""
+            fresh = str(records[0]["fingerprint"])[:DIGITS] if records else ""
         found.append(Checked(study.name, variant, replication, stored, fresh))
         if told is not None:
             told(found[-1])

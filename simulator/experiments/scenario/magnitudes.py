@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 from coband.simulator.experiments.scenario.input_problems import InputProblem, KeyPath
@@ -33,6 +34,8 @@ def _wrong(value: object) -> str | None:
         return None
     if isinstance(value, int):
         return None if abs(value) <= MOST else f"whole numbers must be between -{MOST} and {MOST}"
+    if not math.isfinite(value):
+        return None  # models refuse it
     if value == 0 or SMALLEST <= abs(value) <= LARGEST:
         return None
     return f"numbers must be 0, or between {SMALLEST:.0e} and {LARGEST:.0e} in absolute value, to be computed with"

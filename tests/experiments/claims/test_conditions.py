@@ -26,7 +26,7 @@ def judged(fields: Mapping[str, Any], **values: Sequence[float]) -> Finding:
 
     def find(term: Term) -> list[Sample]:
         key = term.label if not term.at else f"{term.label}{next(iter(term.at.values()))}"
-        return [Sample({"y": value}, []) for value in values[key]]
+        return [Sample({"y": value, "error": value}, []) for value in values[key]]
 
     return condition(**fields).judge(find)
 
@@ -72,11 +72,12 @@ def test_ratio(limits: Mapping[str, float], expected: str) -> None:
 
 
 def test_successes_in_all_replications_are_no_certainty() -> None:
-    fields = {"kind": "difference", **A_AND_B, "relation": "less"}
+    counts = {"kind": "difference", **A_AND_B, "relation": "less"}
+    fields = {**counts, "of": "error"}
     assert verdict(judged(fields, A=[0.0] * 9, B=[0.0] * 9)) == "open"
     assert verdict(judged(fields, A=[0.0] * 4, B=[1.0] * 4)) == "open"
     assert verdict(judged(fields, A=[0.0] * 5, B=[1.0] * 5)) == "holds"
-    assert verdict(judged(fields, A=[3.0] * 2, B=[7.0] * 2)) == "holds"  # counts that never vary
+    assert verdict(judged(counts, A=[3.0] * 2, B=[7.0] * 2)) == "holds"  # counts that never vary
 
 
 @pytest.mark.parametrize(("second", "expected"), [(10.1, "holds"), (12.0, "fails")])
@@ -154,7 +155,7 @@ def test_nothing_has_run() -> None:
 
 
 def test_an_unknown_metric_is_named_with_those_that_exist() -> None:
-    with pytest.raises(SampleError, match=r"no metric z; there are y\."):
+    with pytest.raises(SampleError, match=r"no metric z; there are y, error\."):
         judged({"kind": "value", "of": "z", "term": "A", "at_most": 1}, A=[1.0])
 
 

@@ -14,6 +14,13 @@ from coband.simulator.offers import of_others, offers
 GROUPS = ("coband.algorithms", "coband.problems", "coband.kernels", "coband.rewards")
 
 
+@pytest.fixture(autouse=True)
+def python_s_own_finders(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Other libraries that tests have loaded may have brought finders of packages with them."""
+    own = [finder for finder in sys.meta_path if getattr(finder, "__module__", "").startswith("_frozen_importlib")]
+    monkeypatch.setattr(sys, "meta_path", own)
+
+
 def package(folder: Path, name: str, text: str) -> None:
     metadata = folder / f"{name}-1.0.dist-info"
     metadata.mkdir()
