@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from importlib.metadata import entry_points
+from importlib.machinery import PathFinder
+from importlib.metadata import MetadataPathFinder, entry_points
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,11 @@ GROUPS = ("coband.algorithms", "coband.problems", "coband.kernels", "coband.rewa
 
 @pytest.fixture(autouse=True)
 def python_s_own_finders(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Other libraries that tests have loaded may have brought finders of packages with them."""
+    """Other libraries that tests have loaded may have brought finders of packages with them.
+
+    The package ``importlib_metadata`` also takes the search for distributions away from Python's own finder.
+    """
+    monkeypatch.setattr(PathFinder, "find_distributions", MetadataPathFinder.find_distributions, raising=False)
     own = [finder for finder in sys.meta_path if getattr(finder, "__module__", "").startswith("_frozen_importlib")]
     monkeypatch.setattr(sys, "meta_path", own)
 
