@@ -58,14 +58,14 @@ def texts(where: Path) -> Iterator[tuple[str, str]]:
 
 
 def badge(where: Path) -> str:
-    """One line for a README: how many claims were tried, and what came out."""
+    """One line for a README: how many of all claims were tried, and what came out."""
     outcomes = results.read(where)
     counts = Counter(verdicts(list(outcomes.values())))
     dates = sorted(str(one.origin.get("date", "")) for one in outcomes.values())
     tried = sum(counts.values()) - counts["not run"]
     date = f"; last run {dates[-1]}" if dates else ""
     return (
-        f"{tried} of {len(outcomes)} claims tried: {counts['holds']} hold, "
+        f"{tried} of {len(reading.claims())} claims tried: {counts['holds']} hold, "
         f"{counts['does not hold']} do not, {counts['undecided']} are undecided{date}."
     )
 
