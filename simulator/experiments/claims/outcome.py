@@ -13,8 +13,8 @@ Verdict = Literal["holds", "does not hold", "undecided", "not run"]
 LEVEL = 0.05
 """Of the tests of one claim, and the false discovery rate over all of them."""
 ALONE = 0.004
-"""Level at which a claim needs no more replications: then it stays decided beside 200 others if half of them are decided
-too, since Benjamini and Yekutieli's procedure rejects the smaller half of m p-values if all of them are at most
+"""Level at which a claim needs no more replications: it stays decided beside 200 others if half of them are decided.
+Benjamini and Yekutieli's procedure rejects the smaller half of m p-values if all of them are at most
 LEVEL / (2 (1 + 1/2 + ... + 1/m)), 0.0043 for m = 200."""
 DIGITS = 16
 """Of a fingerprint that results files keep."""

@@ -21,8 +21,8 @@ class Evidence:
     Attributes:
         holds: p-value of the hypothesis that the condition does not hold; small values speak for the condition.
         fails: p-value of the hypothesis that it holds; small values speak against it.
-        needed: about how many replications decide it at the level `STRICT` with a power of 0.8 if the means stay what they
-            are; None if they are at the border, or if there is no more than one replication.
+        needed: about how many replications decide it at the level `STRICT` with a power of 0.8 if the means stay what
+            they are; None if they are at the border, or if there is no more than one replication.
     """
 
     holds: float
