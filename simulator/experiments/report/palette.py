@@ -50,3 +50,10 @@ def line_style(number: int) -> LineStyle:
     """The style of contender ``number``, from 0; the first 28 differ in colour or dashes."""
     colours = len(SERIES)
     return LineStyle(SERIES[number % colours], MARKERS[number % colours], DASHES[number // colours % len(DASHES)])
+
+
+def variant_style(family: int, place: int) -> LineStyle:
+    """The style of one of several variants of a contender: its colour and marker, and dashes of the variant's own."""
+    style = line_style(family)
+    dashes = DASHES[(family // len(SERIES) + place) % len(DASHES)]
+    return LineStyle(style.colour, style.marker, dashes)
