@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from coband.simulator.cli import tables
+from coband.simulator.cli.options import JSON
 from coband.simulator.cli.runs import RUNS, against, analysed
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 @click.command()
 @RUNS
 @against
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@JSON
 def compare(paths: tuple[Path, ...], against: str | None, as_json: bool) -> None:
     """Compare the algorithms of one or several runs: the best on each measure, and differences with intervals.
 

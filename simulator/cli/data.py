@@ -28,8 +28,8 @@ def data() -> None:
     """Fetch public datasets and list them."""
 
 
-@data.command()
-@click.argument("name")
+@data.command(short_help="Download a dataset and verify its checksum.")
+@click.argument("name", metavar="NAME")
 @PLACE
 def fetch(name: str, place: Path | None) -> None:
     """Download dataset NAME and verify its checksum, unless a verified copy exists."""

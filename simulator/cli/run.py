@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from coband.simulator.cli import progress, tables
-from coband.simulator.cli.options import SHIPPED, Request, shared
+from coband.simulator.cli.options import JSON, SHIPPED, Request, out_directory, shared
 
 if TYPE_CHECKING:
     from coband.simulator.experiments.runs.driver import Report
@@ -35,13 +35,8 @@ ON_A_GRAPH = {
 
 @click.command(epilog=SHIPPED)
 @shared
-@click.option(
-    "--out",
-    type=click.Path(path_type=Path),
-    metavar="DIR",
-    help="Run directory, new or empty; by default runs/<name>-<number>.",
-)
-@click.option("--json", "as_json", is_flag=True, help="Print the results as one JSON object.")
+@out_directory("Run directory, new or empty; by default runs/<name>-<number>.")
+@JSON
 @click.pass_context
 def run(context: click.Context, /, out: Path | None, as_json: bool, **options: Any) -> None:
     """Run the scenario in FILE and store what happens in a run directory.

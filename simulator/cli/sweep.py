@@ -11,8 +11,18 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from coband.simulator.cli import progress, sweep_view, tables
-from coband.simulator.cli.options import SHIPPED, BadInput, Request
-from coband.simulator.cli.workers import placed, pool
+from coband.simulator.cli.options import (
+    JSON,
+    REPLICATIONS,
+    SEED,
+    SHIPPED,
+    BadInput,
+    Request,
+    out_directory,
+    settings,
+    trace,
+)
+from coband.simulator.cli.workers import RESUME, placed, pool
 
 if TYPE_CHECKING:
     from coband.simulator.experiments.runs.driver import Report
@@ -27,35 +37,21 @@ PER_AGENT = {"regret_per_agent": "regret per agent"}
 
 
 @click.command(epilog=SHIPPED)
-@click.argument("file", type=click.Path(path_type=Path), required=False)
-@click.option(
-    "--set",
-    "settings",
-    multiple=True,
-    metavar="KEY=VALUE",
-    help="Change a value of the scenario, or fix a key of its grid; repeatable.",
-)
-@click.option("--replications", type=click.IntRange(min=1), help="Number of replications.")
-@click.option("--seed", type=click.IntRange(min=0), help="Seed of the scenario.")
+@click.argument("file", metavar="[FILE]", type=click.Path(path_type=Path), required=False)
+@settings("Change a value of the scenario, or fix a key of its grid; repeatable.")
+@REPLICATIONS
+@SEED
+@trace(default="off")
 @placed
-@click.option(
-    "--trace",
-    type=click.Choice(["off", "protocol", "full"]),
-    default="off",
-    show_default=True,
-    help="How much of the trace of each job is kept.",
-)
-@click.option("--resume", is_flag=True, help="Go on with an earlier sweep: what is finished does not run again.")
-@click.option(
-    "--out", type=click.Path(path_type=Path), metavar="DIR", help="Where it is kept; by default runs/<name>-<number>."
-)
 @click.option(
     "--status",
     type=click.Path(path_type=Path),
     metavar="DIR",
     help="Say how far the sweep in DIR is, and do nothing else.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print the results as one JSON object.")
+@RESUME
+@out_directory("Sweep directory; by default runs/<name>-<number>.")
+@JSON
 @click.pass_context
 def sweep(
     context: click.Context,
@@ -64,13 +60,13 @@ def sweep(
     settings: tuple[str, ...],
     replications: int | None,
     seed: int | None,
+    trace: Level,
     workers: int | None,
     cluster: str | None,
     cluster_options: tuple[str, ...],
-    trace: Level,
+    status: Path | None,
     resume: bool,
     out: Path | None,
-    status: Path | None,
     as_json: bool,
 ) -> None:
     """Run the scenario in FILE at every point of its `grid:` and `zip:`.

@@ -18,8 +18,11 @@ if TYPE_CHECKING:
 
 Command = Callable[..., Any]
 
+LABEL = click.option("--label", metavar="LABEL", help="Only this label.")
+REPLICATION = click.option(
+    "--replication", type=click.IntRange(min=0), metavar="N", help="Only this replication, counted from 0."
+)
 RUN = click.argument("path", metavar="RUN", type=click.Path(path_type=Path))
-JSON = click.option("--json", "as_json", is_flag=True, help="One JSON object per line.")
 LAYOUT = "{:>8}  {:>12}  {:<10}  {:<10}  {:<10}  {:<16}  {:>8}  {:>8}  {:>8}  {:>6}  {:>7}  {:>12}  {}"
 HEADER = (
     "seq",
@@ -40,8 +43,7 @@ HEADER = (
 
 def choice(command: Command) -> Command:
     """Add the options that select jobs."""
-    command = click.option("--replication", type=click.IntRange(min=0), help="Only this replication.")(command)
-    return click.option("--label", help="Only this label.")(command)
+    return LABEL(REPLICATION(command))
 
 
 @contextmanager

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from coband.simulator.cli.trace.common import HEADER, JSON, LAYOUT, cell, opened, print_json
+from coband.simulator.cli.options import JSON_LINES
+from coband.simulator.cli.trace.common import HEADER, LABEL, LAYOUT, REPLICATION, cell, opened, print_json
 
 if TYPE_CHECKING:
     from coband.simulator.experiments.store.store import Event, StoredJob
@@ -17,10 +18,10 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("first", metavar="A", type=click.Path(path_type=Path))
 @click.argument("second", metavar="B", type=click.Path(path_type=Path))
-@click.option("--label", help="Only this label.")
-@click.option("--other-label", help="The label in B, if it differs from the one in A.")
-@click.option("--replication", type=click.IntRange(min=0), help="Only this replication.")
-@JSON
+@LABEL
+@click.option("--other-label", metavar="LABEL", help="The label in B, if it differs from the one in A.")
+@REPLICATION
+@JSON_LINES
 @click.pass_context
 def diff(
     context: click.Context,

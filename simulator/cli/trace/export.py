@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from coband.simulator.cli.options import FORCE, out_file
 from coband.simulator.cli.trace.common import RUN, choice, opened
 from coband.simulator.experiments.traces import FORMATS
 
@@ -14,13 +15,8 @@ from coband.simulator.experiments.traces import FORMATS
 @RUN
 @choice
 @click.option("--format", "form", type=click.Choice(FORMATS), required=True, help="Format of the output.")
-@click.option(
-    "--out",
-    type=click.Path(path_type=Path, dir_okay=False),
-    metavar="FILE",
-    help="The output file; by default standard output (not for parquet).",
-)
-@click.option("--force", is_flag=True, help="Overwrite the file.")
+@out_file("Output file; by default standard output (not for parquet).")
+@FORCE
 def export(path: Path, label: str | None, replication: int | None, form: str, out: Path | None, force: bool) -> None:
     """Write the events of a run.
 

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from coband.simulator.cli.trace.common import JSON, RUN, choice, opened, print_events
+from coband.simulator.cli.options import JSON_LINES
+from coband.simulator.cli.trace.common import RUN, choice, opened, print_events
 
 if TYPE_CHECKING:
     from coband.simulator.experiments.traces.lives import MessageHistory
@@ -15,10 +16,10 @@ if TYPE_CHECKING:
 
 @click.command()
 @RUN
-@click.argument("message", type=click.IntRange(min=0))
+@click.argument("message", metavar="MESSAGE", type=click.IntRange(min=0))
 @choice
 @click.option("--effects", is_flag=True, help="Also print the events that its deliveries caused directly.")
-@JSON
+@JSON_LINES
 def follow(path: Path, message: int, label: str | None, replication: int | None, effects: bool, as_json: bool) -> None:
     """Print the history of the message with number MESSAGE (column "message" of `coband trace show`).
 

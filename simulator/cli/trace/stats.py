@@ -7,8 +7,8 @@ from pathlib import Path
 import click
 
 from coband.simulator.cli import tables
-from coband.simulator.cli.options import BadInput
-from coband.simulator.cli.trace.common import JSON, RUN, choice, opened, print_json
+from coband.simulator.cli.options import JSON_LINES, BadInput
+from coband.simulator.cli.trace.common import RUN, choice, opened, print_json
 
 
 @click.command()
@@ -21,7 +21,7 @@ from coband.simulator.cli.trace.common import JSON, RUN, choice, opened, print_j
     show_default=True,
     help="Columns to group by: event, kind, node, round, or several of them.",
 )
-@JSON
+@JSON_LINES
 def stats(path: Path, label: str | None, replication: int | None, by: str, as_json: bool) -> None:
     """Count events, messages and scalars of each label, summed over replications."""
     from coband.simulator.experiments.traces import tallies

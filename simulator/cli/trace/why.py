@@ -6,15 +6,16 @@ from pathlib import Path
 
 import click
 
-from coband.simulator.cli.trace.common import JSON, RUN, choice, opened, print_events
+from coband.simulator.cli.options import JSON_LINES
+from coband.simulator.cli.trace.common import RUN, choice, opened, print_events
 
 
 @click.command()
 @RUN
-@click.argument("seq", type=click.IntRange(min=0))
+@click.argument("seq", metavar="SEQ", type=click.IntRange(min=0))
 @choice
 @click.option("--all", "whole", is_flag=True, help="Continue beyond that turn, to its own causes.")
-@JSON
+@JSON_LINES
 def why(path: Path, seq: int, label: str | None, replication: int | None, whole: bool, as_json: bool) -> None:
     """Print event number SEQ, its cause, the cause of that, and so on, back to the turn that started the chain."""
     with opened(path) as run:
