@@ -48,4 +48,4 @@ def _show(title: str, items: list[dict[str, Any]], blank: bool) -> None:
     header, rows = [title, ""], [[item["name"], item["summary"]] for item in items]
     if title == "scenarios":
         header, rows = [title, "data", ""], [[item["name"], item["data"] or "-", item["summary"]] for item in items]
-    tables.show(header, rows, left=3)
+    tables.show(header, rows, left=3, keys=1)

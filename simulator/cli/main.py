@@ -36,6 +36,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "list": ("coband.simulator.cli.list:list_", "List algorithms, problems, datasets and scenarios."),
     "describe": ("coband.simulator.cli.describe:describe", "Describe an algorithm, problem, dataset or scenario."),
     "schema": ("coband.simulator.cli.schema:schema", "Print the JSON Schema of scenario files, for editors."),
+    "show": ("coband.simulator.cli.show:show", "Print the results of a stored run again."),
     "trace": ("coband.simulator.cli.trace:trace", "Analyse the events of a run, and export them."),
     "cite": ("coband.simulator.cli.cite:cite", "Print BibTeX for the algorithms and data of a run."),
     "counts": ("coband.simulator.cli.counts:counts", "Keep communication counts in a lock file and check them."),

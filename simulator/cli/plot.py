@@ -7,12 +7,12 @@ from pathlib import Path
 import click
 
 from coband.simulator.cli.options import FORCE, BadInput, out_directory
-from coband.simulator.cli.runs import RUNS, against, analysed, extra, write
+from coband.simulator.cli.runs import RUNS, RUNS_HELP, against, analysed, extra, write
 
 FORMATS = ("pdf", "svg", "png")
 
 
-@click.command()
+@click.command(epilog=RUNS_HELP)
 @RUNS
 @against
 @click.option(
@@ -46,10 +46,7 @@ def plot(
     out: Path,
     force: bool,
 ) -> None:
-    """Draw the figures of a report as PDF, SVG or PNG.
-
-    RUN is a run directory or its run.sqlite.
-    """
+    """Draw the figures of a report as PDF, SVG or PNG."""
     with extra():
         from coband.simulator.experiments.report import contents
     unknown = [name for name in names if name not in contents.NAMES]

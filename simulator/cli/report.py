@@ -7,22 +7,19 @@ from pathlib import Path
 import click
 
 from coband.simulator.cli.options import FORCE, out_file
-from coband.simulator.cli.runs import RUNS, against, analysed, extra, write
+from coband.simulator.cli.runs import RUNS, RUNS_HELP, against, analysed, extra, write
 
 NAME = "report.html"
 SEVERAL = "comparison.html"
 
 
-@click.command()
+@click.command(epilog=RUNS_HELP)
 @RUNS
 @against
 @out_file(f"Output file; by default {NAME} in the run directory, or {SEVERAL} for several runs.")
 @FORCE
 def report(paths: tuple[Path, ...], against: str | None, out: Path | None, force: bool) -> None:
-    """Write a report about one or several runs: one self-contained HTML file.
-
-    RUN is a run directory or its run.sqlite.
-    """
+    """Write a report about one or several runs: one self-contained HTML file."""
     with extra():
         from coband.simulator.experiments.report.page import page
     with analysed(paths, against) as analysis:

@@ -108,7 +108,7 @@ def _chosen(names: Sequence[str]) -> list[PlacedClaim]:
 
 def _list(claims: Sequence[PlacedClaim]) -> None:
     rows = [[one.key, one.claim.where, one.claim.title] for one in claims]
-    tables.show(["claim", "where", "what"], rows, left=3)
+    tables.show(["claim", "where", "what"], rows, left=3, keys=1)
     click.echo(f"{len(claims)} claims")
 
 
@@ -171,7 +171,7 @@ def _show(outcomes: Sequence[Outcome], as_json: bool) -> None:
         click.echo(dump({"claims": entries}), nl=False)
         return
     rows = [_row(one, verdict) for one, verdict in zip(outcomes, found, strict=True)]
-    tables.show(["claim", "verdict", "n", "CPU hours", "remark"], rows, left=2)
+    tables.show(["claim", "verdict", "n", "CPU hours", "remark"], rows, left=2, keys=1)
     click.echo(
         f"{len(found)} claims: {', '.join(f'{found.count(one)} {one}' for one in dict.fromkeys(found))}; "
         "at most 5 % of the verdicts on claims of this table are expected to be wrong (Benjamini and Yekutieli 2001)"

@@ -7,11 +7,11 @@ from pathlib import Path
 import click
 
 from coband.simulator.cli.options import FORCE, out_file
-from coband.simulator.cli.trace.common import RUN, choice, opened
+from coband.simulator.cli.trace.common import RUN, RUNS_HELP, choice, opened
 from coband.simulator.experiments.traces import FORMATS
 
 
-@click.command()
+@click.command(epilog=RUNS_HELP)
 @RUN
 @choice
 @click.option("--format", "form", type=click.Choice(FORMATS), required=True, help="Format of the output.")

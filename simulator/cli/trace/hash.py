@@ -7,10 +7,10 @@ from pathlib import Path
 import click
 
 from coband.simulator.cli.options import JSON_LINES
-from coband.simulator.cli.trace.common import RUN, choice, opened, print_json
+from coband.simulator.cli.trace.common import RUN, RUNS_HELP, choice, opened, print_json
 
 
-@click.command("hash")
+@click.command("hash", epilog=RUNS_HELP)
 @RUN
 @choice
 @JSON_LINES

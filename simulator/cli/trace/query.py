@@ -13,12 +13,12 @@ import click
 
 from coband.simulator.cli import tables
 from coband.simulator.cli.options import JSON_LINES, BadInput
-from coband.simulator.cli.trace.common import RUN, cell, opened, print_json
+from coband.simulator.cli.trace.common import RUN, RUNS_HELP, cell, opened, print_json
 
 GRACE_SECONDS = 5.0
 
 
-@click.command()
+@click.command(epilog=RUNS_HELP)
 @RUN
 @click.argument("sql", metavar="SQL")
 @click.option(

@@ -8,10 +8,10 @@ import click
 
 from coband.simulator.cli import tables
 from coband.simulator.cli.options import JSON_LINES, BadInput
-from coband.simulator.cli.trace.common import RUN, choice, opened, print_json
+from coband.simulator.cli.trace.common import RUN, RUNS_HELP, choice, opened, print_json
 
 
-@click.command()
+@click.command(epilog=RUNS_HELP)
 @RUN
 @choice
 @click.option(

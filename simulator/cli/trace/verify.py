@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 import click
 
 from coband.simulator.cli.options import JSON_LINES
-from coband.simulator.cli.trace.common import RUN, choice, opened, print_json
+from coband.simulator.cli.trace.common import RUN, RUNS_HELP, choice, opened, print_json
 
 if TYPE_CHECKING:
     from coband.simulator.experiments.traces.verification import TraceVerification
 
 
-@click.command()
+@click.command(epilog=RUNS_HELP)
 @RUN
 @choice
 @JSON_LINES

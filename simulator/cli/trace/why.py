@@ -7,10 +7,11 @@ from pathlib import Path
 import click
 
 from coband.simulator.cli.options import JSON_LINES
-from coband.simulator.cli.trace.common import RUN, choice, opened, print_events
+from coband.simulator.cli.trace.common import RUN, RUNS_HELP, choice, opened
+from coband.simulator.cli.trace.events import print_events
 
 
-@click.command()
+@click.command(epilog=RUNS_HELP)
 @RUN
 @click.argument("seq", metavar="SEQ", type=click.IntRange(min=0))
 @choice
@@ -23,6 +24,6 @@ def why(path: Path, seq: int, label: str | None, replication: int | None, whole:
         from coband.simulator.experiments.traces.reading import TraceReader, one_job
 
         chain = chain_of(TraceReader(one_job(run, label, replication)), seq, whole=whole)
-    print_events(chain.events, as_json)
+    print_events(chain.events, run.labels, as_json)
     if not as_json:
         print(chain.sentence + chain.further("--all"))
