@@ -43,6 +43,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "compare": ("coband.simulator.cli.compare:compare", "Compare the algorithms of one or several runs."),
     "report": ("coband.simulator.cli.report:report", "Write an HTML report about one or several runs."),
     "plot": ("coband.simulator.cli.plot:plot", "Draw the figures of a report as PDF, SVG or PNG."),
+    "ui": ("coband.simulator.cli.ui:ui", "Browse all runs on a page that only this machine can open."),
     "data": ("coband.simulator.cli.data:data", "Fetch public datasets and list them."),
 }
 """Command -> (its module and attribute, its help in one line); the help is here so that ``--help`` imports nothing."""
