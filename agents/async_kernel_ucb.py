@@ -19,10 +19,10 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import Annotated, Literal, Self
+from typing import Annotated, ClassVar, Literal, Self
 
 import numpy as np
 from pydantic import Field, model_validator
@@ -174,6 +174,10 @@ class Evaluated:
 
 class AsyncKernelUCB(Agent):
     """The client's side of Algorithm 1."""
+
+    noted: ClassVar[Mapping[str, str]] = {
+        "trigger": "variance of the pulls since the last exchange, above the threshold"
+    }
 
     def __init__(self, context: NodeContext) -> None:
         super().__init__(context)

@@ -21,7 +21,8 @@ Further:
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from collections.abc import Mapping
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 from pydantic import Field
@@ -82,6 +83,11 @@ class Bpe(InStepClient, Agent):
         active: numbers of the points that are still in the running, ascending.
         batch: number of the batch under way, from 0.
     """
+
+    noted: ClassVar[Mapping[str, str]] = {
+        "trigger": "points in the active set",
+        "eliminate": "points left in the active set",
+    }
 
     def __init__(self, context: NodeContext) -> None:
         super().__init__(context)

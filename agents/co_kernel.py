@@ -11,7 +11,8 @@ The result says how hard the instance was, from the hidden means and after the r
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Literal
+from collections.abc import Mapping
+from typing import ClassVar, Literal
 
 import numpy as np
 from pydantic import Field
@@ -60,6 +61,8 @@ class CoKernelAgent(InStepClient, PureExplorationAgent):
 
     When it has to go on alone, it declares the arm with the highest mean of its last round the best.
     """
+
+    noted: ClassVar[Mapping[str, str]] = {"eliminate": "pairs eliminated"}
 
     def __init__(self, context: NodeContext) -> None:
         super().__init__(context)

@@ -19,7 +19,8 @@ Deviations from the printed text:
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, Self
+from collections.abc import Mapping
+from typing import Annotated, ClassVar, Literal, Self
 
 import numpy as np
 from pydantic import Field, model_validator
@@ -132,6 +133,11 @@ class Duets(InStepClient, Agent):
         active: numbers of the points that are still in the running, ascending.
         epoch: number of the epoch under way, from 0.
     """
+
+    noted: ClassVar[Mapping[str, str]] = {
+        "trigger": "points in the active set",
+        "eliminate": "points left in the active set",
+    }
 
     def __init__(self, context: NodeContext) -> None:
         super().__init__(context)

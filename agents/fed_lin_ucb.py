@@ -7,6 +7,8 @@ meanwhile belong to the next upload, and the trigger is not looked at before the
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
+from typing import ClassVar
 
 import numpy as np
 from pydantic import Field
@@ -38,6 +40,8 @@ class FedLinConfig(LinUcbConfig):
 
 class FedLinUCB(Agent):
     """The client's side: acts on (V_i, b_i) of its last download, and keeps its news (V_loc, b_loc) apart."""
+
+    noted: ClassVar[Mapping[str, str]] = {"trigger": "gain since the last upload, above the threshold"}
 
     def __init__(self, context: NodeContext) -> None:
         super().__init__(context)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import ClassVar
 
 import numpy as np
 from pydantic import Field
@@ -45,6 +46,8 @@ class FixedBudgetConfig(PureExplorationConfig):
 
 class PureExplorationAgent(BatchAgent):
     """Knows all pairs and counts its pulls."""
+
+    noted: ClassVar[Mapping[str, str]] = {"stop": "arm declared the best"}
 
     def __init__(self, context: NodeContext) -> None:
         super().__init__(context)

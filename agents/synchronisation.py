@@ -8,8 +8,8 @@ has. The statistics of an answer that did not get through are its news again, an
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
-from typing import TypeVar
+from collections.abc import Callable, Hashable, Mapping
+from typing import ClassVar, TypeVar
 
 from coband.agents.messages.synchronisation import SyncAbandoned, SyncRequest
 from coband.simulator.core.algorithm import MessageSize
@@ -27,6 +27,8 @@ class SynchronousAgent(Agent):
     ``_round`` is the synchronisation that it last took part in; ``_unsent`` is its answer while that was given up and
     is to be sent again.
     """
+
+    noted: ClassVar[Mapping[str, str]] = {"trigger": "gain since the last synchronisation, above the threshold"}
 
     _version = 0
     _requested = False

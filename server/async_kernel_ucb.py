@@ -12,7 +12,8 @@ points of the upload; with ``repeats: drop`` those of the upload that are among 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import ClassVar
 
 import numpy as np
 
@@ -32,6 +33,8 @@ class AsyncKernelUCBServer(Server):
     Attributes:
         version: k, the number of uploads added.
     """
+
+    noted: ClassVar[Mapping[str, str]] = {"apply": "pulls of the upload"}
 
     def __init__(self, context: NodeContext) -> None:
         super().__init__(context)

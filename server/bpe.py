@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import ClassVar
 
 import numpy as np
 
@@ -24,6 +25,8 @@ class BpeServer(InStepServer):
     Attributes:
         active: numbers of the points that are not eliminated, ascending.
     """
+
+    noted: ClassVar[Mapping[str, str]] = {"apply": "points left in the active set"}
 
     def __init__(self, context: NodeContext) -> None:
         super().__init__(context)

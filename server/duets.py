@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import ClassVar
 
 import numpy as np
 
@@ -26,6 +27,8 @@ class DuetsServer(InStepServer):
         active: indices of the points that are not eliminated, ascending.
         sizes: sizes of the inducing sets so far.
     """
+
+    noted: ClassVar[Mapping[str, str]] = {"apply": "points left in the active set"}
 
     def __init__(self, context: NodeContext) -> None:
         super().__init__(context)

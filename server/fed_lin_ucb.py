@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import ClassVar
 
 from coband.agents.messages.linear import LinearModel, LinearUpload
 from coband.server.sums import LinearSums
@@ -12,6 +13,8 @@ from coband.simulator.core.node import Address, NodeContext, Outbox, Server
 
 class FedLinUCBServer(Server):
     """Sums the statistics of all agents; every upload is one communication round."""
+
+    noted: ClassVar[Mapping[str, str]] = {"apply": "pulls of the upload"}
 
     def __init__(self, context: NodeContext) -> None:
         super().__init__(context)

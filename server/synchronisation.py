@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
+from collections.abc import Mapping
 from typing import Any, ClassVar, Generic, TypeVar
 
 from coband.agents.messages.synchronisation import Overdue, SyncAbandoned, SyncRequest, SyncStart
@@ -31,6 +32,8 @@ class SynchronousServer(Server):
         synchronising: whether a synchronisation is in progress.
         phase: phase of the current synchronisation, from 1.
     """
+
+    noted: ClassVar[Mapping[str, str]] = {"apply": "pulls taken in so far"}
 
     asking: ClassVar[tuple[type[Message], ...]] = (SyncStart,)
 

@@ -22,6 +22,7 @@ CHEAP_TO_DEAR = (
     "reference",
     "cli",
     "api",
+    "ui",
     "attacks",
     "mutants",
     "scenarios",

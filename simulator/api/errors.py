@@ -19,10 +19,9 @@ _OPTIONS = {
     "--out DIR": "out=DIR",
     "--resume": "resume=True",
     "--force": "force=True",
-    "-o": "out=",
     "--cluster-option": "cluster_options=",
 }
-_OPTION = re.compile(r"(?<!\S)(?:--out DIR|--[a-z]+(?:-[a-z]+)*|-o)\b")
+_OPTION = re.compile(r"(?<!\S)(?:--out DIR|--[a-z]+(?:-[a-z]+)*)\b")
 
 _OF_SCENARIOS: tuple[type[Exception], ...] = (*BAD_INPUT, SelectionError)
 _OF_RUNS = (OutputError, StorageError, StoreError, ReportError, LockedError, WorkerPoolError)

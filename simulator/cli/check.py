@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from coband.simulator.cli import progress, tables
-from coband.simulator.cli.options import SHIPPED, BadInput, Request, shared
+from coband.simulator.cli.options import SHIPPED, BadInput, Request, out_directory, shared
 
 if TYPE_CHECKING:
     from coband.simulator.experiments.runs.driver import Report
@@ -19,12 +19,7 @@ if TYPE_CHECKING:
 
 @click.command(epilog=SHIPPED)
 @shared
-@click.option(
-    "--out",
-    type=click.Path(path_type=Path),
-    metavar="DIR",
-    help="Keep the run in this directory, new or empty; by default nothing is kept.",
-)
+@out_directory("Run directory, new or empty; by default nothing is kept.")
 @click.pass_context
 def check(context: click.Context, /, out: Path | None, **options: Any) -> None:
     """Run the scenario in FILE and compare its counts with its `expect:` section.

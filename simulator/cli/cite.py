@@ -8,15 +8,17 @@ from pathlib import Path
 
 import click
 
+from coband.simulator.cli.options import JSON
 from coband.simulator.cli.plugins import warn_of_plugins
+from coband.simulator.cli.runs import RUN, RUNS_HELP
 from coband.simulator.cli.trace.common import opened
 
 
-@click.command()
-@click.argument("path", metavar="RUN", type=click.Path(path_type=Path))
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.command(epilog=RUNS_HELP)
+@RUN
+@JSON
 def cite(path: Path, as_json: bool) -> None:
-    """Print BibTeX entries for the algorithms, the problem and the data of RUN, a run directory or its run.sqlite."""
+    """Print BibTeX entries for the algorithms, the problem and the data of a run."""
     from coband.simulator.experiments.registry import bibliography
     from coband.simulator.experiments.registry.registry import Registry
 

@@ -8,20 +8,21 @@ from typing import TYPE_CHECKING
 import click
 
 from coband.simulator.cli import tables
-from coband.simulator.cli.runs import RUNS, against, analysed
+from coband.simulator.cli.options import JSON
+from coband.simulator.cli.runs import RUNS, RUNS_HELP, against, analysed
 
 if TYPE_CHECKING:
     from coband.simulator.experiments.report.analysis import Analysis
 
 
-@click.command()
+@click.command(epilog=RUNS_HELP)
 @RUNS
 @against
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@JSON
 def compare(paths: tuple[Path, ...], against: str | None, as_json: bool) -> None:
     """Compare the algorithms of one or several runs: the best on each measure, and differences with intervals.
 
-    RUN is a run directory or its run.sqlite. Algorithms that had the same arms and noise are compared replication by
+    Algorithms that had the same arms and noise are compared replication by
     replication.
     """
     with analysed(paths, against) as analysis:
@@ -39,10 +40,12 @@ def _show(analysis: Analysis) -> None:
 
     for remark in analysis.comparison.remarks():
         click.echo(remark, err=True)
-    tables.show(["measure", "in words"], [[one.measure.title, one.sentence] for one in analysis.rankings], left=2)
+    tables.show(
+        ["measure", "in words"], [[one.measure.title, one.sentence] for one in analysis.rankings], left=2, keys=1
+    )
     if len(analysis.labels) < 2:
         return
     for title, table in report_tables.differences(analysis):
         click.echo(f"\n{title}: {table.caption}")
         rows = [[*row[:1], row[-1], *row[1:-1]] for row in table.rows]
-        tables.show(["difference", "verdict", *table.header[1:-1]], rows, left=2)
+        tables.show(["difference", "verdict", *table.header[1:-1]], rows, left=2, keys=1)

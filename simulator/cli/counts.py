@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from coband.simulator.cli import progress, tables
-from coband.simulator.cli.options import SHIPPED, BadInput
+from coband.simulator.cli.options import SHIPPED, BadInput, files, settings, workers
 from coband.simulator.cli.plugins import warn_of_plugins
 
 if TYPE_CHECKING:
@@ -30,27 +30,21 @@ def counts() -> None:
 
 def _options(several: bool) -> Callable[[Command], Command]:
     def add(command: Command) -> Command:
-        for option in (
-            click.argument(
-                "scenarios", metavar="SCENARIO...", nargs=-1, required=not several, type=click.Path(path_type=Path)
-            ),
-            click.option(
-                "--file",
-                "lock",
-                type=click.Path(path_type=Path, dir_okay=False),
-                metavar="FILE",
-                default="counts.lock.json",
-                show_default=True,
-                help="The lock file.",
-            ),
-            click.option(
-                "--set",
-                "settings",
-                multiple=True,
-                metavar="KEY=VALUE",
-                help="Change a value of every scenario, such as the path of its data; repeatable.",
-            ),
-            click.option("--workers", type=click.IntRange(min=1), default=1, show_default=True, help="Processes."),
+        for option in reversed(
+            (
+                files("scenarios", required=not several),
+                settings("Change a value of every scenario, such as the path of its data; repeatable."),
+                workers("Processes.", default=1),
+                click.option(
+                    "--file",
+                    "lock",
+                    type=click.Path(path_type=Path, dir_okay=False),
+                    metavar="FILE",
+                    default="counts.lock.json",
+                    show_default=True,
+                    help="The lock file.",
+                ),
+            )
         ):
             command = option(command)
         return command
@@ -58,7 +52,7 @@ def _options(several: bool) -> Callable[[Command], Command]:
     return add
 
 
-@counts.command(epilog=SHIPPED)
+@counts.command(epilog=SHIPPED, short_help="Run scenarios and add their counts to the lock file.")
 @_options(several=False)
 def lock(scenarios: tuple[Path, ...], lock: Path, settings: tuple[str, ...], workers: int) -> None:
     """Run scenarios and add their counts to the lock file."""
@@ -73,7 +67,7 @@ def lock(scenarios: tuple[Path, ...], lock: Path, settings: tuple[str, ...], wor
             click.echo(f"{name}: {sum(map(len, file.counts[name].values()))} counts")
 
 
-@counts.command(epilog=SHIPPED)
+@counts.command(epilog=SHIPPED, short_help="Run scenarios and compare their counts with the lock file.")
 @_options(several=True)
 @click.pass_context
 def check(
@@ -95,7 +89,7 @@ def check(
     context.exit(1 if differ else 0)
 
 
-@counts.command(epilog=SHIPPED)
+@counts.command(epilog=SHIPPED, short_help="Run scenarios and rewrite their counts in the lock file.")
 @_options(several=True)
 def update(scenarios: tuple[Path, ...], lock: Path, settings: tuple[str, ...], workers: int) -> None:
     """Run scenarios (by default all of the lock file), show the changes, and rewrite their counts."""

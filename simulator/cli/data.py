@@ -28,8 +28,8 @@ def data() -> None:
     """Fetch public datasets and list them."""
 
 
-@data.command()
-@click.argument("name")
+@data.command(short_help="Download a dataset and verify its checksum.")
+@click.argument("name", metavar="NAME")
 @PLACE
 def fetch(name: str, place: Path | None) -> None:
     """Download dataset NAME and verify its checksum, unless a verified copy exists."""
@@ -50,4 +50,4 @@ def list_(place: Path | None) -> None:
         where = "" if status.path is None else str(status.path)
         size = [f"{dataset.rows:,}", dataset.columns]
         rows.append([dataset.name, dataset.title, dataset.licence, WORDS[status.state], where, *size])
-    tables.show(["name", "title", "licence", "state", "file", "rows", "columns"], rows, left=5)
+    tables.show(["name", "title", "licence", "state", "file", "rows", "columns"], rows, left=5, keys=1)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from coband.simulator.cli import tables
+from coband.simulator.cli.options import JSON
 from coband.simulator.cli.plugins import warn_of_plugins
 from coband.simulator.experiments.registry.remembered import remembered
 
@@ -20,8 +21,8 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("name")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.argument("name", metavar="NAME")
+@JSON
 def describe(name: str, as_json: bool) -> None:
     """Print all that is known of NAME: an algorithm, a key of scenario files, a kind, dataset, metric or scenario.
 

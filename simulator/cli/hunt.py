@@ -2,36 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from coband.simulator.cli.options import SHIPPED, BadInput, Request
+from coband.simulator.cli.options import FILE, ONLY, SHIPPED, BadInput, Request, out_directory, settings
 
 if TYPE_CHECKING:
     from coband.simulator.experiments.hunt.hunt import FailingRun, Schedule
+    from coband.simulator.experiments.scenario.scenario import Scenario
 
 
 @click.command(epilog=SHIPPED)
-@click.argument("file", type=click.Path(path_type=Path))
+@FILE
+@settings()
+@ONLY
 @click.option("--seeds", default="0:10", metavar="A:B", show_default=True, help="Seeds of the faults.")
-@click.option("--only", multiple=True, metavar="LABEL", help="Run this label alone; repeatable.")
-@click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="Change a value of the scenario.")
-@click.option(
-    "--out",
-    type=click.Path(path_type=Path),
-    metavar="DIR",
-    help="Write scenarios that reproduce failures here; by default they are printed.",
-)
+@out_directory("Directory of the scenarios that reproduce failures; by default they are printed.")
 @click.pass_context
 def hunt(
     context: click.Context,
     /,
     file: Path,
-    seeds: str,
-    only: tuple[str, ...],
     settings: tuple[str, ...],
+    only: tuple[str, ...],
+    seeds: str,
     out: Path | None,
 ) -> None:
     """Run the algorithms of the scenario in FILE under faults drawn at random, with all checks.
@@ -44,12 +41,9 @@ def hunt(
 
     first, last = _range(seeds)
     scenario = Request(file=file, settings=settings).load()
-    labels = [entry.label for entry in scenario.algorithms]
-    for name in only:
-        if name not in labels:
-            raise BadInput(f"no label {name!r} in this scenario; there are {', '.join(labels)}.")
+    labels = _labels(scenario, only)
     found = runs = refused = 0
-    for schedule in Hunt(scenario, only).seeds(range(first, last)):
+    for schedule in Hunt(scenario, labels).seeds(range(first, last)):
         click.echo(_line(schedule))
         for label, reason in schedule.refused.items():
             click.echo(f"  {label}: refused: {reason}")
@@ -59,6 +53,16 @@ def hunt(
     more = f", {refused} refused" if refused else ""
     click.echo(f"{found} {'failure' if found == 1 else 'failures'} in {runs} runs{more}")
     context.exit(int(found > 0))
+
+
+def _labels(scenario: Scenario, only: Sequence[str]) -> list[str]:
+    """The labels to run."""
+    from coband.simulator.experiments.runs import study
+
+    try:
+        return [variant.label for variant in study.study_of(scenario, only).variants]
+    except study.SelectionError as error:
+        raise BadInput(str(error)) from error
 
 
 def _line(schedule: Schedule) -> str:

@@ -39,18 +39,18 @@ jobs:
 
 
 @click.command()
-@click.argument("directory", type=click.Path(path_type=Path, file_okay=False), default=Path("."))
+@click.argument("directory", metavar="[DIR]", type=click.Path(path_type=Path, file_okay=False), default=Path("."))
 @click.option(
     "--template",
     type=click.Choice(list(ABOUT)),
     default="quickstart",
     show_default=True,
-    help="; ".join(f"{name}: {about}" for name, about in ABOUT.items()) + ".",
+    help=f"What it is: {'; '.join(f'{name}: {about}' for name, about in ABOUT.items())}.",
 )
 def init(directory: Path, template: str) -> None:
-    """Write a project to DIRECTORY: a scenario, what belongs to it, its communication counts and a CI workflow.
+    """Write a project to DIR: a scenario, what belongs to it, its communication counts and a CI workflow.
 
-    Files that exist are never replaced.
+    DIR is by default the current directory. Files that exist are never replaced.
     """
     files = _files(template)
     there = [name for name in (*files, LOCK) if (directory / name).exists()]

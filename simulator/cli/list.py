@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from coband.simulator.cli import tables
+from coband.simulator.cli.options import JSON
 from coband.simulator.cli.plugins import warn_of_plugins
 from coband.simulator.experiments.registry.remembered import remembered
 
@@ -15,10 +16,12 @@ KINDS = ("algorithms", "problems", "kernels", "rewards", "datasets", "metrics", 
 
 
 @click.command("list")
-@click.argument("kind", type=click.Choice(KINDS), required=False)
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.argument("kind", metavar="[KIND]", type=click.Choice(KINDS), required=False)
+@JSON
 def list_(kind: str | None, as_json: bool) -> None:
-    """List algorithms, problems, kernels, rewards, datasets, metrics and shipped scenarios, or only one kind of them.
+    """List algorithms, problems, kernels, rewards, datasets, metrics and shipped scenarios.
+
+    KIND is one of these seven words; by default all are listed.
 
     Every command that takes a scenario FILE takes the name of a shipped scenario too.
     """
@@ -45,4 +48,4 @@ def _show(title: str, items: list[dict[str, Any]], blank: bool) -> None:
     header, rows = [title, ""], [[item["name"], item["summary"]] for item in items]
     if title == "scenarios":
         header, rows = [title, "data", ""], [[item["name"], item["data"] or "-", item["summary"]] for item in items]
-    tables.show(header, rows, left=3)
+    tables.show(header, rows, left=3, keys=1)

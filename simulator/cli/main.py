@@ -36,12 +36,14 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "list": ("coband.simulator.cli.list:list_", "List algorithms, problems, datasets and scenarios."),
     "describe": ("coband.simulator.cli.describe:describe", "Describe an algorithm, problem, dataset or scenario."),
     "schema": ("coband.simulator.cli.schema:schema", "Print the JSON Schema of scenario files, for editors."),
+    "show": ("coband.simulator.cli.show:show", "Print the results of a stored run again."),
     "trace": ("coband.simulator.cli.trace:trace", "Analyse the events of a run, and export them."),
     "cite": ("coband.simulator.cli.cite:cite", "Print BibTeX for the algorithms and data of a run."),
     "counts": ("coband.simulator.cli.counts:counts", "Keep communication counts in a lock file and check them."),
     "compare": ("coband.simulator.cli.compare:compare", "Compare the algorithms of one or several runs."),
     "report": ("coband.simulator.cli.report:report", "Write an HTML report about one or several runs."),
     "plot": ("coband.simulator.cli.plot:plot", "Draw the figures of a report as PDF, SVG or PNG."),
+    "ui": ("coband.simulator.cli.ui:ui", "Browse all runs on a page that only this machine can open."),
     "data": ("coband.simulator.cli.data:data", "Fetch public datasets and list them."),
 }
 """Command -> (its module and attribute, its help in one line); the help is here so that ``--help`` imports nothing."""

@@ -1,4 +1,8 @@
-"""Options that ``run`` and ``check`` share, and what they mean."""
+"""Arguments and options that several commands have: one name, one metavar and one kind of value for each meaning.
+
+A command has them in the order of its help: what is read, what is changed or selected in it, how it is computed, the
+command's own, and last what comes out: ``--out``, ``--force``, ``--json``. No option but ``-h`` has a second name.
+"""
 
 from __future__ import annotations
 
@@ -19,26 +23,90 @@ if TYPE_CHECKING:
 SHIPPED = "A scenario that comes with coband is given by its name; `coband list scenarios` shows them."
 """What the help of commands that take a scenario ends with."""
 
+Command = Callable[..., Any]
+Decorator = Callable[[Command], Command]
+
+
+def files(name: str, *, required: bool) -> Decorator:
+    """Any number of scenarios."""
+    return click.argument(
+        name,
+        metavar="FILE..." if required else "[FILE]...",
+        nargs=-1,
+        required=required,
+        type=click.Path(path_type=Path),
+    )
+
+
+def settings(text: str = "Change a value of the scenario; repeatable.") -> Decorator:
+    """Changes of a scenario."""
+    return click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help=text)
+
+
+def trace(default: str | None = None) -> Decorator:
+    """The level of the trace."""
+    return click.option(
+        "--trace",
+        type=click.Choice(["off", "protocol", "full"]),
+        default=default,
+        show_default=default is not None,
+        help="How much of the trace of each job is kept.",
+    )
+
+
+def workers(text: str, default: int | None = None) -> Decorator:
+    """A number of processes."""
+    return click.option(
+        "--workers",
+        type=click.IntRange(min=1),
+        metavar="N",
+        default=default,
+        show_default=default is not None,
+        help=text,
+    )
+
+
+def out_file(text: str) -> Decorator:
+    """The file that a command writes."""
+    return click.option("--out", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", help=text)
+
+
+def out_directory(text: str, default: Path | None = None) -> Decorator:
+    """The directory that a command writes."""
+    return click.option(
+        "--out",
+        type=click.Path(path_type=Path, file_okay=False),
+        metavar="DIR",
+        default=default,
+        show_default=default is not None,
+        help=text,
+    )
+
+
+FILE = click.argument("file", type=click.Path(path_type=Path), metavar="FILE")
+REPLICATIONS = click.option("--replications", type=click.IntRange(min=1), metavar="N", help="Number of replications.")
+SEED = click.option("--seed", type=click.IntRange(min=0), metavar="N", help="Seed of the scenario.")
+ONLY = click.option("--only", multiple=True, metavar="NAME", help="Only this label or algorithm; repeatable.")
+FORCE = click.option("--force", is_flag=True, help="Replace files that are there and differ.")
+JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+JSON_LINES = click.option("--json", "as_json", is_flag=True, help="Print JSON, one object per line.")
 OPTIONS = (
-    click.argument("file", type=click.Path(path_type=Path)),
-    click.option(
-        "--set", "settings", multiple=True, metavar="KEY=VALUE", help="Change a value of the scenario; repeatable."
-    ),
-    click.option("--replications", type=click.IntRange(min=1), help="Number of replications."),
+    FILE,
+    settings(),
+    REPLICATIONS,
     click.option(
         "--replication",
         "numbers",
         type=click.IntRange(min=0),
         multiple=True,
-        help="Run this replication alone, counted from 0; repeatable.",
+        metavar="N",
+        help="Only this replication, counted from 0; repeatable.",
     ),
-    click.option("--seed", type=click.IntRange(min=0), help="Seed of the scenario."),
-    click.option("--only", multiple=True, metavar="NAME", help="Run this label or algorithm alone; repeatable."),
-    click.option("--trace", type=click.Choice(["off", "protocol", "full"]), help="How much of the trace is kept."),
+    SEED,
+    ONLY,
+    trace(),
     click.option("--check", type=click.Choice(["cheap", "full"]), help="Which invariants are checked during the run."),
-    click.option(
-        "--workers", type=click.IntRange(min=1), help="Processes; by default one per job, at most one per core."
-    ),
+    workers("Processes; by default one per job, at most one per core."),
 )
 
 
@@ -48,7 +116,7 @@ class BadInput(click.ClickException):
     exit_code = 2
 
 
-def shared(command: Callable[..., Any]) -> Callable[..., Any]:
+def shared(command: Command) -> Command:
     """Give a command the shared options."""
     for option in reversed(OPTIONS):
         command = option(command)

@@ -6,22 +6,17 @@ from pathlib import Path
 
 import click
 
-from coband.simulator.cli.options import BadInput
-from coband.simulator.cli.runs import RUNS, against, analysed, extra, write
+from coband.simulator.cli.options import FORCE, BadInput, out_directory
+from coband.simulator.cli.runs import RUNS, RUNS_HELP, against, analysed, extra, write
 
 FORMATS = ("pdf", "svg", "png")
 
 
-@click.command()
+@click.command(epilog=RUNS_HELP)
 @RUNS
+@against
 @click.option(
-    "-o",
-    "--output",
-    type=click.Path(path_type=Path, file_okay=False),
-    metavar="DIR",
-    default=Path("figures"),
-    show_default=True,
-    help="Output directory.",
+    "--figure", "names", multiple=True, metavar="NAME", help="Only this figure, such as regret or heat; repeatable."
 )
 @click.option(
     "--format",
@@ -30,29 +25,28 @@ FORMATS = ("pdf", "svg", "png")
     multiple=True,
     default=("pdf",),
     show_default=True,
-    help="File format; repeatable.",
+    help="Format of the files; repeatable.",
 )
 @click.option(
-    "--figure", "names", multiple=True, metavar="NAME", help="Only this figure, such as regret or heat; repeatable."
+    "--dpi",
+    type=click.IntRange(20, 1000),
+    metavar="N",
+    default=200,
+    show_default=True,
+    help="Dots per inch of PNG files.",
 )
-@click.option(
-    "--dpi", type=click.IntRange(20, 1000), default=200, show_default=True, help="Dots per inch of PNG files."
-)
-@against
-@click.option("--force", is_flag=True, help="Replace files that differ.")
+@out_directory("Directory of the figures.", default=Path("figures"))
+@FORCE
 def plot(
     paths: tuple[Path, ...],
-    output: Path,
-    formats: tuple[str, ...],
-    names: tuple[str, ...],
-    dpi: int,
     against: str | None,
+    names: tuple[str, ...],
+    formats: tuple[str, ...],
+    dpi: int,
+    out: Path,
     force: bool,
 ) -> None:
-    """Draw the figures of a report as PDF, SVG or PNG.
-
-    RUN is a run directory or its run.sqlite.
-    """
+    """Draw the figures of a report as PDF, SVG or PNG."""
     with extra():
         from coband.simulator.experiments.report import contents
     unknown = [name for name in names if name not in contents.NAMES]
@@ -60,9 +54,7 @@ def plot(
         raise BadInput(f"there is no figure {unknown[0]!r}; there is {', '.join(contents.NAMES)}.")
     with analysed(paths, against) as analysis:
         found = list(contents.figures(analysis, names or contents.NAMES))
-        files = [
-            (output / f"{one.name}.{kind}", contents.rendered(one, kind, dpi)) for one in found for kind in formats
-        ]
+        files = [(out / f"{one.name}.{kind}", contents.rendered(one, kind, dpi)) for one in found for kind in formats]
     missing = [name for name in names if name not in {one.name for one in found}]
     for file, content in files:
         write(file, content, force)

@@ -6,33 +6,25 @@ from pathlib import Path
 
 import click
 
-from coband.simulator.cli.runs import RUNS, against, analysed, extra, write
+from coband.simulator.cli.options import FORCE, out_file
+from coband.simulator.cli.runs import RUNS, RUNS_HELP, against, analysed, extra, write
 
 NAME = "report.html"
 SEVERAL = "comparison.html"
 
 
-@click.command()
+@click.command(epilog=RUNS_HELP)
 @RUNS
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(path_type=Path, dir_okay=False),
-    metavar="FILE",
-    help=f"The output file; by default {NAME} in the run directory, or {SEVERAL} for several runs.",
-)
 @against
-@click.option("--force", is_flag=True, help="Replace a file that differs.")
-def report(paths: tuple[Path, ...], output: Path | None, against: str | None, force: bool) -> None:
-    """Write a report about one or several runs: one self-contained HTML file.
-
-    RUN is a run directory or its run.sqlite.
-    """
+@out_file(f"Output file; by default {NAME} in the run directory, or {SEVERAL} for several runs.")
+@FORCE
+def report(paths: tuple[Path, ...], against: str | None, out: Path | None, force: bool) -> None:
+    """Write a report about one or several runs: one self-contained HTML file."""
     with extra():
         from coband.simulator.experiments.report.page import page
     with analysed(paths, against) as analysis:
         text = page(analysis)
-    file = output or _place(paths)
+    file = out or _place(paths)
     write(file, text.encode("utf-8", "backslashreplace"), force)
     click.echo(file)
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import click
 
 from coband.simulator.cli import sweep_view, tables
-from coband.simulator.cli.options import BadInput
-from coband.simulator.cli.workers import placed, pool
+from coband.simulator.cli.options import JSON, BadInput, out_directory
+from coband.simulator.cli.workers import RESUME, placed, pool
 
 if TYPE_CHECKING:
     from coband.simulator.experiments.claims.claim import PlacedClaim, Size
@@ -31,20 +31,11 @@ INTERRUPTED = 130
 @click.option("--full", is_flag=True, help="The papers' sizes; the default.")
 @click.option("--budget", type=click.FloatRange(min=0, min_open=True), metavar="HOURS", help="Stop after this time.")
 @placed
-@click.option("--resume", is_flag=True, help="Go on in a directory that has finished jobs: they do not run again.")
-@click.option(
-    "--out",
-    type=click.Path(path_type=Path, file_okay=False),
-    metavar="DIR",
-    default=OUT,
-    show_default=True,
-    help="Where finished jobs are kept.",
-)
 @click.option(
     "--results",
     type=click.Path(path_type=Path, file_okay=False),
     metavar="DIR",
-    help="Where results files go; by default OUT/results.",
+    help="Directory of the results files; by default results in that of --out.",
 )
 @click.option(
     "--pages",
@@ -58,7 +49,9 @@ INTERRUPTED = 130
     metavar="JOBS",
     help="Run so many of the jobs behind the results files again, and compare fingerprints.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print the outcomes as one JSON object.")
+@RESUME
+@out_directory("Directory of the finished jobs.", default=OUT)
+@JSON
 @click.pass_context
 def reproduce(
     context: click.Context,
@@ -71,11 +64,11 @@ def reproduce(
     workers: int | None,
     cluster: str | None,
     cluster_options: tuple[str, ...],
-    resume: bool,
-    out: Path,
     results: Path | None,
     pages: Path | None,
     verify: int | None,
+    resume: bool,
+    out: Path,
     as_json: bool,
 ) -> None:
     """Try what papers claim on our own runs, with intervals and verdicts.
@@ -115,7 +108,7 @@ def _chosen(names: Sequence[str]) -> list[PlacedClaim]:
 
 def _list(claims: Sequence[PlacedClaim]) -> None:
     rows = [[one.key, one.claim.where, one.claim.title] for one in claims]
-    tables.show(["claim", "where", "what"], rows, left=3)
+    tables.show(["claim", "where", "what"], rows, left=3, keys=1)
     click.echo(f"{len(claims)} claims")
 
 
@@ -178,7 +171,7 @@ def _show(outcomes: Sequence[Outcome], as_json: bool) -> None:
         click.echo(dump({"claims": entries}), nl=False)
         return
     rows = [_row(one, verdict) for one, verdict in zip(outcomes, found, strict=True)]
-    tables.show(["claim", "verdict", "n", "CPU hours", "remark"], rows, left=2)
+    tables.show(["claim", "verdict", "n", "CPU hours", "remark"], rows, left=2, keys=1)
     click.echo(
         f"{len(found)} claims: {', '.join(f'{found.count(one)} {one}' for one in dict.fromkeys(found))}; "
         "at most 5 % of the verdicts on claims of this table are expected to be wrong (Benjamini and Yekutieli 2001)"

@@ -14,7 +14,30 @@ from coband.simulator.cli.options import BadInput
 if TYPE_CHECKING:
     from coband.simulator.experiments.report.analysis import Analysis
 
-RUNS = click.argument("paths", metavar="RUN...", nargs=-1, required=True, type=click.Path(path_type=Path))
+RUNS_HELP = "RUN is a run directory, its run.sqlite, or `latest`, the newest run below runs."
+"""What the help of commands that take a run ends with."""
+
+
+class RunPath(click.Path):
+    """A run: its path, or ``latest``."""
+
+    def __init__(self) -> None:
+        super().__init__(path_type=Path)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The path; a file or directory that is called ``latest`` has precedence."""
+        from coband.simulator.experiments.store.errors import StoreError
+        from coband.simulator.experiments.store.finding import LATEST, latest
+
+        path = Path(str(super().convert(value, param, ctx)))
+        try:
+            return path if str(path) != LATEST or path.exists() else latest()
+        except StoreError as error:
+            raise BadInput(str(error)) from error
+
+
+RUN = click.argument("path", metavar="RUN", type=RunPath())
+RUNS = click.argument("paths", metavar="RUN...", nargs=-1, required=True, type=RunPath())
 
 
 def against(command: Callable[..., Any]) -> Callable[..., Any]:

@@ -7,11 +7,12 @@ from pathlib import Path
 
 import click
 
+from coband.simulator.cli.options import out_file
 from coband.simulator.cli.plugins import warn_of_plugins
 
 
 @click.command()
-@click.option("--out", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", help="Write it to this file.")
+@out_file("Output file; by default standard output.")
 def schema(out: Path | None) -> None:
     """Print the JSON Schema (draft 2020-12) of scenario files, installed plugins included.
 

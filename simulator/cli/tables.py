@@ -17,27 +17,32 @@ SAMPLE = 200
 """Number of rows that determine the column widths of a streamed table."""
 
 
-def show(header: Sequence[str], rows: Sequence[Sequence[str]], left: int = 1) -> None:
+def show(header: Sequence[str], rows: Sequence[Sequence[str]], left: int = 1, keys: int | None = None) -> None:
     """Print a table.
+
+    On a terminal that is too narrow for it, it becomes several tables with fewer columns, or where even these have no
+    room a block of lines for each row. Nothing is cut.
 
     Args:
         header: titles of the columns.
         rows: the cells.
         left: number of leading columns that are left-aligned; the others contain numbers.
+        keys: number of leading columns that say what a row is about, which all parts of a table have; by default
+            those that are left-aligned.
     """
     if not sys.stdout.isatty():
         click.echo(plain(header, rows, left))
         return
     from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
 
-    table = Table()
-    for index, title in enumerate(header):
-        table.add_column(Text(visible(title)), justify="left" if index < left else "right")
-    for row in rows:
-        table.add_row(*(Text(visible(cell)) for cell in row))
-    Console(file=terminal.raw(sys.stdout)).print(table)
+    from coband.simulator.cli.framed import framed
+
+    console = Console(file=terminal.raw(sys.stdout))
+    shown = [[visible(cell) for cell in row] for row in rows]
+    for part in framed(
+        [visible(title) for title in header], shown, left, left if keys is None else keys, console.width
+    ):
+        console.print(part, soft_wrap=isinstance(part, str), markup=False, highlight=False)
 
 
 def stream(header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:

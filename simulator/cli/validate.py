@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from coband.simulator.cli.options import SHIPPED
+from coband.simulator.cli.options import SHIPPED, files, settings
 from coband.simulator.cli.plugins import warn_of_plugins
 
 if TYPE_CHECKING:
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 
 @click.command(epilog=SHIPPED)
-@click.argument("files", type=click.Path(path_type=Path), nargs=-1, required=True, metavar="FILE...")
-@click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="Change a value; repeatable.")
+@files("files", required=True)
+@settings()
 @click.pass_context
 def validate(ctx: click.Context, files: tuple[Path, ...], settings: tuple[str, ...]) -> None:
     """Read scenario FILEs and print all their mistakes; exit status 2 if there are any.

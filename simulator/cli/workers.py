@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from coband.simulator.cli.options import BadInput
+from coband.simulator.cli.options import BadInput, workers
 
 if TYPE_CHECKING:
     from coband.simulator.experiments.runs.workers import WorkerPool
 
 OPTIONS = (
-    click.option("--workers", type=click.IntRange(min=1), help="Processes on this machine; by default one per core."),
+    workers("Processes on this machine; by default one per core."),
     click.option(
         "--cluster",
         metavar="tcp://HOST:PORT|SYSTEM",
@@ -28,6 +28,8 @@ OPTIONS = (
         help="With a queue: jobs=10, cores=4, memory=8GB, queue=short, walltime=01:00:00, and others; repeatable.",
     ),
 )
+
+RESUME = click.option("--resume", is_flag=True, help="Go on in a directory with finished jobs: they do not run again.")
 
 
 def placed(command: Callable[..., Any]) -> Callable[..., Any]:

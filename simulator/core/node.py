@@ -7,10 +7,10 @@ has come or a message has arrived, and carries out what it answers: an outbox of
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -171,7 +171,13 @@ class NodeContext:
 
 
 class Node(ABC):
-    """What agents and servers have in common."""
+    """What agents and servers have in common.
+
+    Attributes:
+        noted: what the value of a note means, by event; a class adds its own to those of its bases.
+    """
+
+    noted: ClassVar[Mapping[str, str]] = {}
 
     def __init__(self, context: NodeContext) -> None:
         self.context = context

@@ -52,7 +52,7 @@ def test_bars_show_in_notebooks(monkeypatch: pytest.MonkeyPatch) -> None:
         ("choose another --out DIR.", "choose another out=DIR."),
         ("go on with it by --resume, or", "go on with it by resume=True, or"),
         ("choose --label (A, B) and --replication (0, 1).", "choose label= (A, B) and replication= (0, 1)."),
-        ("with -o, or replace it with --force.", "with out=, or replace it with force=True."),
+        ("with --out, or replace it with --force.", "with out=, or replace it with force=True."),
         ("--cluster-option cores is given twice", "cluster_options= cores is given twice"),
         ("a--b and x-o stay", "a--b and x-o stay"),
     ],

@@ -176,7 +176,7 @@ def test_figures(done: coband.Run) -> None:
 def test_the_report_is_that_of_the_command_line(done: coband.Run, tmp_path: Path) -> None:
     pytest.importorskip("jinja2", reason="pip install 'coband[report]'")
     file = done.report(out=tmp_path / "a.html")
-    command("report", done.path, "-o", tmp_path / "b.html")
+    command("report", done.path, "--out", tmp_path / "b.html")
     assert file.read_bytes() == (tmp_path / "b.html").read_bytes()
     file.write_text("mine")
     with pytest.raises(coband.RunError, match=r"out=, or replace it with force=True\."):

@@ -107,7 +107,7 @@ def test_settings_reach_every_scenario(capsys: pytest.CaptureFixture[str]) -> No
 @pytest.mark.parametrize(
     ("words", "content", "message"),
     [
-        (["check"], None, "there is no counts.lock.json; `coband counts lock SCENARIO...` makes it."),
+        (["check"], None, "there is no counts.lock.json; `coband counts lock FILE...` makes it."),
         (["update"], None, "there is no counts.lock.json"),
         (["check", "studies/b.yaml"], '{"studies/a.yaml": {}}', "has no counts of studies/b.yaml; it has studies/a"),
         (["lock", "studies/a.yaml"], '{"studies/a.yaml": {}}', "has counts of studies/a.yaml already; `coband counts"),
@@ -115,7 +115,7 @@ def test_settings_reach_every_scenario(capsys: pytest.CaptureFixture[str]) -> No
         (["check"], "[1, 2]", "counts.lock.json is no counts lock"),
         (["check"], '{"studies/a.yaml": {"One": 3}}', "counts.lock.json is no counts lock"),
         (["check"], '{"studies/c.yaml": {}}', "studies/c.yaml: there is no such file"),
-        (["lock"], None, "Missing argument 'SCENARIO...'"),
+        (["lock"], None, "Missing argument 'FILE...'"),
         (["lock", "nowhere.yaml"], None, "nowhere.yaml: there is no such file"),
         (["lock", "studies/a.yaml", "--set", "schedule.turns=x"], None, "schedule.turns"),
     ],

@@ -62,12 +62,12 @@ def test_what_differs_is_replaced_on_demand_alone(tmp_path: Path) -> None:
     file = tmp_path / "new" / "report.html"
     write(file, b"mine", force=False)
     write(file, b"mine", force=False)
-    with pytest.raises(BadInput, match=r"report\.html is there already and differs\. Choose another place with -o"):
+    with pytest.raises(BadInput, match=r"report\.html is there already and differs\. Choose another place with --out"):
         write(file, b"yours", force=False)
     assert file.read_bytes() == b"mine"
     write(file, b"yours", force=True)
     assert file.read_bytes() == b"yours"
-    with pytest.raises(BadInput, match=r"cannot be written: .*Choose another place with -o\."):
+    with pytest.raises(BadInput, match=r"cannot be written: .*Choose another place with --out\."):
         write(file / "below" / "x.html", b"", force=False)
 
 
@@ -79,7 +79,7 @@ def test_plot(coband: Program, run: Path, tmp_path: Path) -> None:
         "communication",
         *(word for kind in ("png", "svg", "pdf") for word in ("--format", kind)),
     ]
-    status, output, _ = coband(*arguments, "-o", tmp_path / "one")
+    status, output, _ = coband(*arguments, "--out", tmp_path / "one")
     files = [Path(line) for line in output.splitlines()]
     assert (status, [file.name for file in files]) == (
         0,
@@ -87,13 +87,13 @@ def test_plot(coband: Program, run: Path, tmp_path: Path) -> None:
     )
     heads = [file.read_bytes()[:5] for file in files]
     assert heads == [b"\x89PNG\r", b"<?xml", b"%PDF-"]
-    coband("plot", run, "--figure", "communication", "-o", tmp_path / "two")
+    coband("plot", run, "--figure", "communication", "--out", tmp_path / "two")
     assert (tmp_path / "two" / "communication.pdf").read_bytes() == files[2].read_bytes(), (
         "the same run gives the same bytes"
     )
     sizes = []
     for dpi in (50, 100):
-        coband("plot", run, "--figure", "communication", "--format", "png", "--dpi", dpi, "-o", tmp_path / str(dpi))
+        coband("plot", run, "--figure", "communication", "--format", "png", "--dpi", dpi, "--out", tmp_path / str(dpi))
         head = (tmp_path / str(dpi) / "communication.png").read_bytes()[16:20]
         sizes.append(int.from_bytes(head, "big"))
     assert sizes == [510, 1020]

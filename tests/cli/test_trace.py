@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sqlite3
 import subprocess
 import sys
@@ -10,6 +11,7 @@ import pytest
 
 from coband.simulator.cli.options import BadInput
 from coband.simulator.cli.trace.common import parse_interval, spell_node
+from coband.simulator.experiments.store.store import open_run
 from tests.cli.fake_cli import Program, install
 from tests.experiments.runs.fake_runs import ROOT, perform
 
@@ -31,7 +33,7 @@ def test_show(coband: Program, run: Path) -> None:
     lines = output.splitlines()
     assert (status, lines[0], len(lines)) == (0, "Seldom, replication 1", 5)
     assert lines[1].split()[:6] == ["seq", "time", "event", "node", "peer", "kind"]
-    assert lines[3].split() == ["1", "1", "choose", "agent", "0", *[".", ".", ".", "0", "0", ".", ".", "1", "."]]
+    assert lines[3].split() == ["1", "1", "choose", "agent", "0", *[".", ".", ".", "0", "0", ".", ".", "arm", "1"]]
 
 
 def test_show_chosen_events_as_json(coband: Program, run: Path) -> None:
@@ -113,10 +115,46 @@ def test_a_closed_pager_is_no_error(run: Path) -> None:
         assert process.stderr.read() == b""
 
 
-def test_intervals_and_nodes() -> None:
+def test_nodes_are_those_of_the_run(run: Path) -> None:
+    with open_run(run) as stored:
+        found = [spell_node(text, stored.jobs) for text in ("server", "2", "agent 2", " agent2", None)]
+        assert found == ["server", "agent 2", "agent 2", "agent 2", None]
+        with pytest.raises(BadInput, match=r"--node '7' is no node of this run; there is server, agent 0 to agent 4\."):
+            spell_node("7", stored.jobs)
+
+
+def test_every_number_is_explained(coband: Program, run: Path) -> None:
+    _, output, _ = coband("trace", "show", run, "--label", "Often", "--replication", 0, "--limit", 60)
+    title, *lines = output.splitlines()[1:]
+    at = title.index("meaning")
+    said = {line.split()[2]: line[at:] for line in lines}
+    assert {name: re.sub(r"[\d.-]+$", "#", text) for name, text in said.items()} == {
+        "turn": "turn #",
+        "choose": "arm #",
+        "reward": "reward #",
+        "trigger": "noted: #",
+        "send": "to 5 receivers",
+        "deliver": "copy #",
+        "model": "",
+    }
+    assert len(lines) == 60, "no event has a second line"
+
+
+def test_events_on_a_narrow_terminal(coband: Program, run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    monkeypatch.setenv("COLUMNS", "60")
+    _, output, _ = coband("trace", "show", run, "--label", "Often", "--replication", 0, "--kind", "sums", "--limit", 1)
+    assert output.splitlines() == [
+        "Often, replication 0",
+        "      19           2  send at agent 0, peer server; message",
+        "                      0, sums, 2 scalars; to 1 receiver;",
+        "                      round 2; cause 18",
+    ]
+
+
+def test_intervals() -> None:
     assert parse_interval("1e1..20") == (10.0, 20.0)
     assert parse_interval("..2") == (None, 2.0)
     assert parse_interval("3..") == (3.0, None)
-    assert [spell_node(text) for text in ("server", "7", "agent 7", None)] == ["server", "agent 7", "agent 7", None]
     with pytest.raises(BadInput):
         parse_interval("..")

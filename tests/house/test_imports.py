@@ -45,7 +45,8 @@ ALLOWED = {
     ),
     "simulator/experiments/report": ("simulator.experiments",),
     "simulator/reference": ("simulator.reference", "simulator.experiments", "simulator.core.algorithm"),
-    "simulator/cli": ("simulator.cli", "simulator.experiments", "simulator.reference"),
+    "simulator/cli": ("simulator.cli", "simulator.experiments", "simulator.reference", "simulator.ui"),
+    "simulator/ui": ("simulator.ui", "simulator.experiments"),
     # What a terminal shows of a run's progress, a notebook shows too.
     "simulator/api": (
         "simulator.api",

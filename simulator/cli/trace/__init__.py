@@ -27,4 +27,4 @@ COMMANDS = {
 
 @click.group(cls=LazyGroup, places=COMMANDS)
 def trace() -> None:
-    """Analyse the events of a run; RUN is a run directory or its run.sqlite."""
+    """Analyse the events of a run, and export them."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,36 +12,23 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from coband.simulator.cli.options import BadInput
+from coband.simulator.cli.runs import RUN as RUN
+from coband.simulator.cli.runs import RUNS_HELP as RUNS_HELP
 
 if TYPE_CHECKING:
-    from coband.simulator.experiments.store.store import Event, StoredRun
+    from coband.simulator.experiments.store.store import StoredJob, StoredRun
 
 Command = Callable[..., Any]
 
-RUN = click.argument("path", metavar="RUN", type=click.Path(path_type=Path))
-JSON = click.option("--json", "as_json", is_flag=True, help="One JSON object per line.")
-LAYOUT = "{:>8}  {:>12}  {:<10}  {:<10}  {:<10}  {:<16}  {:>8}  {:>8}  {:>8}  {:>6}  {:>7}  {:>12}  {}"
-HEADER = (
-    "seq",
-    "time",
-    "event",
-    "node",
-    "peer",
-    "kind",
-    "message",
-    "cause",
-    "scalars",
-    "round",
-    "version",
-    "value",
-    "reason",
+LABEL = click.option("--label", metavar="LABEL", help="Only this label.")
+REPLICATION = click.option(
+    "--replication", type=click.IntRange(min=0), metavar="N", help="Only this replication, counted from 0."
 )
 
 
 def choice(command: Command) -> Command:
     """Add the options that select jobs."""
-    command = click.option("--replication", type=click.IntRange(min=0), help="Only this replication.")(command)
-    return click.option("--label", help="Only this label.")(command)
+    return LABEL(REPLICATION(command))
 
 
 @contextmanager
@@ -56,23 +43,6 @@ def opened(path: Path) -> Iterator[StoredRun]:
         raise BadInput(str(error)) from error
 
 
-def print_events(events: Iterable[Event], as_json: bool) -> None:
-    """Print events as JSON lines, or as a table with a title for each job."""
-    current = None
-    for event in events:
-        if as_json:
-            print_json(event._asdict())
-            continue
-        job = event.label, event.replication
-        if job != current:
-            current = job
-            print(f"{event.label}, replication {event.replication}")
-            print(LAYOUT.format(*HEADER).rstrip())
-        print(LAYOUT.format(*(cell(getattr(event, name)) for name in HEADER)).rstrip())
-        if event.detail:
-            print(f"          {event.detail}")
-
-
 def print_json(item: Mapping[str, Any]) -> None:
     """Print one line of JSON."""
     print(json.dumps(item, allow_nan=False))
@@ -85,14 +55,37 @@ def cell(value: Any) -> str:
     return f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
-def spell_node(text: str | None) -> str | None:
-    """The store's name of a node that the user names as "server", "agent 3" or "3"."""
-    if text is None or text in ("server", "everyone"):
+def spell_node(text: str | None, jobs: Sequence[StoredJob]) -> str | None:
+    """The store's name of a node that the user names as "server", "agent 3" or "3".
+
+    Args:
+        text: as the user names it; None for any node.
+        jobs: where it is to occur.
+
+    Raises:
+        BadInput: it has no event in any of them.
+    """
+    if text is None:
         return text
+    from coband.simulator.experiments.traces.reading import nodes
+
     match = re.fullmatch(r"(?:agent\s*)?(\d+)", text.strip())
-    if match is None:
-        raise BadInput(f'--node {text!r} is no node; give "server", "agent 3" or 3.')
-    return f"agent {int(match[1])}"
+    name = text.strip() if match is None else f"agent {int(match[1])}"
+    query = "SELECT 1 FROM trace WHERE job = ? AND node = ? LIMIT 1"
+    if any(job.part.execute(query, (job.id, name)).fetchone() for job in jobs):
+        return name
+    raise BadInput(f"--node {text!r} is no node of this run; there is {_listed(nodes(jobs))}.")
+
+
+def _listed(nodes: Sequence[str]) -> str:
+    """Nodes in words; agents that follow each other as the first and the last of them."""
+    agents = sorted(int(name.split()[1]) for name in nodes if name.startswith("agent "))
+    words = [name for name in nodes if not name.startswith("agent ")]
+    if len(agents) > 2 and agents[-1] - agents[0] == len(agents) - 1:
+        words.append(f"agent {agents[0]} to agent {agents[-1]}")
+    else:
+        words += [f"agent {number}" for number in agents]
+    return ", ".join(words)
 
 
 def parse_interval(text: str | None) -> tuple[float | None, float | None]:

@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from coband.simulator.cli.trace.common import HEADER, JSON, LAYOUT, cell, opened, print_json
+from coband.simulator.cli.options import JSON_LINES
+from coband.simulator.cli.runs import RUNS_HELP, RunPath
+from coband.simulator.cli.trace.common import LABEL, REPLICATION, opened, print_json
+from coband.simulator.cli.trace.events import block, header, is_narrow, row
 
 if TYPE_CHECKING:
     from coband.simulator.experiments.store.store import Event, StoredJob
     from coband.simulator.experiments.traces.difference import TraceComparison
 
 
-@click.command()
-@click.argument("first", metavar="A", type=click.Path(path_type=Path))
-@click.argument("second", metavar="B", type=click.Path(path_type=Path))
-@click.option("--label", help="Only this label.")
-@click.option("--other-label", help="The label in B, if it differs from the one in A.")
-@click.option("--replication", type=click.IntRange(min=0), help="Only this replication.")
-@JSON
+@click.command(epilog=RUNS_HELP.replace("RUN is", "A and B are each"))
+@click.argument("first", metavar="A", type=RunPath())
+@click.argument("second", metavar="B", type=RunPath())
+@LABEL
+@click.option("--other-label", metavar="LABEL", help="The label in B, if it differs from the one in A.")
+@REPLICATION
+@JSON_LINES
 @click.pass_context
 def diff(
     context: click.Context,
@@ -55,7 +59,7 @@ def diff(
                 if not (found.same or named):
                     named = True
                     _name(hardware.explained(*computers, ("A", "B")))
-                _show(a, b, found)
+                _show(a, b, found, here.labels | there.labels)
     context.exit(0 if same else 1)
 
 
@@ -79,7 +83,7 @@ def _as_json(a: StoredJob, b: StoredJob, found: TraceComparison) -> dict[str, ob
     }
 
 
-def _show(a: StoredJob, b: StoredJob, found: TraceComparison) -> None:
+def _show(a: StoredJob, b: StoredJob, found: TraceComparison, algorithms: Mapping[str, str]) -> None:
     names = a.label if a.label == b.label else f"{a.label} and {b.label}"
     head = f"{names}, replication {a.replication}: "
     if found.same:
@@ -90,14 +94,15 @@ def _show(a: StoredJob, b: StoredJob, found: TraceComparison) -> None:
     print(
         f"{head}the first difference is at {event.node} at time {found.time:.12g}, after {found.common:,} common events"
     )
-    print(f"   {LAYOUT.format(*HEADER)}".rstrip())
+    if not is_narrow():
+        print(f"   {header()}")
     for name, event in (("A", found.here), ("B", found.there)):
-        print(f"{name}  {_row(event)}")
+        print(f"{name}  {_text(event, algorithms)}")
     if found.columns:
         print(f"differs in {', '.join(found.columns)}")
 
 
-def _row(event: Event | None) -> str:
+def _text(event: Event | None, algorithms: Mapping[str, str]) -> str:
     if event is None:
         return "       -  nothing in its place"
-    return LAYOUT.format(*(cell(getattr(event, name)) for name in HEADER)).rstrip()
+    return "\n   ".join(block(event, algorithms)) if is_narrow() else row(event, algorithms)

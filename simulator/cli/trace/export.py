@@ -6,21 +6,17 @@ from pathlib import Path
 
 import click
 
-from coband.simulator.cli.trace.common import RUN, choice, opened
+from coband.simulator.cli.options import FORCE, out_file
+from coband.simulator.cli.trace.common import RUN, RUNS_HELP, choice, opened
 from coband.simulator.experiments.traces import FORMATS
 
 
-@click.command()
+@click.command(epilog=RUNS_HELP)
 @RUN
 @choice
 @click.option("--format", "form", type=click.Choice(FORMATS), required=True, help="Format of the output.")
-@click.option(
-    "--out",
-    type=click.Path(path_type=Path, dir_okay=False),
-    metavar="FILE",
-    help="The output file; by default standard output (not for parquet).",
-)
-@click.option("--force", is_flag=True, help="Overwrite the file.")
+@out_file("Output file; by default standard output (not for parquet).")
+@FORCE
 def export(path: Path, label: str | None, replication: int | None, form: str, out: Path | None, force: bool) -> None:
     """Write the events of a run.
 

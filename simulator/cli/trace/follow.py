@@ -7,18 +7,20 @@ from typing import TYPE_CHECKING
 
 import click
 
-from coband.simulator.cli.trace.common import JSON, RUN, choice, opened, print_events
+from coband.simulator.cli.options import JSON_LINES
+from coband.simulator.cli.trace.common import RUN, RUNS_HELP, choice, opened
+from coband.simulator.cli.trace.events import print_events
 
 if TYPE_CHECKING:
     from coband.simulator.experiments.traces.lives import MessageHistory
 
 
-@click.command()
+@click.command(epilog=RUNS_HELP)
 @RUN
-@click.argument("message", type=click.IntRange(min=0))
+@click.argument("message", metavar="MESSAGE", type=click.IntRange(min=0))
 @choice
 @click.option("--effects", is_flag=True, help="Also print the events that its deliveries caused directly.")
-@JSON
+@JSON_LINES
 def follow(path: Path, message: int, label: str | None, replication: int | None, effects: bool, as_json: bool) -> None:
     """Print the history of the message with number MESSAGE (column "message" of `coband trace show`).
 
@@ -30,7 +32,7 @@ def follow(path: Path, message: int, label: str | None, replication: int | None,
 
         history = history_of(TraceReader(one_job(run, label, replication)), message)
     events = sorted((*history.events, *history.effects), key=lambda event: event.seq) if effects else history.events
-    print_events(events, as_json)
+    print_events(events, run.labels, as_json)
     if not as_json:
         print(_sentence(history))
 

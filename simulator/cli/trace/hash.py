@@ -6,13 +6,14 @@ from pathlib import Path
 
 import click
 
-from coband.simulator.cli.trace.common import JSON, RUN, choice, opened, print_json
+from coband.simulator.cli.options import JSON_LINES
+from coband.simulator.cli.trace.common import RUN, RUNS_HELP, choice, opened, print_json
 
 
-@click.command("hash")
+@click.command("hash", epilog=RUNS_HELP)
 @RUN
 @choice
-@JSON
+@JSON_LINES
 def hash_(path: Path, label: str | None, replication: int | None, as_json: bool) -> None:
     """Print label, replication and fingerprint of each job, tab-separated."""
     with opened(path) as run:

@@ -12,23 +12,24 @@ from threading import Timer
 import click
 
 from coband.simulator.cli import tables
-from coband.simulator.cli.options import BadInput
-from coband.simulator.cli.trace.common import JSON, RUN, cell, opened, print_json
+from coband.simulator.cli.options import JSON_LINES, BadInput
+from coband.simulator.cli.trace.common import RUN, RUNS_HELP, cell, opened, print_json
 
 GRACE_SECONDS = 5.0
 
 
-@click.command()
+@click.command(epilog=RUNS_HELP)
 @RUN
-@click.argument("sql")
+@click.argument("sql", metavar="SQL")
 @click.option(
     "--seconds",
     type=click.FloatRange(min=0, min_open=True),
+    metavar="SECONDS",
     default=30.0,
     show_default=True,
     help="Time limit of the query.",
 )
-@JSON
+@JSON_LINES
 def query(path: Path, sql: str, seconds: float, as_json: bool) -> None:
     """Run one SELECT. docs/store.md describes the tables; `trace` is the view with names in place of codes.
 

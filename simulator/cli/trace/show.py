@@ -7,19 +7,21 @@ from pathlib import Path
 
 import click
 
-from coband.simulator.cli.trace.common import JSON, RUN, choice, opened, parse_interval, print_events, spell_node
+from coband.simulator.cli.options import JSON_LINES
+from coband.simulator.cli.trace.common import RUN, RUNS_HELP, choice, opened, parse_interval, spell_node
+from coband.simulator.cli.trace.events import print_events
 
 
-@click.command()
+@click.command(epilog=RUNS_HELP)
 @RUN
 @choice
-@click.option("--event", help="Only this event, such as send.")
-@click.option("--node", help='Only events at this node: "server", "agent 3" or 3.')
-@click.option("--kind", help="Only messages of this kind.")
-@click.option("--message", type=click.IntRange(min=0), help="Only the message with this number.")
+@click.option("--event", metavar="EVENT", help="Only this event, such as send.")
+@click.option("--node", metavar="NODE", help='Only events at this node: "server", "agent 3" or 3.')
+@click.option("--kind", metavar="KIND", help="Only messages of this kind.")
+@click.option("--message", type=click.IntRange(min=0), metavar="N", help="Only the message with this number.")
 @click.option("--time", "interval", metavar="A..B", help="Only events from time A to time B; A or B may be omitted.")
-@click.option("--limit", type=click.IntRange(min=0), help="Largest number of events to print.")
-@JSON
+@click.option("--limit", type=click.IntRange(min=0), metavar="N", help="Largest number of events to print.")
+@JSON_LINES
 def show(
     path: Path,
     label: str | None,
@@ -32,12 +34,12 @@ def show(
     limit: int | None,
     as_json: bool,
 ) -> None:
-    """Print events, in order; RUN is a run directory or its run.sqlite."""
+    """Print events, in order."""
     start, end = parse_interval(interval)
     with opened(path) as run:
         from coband.simulator.experiments.store.store import Filter
         from coband.simulator.experiments.traces.reading import traced
 
-        traced(run.select(label, replication))
-        where = Filter(event, spell_node(node), kind, start, end, message)
-        print_events(islice(run.events(label, replication, where), limit), as_json)
+        jobs = traced(run.select(label, replication))
+        where = Filter(event, spell_node(node, jobs), kind, start, end, message)
+        print_events(islice(run.events(label, replication, where), limit), run.labels, as_json)

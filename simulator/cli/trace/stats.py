@@ -7,11 +7,11 @@ from pathlib import Path
 import click
 
 from coband.simulator.cli import tables
-from coband.simulator.cli.options import BadInput
-from coband.simulator.cli.trace.common import JSON, RUN, choice, opened, print_json
+from coband.simulator.cli.options import JSON_LINES, BadInput
+from coband.simulator.cli.trace.common import RUN, RUNS_HELP, choice, opened, print_json
 
 
-@click.command()
+@click.command(epilog=RUNS_HELP)
 @RUN
 @choice
 @click.option(
@@ -21,7 +21,7 @@ from coband.simulator.cli.trace.common import JSON, RUN, choice, opened, print_j
     show_default=True,
     help="Columns to group by: event, kind, node, round, or several of them.",
 )
-@JSON
+@JSON_LINES
 def stats(path: Path, label: str | None, replication: int | None, by: str, as_json: bool) -> None:
     """Count events, messages and scalars of each label, summed over replications."""
     from coband.simulator.experiments.traces import tallies

@@ -7,16 +7,17 @@ from typing import TYPE_CHECKING
 
 import click
 
-from coband.simulator.cli.trace.common import JSON, RUN, choice, opened, print_json
+from coband.simulator.cli.options import JSON_LINES
+from coband.simulator.cli.trace.common import RUN, RUNS_HELP, choice, opened, print_json
 
 if TYPE_CHECKING:
     from coband.simulator.experiments.traces.verification import TraceVerification
 
 
-@click.command()
+@click.command(epilog=RUNS_HELP)
 @RUN
 @choice
-@JSON
+@JSON_LINES
 @click.pass_context
 def verify(context: click.Context, /, path: Path, label: str | None, replication: int | None, as_json: bool) -> None:
     """Check that a trace is complete and agrees with the fingerprint and the ledger; exit status 1 if it does not.

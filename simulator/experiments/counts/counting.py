@@ -162,7 +162,7 @@ class LockFile:
             CountsError: there is no file, or one of them is not on it.
         """
         if not self.path.exists():
-            raise CountsError(f"there is no {self.path}; `coband counts lock SCENARIO...` makes it.")
+            raise CountsError(f"there is no {self.path}; `coband counts lock FILE...` makes it.")
         names = [self.name(scenario) for scenario in scenarios] or list(self.counts)
         missing = [name for name in names if name not in self.counts]
         if missing:

@@ -295,13 +295,13 @@ def keep_file(file: Path, content: bytes, *, force: bool = False) -> None:
         return
     if file.exists() and not force:
         raise OutputError(
-            f"{file} is there already and differs. Choose another place with -o, or replace it with --force."
+            f"{file} is there already and differs. Choose another place with --out, or replace it with --force."
         )
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_bytes(content)
     except OSError as error:
-        raise OutputError(f"{file} cannot be written: {error.strerror}. Choose another place with -o.") from error
+        raise OutputError(f"{file} cannot be written: {error.strerror}. Choose another place with --out.") from error
 
 
 def read_json(file: Path) -> Any:

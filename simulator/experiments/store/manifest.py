@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import platform
 import re
+import socket
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
@@ -26,6 +28,8 @@ def manifest(
 ) -> dict[str, Any]:
     """Everything but the results, for manifest.json; ``status`` and ``finished`` change when the run ends.
 
+    ``process`` is this one, which drives the run.
+
     Args:
         metrics: what results can have; coband's own are left out, as every coband knows them.
     """
@@ -37,6 +41,8 @@ def manifest(
         "workers": workers,
         "command": list(command),
         "started": now(),
+        "process": os.getpid(),
+        "host": socket.gethostname(),
         "finished": None,
         "versions": {"python": platform.python_version(), **{name: version(name) for name in PACKAGES}},
         "git": git_state(Path.cwd()),

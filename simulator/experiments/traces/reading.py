@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from coband.simulator.core.audit import trace as tr
 from coband.simulator.experiments.store.store import Event, StoredJob, StoredRun, StoreError
@@ -15,6 +15,13 @@ def address_name(address: int) -> str | None:
     """The name of a node or peer, as in the view ``trace``; None for nobody."""
     words = {SERVER: "server", tr.EVERYONE: "everyone", tr.NOBODY: None}
     return words.get(address, f"agent {address}")
+
+
+def nodes(jobs: Iterable[StoredJob]) -> list[str]:
+    """The nodes that have events in the traces of jobs, agents in order; "everyone" stands for several at once."""
+    query = "SELECT DISTINCT node FROM events WHERE job = ?"
+    found = sorted({address for job in jobs for (address,) in job.part.execute(query, (job.id,))})
+    return [name for address in found if (name := address_name(address)) is not None]
 
 
 class TraceReader:

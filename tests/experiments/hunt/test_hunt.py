@@ -142,4 +142,4 @@ def test_an_unknown_label_is_refused(coband: Program, tmp_path: Path) -> None:
     file.write_text(hunted("graph").to_yaml())
     status, _, errors = coband("hunt", file, "--only", "x")
     assert status == 2
-    assert "no label 'x' in this scenario; there are coop_kernel_ucb, eager_kernel_ucb" in errors
+    assert "no algorithm or label 'x' in this scenario; there are coop_kernel_ucb, eager_kernel_ucb" in errors

@@ -1,0 +1,170 @@
+"""The tables of results: what ``coband run`` and ``coband sweep`` end with, and ``coband show`` prints again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from coband.simulator.cli import tables
+
+if TYPE_CHECKING:
+    from coband.simulator.experiments.runs.timeline import Snapshot
+    from coband.simulator.metrics import Metric
+
+WITH_SERVER = {
+    "regret": "regret",
+    "uplink_scalars": "uplink",
+    "downlink_scalars": "downlink",
+    "scalars": "scalars",
+    "rounds": "rounds",
+    "simulated_time": "simulated time",
+}
+ON_A_GRAPH = {
+    "regret": "group regret",
+    "deliveries": "deliveries",
+    "transmissions": "transmissions",
+    "scalars": "scalars",
+    "simulated_time": "simulated time",
+}
+MOST_ROWS = 60
+COLUMNS = {"regret": "regret", "scalars": "scalars", "rounds": "rounds", "simulated_time": "simulated time"}
+PER_AGENT = {"regret_per_agent": "regret per agent"}
+"""Beside these where numbers of agents are compared."""
+
+
+def show_run(found: Mapping[str, Any], metrics: Mapping[str, Metric], directory: Path) -> None:
+    """The results of a run: a row for each label, what each has reached at the same times, and where the run is.
+
+    Args:
+        found: what results.json holds.
+        metrics: what results can have, by name.
+        directory: of the run.
+    """
+    entries = [entry for entry in found["results"] if entry["replications"]]
+    if entries:
+        columns = WITH_SERVER if entries[0]["mean"].get("deliveries") is None else ON_A_GRAPH
+        columns = columns | _declared(metrics, entries)
+        rows = [[entry["label"], *_cells(entry, columns)] for entry in entries]
+        tables.show(["label", "n", *columns.values(), "wall seconds"], rows)
+    if any(len(entry["replications"]) > 1 for entry in entries):
+        click.echo("mean ± half the width of the 95 % confidence interval (Student t over n replications)")
+    if len({entry["mean"]["simulated_time"] for entry in entries}) > 1:
+        _show_timeline(directory, [entry["label"] for entry in entries])
+    for entry in entries:
+        _show_closest(entry)
+    click.echo(f"run directory: {directory}")
+
+
+def _declared(metrics: Mapping[str, Metric], entries: Iterable[dict[str, Any]]) -> dict[str, str]:
+    """Key -> title of the numbers that problem and algorithms declare to be better low or high."""
+    return {
+        name: metric.heading
+        for name, metric in metrics.items()
+        if metric.better
+        and name not in (*WITH_SERVER, *ON_A_GRAPH, "messages")
+        and any(name in entry["mean"] for entry in entries)
+    }
+
+
+def _show_closest(entry: dict[str, Any]) -> None:
+    """Say so where rounding may have decided which arm was pulled."""
+    from coband.simulator.experiments.runs.expectations import ROUNDING, in_words
+    from coband.simulator.experiments.runs.results import numbers
+
+    gaps = numbers("closest_decision", entry["replications"])
+    if close := [gap for gap in gaps if gap < ROUNDING]:
+        others = f" in {len(close)} of {len(gaps)} replications" if len(gaps) > 1 else ""
+        click.echo(f"{entry['label']}: {in_words(min(close))}{others}; other processors may give other results")
+
+
+def _show_timeline(directory: Path, labels: list[str]) -> None:
+    """What each algorithm has reached at the same simulated times."""
+    from coband.simulator.experiments.runs.timeline import timeline
+    from coband.simulator.experiments.store.store import open_run
+
+    with open_run(directory) as stored:
+        rows = [
+            [tables.number(round(at.time, 2)), at.label, *map(tables.number, _reached(at))]
+            for at in timeline(stored, labels)
+        ]
+    click.echo("at the same simulated time (means over replications):")
+    tables.show(["time", "label", "turns", "regret", "regret/turn", "scalars"], rows, left=2)
+
+
+def _reached(at: Snapshot) -> tuple[float | None, ...]:
+    return round(at.turns), round(at.regret, 1), at.regret_per_turn, round(at.scalars)
+
+
+def _cells(entry: dict[str, Any], columns: Iterable[str]) -> list[str]:
+    mean, bounds = entry["mean"], entry["ci95"]
+    cells = [_cell(key, mean.get(key), bounds.get(key)) for key in columns]
+    return [str(len(entry["replications"])), *cells, f"{mean['wall_seconds']:.2f}"]
+
+
+def _cell(key: str, mean: float | None, bounds: list[float] | None) -> str:
+    """A mean and its interval; Wilson's is not symmetric, so both ends are shown."""
+    if key == "error" and mean is not None and bounds is not None:
+        return f"{mean:.3g} [{bounds[0]:.2g}, {bounds[1]:.2g}]"
+    return tables.between(mean, bounds)
+
+
+def show_sweep(found: Mapping[str, Any], directory: Path, *, several_sizes: bool) -> None:
+    """The results of a sweep: the best parameters where they were looked for, otherwise a row for each variant.
+
+    Args:
+        found: what results.json holds.
+        directory: of the sweep.
+        several_sizes: whether its variants have different numbers of agents.
+    """
+    if "best" in found:
+        _show_best(found["best"])
+    else:
+        _show_variants(found["results"], COLUMNS | (PER_AGENT if several_sizes else {}))
+    click.echo(f"sweep directory: {directory}")
+
+
+def _show_best(lines: Sequence[dict[str, Any]]) -> None:
+    contexts = list(dict.fromkeys(name for line in lines for name in line["context"]))
+    rows = []
+    for line in lines:
+        context = [line["context"].get(name, "-") for name in contexts]
+        chosen = "-" if line["chosen"] is None else ", ".join(f"{name}={text}" for name, text in line["chosen"].items())
+        rows.append(
+            [
+                line["entry"],
+                *context,
+                chosen or "(the only one)",
+                str(line["candidates"]),
+                _estimate(line["tuning"]),
+                _estimate(line["fresh"]),
+            ]
+        )
+    if not rows:
+        return
+    key = lines[0]["on"]
+    header = ["algorithm", *contexts, "best parameters", "of", f"{key} when tuned", f"{key} on fresh seeds"]
+    tables.show(header, rows, left=len(contexts) + 2, keys=len(contexts) + 1)
+    click.echo("mean ± half the width of the 95 % confidence interval (number of replications)")
+    click.echo("the best of many looks better on the seeds that chose it than it is; compare fresh seeds")
+
+
+def _estimate(found: dict[str, Any] | None) -> str:
+    return "-" if found is None else f"{tables.between(found['mean'], found['ci95'])} ({found['n']})"
+
+
+def _show_variants(entries: Sequence[dict[str, Any]], columns: Mapping[str, str]) -> None:
+    names = list(dict.fromkeys(name for entry in entries for name in entry["parameters"]))
+    rows = []
+    for entry in entries:
+        cells = [entry["parameters"].get(name, "-") for name in names]
+        numbers = [tables.between(entry["mean"].get(key), entry["ci95"].get(key)) for key in columns]
+        rows.append([entry["entry"], *cells, str(len(entry["replications"])), *numbers])
+    shown = rows[:MOST_ROWS]
+    if shown:
+        tables.show(["algorithm", *names, "n", *columns.values()], shown, left=1, keys=1 + len(names))
+        click.echo("mean ± half the width of the 95 % confidence interval (Student t over n replications)")
+    if len(rows) > len(shown):
+        click.echo(f"... and {len(rows) - len(shown)} more variants; results.json and run.sqlite have them all")

@@ -1,0 +1,55 @@
+"""``coband show``: the results of a stored run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from coband.simulator.cli import results
+from coband.simulator.cli.options import JSON
+from coband.simulator.cli.runs import RUN, RUNS_HELP
+from coband.simulator.cli.trace.common import opened
+
+if TYPE_CHECKING:
+    from coband.simulator.experiments.store.store import StoredRun
+
+
+@click.command(epilog=RUNS_HELP)
+@RUN
+@JSON
+def show(path: Path, as_json: bool) -> None:
+    """Print the results of a run again: what `coband run` or `coband sweep` printed at its end.
+
+    Of a run that goes on, or that was ended, what is finished is shown.
+    """
+    with opened(path) as run:
+        from coband.simulator.experiments.runs.results import dump
+        from coband.simulator.experiments.store.summaries import is_sweep, summary
+
+        found = summary(run)
+        if as_json:
+            click.echo(dump(found), nl=False)
+        elif is_sweep(run):
+            results.show_sweep(found, path, several_sizes=_has_several_sizes(run))
+        else:
+            results.show_run(found, run.metrics, path)
+        _say_state(run)
+
+
+def _has_several_sizes(run: StoredRun) -> bool:
+    query = "SELECT count(DISTINCT text) FROM parameters WHERE key = 'agents.count'"
+    return int(run.connection.execute(query).fetchone()[0]) > 1
+
+
+def _say_state(run: StoredRun) -> None:
+    """Say on standard error what is missing."""
+    missing = [job for job in run.jobs if job.record is None]
+    if missing:
+        broken = sum(job.status in ("violated", "failed") for job in missing)
+        click.echo(
+            f"{run.manifest.get('status', 'unknown')}: {len(run.jobs) - len(missing):,} of {len(run.jobs):,} jobs have "
+            f"finished, {broken:,} broke off",
+            err=True,
+        )

@@ -1,0 +1,86 @@
+"use strict";
+// Filters while the user types, and follows runs that go on. Without it the forms do the same at the press of a button.
+(() => {
+  const list = document.getElementById("list");
+  const filter = document.getElementById("filter");
+  const picked = document.getElementById("picked");
+  const PAUSE = 250, PERIOD = 2000;
+  let typed, asked = 0;
+
+  const boxes = () => [...document.querySelectorAll('#list input[name="id"]')];
+
+  function count() {
+    if (!picked) return;
+    const chosen = boxes().filter((box) => box.checked).length;
+    picked.textContent = chosen ? `Chosen runs: ${chosen}` : "Chosen runs: none";
+    for (const button of document.querySelectorAll(".actions button")) {
+      const fits = button.getAttribute("formaction") === "/diff" ? chosen === 2 : chosen > 0;
+      button.disabled = !fits;
+    }
+  }
+
+  // Takes a new state of the list: rows that are the same stay, so that focus and choices stay too.
+  function take(fresh) {
+    const chosen = new Set(boxes().filter((box) => box.checked).map((box) => box.value));
+    const [old, now] = [list.querySelector("table.runs tbody"), fresh.querySelector("table.runs tbody")];
+    list.dataset.live = fresh.dataset.live;
+    if (!old || !now) {
+      if (list.innerHTML !== fresh.innerHTML) list.replaceChildren(...fresh.childNodes);
+      return;
+    }
+    const known = new Map([...old.rows].map((row) => [row.id, row]));
+    const wanted = [...now.rows].map((row) => {
+      const here = row.id && known.get(row.id);
+      if (!here) return row;
+      [...row.cells].forEach((cell, index) => {
+        const own = here.cells[index];
+        if (!cell.classList.contains("choose") && own.innerHTML !== cell.innerHTML) own.replaceChildren(...cell.childNodes);
+      });
+      return here;
+    });
+    if (wanted.length !== old.rows.length || wanted.some((row, index) => row !== old.rows[index])) {
+      const focused = document.activeElement;
+      old.replaceChildren(...wanted);
+      if (focused && focused !== document.activeElement && old.contains(focused)) focused.focus();
+    }
+    for (const box of boxes()) box.checked = chosen.has(box.value);
+    const [said, news] = [document.getElementById("count"), fresh.querySelector("#count")];
+    if (said && news && said.textContent !== news.textContent) said.textContent = news.textContent;
+    count();
+  }
+
+  async function ask(address) {
+    const number = ++asked;
+    try {
+      const answer = await fetch(address, { credentials: "same-origin" });
+      if (!answer.ok || number !== asked) return;
+      const fresh = new DOMParser().parseFromString(await answer.text(), "text/html").getElementById("list");
+      if (fresh && number === asked) take(fresh);
+    } catch {
+      // The server has ended, or is busy: what is shown stays.
+    }
+  }
+
+  if (filter) {
+    const go = () => {
+      const words = [...new FormData(filter)].filter(([, value]) => value);
+      const address = `/${words.length ? `?${new URLSearchParams(words)}` : ""}`;
+      history.replaceState(null, "", address);
+      ask(address);
+    };
+    filter.addEventListener("input", () => { clearTimeout(typed); typed = setTimeout(go, PAUSE); });
+    filter.addEventListener("submit", (event) => { event.preventDefault(); clearTimeout(typed); go(); });
+    document.addEventListener("keydown", (event) => {
+      if (event.key === "/" && !event.target.closest("input, select, textarea")) {
+        event.preventDefault();
+        filter.elements.words.focus();
+      }
+    });
+  }
+  if (list) {
+    list.addEventListener("change", count);
+    window.addEventListener("pageshow", count);
+    setInterval(() => { if (list.dataset.live === "1" && !document.hidden) ask(location.href); }, PERIOD);
+    count();
+  }
+})();

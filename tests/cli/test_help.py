@@ -1,0 +1,162 @@
+"""All pages of help: what means the same has one name and looks the same in every command."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import click
+import pytest
+
+from coband.simulator.cli.main import cli
+from coband.simulator.reference.commands import commands
+from tests.cli.fake_cli import Program, install
+
+ORDER = (
+    "--set",
+    "--replications",
+    "--label",
+    "--other-label",
+    "--replication",
+    "--seed",
+    "--only",
+    "--against",
+    "--trace",
+    "--check",
+    "--workers",
+    "--cluster",
+    "--cluster-option",
+    "--resume",
+    "--out",
+    "--force",
+    "--json",
+)
+"""The order of options that several commands have; a command's own stand anywhere among them."""
+ARGUMENTS = ("FILE", "RUN", "NAME", "DIR", "KIND", "PAPER|CLAIM", "A", "B", "SEQ", "MESSAGE", "SQL")
+"""The arguments in their order: what is read comes first."""
+OTHER_NAMES = {"-o", "--output", "--output-dir", "--dest", "--format-json", "--jobs", "--overwrite", "--algorithm"}
+"""Names for what has another name in other commands."""
+SEVERAL_METAVARS = {"--out": {"DIR", "FILE"}}
+ONE_OR_MORE = {"--format", "--replication"}
+"""Options of which some commands take one and others several."""
+OF_CLICK = re.compile(r"INTEGER|FLOAT|TEXT|PATH|RANGE|BOOLEAN")
+WIDTH = 80
+
+PAGES = {path: found for path, found in commands(cli).items() if path != "coband"}
+"""Every command by its full name."""
+
+
+def options(path: str) -> dict[str, click.Option]:
+    """The options of a command by name, without --help."""
+    return {one.opts[-1]: one for one in PAGES[path][1].params if isinstance(one, click.Option)}
+
+
+def uses(name: str) -> dict[str, click.Option]:
+    return {path: found[name] for path in PAGES if name in (found := options(path))}
+
+
+NAMES = sorted({name for path in PAGES for name in options(path)})
+
+
+def metavar(path: str, option: click.Parameter) -> str:
+    return option.make_metavar(PAGES[path][0])
+
+
+def test_there_are_pages() -> None:
+    assert len(PAGES) > 30
+    assert len(NAMES) > 40
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_options_have_one_long_name(path: str) -> None:
+    names = [(*one.opts, *one.secondary_opts) for one in options(path).values()]
+    assert [found for found in names if len(found) != 1 or not found[0].startswith("--")] == []
+    assert set(options(path)) & OTHER_NAMES == set()
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_shared_options_have_one_order(path: str) -> None:
+    shared = [name for name in options(path) if name in ORDER]
+    assert shared == sorted(shared, key=ORDER.index)
+
+
+def test_options_of_several_commands_are_ordered_here() -> None:
+    own = {"--format", "--file", "--dir"}  # these stand in two subcommands of one command, or mean other things
+    assert {name for name in NAMES if len(uses(name)) > 1} - own <= set(ORDER)
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_arguments_have_one_name_and_one_order(path: str) -> None:
+    found = [one for one in PAGES[path][1].params if isinstance(one, click.Argument)]
+    words = [re.sub(r"[\[\].]", "", metavar(path, one)) for one in found]
+    assert set(words) <= set(ARGUMENTS)
+    assert words == sorted(words, key=ARGUMENTS.index)
+    assert [metavar(path, one).startswith("[") for one in found] == [not one.required for one in found]
+    assert [metavar(path, one).endswith("...") for one in found] == [one.nargs == -1 for one in found]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_an_option_is_the_same_in_every_command(name: str) -> None:
+    found = uses(name)
+    looks = {metavar(path, one) for path, one in found.items() if not one.is_flag}
+    assert len(looks) <= 1 or looks == SEVERAL_METAVARS.get(name) or name == "--format"
+    assert len({(one.is_flag, type(one.type)) for one in found.values()}) == 1
+    assert len({one.multiple for one in found.values()}) == 1 or name in ONE_OR_MORE
+    assert len({re.findall(r"\w+", one.help or "")[0] for one in found.values()}) == 1 or name in SEVERAL_METAVARS
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_every_option_is_documented(path: str) -> None:
+    for name, option in options(path).items():
+        text = option.help or ""
+        assert re.fullmatch(r"[A-Z].*[^.]\.", text, re.DOTALL), f"{name}: {text!r}"
+        assert option.is_flag or not OF_CLICK.search(metavar(path, option)), name
+        assert ("repeatable" in text) == option.multiple, name
+        has_default = not option.is_flag and option.to_info_dict()["default"] not in (None, ())
+        assert not has_default or option.show_default, name
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_pages_have_80_columns_and_cut_nothing(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", str(WIDTH))
+    context, command = PAGES[path]
+    text = command.get_help(context)
+    assert [line for line in text.splitlines() if len(line) > WIDTH] == []
+    assert not re.search(r"\w\.\.\.$", text.partition("Commands:")[2], re.MULTILINE)
+    usage = text.partition("\n\n")[0]
+    assert " ".join(usage.split()) == " ".join(["Usage:", path, *command.collect_usage_pieces(context)]), (
+        "words are cut"
+    )
+    assert command.help, "it says what it does"
+
+
+@pytest.fixture
+def coband(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Program:
+    return install(monkeypatch, capsys, tmp_path)
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_bad_input_is_status_2_everywhere(path: str, coband: Callable[..., tuple[int, str, str]]) -> None:
+    words = path.split()[1:]
+    status, output, errors = coband(*words, "--nonsense")
+    assert (status, output) == (2, "")
+    assert "--nonsense" in errors
+    assert errors.endswith(f"(`{path} --help` explains)\n")
+
+
+OF_RUNS = [
+    path
+    for path, (_, command) in PAGES.items()
+    if any(isinstance(one, click.Argument) and one.name in ("path", "paths", "first") for one in command.params)
+]
+MORE = {"coband trace why": ["1"], "coband trace follow": ["1"], "coband trace query": ["SELECT 1"]}
+MORE |= {"coband trace diff": ["nowhere"], "coband trace export": ["--format", "jsonl"]}
+
+
+@pytest.mark.parametrize("path", OF_RUNS)
+def test_a_run_that_is_not_there(path: str, coband: Callable[..., tuple[int, str, str]]) -> None:
+    status, output, errors = coband(*path.split()[1:], "nowhere", *MORE.get(path, ()))
+    assert (status, output) == (2, "")
+    assert errors.startswith("coband: nowhere is not a run: there is no nowhere. Give a run directory")
+    assert errors.count("\n") == 1

@@ -1,0 +1,119 @@
+"""``coband show``, and ``latest`` wherever a run is expected."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from coband.simulator.cli.main import main
+from coband.simulator.experiments.store.finding import latest, runs_below
+from coband.simulator.experiments.store.store import StoreError
+from tests.cli.fake_cli import Program, install
+from tests.experiments.runs.fake_runs import perform, started, wait_until
+
+SWEEP = """
+name: tiny
+seed: 7
+replications: 2
+agents: {count: 3}
+schedule: {kind: rounds, turns: 5}
+problem: {kind: contextual, arms: {kind: ball, dimension: 3, count: 8}, reward: {kind: cosine}, noise: 0.1}
+algorithms:
+  - {algorithm: async_kernel_ucb, label: Async, kernel: {kind: gaussian, gamma: 1.0}, alpha: 0.1, threshold: 0.5}
+grid: {agents.count: [3, 4], "algorithms.Async.threshold": [0.5, 2.0]}
+"""
+TUNING = SWEEP.replace("grid:", "tuning: {on: regret, replications: 2}\ngrid:")
+
+
+@pytest.fixture
+def coband(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Program:
+    return install(monkeypatch, capsys, tmp_path)
+
+
+def test_a_run_is_shown_as_at_its_end(coband: Program) -> None:
+    _, printed, _ = coband("run", "x.yaml", "--workers", 1)
+    assert coband("show", "runs/fake-0001") == (0, printed, "")
+    assert coband("show", "latest") == (0, printed, "")
+
+
+def test_json_is_what_results_json_holds(coband: Program) -> None:
+    coband("run", "x.yaml", "--workers", 1)
+    status, output, errors = coband("show", "latest", "--json")
+    assert (status, errors) == (0, "")
+    assert json.loads(output) == json.loads(Path("runs/fake-0001/results.json").read_text())
+
+
+@pytest.mark.parametrize("text", [SWEEP, TUNING])
+def test_a_sweep_is_shown_as_at_its_end(
+    text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("tiny.yaml").write_text(text)
+    for command in (["sweep", "tiny.yaml", "--workers", "1"], ["show", "latest"]):
+        with pytest.raises(SystemExit) as ended:
+            main(command)
+        assert ended.value.code == 0
+    printed, again = capsys.readouterr().out.split("sweep directory: runs/tiny-0001\n")[:2]
+    assert printed
+    assert printed == again
+
+
+def test_a_run_that_goes_on_is_shown_as_far_as_it_is(coband: Program, tmp_path: Path) -> None:
+    with started(
+        tmp_path / "runs" / "on", workers=1, mischief=((1, "endless"),), turns=5000, count=1, labels=("Often",)
+    ) as process:
+        results = tmp_path / "runs" / "on" / "results.json"
+        wait_until(lambda: results.is_file() and "fingerprint" in results.read_text(), process)
+        status, output, errors = coband("show", "latest")
+    assert status == 0
+    assert output.splitlines()[1].startswith("Often  1")
+    assert errors.startswith("running: 1 of ")
+
+
+def test_the_latest_run_is_that_which_was_started_last(tmp_path: Path) -> None:
+    for name in ("b", "a", "deep/er/c"):
+        perform(tmp_path / "runs" / name, replications=1, turns=2)
+    found = [str(one.relative_to(tmp_path)) for one in runs_below(tmp_path)]
+    assert found == ["runs/a", "runs/b", "runs/deep/er/c"]
+    assert latest(tmp_path) == tmp_path / "runs/deep/er/c"
+    shutil.rmtree(tmp_path / "runs/deep")
+    assert latest(tmp_path) == tmp_path / "runs/a"
+    with pytest.raises(
+        StoreError, match=r"there is no run below .*nowhere, so there is no latest one\. Run a scenario"
+    ):
+        latest(tmp_path / "nowhere")
+
+
+def test_a_directory_that_is_called_latest_has_precedence(coband: Program, tmp_path: Path) -> None:
+    perform(tmp_path / "runs/new", replications=1, turns=2)
+    perform(tmp_path / "latest", replications=2, turns=2)
+    assert coband("show", "latest")[1].endswith("run directory: latest\n")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["trace", "stats", "latest"],
+        ["trace", "show", "latest", "--limit", "1"],
+        ["trace", "hash", "latest"],
+        ["trace", "diff", "latest", "latest"],
+        ["compare", "latest"],
+        ["cite", "latest"],
+    ],
+)
+def test_latest_everywhere(words: list[str], coband: Program, tmp_path: Path) -> None:
+    perform(tmp_path / "runs/new", replications=1, turns=2)
+    named = coband(*(word.replace("latest", "runs/new") for word in words))
+    assert named[0] == 0
+    assert coband(*words) == named
+
+
+def test_there_is_no_latest_run(coband: Program) -> None:
+    status, output, errors = coband("show", "latest")
+    assert (status, output) == (2, "")
+    assert errors == (
+        "coband: there is no run below runs, so there is no latest one. Run a scenario, or give its path.\n"
+    )
