@@ -47,8 +47,8 @@ class Budget:
         least = sum(wanted) * self.trials + len(spaces) * self.per_finalist
         if self.jobs < least:
             raise BudgetError(
-                f"{self.jobs} jobs are too few for {len(spaces)} algorithms with {self.trials} replications in the search "
-                f"and {self.fresh} fresh ones: at least {least} are needed"
+                f"{self.jobs} jobs are too few for {len(spaces)} algorithms with {self.trials} replications in the "
+                f"search and {self.fresh} fresh ones: at least {least} are needed"
             )
         half = max(self.jobs // 2, sum(wanted) * self.trials)
         rest = min(half, self.jobs - len(spaces) * self.per_finalist) // self.trials

@@ -46,10 +46,10 @@ def finalists(entries: Sequence[int], means: FloatArray, most: int) -> list[int]
     scaled = _scaled(means)
     chosen = [_middle(scaled, np.flatnonzero((own == entry) & (rank == 0))) for entry in dict.fromkeys(entries)]
     for layer, worse in sorted({(int(a), bool(b)) for a, b in zip(rank, beaten, strict=True)}):
-        rows = [i for i in np.flatnonzero((rank == layer) & (beaten == worse)).tolist() if i not in chosen]
-        while rows and len(chosen) < most:
-            distances = np.abs(scaled[rows][:, None, :] - scaled[chosen][None, :, :]).max(axis=2).min(axis=1)
-            chosen.append(rows.pop(int(distances.argmax())))
+        left = [i for i in np.flatnonzero((rank == layer) & (beaten == worse)).tolist() if i not in chosen]
+        while left and len(chosen) < most:
+            distances = np.abs(scaled[left][:, None, :] - scaled[chosen][None, :, :]).max(axis=2).min(axis=1)
+            chosen.append(left.pop(int(distances.argmax())))
     return sorted(chosen[:most])
 
 

@@ -73,9 +73,7 @@ class Space:
             yield tuple(reversed(values))
 
 
-def spaces(
-    root: MappingNode, grid: Grid, vary: Sequence[str], only: Sequence[str], registry: Registry
-) -> list[Space]:
+def spaces(root: MappingNode, grid: Grid, vary: Sequence[str], only: Sequence[str], registry: Registry) -> list[Space]:
     """The spaces of the entries of a scenario.
 
     A parameter is searched if the file's grid or ``vary`` says so; of several that speak of one parameter the last

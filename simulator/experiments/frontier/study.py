@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -67,7 +67,7 @@ class Search(Study):
     spaces: tuple[Space, ...] = ()
     candidates: Candidates | None = None
     chosen: tuple[Metric, ...] = ()
-    budget: Budget = Budget(0, 1, 1)
+    budget: Budget = field(default_factory=lambda: Budget(0, 1, 1))
     scenario_seed: int = 0
 
     @property
@@ -143,8 +143,8 @@ def load_search(
     configuration_digest(scenario, candidates.files)  # which finds out whether data sets are there
     found = spaces(rest, grid, asked.vary, asked.only, registry)
     checked = tuple(candidates.checked(space) for space in found)
-    metrics = registry.metrics_of(scenario.problem.kind, [entry.algorithm.name for entry in scenario.algorithms])
-    chosen = objectives(asked.objectives, registry.aim_of(scenario.problem.kind), metrics, "--objectives")
+    aim = registry.aim_of(str(getattr(scenario.problem, "kind", "")))
+    chosen = objectives(asked.objectives, aim, scenario.metrics, "--objectives")
     fresh = replications or max(LEAST_FRESH, scenario.replications)
     if fresh < 2:
         raise BudgetError("a frontier needs intervals, so at least 2 replications of each finalist: --replications 5")
@@ -173,4 +173,3 @@ def _first(rest: Node, grid: Grid, registry: Registry) -> tuple[Node, list[str]]
     if problems:
         raise ScenarioError(problems)
     return root, [f"{key.path}={value.text}" for key, value in grid.chosen(point)]
-

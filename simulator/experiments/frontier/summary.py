@@ -98,9 +98,7 @@ def _points(search: Searched, planner: FrontierPlanner) -> list[dict[str, Any]]:
     fresh = [objectives.values(search.chosen, planner.records(one.number, FRESH)) for one in variants]
     ready = [index for index, values in enumerate(fresh) if values]
     searched = [objectives.values(search.chosen, planner.records(variants[i].number, TUNING)) for i in ready]
-    known: Mapping[int, Standing] = dict(
-        zip(ready, standings([fresh[i] for i in ready], other=searched), strict=True)
-    )
+    known: Mapping[int, Standing] = dict(zip(ready, standings([fresh[i] for i in ready], other=searched), strict=True))
     found = []
     for index, variant in enumerate(variants):
         stands = known.get(index)
