@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import permutations
 from typing import Literal
 
 import numpy as np
 
 from coband.simulator.arrays import FloatArray
 from coband.simulator.experiments.statistics.estimates import LEVEL
-from coband.simulator.experiments.statistics.evidence import Requirement, adjusted, together
+from coband.simulator.experiments.statistics.evidence import student
 
 Verdict = Literal["frontier", "beaten", "undecided"]
 Values = Mapping[int, Sequence[float]]
@@ -54,14 +55,14 @@ def standings(points: Sequence[Values], level: float = LEVEL, other: Sequence[Va
 
     One point against another is tested on the replications that both have, which meet the same arms and noise, so that
     differences are paired. "i beats j" is an intersection of one inequality per objective: it holds by the largest of
-    their p-values and fails by the smallest times their number (:func:`evidence.together`). A point is on the frontier
-    if no other beats it (the largest p-value), and beaten if its rival beats it. The rival is whoever beats it most
-    clearly in ``other`` replications; without these any point may, at the price of the smallest p-value times their
-    number. The p-values of all points are adjusted together (:func:`evidence.adjusted`).
+    their p-values and fails by the smallest times their number, as in :func:`evidence.together`. A point is on the
+    frontier if no other beats it (the largest p-value), and beaten if its rival beats it. The rival is whoever beats it
+    most clearly in ``other`` replications; without these any point may, at the price of the smallest p-value times
+    their number. Each verdict by itself is wrong with at most the probability 1 - level.
 
     Args:
         points: the objectives of each point by replication.
-        level: one minus the false discovery rate.
+        level: probability that a verdict which is given is right.
         other: the same points on replications that are not in ``points``.
     """
     if not points:
@@ -69,38 +70,49 @@ def standings(points: Sequence[Values], level: float = LEVEL, other: Sequence[Va
     best = non_dominated(np.array([np.mean(list(one.values()), axis=0) for one in points]))
     if len(points) == 1:
         return [Standing("frontier", None, True)]
-    pairs = [_against(points, index) for index in range(len(points))]
-    rivals = [_most(_against(other, index)) for index in range(len(points))] if other is not None else None
-    if rivals is None:
-        beaten = [min(1.0, len(row) * min(holds for holds, _ in row.values())) for row in pairs]
-    else:
-        beaten = [row[rival][0] for row, rival in zip(pairs, rivals, strict=True)]
-    free = adjusted([max(fails for _, fails in row.values()) for row in pairs])
+    holds, fails = _duels(points)
+    rivals = (holds if other is None else _duels(other)[0]).argmin(axis=0)
+    beaten = holds[rivals, range(len(points))]
+    if other is None:
+        beaten = np.minimum(1.0, (len(points) - 1) * beaten)
+    np.fill_diagonal(fails, 0.0)
     found = []
-    for index, (one, none) in enumerate(zip(adjusted(beaten), free, strict=True)):
+    for index, (one, none) in enumerate(zip(beaten, fails.max(axis=0), strict=True)):
         verdict: Verdict = "beaten" if one <= 1 - level else "frontier" if none <= 1 - level else "undecided"
-        by = (_most(pairs[index]) if rivals is None else rivals[index]) if verdict == "beaten" else None
-        found.append(Standing(verdict, by, best[index]))
+        found.append(Standing(verdict, int(rivals[index]) if verdict == "beaten" else None, best[index]))
     return found
 
 
-def _against(points: Sequence[Values], index: int) -> dict[int, tuple[float, float]]:
-    """Every other point -> the p-values of what it does to this one (:func:`_beats`)."""
-    return {place: _beats(one, points[index]) for place, one in enumerate(points) if place != index}
+def _duels(points: Sequence[Values]) -> tuple[FloatArray, FloatArray]:
+    """p-values of "the first does not beat the second" and of "it does", for all pairs, each of shape (points, points).
+
+    No point beats itself.
+    """
+    holds, fails = np.ones((len(points), len(points))), np.zeros((len(points), len(points)))
+    replications = list(points[0])
+    if all(one.keys() == points[0].keys() for one in points):
+        values = np.array([[one[r] for r in replications] for one in points]).swapaxes(1, 2)
+        for index in range(len(points)):
+            holds[:, index], fails[:, index] = _beats(values[index] - values)
+    else:
+        for (i, first), (j, second) in permutations(enumerate(points), 2):
+            common = sorted(first.keys() & second.keys())
+            gains = [np.subtract(second[r], first[r]) for r in common]
+            found = _beats(np.array(gains).T[None]) if len(common) > 1 else (np.ones(1), np.ones(1))
+            holds[i, j], fails[i, j] = found[0][0], found[1][0]
+    np.fill_diagonal(holds, 1.0)
+    return holds, fails
 
 
-def _most(row: Mapping[int, tuple[float, float]]) -> int:
-    """Who beats the point most clearly."""
-    return min(row, key=lambda place: row[place][0])
+def _beats(gains: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """p-values of "it does not beat" and of "it does".
 
-
-def _beats(first: Values, second: Values) -> tuple[float, float]:
-    """p-values of "the first does not beat the second" and of "it does"."""
-    common = sorted(first.keys() & second.keys())
-    if len(common) < 2:
-        return 1.0, 1.0
-    gains = np.array([second[r] for r in common], dtype=np.float64) - np.array([first[r] for r in common])
-    if not gains.any():
-        return 1.0, 0.0  # they are equal, so neither beats the other
-    evidence = together([Requirement(column.tolist(), strict=False) for column in gains.T])
-    return evidence.holds, evidence.fails
+    Args:
+        gains: by how much it is better, shape (pairs, objectives, replications).
+    """
+    if gains.shape[-1] < 2:
+        return np.ones(len(gains)), np.ones(len(gains))
+    holds, fails = student(gains, strict=False)
+    equal = ~gains.any(axis=(1, 2))  # and who is equal beats nobody
+    least = np.minimum(1.0, gains.shape[1] * fails.min(axis=1))
+    return np.where(equal, 1.0, holds.max(axis=1)), np.where(equal, 0.0, least)
