@@ -138,7 +138,7 @@ def frontier(
     budget: int = Request.jobs,
     trials: int = Request.trials,
     replications: int | None = None,
-    sampler: Literal["nsga2", "tpe"] = Request.sampler,
+    sampler: Literal["tpe", "nsga2"] = Request.sampler,
     set: Settings | None = None,
     seed: int | None = None,
     workers: int | None = None,

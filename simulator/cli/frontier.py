@@ -52,8 +52,8 @@ VERDICTS = {"frontier": "on the frontier", "undecided": "not distinguishable", N
 )
 @click.option(
     "--sampler",
-    type=click.Choice(["nsga2", "tpe"]),
-    default="nsga2",
+    type=click.Choice(["tpe", "nsga2"]),
+    default="tpe",
     show_default=True,
     help="What proposes candidates where there are too many to try them all.",
 )

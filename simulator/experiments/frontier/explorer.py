@@ -12,9 +12,10 @@ import numpy as np
 from coband.simulator.experiments.frontier.ranges import Between, Range
 from coband.simulator.experiments.frontier.space import Labels, Point, Space, labels
 
-Sampler = Literal["nsga2", "tpe"]
-SAMPLERS: tuple[Sampler, ...] = ("nsga2", "tpe")
+Sampler = Literal["tpe", "nsga2"]
 LEAST_GENERATION, MOST_GENERATION = 4, 24
+CONSIDERED = 64
+"""Points among which the TPE chooses each proposal."""
 PROPOSALS = 10
 """So many proposals are asked for, for each new point that is wanted, before points are drawn uniformly."""
 
@@ -142,7 +143,9 @@ def _study(sampler: Sampler, generation: int, objectives: int, seed: int) -> Any
         if sampler == "nsga2":
             made = optuna.samplers.NSGAIISampler(population_size=generation, seed=seed)
         else:
-            made = optuna.samplers.TPESampler(seed=seed, multivariate=True, n_startup_trials=generation)
+            made = optuna.samplers.TPESampler(
+                seed=seed, multivariate=True, n_startup_trials=generation, n_ei_candidates=CONSIDERED
+            )
         return optuna.create_study(directions=["minimize"] * objectives, sampler=made)
 
 

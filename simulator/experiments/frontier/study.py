@@ -47,7 +47,7 @@ class Request:
     only: tuple[str, ...] = ()
     jobs: int = 400
     trials: int = SEARCH_REPLICATIONS
-    sampler: Sampler = "nsga2"
+    sampler: Sampler = "tpe"
 
 
 @dataclass(frozen=True)

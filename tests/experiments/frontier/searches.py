@@ -15,7 +15,7 @@ name: small
 seed: 2023
 replications: 2
 agents: {count: 3}
-schedule: {kind: one_at_a_time, turns: 45, order: uniform}
+schedule: {kind: one_at_a_time, turns: 30, order: uniform}
 problem:
   kind: contextual
   arms: {kind: ball, dimension: 3, count: 6}
