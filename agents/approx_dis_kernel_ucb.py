@@ -165,4 +165,5 @@ ALGORITHM = Algorithm(
     ),
     metrics=(DICTIONARY_SIZE, SKIPPED_POINTS),
     cites=("li2022communication",),
+    search={"threshold": "0.01..100", "q": "0.01..1"},
 )

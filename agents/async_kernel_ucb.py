@@ -414,4 +414,5 @@ ALGORITHM = Algorithm(
     ),
     metrics=(DICTIONARY_SIZE, SKIPPED_POINTS),
     cites=("li2023asynchronous",),
+    search={"threshold": "0.01..100", "q": "0.01..1"},
 )

@@ -139,5 +139,6 @@ ALGORITHM = Algorithm(
         ClosedForm("downlink_scalars", "applied*(N - 1)*(d + 1)", "wait == 'all'"),
     ),
     cites=("li2022communication",),
+    search={"threshold": "0.1..1000"},
     memory=(EXACT_IN_COMMON,),
 )

@@ -176,5 +176,6 @@ ALGORITHM = Algorithm(
         Metric("unconverged", "synchronisations", "synchronisations that ended before the gradient was small enough"),
     ),
     cites=("li2022generalized",),
+    search={"threshold": "0.1..1000"},
     memory=(LINEAR_IN_COMMON,),
 )

@@ -113,5 +113,6 @@ ALGORITHM = Algorithm(
         ClosedForm("downlink_scalars", "rounds*(d^2 + d)"),
     ),
     cites=("he2022simple",),
+    search={"threshold": "0.01..100"},
     memory=(LINEAR,),
 )

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from coband.simulator.api.comparing import Causes, Comparison
     from coband.simulator.api.errors import RunError, RunWarning
     from coband.simulator.api.folders import Runs, load, runs
+    from coband.simulator.api.frontier import Frontier, frontier
     from coband.simulator.api.plots import Plots
     from coband.simulator.api.running import run, sweep
     from coband.simulator.api.scenario import Scenario
@@ -65,6 +66,7 @@ _HOMES = {
         "load",
         "runs",
     ),
+    "coband.simulator.api.frontier": ("Frontier", "frontier"),
     "coband.simulator.api.plots": ("Plots",),
     "coband.simulator.api.running": ("run", "sweep"),
     "coband.simulator.api.scenario": ("Scenario",),
@@ -154,6 +156,7 @@ __all__ = [
     "Comparison",
     "Config",
     "FloatArray",
+    "Frontier",
     "Later",
     "Memory",
     "Message",
@@ -190,6 +193,7 @@ __all__ = [
     "UnsupportedScenario",
     "World",
     "cases",
+    "frontier",
     "load",
     "payload",
     "run",

@@ -5,8 +5,9 @@ from __future__ import annotations
 import multiprocessing
 import shlex
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, nullcontext
+from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 from typing import Any, Literal
@@ -78,7 +79,7 @@ def run(
         RunError: there is no room for results, or no way to go on; what has finished is kept.
         KeyboardInterrupt: Ctrl-C; what has finished is kept, and the text says where.
     """
-    further = _given(problem=problem, replications=replications, seed=seed, trace=trace, checks=checks)
+    further = given(problem=problem, replications=replications, seed=seed, trace=trace, checks=checks)
     asked = Scenario.of(scenario).with_(set).with_(further)
     with asked.errors():
         labels = (only,) if isinstance(only, str) else tuple(only or ())
@@ -131,23 +132,60 @@ def sweep(
             run the jobs; what has finished is kept.
         KeyboardInterrupt: Ctrl-C; what has finished is kept, and ``resume=True`` goes on.
     """
-    if workers is not None and cluster is not None:
-        raise RunError("give workers= or cluster=, not both.")
-    if cluster_options and cluster is None:
-        raise RunError("cluster_options= goes with cluster=.")
-    asked = Scenario.of(scenario).with_(set).with_(_given(problem=problem, replications=replications, seed=seed))
+    asked = Scenario.of(scenario).with_(set).with_(given(problem=problem, replications=replications, seed=seed))
     with asked.errors():
         study = load_study(asked.source, asked.settings, trace=trace)
-        pool = _pool(workers, executors.cores()) if cluster is None else cluster_of(cluster, cluster_options or {})
-        with closing(pool):
-            place = (sweep_directory.earlier if resume else sweep_directory.new)(study.name, _path(out))
-            if (other := place.other_hardware()) is not None:
-                warnings.warn(other, RunWarning, stacklevel=2)
-            again = _command("sweep", asked, place)
-            goes_on = shlex.join([*again, "--resume", "--out", str(place.path)])
-            commands = Commands(_command("run", asked, place), again, goes_on)
-            report = _drive(study, place, pool, commands, SweepBars(study.name) if progress else None)
+        place = Place(workers, cluster, cluster_options, resume, out)
+        report = swept("sweep", asked, study, place, progress=progress)
     return Sweep(report.directory)
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where the jobs of a sweep run, and where their results go; the arguments of `sweep` of these names."""
+
+    workers: int | None = None
+    cluster: str | None = None
+    cluster_options: Mapping[str, Any] | None = None
+    resume: bool = False
+    out: str | PathLike[str] | None = None
+
+    def pool(self) -> WorkerPool:
+        """Who runs the jobs.
+
+        Raises:
+            RunError: the arguments contradict each other.
+        """
+        if self.workers is not None and self.cluster is not None:
+            raise RunError("give workers= or cluster=, not both.")
+        if self.cluster_options and self.cluster is None:
+            raise RunError("cluster_options= goes with cluster=.")
+        if self.cluster is None:
+            return _pool(self.workers, executors.cores())
+        return cluster_of(self.cluster, self.cluster_options or {})
+
+
+def swept(
+    name: str, asked: Scenario, study: Study, place: Place, words: Sequence[str] = (), *, progress: bool = True
+) -> Report:
+    """Run a study in a directory of a sweep.
+
+    Args:
+        name: of the command that does the same.
+        asked: the scenario.
+        study: what to run.
+        place: where.
+        words: options of that command.
+        progress: show bars.
+    """
+    with closing(place.pool()) as pool:
+        folder = (sweep_directory.earlier if place.resume else sweep_directory.new)(study.name, _path(place.out))
+        if (other := folder.other_hardware()) is not None:
+            warnings.warn(other, RunWarning, stacklevel=3)
+        again = [*_command(name, asked, folder), *words]
+        goes_on = shlex.join([*again, "--resume", "--out", str(folder.path)])
+        commands = Commands(_command("run", asked, folder), again, goes_on)
+        return _drive(study, folder, pool, commands, SweepBars(study.name) if progress else None)
 
 
 def _drive(
@@ -195,7 +233,8 @@ def _command(name: str, asked: Scenario, place: RunDirectory) -> list[str]:
     return ["coband", name, str(file), *(word for setting in asked.settings for word in ("--set", setting))]
 
 
-def _given(**values: object) -> dict[str, object]:
+def given(**values: object) -> dict[str, object]:
+    """The arguments that were given."""
     return {key: value for key, value in values.items() if value is not None}
 
 

@@ -27,6 +27,7 @@ from coband.simulator.cli.workers import RESUME, placed, pool
 if TYPE_CHECKING:
     from coband.simulator.experiments.runs.driver import Report
     from coband.simulator.experiments.runs.job import Level
+    from coband.simulator.experiments.runs.study import Study
     from coband.simulator.experiments.runs.workers import WorkerPool
     from coband.simulator.experiments.sweep.study import Sweep
 
@@ -77,7 +78,7 @@ def sweep(
     request = Request(file, settings, replications, seed=seed)
     study = _load(request, trace)
     with pool(workers, cluster, cluster_options) as workers_found:
-        report = _run(request, study, workers_found, resume, out)
+        report = driven(request, study, workers_found, resume, out)
     if as_json:
         from coband.simulator.experiments.runs.results import dump
 
@@ -101,7 +102,8 @@ def _load(request: Request, trace: Level) -> Sweep:
     return load_study(request.file, request.overrides(), trace=trace)
 
 
-def _run(request: Request, study: Sweep, pool: WorkerPool, resume: bool, out: Path | None) -> Report:
+def driven(request: Request, study: Study, pool: WorkerPool, resume: bool, out: Path | None) -> Report:
+    """Run a study in a directory of a sweep, a new one or the one to go on with, and show how far it is."""
     from coband.simulator.experiments.runs import memory
     from coband.simulator.experiments.runs.driver import Commands, drive
     from coband.simulator.experiments.sweep import directory

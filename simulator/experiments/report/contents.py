@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from matplotlib.figure import Figure
 
 from coband.simulator.experiments.report import figures as curves
-from coband.simulator.experiments.report import rows, sweeps
+from coband.simulator.experiments.report import frontier, frontier_figure, rows, sweeps
 from coband.simulator.experiments.report.analysis import Analysis, nothing_but_idle
 from coband.simulator.experiments.report.data import REGRET
 from coband.simulator.experiments.report.drawing import styled
@@ -20,7 +20,6 @@ MAX_ROWS = 12
 """With more labels, the figure of results has one line of panels only."""
 RESOLUTION = 200
 """Dots per inch of PNG files, unless another number is asked for."""
-SCALARS = "scalars"
 UNDATED: dict[str, dict[str, None]] = {
     "pdf": {"CreationDate": None, "Producer": None, "Creator": None},
     "svg": {"Date": None, "Creator": None},
@@ -94,13 +93,8 @@ def _regret(analysis: Analysis) -> Figure | None:
 
 
 def _trade_off(analysis: Analysis) -> Figure | None:
-    if analysis.silent or len(analysis.labels) < 2:
-        return None
-    found = {measure.key: measure for measure in analysis.measures}
-    if not {SCALARS, REGRET} <= found.keys():
-        return None
-    costs, regrets = analysis.estimates(found[SCALARS]), analysis.estimates(found[REGRET])
-    return curves.trade_off_figure(analysis.labels, costs, regrets)
+    panels = frontier.trade_offs(analysis)
+    return frontier_figure.trade_off_figure(panels) if panels else None
 
 
 def _communication(analysis: Analysis) -> Figure | None:
@@ -137,7 +131,12 @@ DRAWINGS = (
         "Cumulative regret against turns, scalars sent and simulated time, and turns against time.",
         _regret,
     ),
-    Drawing("trade_off", "Final regret against scalars sent, with 95 % intervals; the table has them.", _trade_off),
+    Drawing(
+        "trade_off",
+        "Final regret against scalars sent and simulated time, with 95 % intervals; what nothing beats is marked, and "
+        "the table has it.",
+        _trade_off,
+    ),
     Drawing(
         "communication",
         "Scalars and messages by kind and direction for each algorithm; the table has them.",

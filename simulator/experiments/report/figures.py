@@ -15,7 +15,6 @@ from coband.simulator.experiments.report import curves
 from coband.simulator.experiments.report.curves import Axis, Height
 from coband.simulator.experiments.report.drawing import LEGEND_COLUMNS, figure, legend_height, tick
 from coband.simulator.experiments.report.palette import LineStyle, line_style
-from coband.simulator.experiments.statistics.estimates import Estimate
 from coband.simulator.experiments.store.store import Series
 
 BAND = 0.16
@@ -62,43 +61,6 @@ def curve_figure(
         draw_panel(axis, series, panel)
     handles = legend_handles(axes[0], [label for label, _ in series])
     drawn.legend(handles=handles, loc="outside upper left", ncols=min(LEGEND_COLUMNS, len(series)), handlelength=2.6)
-    return drawn
-
-
-def trade_off_figure(labels: Sequence[str], costs: Sequence[Estimate], regrets: Sequence[Estimate]) -> Figure:
-    """A point for each label: what it sent, and its regret, with 95 % intervals of both; lower left is better.
-
-    Args:
-        labels: the labels.
-        costs: scalars sent, by label.
-        regrets: final regret, by label.
-    """
-    drawn = figure(3.2 + legend_height(len(labels)))
-    axis = drawn.add_subplot()
-    for number, (cost, regret) in enumerate(zip(costs, regrets, strict=True)):
-        style = line_style(number)
-        for across, found in ((True, cost), (False, regret)):
-            low, high = found.interval or (found.mean, found.mean)
-            ends = ([max(low, 0.0), high], [regret.mean] * 2) if across else ([cost.mean] * 2, [low, high])
-            axis.plot(*ends, color=style.colour, linewidth=1.8, solid_capstyle="butt")
-        axis.plot(cost.mean, regret.mean, marker=style.marker, color=style.colour, markersize=7, clip_on=False)
-    sent = [cost.mean for cost in costs if cost.mean > 0]
-    if max(sent) > 10 * min(sent) or len(sent) < len(costs):
-        axis.set_xscale("symlog", linthresh=10.0 ** np.floor(np.log10(min(sent))), linscale=0.3)  # 0 has a place, too
-        axis.xaxis.set_minor_formatter(NullFormatter())
-    axis.set_xlim(left=0.0 if len(sent) < len(costs) else None)
-    axis.set_ylim(bottom=min(0.0, *(found.mean for found in regrets)))
-    axis.set_title("regret against scalars sent, at the end")
-    axis.set_xlabel(UNITS["scalars"])
-    axis.set_ylabel(HEIGHTS["regret"])
-    axis.grid(visible=True)
-    axis.xaxis.set_major_formatter(FuncFormatter(tick))
-    axis.yaxis.set_major_formatter(FuncFormatter(tick))
-    handles = [
-        Line2D([], [], color=line_style(number).colour, marker=line_style(number).marker, linestyle="none", label=label)
-        for number, label in enumerate(labels)
-    ]
-    drawn.legend(handles=handles, loc="outside upper left", ncols=min(LEGEND_COLUMNS, len(labels)))
     return drawn
 
 

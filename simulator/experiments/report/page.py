@@ -17,6 +17,7 @@ from coband.simulator.experiments.report.analysis import Analysis, Timing
 from coband.simulator.experiments.report.data import name_of
 from coband.simulator.experiments.report.diagram import pack
 from coband.simulator.experiments.report.events import Events, node_name
+from coband.simulator.experiments.report.frontier import standing_table
 from coband.simulator.experiments.report.palette import TIMES, VARIABLES
 from coband.simulator.experiments.report.rounds import Round
 from coband.simulator.experiments.report.svg import inline
@@ -84,6 +85,7 @@ def _content(analysis: Analysis) -> Mapping[str, Any]:
     found = {figure.name: _inlined(figure, number) for number, figure in enumerate(contents.figures(analysis))}
     events = [one for one in timed if len(one.first)]
     return {
+        "standing_table": standing_table,
         "title": comparison.title,
         "description": next((text for one in comparison.scenarios if (text := one.get("description"))), ""),
         "facts": list(_facts(analysis)),

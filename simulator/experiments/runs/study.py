@@ -41,7 +41,7 @@ class Study:
 
     name: str
     text: str
-    variants: tuple[Variant, ...]
+    variants: Sequence[Variant]
     numbers: tuple[int, ...]
     until: Until | None = None
     missing: DataError | None = None

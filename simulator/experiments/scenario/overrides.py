@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from coband.simulator.experiments.scenario.input_problems import (
@@ -77,11 +77,8 @@ def _set(node: Node, steps: list[str], value: Node, mark: Mark, path: KeyPath, t
         return value
     step, *rest = steps
     if isinstance(node, SequenceNode):
-        chosen = _items(node, step, mark, path)
-        if step == "*" and rest:
-            chosen = {i for i in chosen if takes(_name(node.items[i], "algorithm") or "", rest[0])} or chosen
         items = list(node.items)
-        for index in chosen:
+        for index in items_named(node, step, rest, mark, path, takes):
             items[index] = _set(items[index], rest, value, mark, (*path, index), takes)
         return SequenceNode(node.mark, tuple(items))
     if isinstance(node, ScalarNode) and node.value is not None:
@@ -91,6 +88,20 @@ def _set(node: Node, steps: list[str], value: Node, mark: Mark, path: KeyPath, t
     new = _set(old, rest, value, mark, (*path, step), takes)
     place = node.mark if isinstance(node, MappingNode) else mark
     return MappingNode(place, {**entries, step: (key_mark if rest else mark, new)})
+
+
+def items_named(
+    node: SequenceNode, step: str, rest: Sequence[str], mark: Mark, path: KeyPath, takes: Takes
+) -> set[int]:
+    """The indices of the entries that a step of a path names; with ``*``, those that take what the path goes on with.
+
+    Raises:
+        ScenarioError: there is no such entry.
+    """
+    chosen = _items(node, step, mark, path)
+    if step == "*" and rest:
+        return {i for i in chosen if takes(_name(node.items[i], "algorithm") or "", rest[0])} or chosen
+    return chosen
 
 
 def _items(node: SequenceNode, step: str, mark: Mark, path: KeyPath) -> set[int]:

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from coband.simulator.arrays import FloatArray
+
 POWER = 0.8
 STRICT = 0.0005
 """Level at which `Evidence.needed` is estimated: of one test among those of several looks and of many claims."""
@@ -77,18 +79,33 @@ def together(requirements: Sequence[Requirement]) -> Evidence:
     return Evidence(max(one.holds for one in found), min(1.0, len(found) * min(one.fails for one in found)), needed)
 
 
-def _student(x: np.ndarray[tuple[int], np.dtype[np.float64]], strict: bool) -> Evidence:
+def student(x: FloatArray, strict: bool = True) -> tuple[FloatArray, FloatArray]:
+    """One-sided p-values of Student's t-test of E x > 0, of many samples at once.
+
+    Args:
+        x: samples, shape (..., n) with n >= 2.
+        strict: whether a sample that is 0 throughout violates it (E x > 0) or not (E x >= 0).
+
+    Returns:
+        (holds, fails), each of shape (...): p-values of the hypothesis that it does not hold, and that it does.
+    """
+    from scipy.special import stdtr
+
+    n = x.shape[-1]
+    mean, error = x.mean(axis=-1), x.std(axis=-1, ddof=1) / math.sqrt(n)
+    right = (mean > 0) | ((mean == 0) & (not strict))
+    ratio = np.divide(mean, error, out=np.zeros_like(mean), where=error > 0)
+    below = np.where(error > 0, stdtr(n - 1, ratio), right.astype(np.float64))
+    return 1.0 - below, below
+
+
+def _student(x: FloatArray, strict: bool) -> Evidence:
     n = len(x)
     if n < 2:
         return UNKNOWN
+    holds, fails = map(float, student(x, strict))
     mean, error = float(x.mean()), float(x.std(ddof=1)) / math.sqrt(n)
-    if error == 0:
-        right = mean > 0 or (mean == 0 and not strict)
-        return Evidence(float(not right), float(right), n)
-    from scipy.special import stdtr
-
-    below = float(stdtr(n - 1, mean / error))
-    return Evidence(1.0 - below, below, _needed(n, abs(mean) / error))
+    return Evidence(holds, fails, n if error == 0 else _needed(n, abs(mean) / error))
 
 
 def _sign(n: int, value: float) -> Evidence:

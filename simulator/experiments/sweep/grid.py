@@ -128,8 +128,8 @@ def split(root: MappingNode, settings: Sequence[str]) -> tuple[MappingNode, Grid
     """
     fixed = {".".join(steps_of(setting.partition("=")[0])) for setting in settings}
     groups = [keys for keys in _groups(root, fixed) if keys]
-    named = iter(_named([key for keys in groups for key in keys]))
-    axes = [Axis(tuple(next(named) for _ in keys)) for keys in groups]
+    short = iter(named([key for keys in groups for key in keys]))
+    axes = [Axis(tuple(next(short) for _ in keys)) for keys in groups]
     problems = [problem for axis in axes for problem in _problems(axis)] + list(_twice(axes))
     rest = MappingNode(root.mark, {key: entry for key, entry in root.entries.items() if key not in ("grid", "zip")})
     return rest, Grid(axes), problems
@@ -147,12 +147,13 @@ def _groups(root: Node, fixed: set[str]) -> Iterator[list[Key]]:
 def _keys(section: Node | None, fixed: set[str]) -> Iterator[Key]:
     for path, (mark, node) in section.entries.items() if isinstance(section, MappingNode) else ():
         name = ".".join(steps_of(path))
-        values = tuple(_values(node))
+        values = tuple(values_of(node))
         if values and name not in fixed:
             yield Key(name, name, mark, values)
 
 
-def _values(node: Node) -> Iterator[Value]:
+def values_of(node: Node) -> Iterator[Value]:
+    """The values of a list, or of a mapping from labels to values."""
     if isinstance(node, MappingNode):
         yield from (Value(label, value) for label, (_, value) in node.entries.items())
     elif isinstance(node, SequenceNode):
@@ -168,7 +169,7 @@ def _spelled(node: Node) -> str:
     return f"{{{', '.join(f'{key}: {_spelled(value)}' for key, (_, value) in node.entries.items())}}}"
 
 
-def _named(keys: Sequence[Key]) -> Iterator[Key]:
+def named(keys: Sequence[Key]) -> Iterator[Key]:
     """The keys with short names: the last steps of the path, as many as tell it apart from the others."""
     parts = [_telling(key) for key in keys]
     for key, steps in zip(keys, parts, strict=True):

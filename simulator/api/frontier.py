@@ -1,0 +1,204 @@
+"""The frontier of a scenario: what nothing else beats, searched for and measured on fresh seeds."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from coband.simulator.api import running
+from coband.simulator.api.errors import RunError, not_installed
+from coband.simulator.api.running import Given
+from coband.simulator.api.scenario import Scenario, Settings
+from coband.simulator.api.stored import Sweep
+from coband.simulator.api.table import Table
+from coband.simulator.experiments.frontier.budget import BudgetError
+from coband.simulator.experiments.frontier.choice import ChoiceError, choose
+from coband.simulator.experiments.frontier.study import Request, load_search
+from coband.simulator.experiments.store.directory import RESULTS, read_json
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    import coband
+
+Range = str | tuple[float, float] | list[Any]
+"""What a parameter may be: ``"0.01..100"``, ``"0..1 linear"``, ``(0.01, 100)``, or a list of values."""
+
+
+class Frontier:
+    """A search on disk, finished or not: its finalists, and which one to choose.
+
+    Args:
+        path: its directory.
+
+    Raises:
+        RunError: there is no search.
+    """
+
+    def __init__(self, path: str | PathLike[str]) -> None:
+        self.path = Path(path)
+        file = self.path / RESULTS
+        found = read_json(file).get("frontier") if file.is_file() else None
+        if found is None:
+            raise RunError(f"{self.path} holds no search for a frontier; coband.frontier(...) makes one.")
+        self._found: Mapping[str, Any] = found
+        self._better = {one["name"]: one["better"] for one in found["objectives"]}
+
+    @property
+    def objectives(self) -> list[str]:
+        """Names of the numbers that are traded."""
+        return list(self._better)
+
+    @property
+    def run(self) -> Sweep:
+        """All that has been run, as a sweep: the search has the phase ``tuning``, the finalists ``fresh``."""
+        return Sweep(self.path)
+
+    @property
+    def points(self) -> Table:
+        """A row per finalist: its parameters, how it stands, and means with 95 % intervals on fresh replications.
+
+        ``verdict`` is ``frontier`` where every other point is shown to be worse in some objective, ``beaten`` where
+        ``beaten_by`` is shown to be at least as good in all, and ``undecided`` where the replications do not tell.
+        ``best_mean`` says whether no point has better means.
+        """
+        rows = []
+        for point in self._found["points"]:
+            row = {"label": point["label"], "entry": point["entry"], **point["parameters"]}
+            row |= {key: point[key] for key in ("verdict", "beaten_by", "best_mean")}
+            rows.append(row | self._numbers(point["fresh"]))
+        return Table.from_dicts(rows, ("label", "entry", "verdict", "beaten_by"))
+
+    @property
+    def candidates(self) -> Table:
+        """A row per candidate of the search: its parameters, and means on the replications that chose."""
+        found = self._found["candidates"]
+        rows = (
+            {"label": one["label"], "entry": one["entry"], **one["parameters"], **self._numbers(one["search"])}
+            for one in found
+        )
+        return Table.from_dicts(rows, ("label", "entry"))
+
+    @staticmethod
+    def _numbers(found: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+        row: dict[str, Any] = {"n": min(one["n"] for one in found.values())}
+        for name, one in found.items():
+            low, high = one["ci95"] or (None, None)
+            row |= {name: one["mean"], f"{name}_low": low, f"{name}_high": high}
+        return row
+
+    def best(self, on: str | None = None, **limits: float) -> dict[str, Any]:
+        """What to choose: the best finalist within limits, chosen by the search and reported on fresh replications.
+
+        Args:
+            on: the objective; None for the point that loses least in its worst objective.
+            limits: the worst mean that other objectives may have: ``best("regret", scalars=1e5)``.
+
+        Returns:
+            Its row of `points`, and ``settings``: what ``set=`` of `coband.run` takes.
+
+        Raises:
+            RunError: there is no such objective, or nothing within the limits.
+        """
+        try:
+            point = choose(self._found["points"], self._better, on, limits)
+        except ChoiceError as error:
+            raise RunError(str(error)) from None
+        if point is None:
+            raise RunError("no finalist is within these limits; its points are in the table `points`.")
+        row = next(row for row in self.points if row["label"] == point["label"])
+        return {**row, "settings": list(point["settings"])}
+
+    def plot(self) -> Figure:
+        """The finalists with 95 % intervals in both directions; what nothing beats is marked.
+
+        Raises:
+            RunError: fewer than two finalists have finished.
+            ImportError: matplotlib is not installed.
+        """
+        return self.run.plot.figure("trade_off")
+
+    def __repr__(self) -> str:
+        return f"Frontier({str(self.path)!r}: {', '.join(self.objectives)})\n{self.points!r}"
+
+    def _repr_html_(self) -> str:
+        return self.points._repr_html_()
+
+
+def frontier(
+    scenario: Given,
+    *,
+    problem: coband.Problem | None = None,
+    objectives: Iterable[str] | None = None,
+    vary: Mapping[str, Range] | None = None,
+    only: str | Iterable[str] | None = None,
+    budget: int = Request.jobs,
+    trials: int = Request.trials,
+    replications: int | None = None,
+    sampler: Literal["tpe", "nsga2"] = Request.sampler,
+    set: Settings | None = None,
+    seed: int | None = None,
+    workers: int | None = None,
+    cluster: str | None = None,
+    cluster_options: Mapping[str, Any] | None = None,
+    resume: bool = False,
+    out: str | PathLike[str] | None = None,
+    progress: bool = True,
+) -> Frontier:
+    """Search for the algorithms and parameters that nothing else beats, exactly as ``coband frontier`` does.
+
+    Args:
+        scenario: a path, YAML text, a mapping, the name of a scenario that comes with coband, or a `Scenario`.
+        problem: in the place of the scenario's, such as `Problem.from_arrays` makes.
+        objectives: metrics that are traded; None for the problem's aim and scalars.
+        vary: what is searched: ``{"algorithms.Async.threshold": "0.01..100"}``, a pair of ends, or a list of values;
+            None for the grid of the scenario, or else what the algorithms declare.
+        only: labels or algorithms to search alone.
+        budget: the largest number of jobs.
+        trials: replications of each candidate in the search.
+        replications: fresh ones of each finalist; None for the scenario's, at least 10.
+        sampler: what proposes candidates where there are too many to try them all.
+        set: values to change.
+        seed: of the scenario.
+        workers, cluster, cluster_options: see `coband.sweep`.
+        resume: go on with the search in ``out``, or with the latest of this name, with the same arguments.
+        out: the directory; None for ``runs/NAME-NUMBER`` in the working directory.
+        progress: show bars, on a terminal or in a notebook.
+
+    Raises:
+        ScenarioError: the scenario, a range or an objective is wrong, with the lines that the command line prints.
+        RunError: the budget is too small, or as for `coband.sweep`.
+        ImportError: Optuna is not installed, and the space is too large to try everything.
+        KeyboardInterrupt: Ctrl-C; what has finished is kept, and ``resume=True`` goes on.
+    """
+    asked = Scenario.of(scenario).with_(set).with_(running.given(problem=problem, seed=seed))
+    varied = tuple(f"{key}={_spelled(found)}" for key, found in (vary or {}).items())
+    labels = (only,) if isinstance(only, str) else tuple(only or ())
+    request = Request(tuple(objectives or ()), varied, labels, budget, trials, sampler)
+    words = [word for one in varied for word in ("--vary", one)] + [word for one in labels for word in ("--only", one)]
+    words += ["--objectives", ",".join(request.objectives)] if request.objectives else []
+    words += ["--budget", str(budget), "--trials", str(trials), "--sampler", sampler]
+    words += [] if replications is None else ["--replications", str(replications)]
+    with asked.errors():
+        try:
+            study = load_search(asked.source, asked.settings, request, replications=replications)
+        except BudgetError as error:
+            raise RunError(str(error)) from None
+        except ModuleNotFoundError as error:
+            raise not_installed("optuna", "frontier", "proposing candidates") from error
+        place = running.Place(workers, cluster, cluster_options, resume, out)
+        report = running.swept("frontier", asked, study, place, words, progress=progress)
+    return Frontier(report.directory)
+
+
+def _spelled(found: Range) -> str:
+    """A range as ``--vary`` reads it."""
+    if isinstance(found, str):
+        return found
+    if isinstance(found, tuple):
+        low, high = found
+        return f"{low}..{high}"
+    return json.dumps(found)

@@ -1,0 +1,214 @@
+"""``coband frontier``: search for the algorithms and parameters that nothing else beats."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from coband.simulator.cli import progress, tables
+from coband.simulator.cli.options import SHIPPED, BadInput, Request
+from coband.simulator.cli.sweep import driven
+from coband.simulator.cli.workers import placed, pool
+
+if TYPE_CHECKING:
+    from coband.simulator.experiments.frontier.study import Search
+
+VERDICTS = {"frontier": "on the frontier", "undecided": "not distinguishable", None: "not measured yet"}
+
+
+@click.command(epilog=SHIPPED)
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option(
+    "--objectives",
+    metavar="NAME,NAME",
+    help="What is traded: metrics such as regret,scalars,simulated_time; by default the problem's aim and scalars.",
+)
+@click.option(
+    "--vary",
+    multiple=True,
+    metavar="KEY=RANGE",
+    help="What is searched: algorithms.Async.threshold=0.01..100, or values with commas; repeatable. By default the "
+    "grid: of the file, or else what algorithms declare.",
+)
+@click.option("--only", multiple=True, metavar="NAME", help="Search this label or algorithm alone; repeatable.")
+@click.option(
+    "--at-most",
+    "limits",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="Also say what to choose if an objective must not be worse than this, such as scalars=1e5; repeatable.",
+)
+@click.option(
+    "--budget", "jobs", type=click.IntRange(min=1), default=400, show_default=True, help="Largest number of jobs."
+)
+@click.option(
+    "--trials", type=click.IntRange(min=1), default=3, show_default=True, help="Replications of each candidate."
+)
+@click.option(
+    "--replications", type=click.IntRange(min=2), help="Fresh replications of each finalist; at least 10 by default."
+)
+@click.option(
+    "--sampler",
+    type=click.Choice(["tpe", "nsga2"]),
+    default="tpe",
+    show_default=True,
+    help="What proposes candidates where there are too many to try them all.",
+)
+@click.option(
+    "--set", "settings", multiple=True, metavar="KEY=VALUE", help="Change a value of the scenario; repeatable."
+)
+@click.option("--seed", type=click.IntRange(min=0), help="Seed of the scenario.")
+@placed
+@click.option("--resume", is_flag=True, help="Go on with an earlier search: what is finished does not run again.")
+@click.option(
+    "--out", type=click.Path(path_type=Path), metavar="DIR", help="Where it is kept; by default runs/<name>-<number>."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print the results as one JSON object.")
+@click.pass_context
+def frontier(
+    context: click.Context,
+    /,
+    file: Path,
+    objectives: str | None,
+    vary: tuple[str, ...],
+    only: tuple[str, ...],
+    limits: tuple[str, ...],
+    jobs: int,
+    trials: int,
+    replications: int | None,
+    sampler: Any,
+    settings: tuple[str, ...],
+    seed: int | None,
+    workers: int | None,
+    cluster: str | None,
+    cluster_options: tuple[str, ...],
+    resume: bool,
+    out: Path | None,
+    as_json: bool,
+) -> None:
+    """Search for the parameters of the algorithms in FILE that no other choice beats in regret and communication.
+
+    Candidates are compared on replications of their own. The best of them run again on fresh replications, whose means
+    and intervals are shown, and a point counts as beaten only where paired differences show it. --resume goes on after
+    Ctrl-C with the same options.
+    """
+    request = Request(file, settings, seed=seed)
+    names = tuple(name.strip() for name in objectives.split(",")) if objectives else ()
+    study = _load(request, names, vary, only, jobs, trials, sampler, replications)
+    bounds = _limits(limits, [metric.name for metric in study.chosen])
+    with pool(workers, cluster, cluster_options) as found:
+        report = driven(request, study, found, resume, out)
+    if as_json:
+        from coband.simulator.experiments.runs.results import dump
+
+        click.echo(dump(report.object), nl=False)
+        click.echo(f"search directory: {report.directory}", err=True)
+    else:
+        _show(report.object["frontier"], bounds)
+        click.echo(f"search directory: {report.directory}")
+    progress.warn_of_end(report)
+    context.exit(progress.exit_code(report))
+
+
+def _load(
+    request: Request,
+    names: tuple[str, ...],
+    vary: tuple[str, ...],
+    only: tuple[str, ...],
+    jobs: int,
+    trials: int,
+    sampler: Any,
+    replications: int | None,
+) -> Search:
+    from coband.simulator.cli.plugins import warn_of_plugins
+    from coband.simulator.experiments.frontier import study
+    from coband.simulator.experiments.frontier.budget import BudgetError
+
+    warn_of_plugins()
+    asked = study.Request(names, vary, only, jobs, trials, sampler)
+    try:
+        return study.load_search(request.file, request.overrides(), asked, replications=replications)
+    except BudgetError as error:
+        raise BadInput(str(error)) from error
+    except ModuleNotFoundError as error:
+        if error.name != "optuna":
+            raise
+        raise BadInput(
+            "proposing candidates needs optuna, which is not installed: pip install 'coband[frontier]'. Without it, "
+            "spaces are searched that are small enough to try everything: list values, or give a larger --budget."
+        ) from error
+
+
+def _limits(given: Sequence[str], known: Sequence[str]) -> dict[str, float]:
+    """The largest values that objectives may have.
+
+    Raises:
+        BadInput: a limit is no NAME=VALUE of an objective.
+    """
+    found = {}
+    for text in given:
+        name, _, value = text.partition("=")
+        try:
+            found[name] = float(value)
+        except ValueError:
+            raise BadInput(f"--at-most {text}: must be NAME=VALUE, such as scalars=1e5.") from None
+        if name not in known:
+            raise BadInput(f"--at-most {text}: there is no objective {name!r}; there is {', '.join(known)}.")
+    return found
+
+
+def _show(found: Mapping[str, Any], bounds: Mapping[str, float]) -> None:
+    """The finalists as a table, and which one to choose for what."""
+    from coband.simulator.experiments.frontier.choice import COMPROMISE, choose
+
+    points = {point["label"]: point for point in found["points"]}
+    if not points:
+        return
+    names = [one["name"] for one in found["objectives"]]
+    parameters = list(dict.fromkeys(name for point in points.values() for name in point["parameters"]))
+    tables.show(
+        ["algorithm", *parameters, "standing", *names],
+        [
+            [
+                point["entry"],
+                *(point["parameters"].get(name, "-") for name in parameters),
+                _standing(point),
+                *(_number(point["fresh"][name]) for name in names),
+            ]
+            for point in points.values()
+        ],
+        left=2 + len(parameters),
+    )
+    count = max(point["fresh"][name]["n"] for point in points.values() for name in names)
+    tried = len(found["candidates"])
+    click.echo(f"mean ± half the width of the 95 % confidence interval on {count} fresh replications of each")
+    click.echo(f"{tried} candidates were tried on other replications")
+    click.echo("under this network choose")
+    for choice in found["choices"]:
+        what = "for a compromise" if choice["on"] == COMPROMISE else f"for the best {choice['on']}"
+        click.echo(f"  {what}: {_sentence(points[choice['label']], names)}")
+    if bounds:
+        better = {one["name"]: one["better"] for one in found["objectives"]}
+        limit = " and ".join(f"{name} within {tables.number(value)}" for name, value in bounds.items())
+        on = next((name for name in names if name not in bounds), None)
+        point = choose(found["points"], better, on, bounds)
+        click.echo(f"  with {limit}: " + ("nothing was found" if point is None else _sentence(point, names)))
+
+
+def _standing(point: Mapping[str, Any]) -> str:
+    if point["verdict"] == "beaten":
+        return f"beaten by {point['beaten_by']}"
+    return VERDICTS[point["verdict"]]
+
+
+def _number(found: Mapping[str, Any]) -> str:
+    return tables.between(found["mean"], found["ci95"])
+
+
+def _sentence(point: Mapping[str, Any], names: Sequence[str]) -> str:
+    """A point with its numbers on fresh replications, and how it stands."""
+    numbers = ", ".join(f"{name} {_number(point['fresh'][name])}" for name in names)
+    return f"{point['label']} ({numbers}; {_standing(point)})"

@@ -1,0 +1,149 @@
+"""What a parameter may be while a frontier is searched for: ``0.01..100``, or a list of values."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+from coband.simulator.experiments.scenario.input_problems import ScenarioError, quoted
+from coband.simulator.experiments.scenario.nodes import MappingNode, Mark, Node, ScalarNode, SequenceNode
+from coband.simulator.experiments.scenario.yaml_nodes import read, resolve
+from coband.simulator.experiments.sweep.grid import Value, values_of
+
+DIGITS = 3
+"""Significant digits of the values that are tried between two ends."""
+LOG_FROM = 10.0
+"""A range whose ends are positive and at least this factor apart is searched on a logarithmic scale."""
+SCALES = ("linear", "log")
+FORM = "write LOW..HIGH, LOW..HIGH log, LOW..HIGH linear, or values with commas between them"
+
+
+@dataclass(frozen=True)
+class Listed:
+    """A parameter that has one of several values.
+
+    Attributes:
+        values: in their order.
+    """
+
+    values: tuple[Value, ...]
+
+    @property
+    def count(self) -> int:
+        """How many values there are."""
+        return len(self.values)
+
+    @property
+    def ordered(self) -> bool:
+        """Whether all are numbers, so that neighbours are alike."""
+        return all(value.number is not None for value in self.values)
+
+    def value(self, index: float) -> Value:
+        """The value with a number, from 0."""
+        return self.values[int(index)]
+
+    @property
+    def ends(self) -> tuple[Value, ...]:
+        """The values to check before the search begins."""
+        return self.values
+
+
+@dataclass(frozen=True)
+class Between:
+    """A parameter that is a number between two ends, both included.
+
+    Attributes:
+        low, high: the ends.
+        log: whether equal factors count alike.
+        whole: whether it takes whole numbers only.
+        mark: where it is written.
+    """
+
+    low: float
+    high: float
+    log: bool
+    whole: bool
+    mark: Mark
+
+    @cached_property
+    def count(self) -> int | None:
+        """How many values there are; None for too many to try them all."""
+        return int(self.high - self.low) + 1 if self.whole else None
+
+    def value(self, number: float) -> Value:
+        """A number with `DIGITS` significant digits, within the ends."""
+        if self.whole:
+            given: float | int = round(number)
+        else:
+            given = min(max(float(f"{number:.{DIGITS}g}"), self.low), self.high)
+        text = f"{given:g}" if given in (self.low, self.high) else repr(given)
+        return Value(text, ScalarNode(self.mark, given, text))
+
+    @property
+    def ends(self) -> tuple[Value, ...]:
+        """The values to check before the search begins."""
+        return self.value(self.low), self.value(self.high)
+
+
+Range = Listed | Between
+
+
+def parse(text: str, mark: Mark, key: str) -> Range:
+    """Read what a parameter may be.
+
+    Args:
+        text: ``LOW..HIGH``, with ``log`` or ``linear`` after it, or values with commas between them.
+        mark: where it is written.
+        key: the parameter, for messages.
+
+    Raises:
+        ScenarioError: the text has another form.
+    """
+    return _between(text, mark, key) if ".." in text else _listed(text, mark, key)
+
+
+def _between(text: str, mark: Mark, key: str) -> Between:
+    ends, _, scale = text.strip().partition(" ")
+    low, high = (_number(end) for end in ends.split("..", 1))
+    scale = scale.strip()
+    if low is None or high is None or scale not in ("", *SCALES):
+        raise _error(mark, key, f"{quoted(text)} is no range; {FORM}")
+    if not low < high:
+        raise _error(mark, key, f"{quoted(text)}: the first end must be below the second")
+    if scale == "log" and low <= 0:
+        raise _error(mark, key, f"{quoted(text)}: a logarithmic range begins above 0")
+    log = scale == "log" or (not scale and low > 0 and high >= LOG_FROM * low)
+    return Between(low, high, log, isinstance(low, int) and isinstance(high, int), mark)
+
+
+def _number(text: str) -> int | float | None:
+    found = resolve(text.strip())
+    proper = isinstance(found, (int, float)) and not isinstance(found, bool) and math.isfinite(found)
+    return found if proper else None  # type: ignore[return-value]  # it is a number
+
+
+def _listed(text: str, mark: Mark, key: str) -> Listed:
+    node, problems = read(f"[{text}]" if not text.strip().startswith(("[", "{")) else text, mark.file, origin=mark)
+    if problems:
+        raise ScenarioError(problems)
+    if not isinstance(node, (SequenceNode, MappingNode)):
+        raise _error(mark, key, f"{quoted(text)} has no values; {FORM}")
+    return of_node(node, mark, key)
+
+
+def of_node(node: Node, mark: Mark, key: str) -> Listed:
+    """The values of a list or of a mapping from labels to values.
+
+    Raises:
+        ScenarioError: there are none, or a label is given twice.
+    """
+    found = tuple(values_of(node))
+    labels = [value.label for value in found]
+    if not found or len(set(labels)) < len(labels):
+        raise _error(mark, key, f"needs values that differ; {FORM}")
+    return Listed(found)
+
+
+def _error(mark: Mark, key: str, message: str) -> ScenarioError:
+    return ScenarioError([mark.problem((key,), message)])

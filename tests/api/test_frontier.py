@@ -1,0 +1,70 @@
+"""The frontier in Python."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import coband
+from tests.api.conftest import STUDY
+
+VARY: dict[str, Any] = {"algorithms.Async.threshold": [0.2, 1, 5], "algorithms.Async.q": [0.1, 1]}
+
+
+@pytest.fixture(scope="module")
+def found(tmp_path_factory: pytest.TempPathFactory) -> coband.Frontier:
+    out = tmp_path_factory.mktemp("frontier") / "out"
+    scenario = {**STUDY, "trace": "off"}
+    return coband.frontier(scenario, vary=VARY, replications=3, budget=60, workers=1, out=out, progress=False)
+
+
+def test_points(found: coband.Frontier) -> None:
+    assert found.objectives == ["regret", "scalars"]
+    assert set(found.points.columns) >= {"label", "threshold", "q", "verdict", "beaten_by", "regret", "scalars_high"}
+    assert set(found.points["n"]) == {3}
+    assert len(found.candidates) == 7
+    summary = {row["label"]: row for row in found.run.summary if row["phase"] == "fresh"}
+    for row in found.points:
+        assert row["regret"] == summary[row["label"]]["regret"]
+        assert row["regret_low"] == summary[row["label"]]["regret_low"]
+
+
+def test_best(found: coband.Frontier, tmp_path: Path) -> None:
+    assert found.best("scalars")["label"] == "Alone"
+    assert found.best("regret", scalars=0)["scalars"] == 0
+    chosen = next(row for row in map(found.best, ("regret",)))
+    again = coband.run(
+        {**STUDY, "trace": "off"},
+        set=chosen["settings"],
+        only=chosen["entry"],
+        replications=3,
+        workers=1,
+        out=tmp_path / "x",
+    )
+    assert again.summary[0]["regret"] == chosen["regret"]
+    with pytest.raises(coband.RunError, match="no finalist"):
+        found.best("regret", scalars=-1)
+    with pytest.raises(coband.RunError, match="did you mean regret"):
+        found.best("regrets")
+
+
+def test_loaded_again(found: coband.Frontier) -> None:
+    assert repr(coband.Frontier(found.path)) == repr(found)
+    assert isinstance(coband.load(found.path), coband.Sweep)
+
+
+def test_what_is_no_frontier(done: coband.Run) -> None:
+    with pytest.raises(coband.RunError, match="holds no search"):
+        coband.Frontier(done.path)
+    with pytest.raises(coband.RunError, match="jobs are too few"):
+        coband.frontier(STUDY, vary=VARY, budget=1)
+    with pytest.raises(coband.ScenarioError, match="is no range"):
+        coband.frontier(STUDY, vary={"algorithms.Async.q": "1..x"})
+
+
+def test_plot(found: coband.Frontier) -> None:
+    pytest.importorskip("matplotlib", reason="pip install 'coband[report]'")
+    titles = [axis.get_title(loc="left") for axis in found.plot().axes]
+    assert titles == ["regret against scalars sent, at the end", "regret against simulated time, at the end"]

@@ -1,0 +1,75 @@
+"""The command that searches for a frontier, and its messages."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import coband as api
+from coband.simulator.cli import workers as command
+from coband.simulator.experiments.runs.workers import InProcess
+from tests.cli.test_sweep import Coband
+from tests.experiments.frontier.searches import TEXT
+
+SMALL = "grid: {algorithms.Async.threshold: [0.3, 3]}\n"
+FEW = ("--replications", "2", "--trials", "2")
+
+
+@pytest.fixture
+def coband(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Coband:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(command, "pool_of", lambda workers, cluster, options: InProcess())
+    monkeypatch.setattr("sys.argv", ["coband", "frontier", "small.yaml", *FEW])
+    monkeypatch.setattr("coband.simulator.cli.sweep_view.LOG_SECONDS", float("inf"))
+    Path("small.yaml").write_text(TEXT + SMALL)
+    return Coband(capsys)
+
+
+def test_a_table_and_what_to_choose(coband: Coband) -> None:
+    status, output, errors = coband("frontier", "small.yaml", *FEW, "--at-most", "scalars=0", "--at-most", "regret=0")
+    lines = output.splitlines()
+    assert (status, errors) == (0, "")
+    assert lines[0].split() == ["algorithm", "threshold", "standing", "regret", "scalars"]
+    assert sorted(line.split()[0] for line in lines[1:4]) == ["Alone", "Async", "Async"]
+    assert lines[6] == "under this network choose"
+    assert lines[8].startswith("  for the best scalars: Alone (regret ")
+    assert lines[10] == "  with scalars within 0 and regret within 0: nothing was found"
+    assert lines[-1] == "search directory: runs/small-0001"
+
+
+def test_json_resume_and_python_agree(coband: Coband) -> None:
+    first = json.loads(coband("frontier", "small.yaml", *FEW, "--json", "--out", "out")[1])
+    assert json.loads(coband("frontier", "small.yaml", *FEW, "--json", "--out", "out", "--resume")[1]) == first
+    found = api.Frontier("out")
+    assert list(found.points["label"]) == [one["label"] for one in first["frontier"]["points"]]
+    assert "small has finished" in coband("sweep", "--status", "out")[1]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--objectives", "regret,skalars"), "did you mean scalars"),
+        (("--vary", "algorithms.Async.threshold=5..1"), "the first end must be below the second"),
+        (("--vary", "agents.count=2,3"), "fix this key with --set"),
+        (("--budget", "3"), "3 jobs are too few"),
+        (("--at-most", "scalars"), "--at-most scalars: must be NAME=VALUE"),
+        (("--at-most", "rounds=3"), "there is no objective 'rounds'"),
+        (("--only", "Nobody"), "no algorithm or label 'Nobody'"),
+    ],
+)
+def test_bad_input_ends_with_one_message(coband: Coband, arguments: tuple[str, ...], message: str) -> None:
+    status, output, errors = coband("frontier", "small.yaml", *FEW, *arguments)
+    assert (status, output) == (2, "")
+    assert message in errors
+    assert "Traceback" not in errors
+    assert not Path("runs").exists()
+
+
+def test_without_optuna_small_spaces_are_searched(coband: Coband, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(__import__("sys").modules, "optuna", None)
+    assert coband("frontier", "small.yaml", *FEW)[0] == 0
+    status, _, errors = coband("frontier", "small.yaml", *FEW, "--vary", "algorithms.Async.threshold=0.1..9")
+    assert status == 2
+    assert "pip install 'coband[frontier]'" in errors
