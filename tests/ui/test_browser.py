@@ -177,7 +177,7 @@ def test_the_list_is_used_with_the_keyboard(opened: Any) -> None:
     from selenium.webdriver.common.keys import Keys
 
     names = []
-    for _ in range(16):
+    for _ in range(24):
         ActionChains(opened).send_keys(Keys.TAB).perform()
         element = opened.switch_to.active_element
         names.append(element.get_attribute("name") or element.text or element.get_attribute("href"))
