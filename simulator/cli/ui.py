@@ -35,6 +35,7 @@ def ui(root: Path, port: int) -> None:
     except OSError as error:
         raise BadInput(f"port {port} cannot be used: {error.strerror}; choose another --port, or 0.") from error
     with server:
+        server.warm_up()
         click.echo(f"{server.gate.address}\nCtrl-C ends it.")
         try:
             server.serve_forever(poll_interval=0.1)

@@ -27,6 +27,8 @@ from coband.simulator.ui.entries import DAMAGED, ENDED, KILLED, RUNNING, UNKNOWN
 PACKAGE = "coband.simulator.ui"
 MOST_ROWS = 500
 """Runs on one page of the list; more are found by the filter."""
+CONTEXT = 4
+"""Equal lines that are shown around a difference."""
 MOST_REPORTS = 8
 """Reports that are kept in memory."""
 STATES = (RUNNING, *ENDED, KILLED, DAMAGED, UNKNOWN)
@@ -46,10 +48,15 @@ class PageError(Exception):
 
 @dataclass(frozen=True)
 class DiffLine:
-    """A line of the difference of two scenarios: ``kind`` is same, removed or added."""
+    """A line of the difference of two scenarios: ``kind`` is same, removed, added or left-out."""
 
     kind: str
     text: str
+
+    @property
+    def mark(self) -> str:
+        """What the line begins with, as colours are not enough."""
+        return {"removed": "- ", "added": "+ "}.get(self.kind, "  ")
 
 
 class Pages:
@@ -237,9 +244,17 @@ def _facts(entry: Entry, run: StoredRun | None) -> list[tuple[str, str]]:
 
 def _difference(first: str, second: str) -> Iterator[DiffLine]:
     before, after = first.splitlines(), second.splitlines()
-    for tag, start, end, other, last in difflib.SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
-        if tag == "equal":
-            yield from (DiffLine("same", line) for line in before[start:end])
-        else:
-            yield from (DiffLine("removed", line) for line in before[start:end])
-            yield from (DiffLine("added", line) for line in after[other:last])
+    shown = 0
+    for group in difflib.SequenceMatcher(None, before, after, autojunk=False).get_grouped_opcodes(CONTEXT):
+        yield from _left_out(group[0][1] - shown)
+        for tag, start, end, other, last in group:
+            kind = "same" if tag == "equal" else "removed"
+            yield from (DiffLine(kind, line) for line in before[start:end])
+            yield from (DiffLine("added", line) for line in after[other:last] if tag != "equal")
+        shown = group[-1][2]
+    yield from _left_out(len(before) - shown)
+
+
+def _left_out(count: int) -> Iterator[DiffLine]:
+    if count:
+        yield DiffLine("left-out", f"({count} equal line{'s' * (count != 1)})")

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -58,6 +59,10 @@ class RunServer(ThreadingHTTPServer):
             "/diff": (pages.difference, PAGE_POLICY),
             "/report": (pages.report, REPORT_POLICY),
         }
+
+    def warm_up(self) -> None:
+        """Read all runs meanwhile, so that the first page is as quick as the others."""
+        Thread(target=self.pages.runs, args=({},), daemon=True).start()
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """A connection that broke is nobody's fault; anything else is shown."""

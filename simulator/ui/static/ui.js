@@ -5,23 +5,22 @@
   const filter = document.getElementById("filter");
   const picked = document.getElementById("picked");
   const PAUSE = 250, PERIOD = 2000;
+  const chosen = new Set();  // also those that a filter hides
   let typed, asked = 0;
 
   const boxes = () => [...document.querySelectorAll('#list input[name="id"]')];
 
   function count() {
     if (!picked) return;
-    const chosen = boxes().filter((box) => box.checked).length;
-    picked.textContent = chosen ? `Chosen runs: ${chosen}` : "Chosen runs: none";
+    for (const box of boxes()) box.checked ? chosen.add(box.value) : chosen.delete(box.value);
+    picked.textContent = `Chosen runs: ${chosen.size || "none"}`;
     for (const button of document.querySelectorAll(".actions button")) {
-      const fits = button.getAttribute("formaction") === "/diff" ? chosen === 2 : chosen > 0;
-      button.disabled = !fits;
+      button.disabled = button.getAttribute("formaction") === "/diff" ? chosen.size !== 2 : chosen.size === 0;
     }
   }
 
   // Takes a new state of the list: rows that are the same stay, so that focus and choices stay too.
   function take(fresh) {
-    const chosen = new Set(boxes().filter((box) => box.checked).map((box) => box.value));
     const [old, now] = [list.querySelector("table.runs tbody"), fresh.querySelector("table.runs tbody")];
     list.dataset.live = fresh.dataset.live;
     if (!old || !now) {
@@ -68,13 +67,22 @@
       history.replaceState(null, "", address);
       ask(address);
     };
-    filter.addEventListener("input", () => { clearTimeout(typed); typed = setTimeout(go, PAUSE); });
+    for (const name of ["input", "change"]) {
+      filter.addEventListener(name, () => { clearTimeout(typed); typed = setTimeout(go, PAUSE); });
+    }
     filter.addEventListener("submit", (event) => { event.preventDefault(); clearTimeout(typed); go(); });
     document.addEventListener("keydown", (event) => {
       if (event.key === "/" && !event.target.closest("input, select, textarea")) {
         event.preventDefault();
         filter.elements.words.focus();
       }
+    });
+  }
+  const form = document.getElementById("chosen");
+  if (form) {
+    form.addEventListener("formdata", (event) => {
+      event.formData.delete("id");
+      for (const id of chosen) event.formData.append("id", id);
     });
   }
   if (list) {

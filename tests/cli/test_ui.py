@@ -1,0 +1,62 @@
+"""``coband ui``: the address that it prints, and how it ends."""
+
+from __future__ import annotations
+
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.request import urlopen
+
+import pytest
+
+from tests.cli.fake_cli import Program, install
+from tests.experiments.runs.fake_runs import ROOT, perform, python
+
+
+@pytest.fixture
+def coband(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Program:
+    return install(monkeypatch, capsys, tmp_path)
+
+
+@contextmanager
+def serving(root: Path) -> Iterator[subprocess.Popen[str]]:
+    code = f"from coband.simulator.cli.main import main; main(['ui', {str(root)!r}])"
+    with python(f"import sys; sys.stdout.reconfigure(line_buffering=True)\n{code}") as process:
+        yield process
+
+
+def test_it_prints_an_address_that_opens_and_ends_with_ctrl_c(tmp_path: Path) -> None:
+    perform(tmp_path / "one", replications=1, turns=2, count=2)
+    with serving(tmp_path) as process:
+        assert process.stdout is not None
+        address = process.stdout.readline().strip()
+        assert address.startswith("http://127.0.0.1:")
+        with urlopen(address) as answer:
+            assert answer.status == 200
+            assert "coband_" in answer.headers["Set-Cookie"]
+        process.send_signal(signal.SIGINT)
+        assert process.wait() == 0
+
+
+def test_bad_input(coband: Program) -> None:
+    status, output, errors = coband("ui", "nowhere")
+    assert (status, output) == (2, "")
+    assert errors == "coband: there is no directory nowhere; give the one that has your runs.\n"
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        status, output, errors = coband("ui", ".", "--port", other.getsockname()[1])
+    assert (status, output) == (2, "")
+    assert "cannot be used: Address already in use; choose another --port, or 0." in errors
+
+
+def test_without_the_extra_it_says_so(tmp_path: Path) -> None:
+    code = (
+        "import sys; sys.modules['jinja2'] = None\n"
+        f"from coband.simulator.cli.main import main; main(['ui', {str(tmp_path)!r}])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "pip install 'coband[report]'" in done.stderr

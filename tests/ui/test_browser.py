@@ -1,0 +1,204 @@
+"""The pages in a real browser, with 200 runs and one that goes on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.experiments.report.browser import PATIENCE, browser, complaints, requests
+from tests.experiments.runs.fake_runs import started, wait_until
+from tests.ui.made import Visitor, changed, copies, serving
+
+CONTRASTS = r"""
+    const part = (v) => v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4;
+    const light = (text) => {
+        const [r, g, b] = text.match(/[\d.]+/g).map((v) => part(Number(v) / 255));
+        return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+    };
+    const paper = light(getComputedStyle(document.body).backgroundColor);
+    const texts = [...document.querySelectorAll("h1, #count, .state, th a, td.names, td time")].slice(0, 60);
+    return texts.map((text) => {
+        const [high, low] = [paper, light(getComputedStyle(text).color)].sort((a, b) => b - a);
+        return (high + 0.05) / (low + 0.05);
+    });
+"""
+"""Contrasts of texts with the page, as the WCAG define them."""
+BAD = "<img src=x onerror=alert(1)>"
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    found = tmp_path_factory.mktemp("runs")
+    for run in copies(found, 199)[:3]:
+        changed(run, scenario=BAD)
+    return found
+
+
+@pytest.fixture(scope="module")
+def visitor(root: Path) -> Iterator[Visitor]:
+    with serving(root) as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def driver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    with browser(tmp_path_factory.mktemp("profile")) as found:
+        yield found
+
+
+@pytest.fixture
+def opened(driver: Any, visitor: Visitor) -> Any:
+    """The list of runs, in a window of 1440 x 900."""
+    size(driver, 1440, 900)
+    driver.get(visitor.gate.address)
+    waits(driver, lambda: rows(driver))
+    return driver
+
+
+def waits(driver: Any, condition: Any) -> Any:
+    from selenium.webdriver.support.ui import WebDriverWait
+
+    return WebDriverWait(driver, PATIENCE, 0.1).until(lambda _: condition())
+
+
+def size(driver: Any, width: int, height: int) -> None:
+    mobile = width < 500
+    metrics = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": mobile}
+    driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+
+
+def scheme(driver: Any, name: str) -> None:
+    features = [{"name": "prefers-color-scheme", "value": name}]
+    driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
+
+
+def rows(driver: Any) -> list[str]:
+    found: list[str] = driver.execute_script(
+        "return [...document.querySelectorAll('#list tbody tr')].map(r => r.innerText)"
+    )
+    return found
+
+
+def one(driver: Any, selector: str) -> Any:
+    return driver.find_element("css selector", selector)
+
+
+def test_the_token_leaves_the_address(opened: Any, visitor: Visitor) -> None:
+    assert opened.current_url == f"http://127.0.0.1:{visitor.gate.port}/"
+    assert len(rows(opened)) == 199
+    assert opened.execute_script("return document.cookie") == "", "no script sees the cookie"
+    asked = [address for address in requests(opened) if address.startswith("http")]
+    assert len(asked) >= 5
+    assert all(address.startswith(opened.current_url) for address in asked), "nothing comes from elsewhere"
+    assert complaints(opened) == []
+
+
+def test_names_are_texts(opened: Any) -> None:
+    assert any(BAD in row for row in rows(opened))
+    assert opened.find_elements("css selector", "#list img") == []
+
+
+def test_it_filters_while_one_types(opened: Any) -> None:
+    from selenium.webdriver.common.keys import Keys
+
+    one(opened, "body").send_keys("/")
+    field = opened.switch_to.active_element
+    assert field.get_attribute("name") == "words"
+    field.send_keys("run-0123")
+    waits(opened, lambda: len(rows(opened)) == 1)
+    assert one(opened, "#count").text == "1 of 199 runs"
+    assert opened.current_url.endswith("/?words=run-0123")
+    assert opened.switch_to.active_element == field
+    field.send_keys(Keys.CONTROL, "a")
+    field.send_keys(Keys.DELETE)
+    waits(opened, lambda: len(rows(opened)) == 199)
+    one(opened, "select[name=scenario] option[value=study4]").click()
+    waits(opened, lambda: len(rows(opened)) == 39)
+    opened.refresh()
+    waits(opened, lambda: len(rows(opened)) == 39)
+
+
+def test_runs_chosen_by_two_searches_are_compared(opened: Any) -> None:
+    from selenium.webdriver.common.keys import Keys
+
+    assert not one(opened, "button[formaction='/compare']").is_enabled()
+    for number in ("0100", "0150"):
+        field = one(opened, "input[name=words]")
+        field.clear()
+        field.send_keys(f"run-{number}")
+        waits(opened, lambda number=number: [f"run-{number}" in row for row in rows(opened)] == [True])
+        one(opened, "#list input[type=checkbox]").send_keys(Keys.SPACE)
+    assert one(opened, "#picked").text == "Chosen runs: 2"
+    assert one(opened, "button[formaction='/diff']").is_enabled()
+    one(opened, "button[formaction='/compare']").send_keys(Keys.ENTER)
+    waits(opened, lambda: one(opened, "h1").text == "Comparison")
+    text = one(opened, "main").text
+    assert "study0/run-0100" in text
+    assert "study0/run-0150" in text
+    assert "run-0100: Often" in text
+    assert complaints(opened) == []
+
+
+def test_a_report_opens_in_its_sandbox(opened: Any, visitor: Visitor) -> None:
+    opened.get(f"{opened.current_url}report?id={visitor.id('study0/run-0100')}")
+    waits(opened, lambda: one(opened, "h1").text == "study0" or one(opened, "h1").text)
+    assert opened.execute_script("return window.origin") == "null"
+    assert opened.find_elements("css selector", "figure svg")
+    one(opened, "nav a[href='#communication']").click()
+    assert opened.current_url.endswith("#communication")
+    assert [one for one in complaints(opened) if "favicon" not in one] == []
+
+
+@pytest.mark.parametrize("width", [390, 1440])
+def test_it_fits_wide_and_narrow_windows(opened: Any, visitor: Visitor, width: int) -> None:
+    here, id, other = opened.current_url, visitor.id("study0/run-0100"), visitor.id("study1/run-0101")
+    for path in ("", f"run?id={id}", f"compare?id={id}&id={other}", f"diff?id={id}&id={other}", f"scenario?id={id}"):
+        size(opened, width, 844)
+        opened.get(f"{here}{path}")
+        assert opened.execute_script("return document.documentElement.scrollWidth") <= width, path
+
+
+def test_light_and_dark(opened: Any) -> None:
+    papers = []
+    for name in ("light", "dark"):
+        scheme(opened, name)
+        papers.append(opened.execute_script("return getComputedStyle(document.body).backgroundColor"))
+        assert min(opened.execute_script(CONTRASTS)) >= 4.5
+    assert papers[0] != papers[1]
+    scheme(opened, "light")
+    assert complaints(opened) == []
+
+
+def test_the_list_is_used_with_the_keyboard(opened: Any) -> None:
+    from selenium.webdriver.common.action_chains import ActionChains
+    from selenium.webdriver.common.keys import Keys
+
+    names = []
+    for _ in range(24):
+        ActionChains(opened).send_keys(Keys.TAB).perform()
+        element = opened.switch_to.active_element
+        names.append(element.get_attribute("name") or element.text or element.get_attribute("href"))
+        outline = opened.execute_script("return getComputedStyle(arguments[0]).outlineStyle", element)
+        assert outline != "none", names[-1]
+    for name in ("Skip to the content", "words", "status", "algorithm", "scenario", "since", "until", "id"):
+        assert name in names
+
+
+def test_a_run_that_goes_on_is_followed(opened: Any, root: Path) -> None:
+    box = one(opened, "#list input[type=checkbox]")
+    box.click()
+    with started(root / "on", workers=1, mischief=((1, "endless"),), turns=5000, count=1, labels=("Often",)) as process:
+        wait_until(lambda: (root / "on" / "results.json").is_file(), process)
+        opened.refresh()
+        row = waits(opened, lambda: next((row for row in rows(opened) if row.split()[0] == "on"), None))
+        assert len(rows(opened)) == 200
+        one(opened, "#list tbody tr:nth-child(3) input").click()
+        waits(opened, lambda: "1 of 2" in next(row for row in rows(opened) if row.split()[0] == "on"))
+        row = next(row for row in rows(opened) if row.split()[0] == "on")
+        assert "running" in row
+    waits(opened, lambda: "killed" in next(row for row in rows(opened) if row.split()[0] == "on"))
+    assert one(opened, "#list tbody tr:nth-child(3) input").is_selected(), "what is chosen stays"
+    assert complaints(opened) == []
