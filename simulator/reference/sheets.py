@@ -115,8 +115,8 @@ def _sections(item: Item) -> Iterator[Section]:
     if item.get("bounds"):
         yield Section("Theorems", (Text(tuple(line for bound in item["bounds"] for line in _bound(bound))),))
     if item.get("search"):
-        lines = tuple(f"{name}: {text}" for name, text in item["search"].items())
-        yield Section("Searched by `coband frontier`", (Text(lines),))
+        lines = tuple(f"{name}: {text} (what `coband frontier` tries)" for name, text in item["search"].items())
+        yield Section("Search", (Text(lines),))
     if item.get("metrics"):
         rows = tuple((metric["name"], metric["summary"], direction(metric)) for metric in item["metrics"])
         yield Section("Metrics", (Rows(("name", "meaning", "unit"), rows),))

@@ -24,7 +24,9 @@ def _delays(scenario: Mapping[str, Any]) -> bool:
     agents, network, server = (scenario.get(key) or {} for key in ("agents", "network", "server"))
     times = [agents.get("compute"), agents.get("handling"), server.get("handling"), network.get("latency")]
     rates = [network.get("bandwidth"), *(network.get("server") or {}).values()]
-    return any(map(_takes_time, times)) or any(rate is not None for rate in rates) or bool(network.get("links"))
+    again = bool(network.get("loss")) and network.get("transport") == "reliable"  # what is lost is sent again later
+    slow = any(map(_takes_time, times)) or any(rate is not None for rate in rates)
+    return slow or again or bool(network.get("links"))
 
 
 def _takes_time(distribution: Any) -> bool:
