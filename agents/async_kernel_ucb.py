@@ -32,7 +32,7 @@ from coband.agents.metrics import SKIPPED_POINTS
 from coband.agents.parameters import AnyKernel, Repeats
 from coband.simulator.arms import ArmSet
 from coband.simulator.arrays import FloatArray
-from coband.simulator.core.algorithm import Algorithm, ClosedForm, MessageSize
+from coband.simulator.core.algorithm import NO_DELAYS, NO_LOSSES, Algorithm, Assumption, Bound, ClosedForm, MessageSize
 from coband.simulator.core.config import REWARD, Config
 from coband.simulator.core.message import Message
 from coband.simulator.core.node import SERVER, Address, Agent, NodeContext, Outbox, OutOfPatience, UnsupportedScenario
@@ -381,6 +381,46 @@ class AsyncKernelUCB(Agent):
         return NystromModel.fit(dictionary, Statistics(message.A, message.b), self.config.lam)
 
 
+_ASSUMES = (
+    NO_DELAYS,
+    NO_LOSSES,
+    Assumption("lambda <= k(x, x) (lemma 4.1)", "lam <= kmin"),
+    Assumption("q as in lemma 4.1", "q == 'theory'"),
+    Assumption("every point stands in the dictionary as often as it is sampled", "repeats == 'keep'"),
+)
+_WHERE = {
+    "D": "1/N^2 if threshold == 'theory' else threshold",
+    "beta": "(1 + epsilon)/(1 - epsilon)",
+}
+_BOUNDS = (
+    Bound(
+        "regret",
+        "4*N*gain*sqrt(kmax)*B + 4*sqrt(2)*width*sqrt(T*beta*(1 + N*beta*(kmax/lam + D))*gain)",
+        "paper 000, theorem 4.5",
+        order=False,
+        scale="D*beta*lam",
+        assumes=(*_ASSUMES, Assumption("alpha as in lemma 4.4", "alpha == 'theory'")),
+        where={
+            **_WHERE,
+            "width": "(1/sqrt(1 - epsilon) + 1)*sqrt(lam)*B"
+            " + 2*R*(sqrt(1 + N*D*beta) + N*sqrt(2*D*beta))*sqrt(log(1/delta) + gain)",
+        },
+    ),
+    Bound(
+        "scalars",
+        "2*gain*(N + 4*beta/D)*(3*(size^2 + size) + d*size)",
+        "paper 000, theorem 4.5",
+        order=False,
+        scale="D*beta*lam",
+        assumes=(*_ASSUMES, Assumption("whole dictionaries and statistics are sent", "transfer == 'full'")),
+        where={
+            **_WHERE,
+            "rate": "4*log(2*sqrt(2)*horizon/delta)*beta*(1 + epsilon/3)/epsilon^2 if q == 'theory' else q",
+            "size": "12*beta*(1 + beta*D)*rate*gain",
+        },
+    ),
+)
+
 ALGORITHM = Algorithm(
     name="async_kernel_ucb",
     agent=AsyncKernelUCB,
@@ -415,4 +455,5 @@ ALGORITHM = Algorithm(
     metrics=(DICTIONARY_SIZE, SKIPPED_POINTS),
     cites=("li2023asynchronous",),
     search={"threshold": "0.01..100", "q": "0.01..1"},
+    bounds=_BOUNDS,
 )

@@ -33,7 +33,16 @@ from coband.agents.metrics import SKIPPED_POINTS
 from coband.agents.parameters import AnyKernel, known_turns
 from coband.simulator.arms import ArmSet
 from coband.simulator.arrays import IndexArray
-from coband.simulator.core.algorithm import Algorithm, ClosedForm, MessageSize, Needs
+from coband.simulator.core.algorithm import (
+    NO_DELAYS,
+    NO_LOSSES,
+    Algorithm,
+    Assumption,
+    Bound,
+    ClosedForm,
+    MessageSize,
+    Needs,
+)
 from coband.simulator.core.config import REWARD, Config
 from coband.simulator.core.message import Message
 from coband.simulator.core.node import SERVER, Address, Agent, NodeContext, Outbox
@@ -218,6 +227,17 @@ class Duets(InStepClient, Agent):
         self._start()
 
 
+_ASSUMES = (
+    NO_DELAYS,
+    NO_LOSSES,
+    Assumption("p0 = 72 log(4N/delta), or as in lemma A.3", "p0 == 'theory'"),
+    Assumption(
+        "points are kept by equation 9 with the beta of the analysis", "beta == 'theory' and elimination == 'mean'"
+    ),
+    Assumption("points are induced by their variance", "inducing == 'variance'"),
+    Assumption("T1 >= M/N for a constant M of kernel and domain, which the paper does not give"),
+)
+
 ALGORITHM = Algorithm(
     name="duets",
     agent=Duets,
@@ -248,4 +268,8 @@ ALGORITHM = Algorithm(
         SKIPPED_POINTS,
     ),
     cites=("pavlovic2024order",),
+    bounds=(
+        Bound("regret", "sqrt(T*gain)*log(T/(N*delta))", "paper 001, theorem 4.1", assumes=_ASSUMES),
+        Bound("scalars", "N*gain", "paper 001, theorem 4.1", assumes=_ASSUMES),
+    ),
 )

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from coband.simulator.arms import ArmSet
     from coband.simulator.arrays import FloatArray
     from coband.simulator.conformance import Case, NonConformance, cases
-    from coband.simulator.core.algorithm import Algorithm, ClosedForm, MessageSize, Needs
+    from coband.simulator.core.algorithm import Algorithm, Assumption, Bound, ClosedForm, MessageSize, Needs
     from coband.simulator.core.config import Config
     from coband.simulator.core.memory import Memory, RunSize
     from coband.simulator.core.message import Message, payload, size_of
@@ -81,6 +81,8 @@ _HOMES = {
     ),
     "coband.simulator.core.algorithm": (
         "Algorithm",
+        "Assumption",
+        "Bound",
         "ClosedForm",
         "MessageSize",
         "Needs",
@@ -146,8 +148,10 @@ __all__ = [
     "Algorithm",
     "ArmSet",
     "ArmSource",
+    "Assumption",
     "BaseKernel",
     "BatchAgent",
+    "Bound",
     "Case",
     "Causes",
     "Client",

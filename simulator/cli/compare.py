@@ -37,15 +37,18 @@ def compare(paths: tuple[Path, ...], against: str | None, as_json: bool) -> None
 
 def _show(analysis: Analysis) -> None:
     from coband.simulator.experiments.report import tables as report_tables
+    from coband.simulator.experiments.report import theory_table
 
     for remark in analysis.comparison.remarks():
         click.echo(remark, err=True)
     tables.show(
         ["measure", "in words"], [[one.measure.title, one.sentence] for one in analysis.rankings], left=2, keys=1
     )
-    if len(analysis.labels) < 2:
-        return
-    for title, table in report_tables.differences(analysis):
+    for title, table in report_tables.differences(analysis) if len(analysis.labels) > 1 else ():
         click.echo(f"\n{title}: {table.caption}")
         rows = [[*row[:1], row[-1], *row[1:-1]] for row in table.rows]
         tables.show(["difference", "verdict", *table.header[1:-1]], rows, left=2, keys=1)
+    if analysis.growths:
+        growth = theory_table.growth_table(analysis.growths)
+        click.echo(f"\ntheory: {growth.caption}")
+        tables.show(growth.header, growth.rows, left=3, keys=1)

@@ -99,6 +99,76 @@ class ClosedForm:
     each: Literal["run", "round"] = "run"
 
 
+BOUND_QUANTITIES: Mapping[str, str] = {
+    "N": "agents",
+    "d": "arm dimension",
+    "T": "pulls of all agents so far",
+    "horizon": "pulls of all agents in the whole run",
+    "gain": "information gain 1/2 log det(I + K/scale) of the pulls so far, measured in the run",
+    "kmax": "largest k(x, x) of a pull",
+}
+"""What the bound of a theorem may speak of, beside the parameters of the algorithm."""
+SETTING_QUANTITIES: Mapping[str, str] = {
+    "delays": "whether turns, messages or their handling take time",
+    "losses": "whether messages are lost, or agents or links are down",
+    "kmin": "least k(x, x) of a pull",
+}
+"""What the assumption of a theorem may speak of as well."""
+
+
+@dataclass(frozen=True)
+class Assumption:
+    """What a theorem assumes.
+
+    Attributes:
+        meaning: in words.
+        holds: condition on `BOUND_QUANTITIES`, `SETTING_QUANTITIES` and parameters; empty where no run can tell.
+    """
+
+    meaning: str
+    holds: str = ""
+
+
+NO_DELAYS = Assumption("messages and turns take no time", "not delays")
+NO_LOSSES = Assumption("every message arrives, and all agents are up", "not losses")
+
+
+@dataclass(frozen=True)
+class Bound:
+    """A theorem's upper bound on a number of the result, as a formula of the pulls so far.
+
+    Attributes:
+        count: the number, such as regret or scalars.
+        formula: may speak of `BOUND_QUANTITIES`, parameters, and names in ``where`` and ``constants``.
+        source: paper and theorem.
+        order: whether it holds up to a constant factor and logarithms, so that growth alone can be compared.
+        scale: formula of the factor in the information gain; empty where the gain is of other pulls than all.
+        assumes: what the theorem assumes.
+        where: formulas that name a quantity of others.
+        constants: quantities that do not grow with the pulls and are not known, with their meaning; they count as 1.
+    """
+
+    count: str
+    formula: str
+    source: str
+    order: bool = True
+    scale: str = "lam"
+    assumes: tuple[Assumption, ...] = ()
+    where: Mapping[str, str] = field(default_factory=dict, hash=False)
+    constants: Mapping[str, str] = field(default_factory=dict, hash=False)
+
+    def quantities(self, values: Values) -> dict[str, Any]:
+        """The values with those of ``where`` and ``constants``.
+
+        Raises:
+            FormulaError: a formula has no value.
+        """
+        found: dict[str, Any] = {**dict.fromkeys(self.constants, 1.0), **values}
+        for name, formula in self.where.items():
+            found[name] = evaluate(formula, found)
+        return found
+
+
 SILENT = (ClosedForm("scalars", "0"),)
 """The closed form of an algorithm that sends nothing."""
 
@@ -122,6 +192,7 @@ class Algorithm:
         cites: what ``coband cite`` prints: keys of ``references.bib``, or whole BibTeX entries.
         search: parameter -> what ``coband frontier`` tries where nothing else is said, such as ``"0.01..100"``: the
             parameters that trade communication against regret.
+        bounds: what theorems say about regret and communication.
     """
 
     name: str
@@ -138,10 +209,11 @@ class Algorithm:
     cites: tuple[str, ...] = ()
     memory: tuple[Memory, ...] = ()
     search: Mapping[str, str] = field(default_factory=dict, hash=False)
+    bounds: tuple[Bound, ...] = ()
 
     def memory_of(self, run: RunSize) -> list[tuple[Memory, float]]:
         """(what, bytes) of what its nodes keep, as far as the sizes that decide are known before the run."""
-        values = self._parameters(run.config) | run.quantities
+        values = self.parameters(run.config) | run.quantities
         for name, formula in self.where.items():
             with suppress(FormulaError):
                 values[name] = evaluate(formula, values)
@@ -149,7 +221,8 @@ class Algorithm:
         return [(part, size) for part, size in found if size is not None]
 
     @staticmethod
-    def _parameters(config: BaseModel) -> dict[str, Any]:
+    def parameters(config: BaseModel) -> dict[str, Any]:
+        """The values of the parameters by name."""
         return {name: getattr(config, name) for name in type(config).model_fields}
 
     def quantities(self, values: Values, config: BaseModel, about: object = None) -> dict[str, Any]:
@@ -160,7 +233,7 @@ class Algorithm:
         Raises:
             FormulaError: a formula in ``where`` has no value.
         """
-        found = {**self._parameters(config), **values, **attributes(about)}
+        found = {**self.parameters(config), **values, **attributes(about)}
         for name, formula in self.where.items():
             found[name] = evaluate(formula, found)
         return found

@@ -1,8 +1,9 @@
 """Formulas in a small arithmetic language: what is printed is what is evaluated.
 
 A formula is one line, such as ``m*(d + 1) + m^2 + m``: numbers, names, ``+ - * / // % ^`` (power), comparisons,
-``and``, ``or``, ``not``, ``a if condition else b``, texts in quotes, ``floor``, ``ceil``, ``min`` and ``max``. A dot
-reads a field of a configuration: ``server.exchanges``. Nothing else is allowed, so that a formula has no effects.
+``and``, ``or``, ``not``, ``a if condition else b``, texts in quotes, ``floor``, ``ceil``, ``min``, ``max``, ``sqrt``
+and ``log`` (natural). A dot reads a field of a configuration: ``server.exchanges``. Nothing else is allowed, so that a
+formula has no effects.
 """
 
 from __future__ import annotations
@@ -44,7 +45,14 @@ _PARTS: tuple[type[ast.AST], ...] = (
     ast.And,
     ast.Or,
 )
-_FUNCTIONS: Mapping[str, Callable[..., Any]] = {"floor": math.floor, "ceil": math.ceil, "min": min, "max": max}
+_FUNCTIONS: Mapping[str, Callable[..., Any]] = {
+    "floor": math.floor,
+    "ceil": math.ceil,
+    "min": min,
+    "max": max,
+    "sqrt": math.sqrt,
+    "log": math.log,
+}
 _LARGEST_POWER = 64
 Values = Mapping[str, Any]
 
@@ -80,7 +88,7 @@ def evaluate(formula: str, values: Values) -> Any:
         raise FormulaError(f"{formula!r} speaks of {missing[0]!r}; there is {', '.join(sorted(values))}")
     try:
         return _value(tree.body, values)
-    except (TypeError, ArithmeticError, AttributeError) as error:
+    except (TypeError, ValueError, ArithmeticError, AttributeError) as error:
         raise FormulaError(f"{formula!r} has no value: {error}") from None
 
 

@@ -112,12 +112,27 @@ def _sections(item: Item) -> Iterator[Section]:
         yield Section(MEMORY, (Text(lines),))
     if item.get("where"):
         yield Section("where", (Text(tuple(_quantity(*pair) for pair in item["where"].items())),))
+    if item.get("bounds"):
+        yield Section("Theorems", (Text(tuple(line for bound in item["bounds"] for line in _bound(bound))),))
+    if item.get("search"):
+        lines = tuple(f"{name}: {text} (what `coband frontier` tries)" for name, text in item["search"].items())
+        yield Section("Search", (Text(lines),))
     if item.get("metrics"):
         rows = tuple((metric["name"], metric["summary"], direction(metric)) for metric in item["metrics"])
         yield Section("Metrics", (Rows(("name", "meaning", "unit"), rows),))
     if "needs" in item:
         yield Section("Needs", (Text((_needs(item["needs"]),)),))
     yield from _context(item)
+
+
+def _bound(bound: Item) -> Iterator[str]:
+    """A theorem: its bound, what that speaks of, and what it assumes."""
+    sign = "= O~" if bound["order"] else "<="
+    yield f"{bound['count']} {sign} {bound['formula']} ({bound['source']})"
+    for name, meaning in bound["where"].items():
+        scale = f", scale = {bound['scale']}" if name == "gain" else ""
+        yield f"where {_quantity(name, meaning)}{scale}"
+    yield f"assumes: {'; '.join(bound['assumes'])}"
 
 
 def _variants(item: Item) -> Iterator[Section]:

@@ -211,6 +211,8 @@ def test_an_algorithm_has_messages_closed_forms_parameters_and_its_paper(pages: 
         "## Messages",
         "## Communication",
         "## Where",
+        "## Theorems",
+        "## Search",
         "## Metrics",
         "## Needs",
         "## Paper",

@@ -8,7 +8,14 @@ from typing import Any
 
 from pydantic import BaseModel, TypeAdapter
 
-from coband.simulator.core.algorithm import COMMON_QUANTITIES, RUN_QUANTITIES, Algorithm, MessageSize
+from coband.simulator.core.algorithm import (
+    BOUND_QUANTITIES,
+    COMMON_QUANTITIES,
+    RUN_QUANTITIES,
+    Algorithm,
+    Bound,
+    MessageSize,
+)
 from coband.simulator.core.formulas import names_in
 from coband.simulator.core.metrics import CORE
 from coband.simulator.entry_points import summary_of
@@ -107,10 +114,28 @@ def _algorithm(algorithm: Algorithm, registry: Registry) -> Item:
         "needs": asdict(algorithm.needs),
         "messages": [_message(message) for message in algorithm.messages],
         "counts": [asdict(form) for form in algorithm.counts],
+        "bounds": [_bound(bound) for bound in algorithm.bounds],
+        "search": dict(algorithm.search),
         "memory": [{"what": part.what, "numbers": part.words, "change": part.change} for part in algorithm.memory],
         "where": dict(_quantities(algorithm)),
         "metrics": [metric_item(metric) for metric in algorithm.metrics],
         "parameters": list(_parameters(algorithm.config, registry)),
+    }
+
+
+def _bound(bound: Bound) -> Item:
+    """A theorem's bound, with the meaning of what its formula speaks of beside parameters and other formulas."""
+    used = dict.fromkeys(name for text in (bound.formula, *bound.where.values()) for name in names_in(text))
+    where = {name: f"= {formula}" for name, formula in bound.where.items()}
+    where |= {name: meaning for name, meaning in {**BOUND_QUANTITIES, **bound.constants}.items() if name in used}
+    return {
+        "count": bound.count,
+        "formula": bound.formula,
+        "source": bound.source,
+        "order": bound.order,
+        "scale": bound.scale if "gain" in used else None,
+        "where": where,
+        "assumes": [one.meaning for one in bound.assumes],
     }
 
 

@@ -20,6 +20,7 @@ from coband.simulator.experiments.report.measures import Measure, measures
 from coband.simulator.experiments.report.rounds import Round, Waits
 from coband.simulator.experiments.statistics import estimates as statistics
 from coband.simulator.experiments.statistics.estimates import Estimate
+from coband.simulator.experiments.theory.growth import Growth, Measurement, growths
 
 MAX_PAIRED = 5
 """Largest number of contenders for which all pairs are shown; with more, each is compared with one reference."""
@@ -98,6 +99,16 @@ class Analysis:
         """The differences to show: all pairs, or those with the reference."""
         found = self.differences[measure.key]
         return found if self.reference is None else comparisons.against(found, self.reference)
+
+    @cached_property
+    def growths(self) -> list[Growth]:
+        """The bounds of theorems beside what was measured."""
+        return [found for one in self.contenders for found in growths(self._measurement(one))]
+
+    def _measurement(self, one: Contender) -> Measurement:
+        entry = one.own if one.variant is None else one.variant.entry
+        scenario = self.comparison.scenario_of(one)
+        return Measurement(one.label, entry, one.algorithm, scenario, one.series, one.jobs)
 
     @cached_property
     def flows(self) -> list[tuple[str, list[Flow]]]:

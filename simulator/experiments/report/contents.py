@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from matplotlib.figure import Figure
 
 from coband.simulator.experiments.report import figures as curves
-from coband.simulator.experiments.report import frontier, frontier_figure, rows, sweeps
+from coband.simulator.experiments.report import frontier, frontier_figure, rows, sweeps, theory_figure
 from coband.simulator.experiments.report.analysis import Analysis, nothing_but_idle
 from coband.simulator.experiments.report.data import REGRET
 from coband.simulator.experiments.report.drawing import styled
@@ -101,6 +101,10 @@ def _communication(analysis: Analysis) -> Figure | None:
     return None if analysis.silent else rows.communication_figure(analysis.flows)
 
 
+def _theory(analysis: Analysis) -> Figure | None:
+    return theory_figure.theory_figure(analysis.growths, analysis.labels)
+
+
 def _differences(analysis: Analysis) -> Figure | None:
     if len(analysis.labels) < 2:
         return None
@@ -147,6 +151,7 @@ DRAWINGS = (
         "Differences between algorithms with 95 % intervals; the tables have the numbers.",
         _differences,
     ),
+    Drawing("theory", "Growth of regret and communication beside the bounds of theorems; the table has it.", _theory),
     Drawing("times", "Where the simulated time of an average agent went; the table has the numbers.", _times),
     Drawing("rounds", "What the critical path of an average round consists of; the table has the numbers.", _rounds),
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from coband.simulator.experiments.report import theory_table
 from coband.simulator.experiments.report.analysis import Analysis
 from coband.simulator.experiments.report.comparison import Difference, Ranking
 
@@ -15,6 +16,7 @@ def listed(analysis: Analysis) -> dict[str, Any]:
         "remarks": list(analysis.comparison.remarks()),
         "rankings": [_ranking(one) for one in analysis.rankings],
         "differences": [_difference(one) for measure in analysis.measures for one in analysis.shown(measure)],
+        "theory": theory_table.listed(analysis.growths),
     }
 
 

@@ -21,6 +21,7 @@ from coband.simulator.experiments.report.frontier import standing_table
 from coband.simulator.experiments.report.palette import TIMES, VARIABLES
 from coband.simulator.experiments.report.rounds import Round
 from coband.simulator.experiments.report.svg import inline
+from coband.simulator.experiments.report.theory_table import growth_table
 from coband.simulator.experiments.runs.expectations import ROUNDING
 from coband.simulator.experiments.statistics.numerals import number
 from coband.simulator.experiments.store.store import StoredRun
@@ -86,6 +87,7 @@ def _content(analysis: Analysis) -> Mapping[str, Any]:
     events = [one for one in timed if len(one.first)]
     return {
         "standing_table": standing_table,
+        "growth_table": growth_table,
         "title": comparison.title,
         "description": next((text for one in comparison.scenarios if (text := one.get("description"))), ""),
         "facts": list(_facts(analysis)),

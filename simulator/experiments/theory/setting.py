@@ -1,0 +1,42 @@
+"""What a resolved scenario says about the setting that theorems speak of."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+DELAYING = ("compute", "handling")
+
+
+def facts(scenario: Mapping[str, Any]) -> dict[str, Any]:
+    """N, d where the arms have a dimension, and whether there are delays and losses.
+
+    Args:
+        scenario: with all defaults, as it is stored.
+    """
+    agents, network = scenario.get("agents") or {}, scenario.get("network") or {}
+    found = {"N": agents.get("count", 1), "delays": _delays(scenario), "losses": _losses(agents, network)}
+    dimension = ((scenario.get("problem") or {}).get("arms") or {}).get("dimension")
+    return found if dimension is None else {**found, "d": dimension}
+
+
+def _delays(scenario: Mapping[str, Any]) -> bool:
+    agents, network, server = (scenario.get(key) or {} for key in ("agents", "network", "server"))
+    times = [agents.get("compute"), agents.get("handling"), server.get("handling"), network.get("latency")]
+    rates = [network.get("bandwidth"), *(network.get("server") or {}).values()]
+    again = bool(network.get("loss")) and network.get("transport") == "reliable"  # what is lost is sent again later
+    slow = any(map(_takes_time, times)) or any(rate is not None for rate in rates)
+    return slow or again or bool(network.get("links"))
+
+
+def _takes_time(distribution: Any) -> bool:
+    """Whether a duration is not 0 for certain."""
+    if isinstance(distribution, Mapping):
+        return distribution.get("kind") != "constant" or bool(distribution.get("value"))
+    return bool(distribution)
+
+
+def _losses(agents: Mapping[str, Any], network: Mapping[str, Any]) -> bool:
+    up = (agents.get("availability") or {}).get("kind", "always") == "always"
+    lost = network.get("loss") and network.get("transport") != "reliable"
+    return bool(lost or not up or network.get("partitions") or network.get("outages"))
