@@ -58,5 +58,3 @@ def _step(events: Events, index: int) -> str:
     if kind < 0:
         return head
     return f"{head} {events.names[kind]} {'to' if word == 'send' else 'from'} {node_name(int(events['peer'][index]))}"
-
-

@@ -66,9 +66,7 @@ def title_of(environment: str, contender: Contender) -> str:
     return f"{contender.label} in {environment}" if environment else contender.label
 
 
-def embedded(
-    analysis: Analysis, replications: Sequence[int] = ()
-) -> tuple[list[EmbeddedJob], list[tuple[str, int]]]:
+def embedded(analysis: Analysis, replications: Sequence[int] = ()) -> tuple[list[EmbeddedJob], list[tuple[str, int]]]:
     """The jobs in the page, and (title, replication) of those for which there is no room.
 
     The first replication of every label comes first, then the second, and so on, as long as there is room.

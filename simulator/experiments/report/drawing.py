@@ -87,9 +87,7 @@ def add_legend(drawn: Figure, handles: Sequence[Artist]) -> None:
     """Draw a legend above the panels, with as many columns as fit."""
     if handles:
         labels = [str(one.get_label()) for one in handles]
-        drawn.legend(
-            handles=list(handles), loc="outside upper left", ncols=legend_columns(labels), handlelength=2.6
-        )
+        drawn.legend(handles=list(handles), loc="outside upper left", ncols=legend_columns(labels), handlelength=2.6)
 
 
 def wrapped(label: str, width: int) -> str:

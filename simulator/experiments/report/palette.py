@@ -8,13 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Literal
 
 SERIES = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#5b5b5b")
-KINDS = ("#332288", "#999933", "#882255", "#b79fe0", "#d8c27a", "#125a56")
+KINDS = ("#332288", "#999933", "#882255", "#b79fe0", "#d8c27a", "#125a56", "#7b4b2a", "#b5cf6b")
 NO_PAYLOAD = "#9a9a9e"
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
-DASHES = ("-", (0, (5, 2)), (0, (1, 1.5)), (0, (6, 2, 1, 2)))
-HATCHES = ("", "////", "....", "\\\\\\\\", "xxxx", "----", "||||", "++++")
+Dash = Literal["-"] | tuple[float, tuple[float, ...]]
+DASHES: tuple[Dash, ...] = ("-", (0, (5, 2)), (0, (1, 1.5)), (0, (6, 2, 1, 2)))
+HATCHES = ("", "////", "....", "\\\\\\\\", "xxxx", "----", "||||", "++++", "oooo", "//..", "\\\\--", "||..")
 INK, MUTED, RULE, PAPER = "#1c1c1e", "#5f6368", "#dcdce0", "#fefefe"
 TIMES = {
     "compute": "#4a5d73",
@@ -22,8 +24,8 @@ TIMES = {
     "others": "#a8322d",
     "server": "#d98c86",
     "transfer": "#f2cfc4",
-    "retransmission": "#6b2d1f",
-    "stalled": "#4d0f0f",
+    "retransmission": "#5e0b0b",
+    "stalled": "#b56576",
     "down": "#2a2a2c",
     "idle": "#d5d7da",
     "finished": "#ebecee",
@@ -53,7 +55,7 @@ class LineStyle:
 
     colour: str
     marker: str
-    dash: str | tuple[float, tuple[float, ...]]
+    dash: Dash
 
 
 def line_style(number: int) -> LineStyle:

@@ -58,7 +58,14 @@ def of(run: StoredRun) -> Provenance:
         rows,
         texts=3,
     )
-    return Provenance(name_of(run), run.scenario, "sweep" if variants(run) else "run", command, tuple(fact for fact in facts if fact[1]), table)
+    return Provenance(
+        name_of(run),
+        run.scenario,
+        "sweep" if variants(run) else "run",
+        command,
+        tuple(fact for fact in facts if fact[1]),
+        table,
+    )
 
 
 def _gap(value: Any) -> str:

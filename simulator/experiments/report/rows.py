@@ -231,7 +231,10 @@ def draw_stack(axis: Axes, stack: Stack) -> list[Patch]:
     handles = []
     for title, state, widths in stack.parts:
         filling: dict[str, Any] = {
-            "facecolor": TIMES[state], "edgecolor": PAPER, "linewidth": 0.5, "hatch": TIME_HATCHES.get(state, "")
+            "facecolor": TIMES[state],
+            "edgecolor": PAPER,
+            "linewidth": 0.5,
+            "hatch": TIME_HATCHES.get(state, ""),
         }
         axis.barh(range(rows), widths, left=left, height=0.62, **filling)
         handles.append(Patch(label=title, **filling))

@@ -149,11 +149,7 @@ def _differences(sheet: Sheet) -> Section | None:
         return None
     within = [one for one in sheet.within if len(one.labels) > 1]
     swept = sheet.analysis.swept
-    found = [
-        (f"{one.environment}: {title}" if swept else title, table)
-        for one in within
-        for title, table in tables.differences(one)[: contents.MAX_PANELS if swept else None]
-    ]
+    found = [(one.environment, tables.differences(one)[: contents.MAX_PANELS if swept else None]) for one in within]
     shown = [difference for one in within for difference in one.shown(one.measures[0])]
     body = sheet.fill(
         "differences",
@@ -192,7 +188,9 @@ def _rounds(sheet: Sheet) -> Section | None:
     for one in sheet.within:
         found = [timing for timing in one.timings if timing.all_rounds]
         if found:
-            paths = [critical.path(one.environment, timing, each) for timing in found for each in tables.longest(timing)]
+            paths = [
+                critical.path(one.environment, timing, each) for timing in found for each in tables.longest(timing)
+            ]
             parts.append((one.environment, tables.critical_paths(found), tables.waited_for(found), paths))
     if not parts:
         return None

@@ -138,7 +138,9 @@ def sensitivity_figure(surface: ResponseSurface, title: str) -> Figure:
         for column, (name, values) in enumerate(choices.items()):
             axis = drawn.add_subplot(len(shown), columns, row * columns + column + 1)
             for style, entry in _styled(surface):
-                _draw_response(axis, entry, style, [surface.best(entry, faced, **{name: text}) for text in values], values)
+                _draw_response(
+                    axis, entry, style, [surface.best(entry, faced, **{name: text}) for text in values], values
+                )
             _finish(axis, named(faced) if not column else "", name, title if not column else "", values)
             axes.append(axis)
         same_height(axes)
@@ -233,7 +235,9 @@ def heat_maps(surface: ResponseSurface) -> list[HeatMap]:
     for faced in surface.environments[:MAX_ENVIRONMENTS]:
         for entry in surface.entries:
             names = list(surface.choices(entry).items())
-            found += [HeatMap(entry, faced, second, first) for i, first in enumerate(names) for second in names[i + 1 :]]
+            found += [
+                HeatMap(entry, faced, second, first) for i, first in enumerate(names) for second in names[i + 1 :]
+            ]
     return found[:MAX_HEAT_MAPS]
 
 

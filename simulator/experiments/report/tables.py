@@ -56,9 +56,7 @@ def winners_within(analysis: Analysis, measures: Sequence[Measure]) -> ReportTab
         for one in each.rankings
         if one.measure.key == key
     )
-    return ReportTable(
-        _levels(analysis), ("environment", "measure", "in words", "best mean"), rows, texts=2
-    )
+    return ReportTable(_levels(analysis), ("environment", "measure", "in words", "best mean"), rows, texts=2)
 
 
 def _best(ranking: Ranking) -> str:
@@ -67,7 +65,11 @@ def _best(ranking: Ranking) -> str:
 
 def _levels(analysis: Analysis) -> str:
     better = {measure.better for measure in analysis.measures}
-    text = "Lower is better everywhere." if better == {"lower"} else "Whether lower or higher is better, the sentence says."
+    text = (
+        "Lower is better everywhere."
+        if better == {"lower"}
+        else "Whether lower or higher is better, the sentence says."
+    )
     pairs = max(len(one.differences[analysis.measures[0].key]) for one in analysis.within)
     if analysis.swept:
         text += " Labels are compared within one environment only."
