@@ -18,13 +18,13 @@ from coband.simulator.experiments.traces import FORMATS
     "--out",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
-    help="The output file; by default standard output (not for parquet).",
+    help="The output file, compressed if it ends with .gz; by default standard output (not for parquet).",
 )
 @click.option("--force", is_flag=True, help="Overwrite the file.")
 def export(path: Path, label: str | None, replication: int | None, form: str, out: Path | None, force: bool) -> None:
     """Write the events of a run.
 
-    perfetto: open the file at https://ui.perfetto.dev. shiviz: one job, for https://bestchai.bitbucket.io/shiviz.
+    perfetto: open the file (also FILE.json.gz) at https://ui.perfetto.dev. shiviz: one job, for https://bestchai.bitbucket.io/shiviz.
     jsonl, csv, parquet: one row per event, with the columns of the view `trace`.
     """
     with opened(path) as run:

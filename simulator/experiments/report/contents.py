@@ -174,7 +174,7 @@ DRAWINGS = (
     ),
     Drawing(
         "sensitivity",
-        "How the first measure depends on each parameter of the algorithms in each environment, the others at their best.",
+        "How the first measure depends on each parameter of the algorithms in each environment, others at their best.",
         _sensitivity,
         True,
     ),

@@ -58,7 +58,7 @@ def environments(comparison: RunComparison) -> list[Environment]:
 
 
 def combinations(faced: Sequence[Mapping[str, str]]) -> list[dict[str, str]]:
-    """The combinations of values that occur, in the order of the grid; partial ones only where no whole one has them."""
+    """The combinations of values that occur, in the order of the grid; partial ones where no whole one has them."""
     longest = list(dict.fromkeys(tuple(one.items()) for one in sorted(faced, key=len, reverse=True)))
     order = list(dict.fromkeys(name for one in longest for name, _ in one))
     ranks = {name: list(dict.fromkeys(one[name] for one in faced if name in one)) for name in order}

@@ -1,7 +1,7 @@
 """Colours that are distinguishable with colour blindness, and markers, dashes and hatches for print without colour.
 
-A colour means one thing in all figures of a page: an algorithm (Okabe and Ito 2008), a kind of message, or a state of an
-agent. The three sets have no colour in common.
+A colour means one thing in all figures of a page: an algorithm (Okabe and Ito 2008), a kind of message, or a state of
+an agent. The three sets have no colour in common.
 """
 
 from __future__ import annotations

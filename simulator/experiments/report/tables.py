@@ -76,8 +76,8 @@ def _levels(analysis: Analysis) -> str:
     if max(analysis.replications) < 2 or not pairs:
         return text
     return (
-        f"{text} A winner is named when the t intervals of all its differences exclude 0 at a level at which all {pairs} "
-        f"comparisons{' of the environment' if analysis.swept else ''} hold together with 95 % (Bonferroni)."
+        f"{text} A winner is named when the t intervals of all its differences exclude 0 at a level at which all "
+        f"{pairs} comparisons{' of the environment' if analysis.swept else ''} hold together with 95 % (Bonferroni)."
     )
 
 

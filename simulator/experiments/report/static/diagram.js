@@ -194,6 +194,7 @@
     canvas.dataset.messages = found.length;
     canvas.dataset.detail = crowded ? "shades" : "lines";
     canvas.dataset.view = view.join(" ");
+    canvas.dataset.known = job.known;
     const cut = job.total > job.count ? ` The page holds the first ${number(job.count)} of ${number(job.total)} events.` : "";
     const how = crowded ? " Shades show how many each node sends and receives; zoom in for lines." : "";
     status.textContent = `${number(found.length)} messages from time ${short(view[0])} to ${short(view[1])}.${how}${cut}`;
