@@ -55,12 +55,14 @@ class Line:
 
     Attributes:
         pale: whether it stands in the background.
+        name: its name beside its values, where the legend has another one for it.
     """
 
     label: str
     series: Sequence[Series]
     style: LineStyle
     pale: bool = False
+    name: str = ""
 
 
 def curve_figure(lines: Sequence[Line], panels: Sequence[Panel] = PANELS, columns: int = 2) -> Figure:
@@ -196,7 +198,7 @@ def legend_handles(lines: Sequence[Line]) -> list[Line2D]:
 def _draw_curve(axis: Axes, line: Line, panel: Panel, offset: float, banded: bool) -> None:
     style = line.style
     found = curves.curve(line.series, panel.x, panel.y, until=panel.until, log=panel.x == "scalars")
-    note(axis, line.label, style.colour, found.x, found.mean, found.band)
+    note(axis, line.name or line.label, style.colour, found.x, found.mean, found.band, across=UNITS[panel.x])
     if found.constant:
         axis.axhline(found.mean[0], color=style.colour, linestyle=(0, (1, 2)), linewidth=1.3)
         axis.set_ylim(top=max(axis.get_ylim()[1], 1.1 * found.mean[0]))

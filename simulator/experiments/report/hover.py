@@ -32,6 +32,7 @@ class Noted:
     y: FloatArray
     band: tuple[FloatArray, FloatArray] | None
     names: Sequence[str] | None
+    across: str
 
 
 _NOTED: WeakKeyDictionary[Axes, list[Noted]] = WeakKeyDictionary()
@@ -45,6 +46,7 @@ def note(
     y: Sequence[float] | FloatArray,
     band: tuple[Sequence[float] | FloatArray, Sequence[float] | FloatArray] | None = None,
     names: Sequence[str] | None = None,
+    across: str = "",
 ) -> None:
     """Remember the values of a curve.
 
@@ -56,9 +58,10 @@ def note(
         y: heights, shape (points,).
         band: ends of the intervals of y, each of shape (points,).
         names: names of the positions where x only numbers them.
+        across: what x is; empty for the name at the axis.
     """
     ends = None if band is None else (_floats(band[0]), _floats(band[1]))
-    _NOTED.setdefault(axis, []).append(Noted(label, colour, _floats(x), _floats(y), ends, names))
+    _NOTED.setdefault(axis, []).append(Noted(label, colour, _floats(x), _floats(y), ends, names, across))
 
 
 def values(figure: Figure) -> list[dict[str, Any]]:
@@ -71,7 +74,8 @@ def values(figure: Figure) -> list[dict[str, Any]]:
     for axis, noted in panels:
         place = axis.get_position()
         box = [place.x0 * width, (1 - place.y1) * height, place.x1 * width, (1 - place.y0) * height]
-        shown = {"box": [round(side, 1) for side in box], "x": axis.get_xlabel(), "y": axis.get_ylabel()}
+        across = noted[0].across or axis.get_xlabel()
+        shown = {"box": [round(side, 1) for side in box], "x": across}
         found.append({**shown, "curves": [_curve(axis, one, points, height) for one in noted]})
     return found
 

@@ -22,7 +22,7 @@ MAX_ENVIRONMENTS = 12
 MAX_CURVES = 6
 """With more labels in an environment, the best of each algorithm stands before the others."""
 TITLE = 26
-OTHERS = "other parameters"
+OTHERS, BEST = "other parameters", "the best here"
 
 
 def totals_multiples(analysis: Analysis, measures: Sequence[Measure]) -> Figure:
@@ -63,13 +63,16 @@ def foremost(analysis: Analysis) -> list[Line]:
     best = best_labels(analysis)
     entries = analysis.shared.entries
     pale = [
-        Line(f"{one.entry}, {OTHERS}", one.series, style, pale=True) for one, style in pairs if one.label not in best
+        Line(f"{one.entry}, {OTHERS}", one.series, style, pale=True, name=one.label)
+        for one, style in pairs
+        if one.label not in best
     ]
-    return pale + [
-        Line(f"{one.entry}, the best here", one.series, line_style(entries.index(one.entry)))
+    front = [
+        Line(f"{one.entry}, {BEST}", one.series, line_style(entries.index(one.entry)), name=f"{one.label}, {BEST}")
         for one, _ in pairs
         if one.label in best
     ]
+    return pale + front
 
 
 def best_labels(analysis: Analysis) -> dict[str, Estimate]:

@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import matplotlib as mpl
 from matplotlib.artist import Artist
@@ -14,14 +15,17 @@ from matplotlib.figure import Figure
 
 from coband.simulator.experiments.report import contents, figures, multiples, rows
 from coband.simulator.experiments.report.analysis import Analysis, nothing_but_idle
+from coband.simulator.experiments.report.comparison import Difference
 from coband.simulator.experiments.report.contents import NamedFigure
 from coband.simulator.experiments.report.data import REGRET, ReportError
 from coband.simulator.experiments.report.drawing import legend_columns, styled, wrapped
+from coband.simulator.experiments.report.measures import Measure
+from coband.simulator.experiments.statistics.estimates import Estimate
 
 SIZE = (3.3, 2.2)
 """Width and height in inches, unless others are asked for: one column of a paper with two."""
 FONT = 7.5
-SMALL = {
+SMALL: Any = {
     "font.size": FONT,
     "axes.labelsize": FONT,
     "xtick.labelsize": FONT,
@@ -160,9 +164,7 @@ def _totals(analysis: Analysis) -> Iterator[PaperPanel]:
     for measure in analysis.measures:
         found = analysis.estimates(measure)
 
-        def draw(
-            axis: Axes, measure: contents.Measure = measure, found: Sequence[rows.Estimate] = found
-        ) -> list[Artist]:
+        def draw(axis: Axes, measure: Measure = measure, found: Sequence[Estimate] = found) -> list[Artist]:
             rows.draw_totals(axis, measure, found, analysis.styles)
             return []
 
@@ -188,7 +190,7 @@ def _differences(analysis: Analysis) -> Iterator[PaperPanel]:
     for measure in analysis.measures:
         shown = analysis.shown(measure)
 
-        def draw(axis: Axes, shown: Sequence[rows.Difference] = shown) -> list[Artist]:
+        def draw(axis: Axes, shown: Sequence[Difference] = shown) -> list[Artist]:
             rows.draw_differences(axis, shown, styles)
             if analysis.reference is not None:
                 axis.set_xlabel(f"{axis.get_title(loc='left')},\nminus {analysis.reference}")

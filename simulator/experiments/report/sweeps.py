@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -28,6 +28,7 @@ MAX_ENVIRONMENTS = 12
 """Largest number of environments with panels of their own in a figure."""
 MAX_HEAT_MAPS = 36
 TITLE = 40
+ASIDE = 0.04
 HEAT_TITLE = 105
 """Number of characters of the titles side by side."""
 
@@ -137,10 +138,9 @@ def sensitivity_figure(surface: ResponseSurface, title: str) -> Figure:
         axes = []
         for column, (name, values) in enumerate(choices.items()):
             axis = drawn.add_subplot(len(shown), columns, row * columns + column + 1)
-            for style, entry in _styled(surface):
-                _draw_response(
-                    axis, entry, style, [surface.best(entry, faced, **{name: text}) for text in values], values
-                )
+            for style, aside, entry in _styled(surface):
+                means = [surface.best(entry, faced, **{name: text}) for text in values]
+                _draw_response(axis, entry, style, aside, means, values)
             _finish(axis, named(faced) if not column else "", name, title if not column else "", values)
             axes.append(axis)
         same_height(axes)
@@ -154,45 +154,51 @@ def environment_figure(surface: ResponseSurface, title: str) -> Figure:
 
     The algorithm's parameters are at their best for each point.
     """
-    panels = list(_condition_panels(surface))[: MAX_ENVIRONMENTS * COLUMNS]
-    columns = min(COLUMNS, len(panels))
-    lines = -(-len(panels) // columns)
-    drawn = figure(2.6 * lines + legend_height(surface.entries))
-    for number, (name, values, others) in enumerate(panels):
-        axis = drawn.add_subplot(lines, columns, number + 1)
-        for style, entry in _styled(surface):
-            _draw_response(axis, entry, style, [surface.best(entry, {**others, name: text}) for text in values], values)
-        _finish(axis, named(others), name, title if number % columns == 0 else "", values)
+    combinations_ = {name: _others(surface, name)[:MAX_ENVIRONMENTS] for name in surface.conditions}
+    columns = min(COLUMNS, max(map(len, combinations_.values())))
+    lines = sum(-(-len(found) // columns) for found in combinations_.values())
+    drawn, line = figure(2.6 * lines + legend_height(surface.entries)), 0
+    for name, found in combinations_.items():
+        values = surface.conditions[name]
+        for number, others in enumerate(found):
+            axis = drawn.add_subplot(lines, columns, (line + number // columns) * columns + number % columns + 1)
+            for style, aside, entry in _styled(surface):
+                means = [surface.best(entry, {**others, name: text}) for text in values]
+                _draw_response(axis, entry, style, aside, means, values)
+            _finish(axis, named(others), name, title if number % columns == 0 else "", values)
+        line += -(-len(found) // columns)
     same_height(drawn.axes)
     add_legend(drawn, _handles(surface))
     return drawn
 
 
-def _condition_panels(surface: ResponseSurface) -> Iterator[tuple[str, list[str], dict[str, str]]]:
-    for name, values in surface.conditions.items():
-        rest = [{key: text for key, text in faced.items() if key != name} for faced in surface.environments]
-        for others in [dict(items) for items in dict.fromkeys(tuple(one.items()) for one in rest)]:
-            yield name, values, others
+def _others(surface: ResponseSurface, name: str) -> list[dict[str, str]]:
+    """The combinations of the keys of the environment besides one."""
+    rest = [{key: text for key, text in faced.items() if key != name} for faced in surface.environments]
+    return [dict(items) for items in dict.fromkeys(tuple(one.items()) for one in rest)]
 
 
-def _styled(surface: ResponseSurface) -> list[tuple[LineStyle, str]]:
-    return [(line_style(order), entry) for order, entry in enumerate(surface.entries)]
+def _styled(surface: ResponseSurface) -> list[tuple[LineStyle, float, str]]:
+    """(style, step aside so that intervals do not cover each other, algorithm)."""
+    middle = 0.5 * (len(surface.entries) - 1)
+    step = min(ASIDE, 0.3 / max(1.0, middle))
+    return [(line_style(order), step * (order - middle), entry) for order, entry in enumerate(surface.entries)]
 
 
 def _handles(surface: ResponseSurface) -> list[Line2D]:
     return [
         Line2D([], [], color=style.colour, marker=style.marker, linestyle=style.dash, markersize=5, label=entry)
-        for style, entry in _styled(surface)
+        for style, _, entry in _styled(surface)
     ]
 
 
 def _draw_response(
-    axis: Axes, entry: str, style: LineStyle, means: Sequence[Estimate | None], values: Sequence[str]
+    axis: Axes, entry: str, style: LineStyle, aside: float, means: Sequence[Estimate | None], values: Sequence[str]
 ) -> None:
     points = [(place, found) for place, found in enumerate(means) if found is not None]
     if not points:
         return
-    places, heights = [float(place) for place, _ in points], [found.mean for _, found in points]
+    places, heights = [place + aside for place, _ in points], [found.mean for _, found in points]
     halves = [found.half_width or 0.0 for _, found in points]
     axis.errorbar(
         places,

@@ -49,14 +49,13 @@ def winners(analysis: Analysis) -> ReportTable:
 def winners_within(analysis: Analysis, measures: Sequence[Measure]) -> ReportTable:
     """The best label on each measure in each environment of a sweep, in words."""
     keys = [measure.key for measure in measures]
-    rows = tuple(
-        (each.environment, one.measure.title, one.sentence, _best(one))
-        for key in keys
-        for each in analysis.within
-        for one in each.rankings
-        if one.measure.key == key
-    )
-    return ReportTable(_levels(analysis), ("environment", "measure", "in words", "best mean"), rows, texts=2)
+    found = [(each, one) for key in keys for each in analysis.within for one in each.rankings if one.measure.key == key]
+    if len(keys) == 1:
+        rows = tuple((each.environment, one.sentence, _best(one)) for each, one in found)
+        caption = f"{measures[0].title[:1].upper()}{measures[0].title[1:]}. {_levels(analysis)}"
+        return ReportTable(caption, ("environment", "in words", "best mean"), rows, texts=1)
+    several = tuple((each.environment, one.measure.title, one.sentence, _best(one)) for each, one in found)
+    return ReportTable(_levels(analysis), ("environment", "measure", "in words", "best mean"), several, texts=2)
 
 
 def _best(ranking: Ranking) -> str:

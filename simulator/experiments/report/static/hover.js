@@ -1,7 +1,7 @@
 /* The values of curves under the pointer, and on the keyboard under a cursor. */
 "use strict";
 (() => {
-  const NAMESPACE = "http://www.w3.org/2000/svg", MOST = 14;
+  const NAMESPACE = "http://www.w3.org/2000/svg", MOST = 14, DETAILED = 6;
   const box = document.createElement("div");
   box.className = "values-box";
   box.hidden = true;
@@ -43,7 +43,7 @@
   function fill(panel, found) {
     const { curve, i } = found.find((one) => one.curve.at.length > 1) || found[0];
     const lines = found.slice(0, MOST).map(({ curve, i }) => {
-      const range = curve.low ? ` (${short(curve.low[i])} to ${short(curve.high[i])})` : "";
+      const range = curve.low && found.length <= DETAILED ? ` (${short(curve.low[i])} to ${short(curve.high[i])})` : "";
       return line(`${curve.label}: ${short(curve.value[i])}${range}`, curve.colour);
     });
     const more = found.length > MOST ? [line(`and ${found.length - MOST} more`)] : [];
