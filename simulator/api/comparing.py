@@ -19,19 +19,26 @@ class Comparison:
         differences: a row per measure and pair: ``mean`` is that of ``first`` minus ``second``, ``low`` and ``high``
             are the ends of the 95 % t interval (``bootstrap_low`` and ``bootstrap_high`` those of the bootstrap),
             ``paired`` says whether it is taken replication by replication, and ``verdict`` says which one is better.
-        rankings: a row per measure: the sentence, and the labels that lead.
+        rankings: a row per measure: the sentence, and the labels that lead. In a sweep both tables begin with the
+            environment, within which labels are compared.
         remarks: what readers must know before they compare numbers.
     """
 
     def __init__(self, listed: Mapping[str, Any]) -> None:
         self.remarks = tuple(listed["remarks"])
+        place = ("environment",) if any("environment" in one for one in listed["rankings"]) else ()
         self.differences = Table.from_dicts(
-            map(_difference, listed["differences"]), ("measure", "first", "second", "verdict"), first=_DIFFERENCE
+            (_difference(one, (*place, *_DIFFERENCE)) for one in listed["differences"]),
+            (*place, "measure", "first", "second", "verdict"),
+            first=(*place, *_DIFFERENCE),
         )
         self.rankings = Table.from_rows(
-            ("measure", "sentence", "leaders"),
-            ((one["measure"], one["sentence"], ", ".join(_leaders(one))) for one in listed["rankings"]),
-            ("measure", "sentence", "leaders"),
+            (*place, "measure", "sentence", "leaders"),
+            (
+                (*(one[key] for key in place), one["measure"], one["sentence"], ", ".join(_leaders(one)))
+                for one in listed["rankings"]
+            ),
+            (*place, "measure", "sentence", "leaders"),
         )
 
     def __repr__(self) -> str:
@@ -58,9 +65,9 @@ _DIFFERENCE = (
 )
 
 
-def _difference(one: Mapping[str, Any]) -> dict[str, Any]:
+def _difference(one: Mapping[str, Any], keys: tuple[str, ...]) -> dict[str, Any]:
     """A difference with the ends of intervals in columns of their own."""
-    row = {key: one.get(key) for key in _DIFFERENCE}
+    row = {key: one.get(key) for key in keys}
     row["low"], row["high"] = one["ci95_t"] or (None, None)
     row["bootstrap_low"], row["bootstrap_high"] = one["ci95_bootstrap"] or (None, None)
     return row

@@ -81,17 +81,16 @@ class Plots:
         if x not in axes:
             raise RunError(f"x={x!r}: regret is drawn against {', '.join(axes)}.")
         pyplot = _matplotlib()
-        from coband.simulator.experiments.report import figures
+        from coband.simulator.experiments.report import contents, figures
         from coband.simulator.experiments.report.drawing import styled
 
         panel: Any = figures.Panel(axes[x], y)  # type: ignore[arg-type]  # one of the three
         with self._analysed() as analysis, styled():
             wanted = _chosen(labels, analysis.labels)
             axis = pyplot.subplots(figsize=SIZE, layout="constrained", facecolor="white")[1] if ax is None else ax
-            series = [(one.label, one.series if one.label in wanted else []) for one in analysis.contenders]
-            figures.draw_panel(axis, series, panel)
-            handles = figures.legend_handles(axis, analysis.labels)
-            axis.legend(handles=[one for one in handles if one.get_label() in wanted])
+            lines = [one for one in contents.lines(analysis) if one.label in wanted]
+            figures.draw_panel(axis, lines, panel)
+            axis.legend(handles=figures.legend_handles(lines))
         return axis
 
     def __repr__(self) -> str:

@@ -36,11 +36,18 @@ def compare(paths: tuple[Path, ...], against: str | None, as_json: bool) -> None
 
 
 def _show(analysis: Analysis) -> None:
+    for remark in analysis.comparison.remarks():
+        click.echo(remark, err=True)
+    for one in analysis.within:
+        if one.environment:
+            click.echo(f"\nin {one.environment}:")
+        _show_environment(one)
+
+
+def _show_environment(analysis: Analysis) -> None:
     from coband.simulator.experiments.report import tables as report_tables
     from coband.simulator.experiments.report import theory_table
 
-    for remark in analysis.comparison.remarks():
-        click.echo(remark, err=True)
     tables.show(
         ["measure", "in words"], [[one.measure.title, one.sentence] for one in analysis.rankings], left=2, keys=1
     )

@@ -83,6 +83,13 @@ def out_directory(text: str, default: Path | None = None) -> Decorator:
     )
 
 
+def out_place(text: str, default: Path) -> Decorator:
+    """The directory that a command writes, or a single file."""
+    return click.option(
+        "--out", type=click.Path(path_type=Path), metavar="DIR|FILE", default=default, show_default=True, help=text
+    )
+
+
 FILE = click.argument("file", type=click.Path(path_type=Path), metavar="FILE")
 REPLICATIONS = click.option("--replications", type=click.IntRange(min=1), metavar="N", help="Number of replications.")
 SEED = click.option("--seed", type=click.IntRange(min=0), metavar="N", help="Seed of the scenario.")

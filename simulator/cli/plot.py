@@ -2,14 +2,45 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import click
 
-from coband.simulator.cli.options import FORCE, BadInput, out_directory
+from coband.simulator.cli.options import FORCE, BadInput, out_place
 from coband.simulator.cli.runs import RUNS, RUNS_HELP, against, analysed, extra, write
 
 FORMATS = ("pdf", "svg", "png")
+SIZE = (3.3, 2.2)
+INCHES = click.FloatRange(0.5, 60)
+
+
+@dataclass(frozen=True)
+class PanelRequest:
+    """Which panels to draw, in which size in inches, and where."""
+
+    names: tuple[str, ...]
+    environment: str | None
+    size: tuple[float, float]
+    output: Path
+    formats: tuple[str, ...]
+    dpi: int
+
+    def places(self, name: str) -> list[tuple[Path, str]]:
+        """The files of a panel with their formats.
+
+        Raises:
+            BadInput: the output has another ending, or is one file for several panels.
+        """
+        ending = self.output.suffix[1:]
+        if not ending or self.output.is_dir():
+            return [(self.output / f"{name}.{form}", form) for form in self.formats]
+        if ending not in FORMATS:
+            raise BadInput(f"{self.output}: a panel is drawn as {', '.join(FORMATS)}, by the ending of its file.")
+        if len(self.names) > 1:
+            raise BadInput(f"{self.output} is one file for {len(self.names)} panels; give a directory.")
+        return [(self.output, ending)]
 
 
 @click.command(epilog=RUNS_HELP)
@@ -18,6 +49,18 @@ FORMATS = ("pdf", "svg", "png")
 @click.option(
     "--figure", "names", multiple=True, metavar="NAME", help="Only this figure, such as regret or heat; repeatable."
 )
+@click.option(
+    "--panel",
+    "panels",
+    multiple=True,
+    metavar="NAME",
+    help="Only this panel of a figure, such as regret-time or results-scalars, in the size given; repeatable.",
+)
+@click.option(
+    "--environment", metavar="VALUES", help="The environment of a sweep that a panel shows, such as noise=0.1."
+)
+@click.option("--width", type=INCHES, metavar="INCHES", help=f"Width of a panel.  [default: {SIZE[0]}]")
+@click.option("--height", type=INCHES, metavar="INCHES", help=f"Height of a panel.  [default: {SIZE[1]}]")
 @click.option(
     "--format",
     "formats",
@@ -35,29 +78,57 @@ FORMATS = ("pdf", "svg", "png")
     show_default=True,
     help="Dots per inch of PNG files.",
 )
-@out_directory("Directory of the figures.", default=Path("figures"))
+@out_place("Directory of the figures; for one panel also a file, whose ending is its format.", Path("figures"))
 @FORCE
 def plot(
     paths: tuple[Path, ...],
     against: str | None,
     names: tuple[str, ...],
+    panels: tuple[str, ...],
+    environment: str | None,
+    width: float | None,
+    height: float | None,
     formats: tuple[str, ...],
     dpi: int,
     out: Path,
     force: bool,
 ) -> None:
-    """Draw the figures of a report as PDF, SVG or PNG."""
+    """Draw figures of a report as PDF, SVG or PNG, or panels in any size."""
     with extra():
         from coband.simulator.experiments.report import contents
+    if panels:
+        if names:
+            raise BadInput("give either --figure or --panel.")
+        request = PanelRequest(panels, environment, (width or SIZE[0], height or SIZE[1]), out, formats, dpi)
+        for file, content in _panels(paths, against, request):
+            write(file, content, force)
+            click.echo(file)
+        return
+    if width or height or environment:
+        raise BadInput("--width, --height and --environment are for single panels; name one with --panel.")
+    if out.suffix[1:] in FORMATS:
+        raise BadInput(f"{out} is to be a directory: there are several figures. A file takes one --panel.")
     unknown = [name for name in names if name not in contents.NAMES]
     if unknown:
         raise BadInput(f"there is no figure {unknown[0]!r}; there is {', '.join(contents.NAMES)}.")
     with analysed(paths, against) as analysis:
         found = list(contents.figures(analysis, names or contents.NAMES))
-        files = [(out / f"{one.name}.{kind}", contents.rendered(one, kind, dpi)) for one in found for kind in formats]
+        files = [(out / f"{one.file}.{kind}", contents.rendered(one, kind, dpi)) for one in found for kind in formats]
     missing = [name for name in names if name not in {one.name for one in found}]
     for file, content in files:
         write(file, content, force)
         click.echo(file)
     if missing:
         raise BadInput(f"these runs have nothing to draw for {', '.join(missing)}; the report says why.")
+
+
+def _panels(paths: tuple[Path, ...], against: str | None, request: PanelRequest) -> Iterator[tuple[Path, bytes]]:
+    """(file, content) of every panel that is asked for."""
+    from coband.simulator.experiments.report import contents, panels
+
+    with analysed(paths, against) as analysis:
+        chosen = panels.environment(analysis, request.environment)
+        for name in request.names:
+            places = request.places(name)
+            figure = panels.panel_figure(chosen, name, request.size)
+            yield from ((file, contents.rendered(figure, form, request.dpi)) for file, form in places)

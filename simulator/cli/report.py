@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from coband.simulator.cli.options import FORCE, out_file
+from coband.simulator.cli.options import FORCE, BadInput, out_file
 from coband.simulator.cli.runs import RUNS, RUNS_HELP, against, analysed, extra, write
 
 NAME = "report.html"
@@ -16,14 +16,28 @@ SEVERAL = "comparison.html"
 @click.command(epilog=RUNS_HELP)
 @RUNS
 @against
+@click.option(
+    "--replication",
+    "replications",
+    type=click.IntRange(min=0),
+    multiple=True,
+    metavar="N",
+    help="Put the messages of this replication into the page before those of others; repeatable.",
+)
 @out_file(f"Output file; by default {NAME} in the run directory, or {SEVERAL} for several runs.")
 @FORCE
-def report(paths: tuple[Path, ...], against: str | None, out: Path | None, force: bool) -> None:
+def report(
+    paths: tuple[Path, ...], against: str | None, replications: tuple[int, ...], out: Path | None, force: bool
+) -> None:
     """Write a report about one or several runs: one self-contained HTML file."""
     with extra():
         from coband.simulator.experiments.report.page import page
     with analysed(paths, against) as analysis:
-        text = page(analysis)
+        known = sorted({number for one in analysis.contenders for number in one.records})
+        for number in replications:
+            if number not in known:
+                raise BadInput(f"there is no replication {number}; there is {', '.join(map(str, known))}.")
+        text = page(analysis, replications)
     file = out or _place(paths)
     write(file, text.encode("utf-8", "backslashreplace"), force)
     click.echo(file)

@@ -54,8 +54,11 @@ def analysed(paths: tuple[Path, ...], reference: str | None) -> Iterator[Analysi
     try:
         with ExitStack() as stack:
             runs = [stack.enter_context(open_run(path)) for path in paths]
-            yield analysis.Analysis(data.load(runs), reference)
-    except (StoreError, data.ReportError) as error:
+            try:
+                yield analysis.Analysis(data.load(runs), reference)
+            except data.ReportError as error:  # within the block: a store would look for damage that explains it
+                raise BadInput(str(error)) from error
+    except StoreError as error:
         raise BadInput(str(error)) from error
 
 

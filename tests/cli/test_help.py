@@ -37,7 +37,7 @@ ARGUMENTS = ("FILE", "RUN", "NAME", "DIR", "KIND", "PAPER|CLAIM", "A", "B", "SEQ
 """The arguments in their order: what is read comes first."""
 OTHER_NAMES = {"-o", "--output", "--output-dir", "--dest", "--format-json", "--jobs", "--overwrite", "--algorithm"}
 """Names for what has another name in other commands."""
-SEVERAL_METAVARS = {"--out": {"DIR", "FILE"}}
+SEVERAL_METAVARS = {"--out": {"DIR", "FILE", "DIR|FILE"}}
 ONE_OR_MORE = {"--format", "--replication"}
 """Options of which some commands take one and others several."""
 OF_CLICK = re.compile(r"INTEGER|FLOAT|TEXT|PATH|RANGE|BOOLEAN")

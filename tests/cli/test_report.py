@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import builtins
 import json
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -99,6 +100,60 @@ def test_plot(coband: Program, run: Path, tmp_path: Path) -> None:
     assert sizes == [510, 1020]
 
 
+def inches(file: Path) -> tuple[float, float]:
+    """Width and height of a drawing."""
+    content = file.read_bytes()
+    if file.suffix == ".png":
+        return int.from_bytes(content[16:20], "big") / 100, int.from_bytes(content[20:24], "big") / 100
+    pattern = rb"MediaBox \[ 0 0 ([\d.]+) ([\d.]+) \]" if file.suffix == ".pdf" else rb'viewBox="0 0 ([\d.]+) ([\d.]+)"'
+    found = re.search(pattern, content)
+    assert found is not None
+    return float(found[1]) / 72, float(found[2]) / 72
+
+
+def test_plot_one_panel_in_the_size_of_a_column(coband: Program, run: Path, tmp_path: Path) -> None:
+    size = ["--width", "3.3", "--height", "2.2", "--dpi", "100"]
+    for ending in ("pdf", "svg", "png"):
+        file = tmp_path / f"panel.{ending}"
+        assert coband("plot", run, "--panel", "regret", *size, "-o", file)[:2] == (0, f"{file}\n")
+        assert inches(file) == pytest.approx((3.3, 2.2), abs=0.005)
+        before = file.read_bytes()
+        assert coband("plot", run, "--panel", "regret", *size, "-o", file)[0] == 0, "the same bytes again"
+        assert file.read_bytes() == before
+    two = coband(
+        "plot", run, "--panel", "regret", "--panel", "results-scalars", "--format", "svg", "-o", tmp_path / "d"
+    )
+    assert [Path(line).name for line in two[1].splitlines()] == ["regret.svg", "results-scalars.svg"]
+    assert "Seldom" in (tmp_path / "d" / "results-scalars.svg").read_text()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--panel", "regrets"], "there is no panel 'regrets' for these runs; there is regret, regret-scalars,"),
+        (["--panel", "regret", "-o", "x.gif"], "x.gif: a panel is drawn as pdf, svg, png, by the ending of its file."),
+        (["--panel", "regret", "--panel", "turns-time", "-o", "x.pdf"], "is one file for 2 panels; give a directory."),
+        (["--panel", "regret", "--figure", "regret"], "give either --figure or --panel."),
+        (["--panel", "regret", "--environment", "noise=1"], "a single run has no environments"),
+        (["--panel", "regret", "--width", "0.6", "--height", "0.6"], "has no room for 'regret'"),
+        (["--width", "3"], "are for single panels; name one with --panel."),
+        (["-o", "x.pdf"], "is to be a directory"),
+    ],
+)
+def test_bad_panels(coband: Program, run: Path, options: list[str], message: str) -> None:
+    status, _, errors = coband("plot", run, *options)
+    assert status == 2
+    assert message in errors
+
+
+def test_the_page_begins_with_the_replication_that_is_asked_for(coband: Program, run: Path, tmp_path: Path) -> None:
+    assert coband("report", run, "--replication", "2", "-o", tmp_path / "page.html")[0] == 0
+    chosen = re.findall(r"<option value=.\d+. selected>([^<]*)<", (tmp_path / "page.html").read_text(encoding="utf-8"))
+    assert chosen == ["Often, replication 2"]
+    status, _, errors = coband("report", run, "--replication", "7", "-o", tmp_path / "other.html")
+    assert (status, "there is no replication 7; there is 0, 1, 2." in errors) == (2, True)
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -108,7 +163,7 @@ def test_plot(coband: Program, run: Path, tmp_path: Path) -> None:
         (["report", "RUN", "--against", "Ofen"], "there is no label 'Ofen' to compare with; there is Often, Seldom."),
         (
             ["plot", "RUN", "--figure", "regrets"],
-            "there is no figure 'regrets'; there is results, sensitivity, heat, regret,",
+            "there is no figure 'regrets'; there is results, sensitivity, environments, heat, regret,",
         ),
         (["plot", "RUN", "--figure", "times"], "these runs have nothing to draw for times; the report says why."),
     ],

@@ -15,12 +15,12 @@ from coband.simulator.experiments.traces import FORMATS
 @RUN
 @choice
 @click.option("--format", "form", type=click.Choice(FORMATS), required=True, help="Format of the output.")
-@out_file("Output file; by default standard output (not for parquet).")
+@out_file("Output file, compressed if it ends with .gz; by default standard output (not for parquet).")
 @FORCE
 def export(path: Path, label: str | None, replication: int | None, form: str, out: Path | None, force: bool) -> None:
     """Write the events of a run.
 
-    perfetto: open the file at https://ui.perfetto.dev. shiviz: one job, for https://bestchai.bitbucket.io/shiviz.
+    perfetto: open the file (also FILE.json.gz) at https://ui.perfetto.dev. shiviz: one job, for https://bestchai.bitbucket.io/shiviz.
     jsonl, csv, parquet: one row per event, with the columns of the view `trace`.
     """
     with opened(path) as run:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -15,15 +15,64 @@ from coband.simulator.experiments.report import times
 from coband.simulator.experiments.report.communication import Flow, flows
 from coband.simulator.experiments.report.comparison import Difference, Ranking
 from coband.simulator.experiments.report.data import Contender, ReportError, RunComparison
+from coband.simulator.experiments.report.environments import environments
 from coband.simulator.experiments.report.events import Events, read
 from coband.simulator.experiments.report.measures import Measure, measures
+from coband.simulator.experiments.report.palette import LineStyle
 from coband.simulator.experiments.report.rounds import Round, Waits
+from coband.simulator.experiments.report.styles import styles
 from coband.simulator.experiments.statistics import estimates as statistics
 from coband.simulator.experiments.statistics.estimates import Estimate
+from coband.simulator.experiments.store.store import StoredRun
 from coband.simulator.experiments.theory.growth import Growth, Measurement, growths
 
 MAX_PAIRED = 5
 """Largest number of contenders for which all pairs are shown; with more, each is compared with one reference."""
+
+
+class Shared:
+    """What all environments of a comparison have in common.
+
+    Args:
+        comparison: all contenders.
+    """
+
+    def __init__(self, comparison: RunComparison) -> None:
+        self.comparison = comparison
+        self.environments = environments(comparison)
+        self.measures = measures(comparison)
+
+    @cached_property
+    def styles(self) -> dict[tuple[StoredRun, str], LineStyle]:
+        """(run, its own label) -> colour, marker and dashes."""
+        return styles(self.environments)
+
+    @property
+    def entries(self) -> list[str]:
+        """The algorithms, whatever their parameters."""
+        return list(dict.fromkeys(one.entry for one in self.comparison.contenders))
+
+    @property
+    def labels(self) -> list[str]:
+        """The labels without environments."""
+        return list(dict.fromkeys(one.label for each in self.environments for one in each.comparison.contenders))
+
+    def short(self, label: str | None) -> str | None:
+        """The label without its environment."""
+        for whole in self.comparison.contenders:
+            if whole.label == label:
+                inside = (one for each in self.environments for one in each.comparison.contenders)
+                return next(one.label for one in inside if one.run is whole.run and one.own == whole.own)
+        return label
+
+    @cached_property
+    def kinds(self) -> dict[str, bool]:
+        """Kind of message -> whether it carries scalars; those with the most scalars first, which gives the colours."""
+        sizes: dict[str, float] = {}
+        for one in self.comparison.contenders:
+            for flow in flows(one):
+                sizes[flow.kind] = sizes.get(flow.kind, 0.0) + flow.scalars
+        return {kind: sizes[kind] > 0 for kind in sorted(sizes, key=lambda kind: (-sizes[kind], kind))}
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,24 +111,68 @@ class Timing:
 class Analysis:
     """The statistics of a comparison; results are computed on first use.
 
+    In a sweep the labels are rivals only within one environment: :attr:`within` has an analysis of each.
+
     Args:
         comparison: the contenders.
-        reference: label that all others are compared with; None: all pairs are compared, or with more than
-            :data:`MAX_PAIRED` contenders the first label is the reference.
+        reference: label that all others are compared with, in a sweep with the environment or without; None: all pairs
+            are compared, or with more than :data:`MAX_PAIRED` contenders the first label is the reference.
+        environment: name of the environment; empty in a single run, and for all environments of a sweep together.
+        shared: what all environments have in common; None to find it in the comparison.
+
+    Attributes:
+        swept: whether it is about all environments of a sweep together.
 
     Raises:
         ReportError: there is no such label.
     """
 
-    def __init__(self, comparison: RunComparison, reference: str | None = None) -> None:
+    def __init__(
+        self,
+        comparison: RunComparison,
+        reference: str | None = None,
+        environment: str = "",
+        shared: Shared | None = None,
+    ) -> None:
         self.comparison = comparison
+        self.environment = environment
         self.contenders = comparison.contenders
         self.labels = [one.label for one in self.contenders]
-        if reference is not None and reference not in self.labels:
-            raise ReportError(f"there is no label {reference!r} to compare with; there is {', '.join(self.labels)}.")
+        self.swept = shared is None and any(one.variant for one in self.contenders)
+        self.shared = Shared(comparison) if shared is None else shared
+        short = reference if shared is not None else self.shared.short(reference)
+        if short is not None and short not in (self.labels if shared is not None else self.shared.labels):
+            known = ", ".join(self.shared.labels)
+            raise ReportError(f"there is no label {reference!r} to compare with; there is {known}.")
         many = len(self.labels) > MAX_PAIRED
-        self.reference = self.labels[0] if reference is None and many else reference
-        self.measures = measures(comparison)
+        self.reference = self.labels[0] if short is None and many else short
+
+    @cached_property
+    def within(self) -> list[Analysis]:
+        """The analysis of each environment of a sweep; a single run is its own."""
+        if not self.swept:
+            return [self]
+        found = []
+        for one in self.shared.environments:
+            inside = [other.label for other in one.comparison.contenders]
+            reference = self.reference if self.reference in inside else None
+            found.append(Analysis(one.comparison, reference, one.name, self.shared))
+        return found
+
+    @property
+    def measures(self) -> list[Measure]:
+        """The measures."""
+        return self.shared.measures
+
+    @property
+    def styles(self) -> list[LineStyle]:
+        """Colour, marker and dashes of each label, the same in all figures."""
+        return [self.shared.styles[one.run, one.own] for one in self.contenders]
+
+    @property
+    def kinds(self) -> Mapping[str, bool]:
+        """Kind of message -> whether it carries scalars; the order determines the colours."""
+        return self.shared.kinds
 
     def estimates(self, measure: Measure) -> list[Estimate]:
         """Mean and interval of every label: Student's t, or Wilson's for proportions."""
@@ -128,6 +221,8 @@ class Analysis:
     @cached_property
     def timings(self) -> list[Timing]:
         """The timings of the contenders that have a trace."""
+        if self.swept:
+            return [timing for one in self.within for timing in one.timings]
         return [_timing(one, self._agents(one)) for one in self.contenders if one.traced]
 
     @property

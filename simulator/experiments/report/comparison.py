@@ -17,6 +17,8 @@ Interval = tuple[float, float]
 BOOTSTRAP_SEED = 0
 ROUNDING = 1e-12
 MAX_NAMED = 4
+MIN_BOOTSTRAP = 8
+"""Smallest number of pairs with a bootstrap interval: resamples of fewer values are too alike, and it is too narrow."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +33,7 @@ class Difference:
         mean: the difference of the means.
         relative: the difference divided by the mean of ``second``; None if that is 0.
         student: 95 % t interval (Welch's if unpaired); None for one replication.
-        bootstrap: 95 % percentile interval of the bootstrap.
+        bootstrap: 95 % percentile interval of the bootstrap; None for fewer than :data:`MIN_BOOTSTRAP` pairs.
         strict: t interval at the Bonferroni level, at which the intervals of all pairs hold together with 95 %.
     """
 
@@ -48,17 +50,17 @@ class Difference:
 
     @property
     def verdict(self) -> str:
-        """The better label if both intervals exclude 0, in words."""
-        if self.student is None or self.bootstrap is None:
+        """The better label if all intervals exclude 0, in words."""
+        if self.student is None:
             return "one replication: no statement about chance"
         if self.better is not None:
             return f"{self.better} {self.measure.better}"
-        return "equal" if self.student == self.bootstrap == (0.0, 0.0) else "undecided"
+        return "equal" if self.student == (0.0, 0.0) else "undecided"
 
     @property
     def better(self) -> str | None:
-        """The label that is better by both intervals; None if they do not agree or include 0."""
-        signs = {self._sign(interval) for interval in (self.student, self.bootstrap)}
+        """The label that is better by all intervals; None if they do not agree or include 0."""
+        signs = {self._sign(one) for one in (self.student, self.bootstrap) if one is not None}
         return self.first if signs == {-1} else self.second if signs == {1} else None
 
     def is_certain(self, winner: str) -> bool:
@@ -133,19 +135,16 @@ def _difference(
     first, second = one.values(measure.key), other.values(measure.key)
     common = sorted(first.keys() & second.keys())
     paired = not comparison.why_unpaired(one, other) and bool(common)
-    rng = np.random.default_rng(BOOTSTRAP_SEED)
     strict_level = 1.0 - (1.0 - LEVEL) / pairs
     if paired:
         lefts, rights = [first[r] for r in common], [second[r] for r in common]
         estimate = statistics.paired_difference(lefts, rights)
         strict = statistics.paired_difference(lefts, rights, strict_level).interval
-        draws = statistics.bootstrap_means([a - b for a, b in zip(lefts, rights, strict=True)], rng)
     else:
         lefts, rights = list(first.values()), list(second.values())
         estimate = statistics.unpaired_difference(lefts, rights)
         strict = statistics.unpaired_difference(lefts, rights, strict_level).interval
-        draws = statistics.bootstrap_means(lefts, rng) - statistics.bootstrap_means(rights, rng)
-    bootstrap = None if estimate.interval is None else statistics.percentile_interval(draws)
+    bootstrap = _bootstrap(lefts, rights, paired=paired) if estimate.count >= MIN_BOOTSTRAP else None
     base = statistics.mean(rights)
     return Difference(
         measure,
@@ -159,6 +158,15 @@ def _difference(
         bootstrap,
         strict,
     )
+
+
+def _bootstrap(lefts: list[float], rights: list[float], *, paired: bool) -> Interval:
+    rng = np.random.default_rng(BOOTSTRAP_SEED)
+    if paired:
+        draws = statistics.bootstrap_means([a - b for a, b in zip(lefts, rights, strict=True)], rng)
+    else:
+        draws = statistics.bootstrap_means(lefts, rng) - statistics.bootstrap_means(rights, rng)
+    return statistics.percentile_interval(draws)
 
 
 def ranking(comparison: RunComparison, measure: Measure, found: Sequence[Difference]) -> Ranking:

@@ -14,6 +14,8 @@ from coband.simulator.experiments.report.analysis import Analysis, nothing_but_i
 from coband.simulator.experiments.report.data import REGRET
 from coband.simulator.experiments.report.drawing import styled
 from coband.simulator.experiments.report.measures import Measure
+from coband.simulator.experiments.report.multiples import regret_multiples, totals_multiples
+from coband.simulator.experiments.report.palette import LineStyle
 
 MAX_PANELS = 3
 MAX_ROWS = 12
@@ -35,20 +37,29 @@ class Drawing:
         name: name of the figure and of its file.
         title: what the figure shows, in words.
         draw: draws the figure; returns None if there are no data for it.
+        whole: whether one figure shows all environments of a sweep; otherwise each environment has one of its own.
     """
 
     name: str
     title: str
     draw: Callable[[Analysis], Figure | None]
+    whole: bool = False
 
 
 @dataclass(frozen=True, eq=False)
 class NamedFigure:
-    """A figure with its name, and a description for readers who cannot see it."""
+    """A figure with its name, a description for readers who cannot see it, and the environment that it shows."""
 
     name: str
     title: str
     figure: Figure
+    environment: str = ""
+
+    @property
+    def file(self) -> str:
+        """Name of its file, without the ending."""
+        place = "".join(one if one.isalnum() or one in "=.,-" else "_" for one in self.environment.replace(", ", ","))
+        return f"{self.name}-{place}" if place else self.name
 
 
 def rendered(found: NamedFigure, kind: str, resolution: int = RESOLUTION) -> bytes:
@@ -59,81 +70,135 @@ def rendered(found: NamedFigure, kind: str, resolution: int = RESOLUTION) -> byt
     return buffer.getvalue()
 
 
-def _several(analysis: Analysis) -> list[Measure]:
+def several(analysis: Analysis) -> list[Measure]:
+    """The measures for which there is room."""
     return analysis.measures if len(analysis.labels) <= MAX_ROWS else analysis.measures[:MAX_PANELS]
 
 
-def _surface(analysis: Analysis) -> sweeps.ResponseSurface | None:
+def surface(analysis: Analysis) -> sweeps.ResponseSurface | None:
     """The first measure as a function of the parameters of a sweep; None unless the report is about one sweep."""
     runs = analysis.comparison.runs
-    surface = sweeps.ResponseSurface(runs[0], analysis.measures[0].key) if len(runs) == 1 else None
-    return surface if surface is not None and surface.names() else None
+    if len(runs) != 1 or not analysis.swept:
+        return None
+    measure = analysis.measures[0]
+    return sweeps.ResponseSurface(runs[0], measure.key, highest=measure.better == "higher")
 
 
 def _totals(analysis: Analysis) -> Figure:
-    return rows.totals_figure(analysis.labels, _several(analysis), analysis.estimates)
+    if analysis.swept:
+        return totals_multiples(analysis, analysis.measures[:MAX_PANELS])
+    return rows.totals_figure(analysis.labels, several(analysis), analysis.estimates, analysis.styles)
 
 
 def _sensitivity(analysis: Analysis) -> Figure | None:
-    surface = _surface(analysis)
-    return None if surface is None else sweeps.sensitivity_figure(surface, analysis.measures[0].title)
+    found = surface(analysis)
+    return sweeps.sensitivity_figure(found, analysis.measures[0].title) if found and found.choices() else None
+
+
+def _environments(analysis: Analysis) -> Figure | None:
+    found = surface(analysis)
+    return sweeps.environment_figure(found, analysis.measures[0].title) if found and found.conditions else None
 
 
 def _heat(analysis: Analysis) -> Figure | None:
-    surface = _surface(analysis)
-    if surface is None or not sweeps.heat_maps(surface):
+    found = surface(analysis)
+    if found is None or not sweeps.heat_maps(found):
         return None
-    return sweeps.heat_figure(surface, analysis.measures[0].title)
+    return sweeps.heat_figure(found, analysis.measures[0].title)
 
 
 def _regret(analysis: Analysis) -> Figure | None:
     if analysis.comparison.aim != REGRET:
         return None
-    return curves.curve_figure([(one.label, one.series) for one in analysis.contenders])
+    return regret_multiples(analysis) if analysis.swept else curves.curve_figure(lines(analysis))
+
+
+def lines(analysis: Analysis) -> list[curves.Line]:
+    """The curves of the labels of one environment."""
+    return [
+        curves.Line(one.label, one.series, style)
+        for one, style in zip(analysis.contenders, analysis.styles, strict=True)
+    ]
+
+
+def entry_styles(analysis: Analysis) -> dict[str, LineStyle]:
+    """Algorithm -> the style of the first of its variants."""
+    found: dict[str, LineStyle] = {}
+    for one, style in zip(analysis.contenders, analysis.styles, strict=True):
+        found.setdefault(one.entry, style)
+    return found
 
 
 def _trade_off(analysis: Analysis) -> Figure | None:
     panels = frontier.trade_offs(analysis)
-    return frontier_figure.trade_off_figure(panels) if panels else None
-
-
-def _communication(analysis: Analysis) -> Figure | None:
-    return None if analysis.silent else rows.communication_figure(analysis.flows)
+    return frontier_figure.trade_off_figure(panels, entry_styles(analysis)) if panels else None
 
 
 def _theory(analysis: Analysis) -> Figure | None:
-    return theory_figure.theory_figure(analysis.growths, analysis.labels)
+    colours = {label: style.colour for label, style in zip(analysis.labels, analysis.styles, strict=True)}
+    return theory_figure.theory_figure(analysis.growths, colours)
+
+
+def _communication(analysis: Analysis) -> Figure | None:
+    return None if analysis.silent else rows.communication_figure(analysis.flows, analysis.kinds)
 
 
 def _differences(analysis: Analysis) -> Figure | None:
     if len(analysis.labels) < 2:
         return None
-    return rows.difference_figure([analysis.shown(one) for one in analysis.measures[:MAX_PANELS]])
+    styles = dict(zip(analysis.labels, analysis.styles, strict=True))
+    found = [analysis.shown(one) for one in analysis.measures[:MAX_PANELS]]
+    return rows.difference_figure(found, styles, analysis.reference)
 
 
 def _times(analysis: Analysis) -> Figure | None:
     if not analysis.timings or nothing_but_idle(analysis.timings):
         return None
-    return rows.times_figure([(one.contender.label, one.shares.mean(axis=0).tolist()) for one in analysis.timings])
+    return rows.times_figure(shares(analysis))
+
+
+def shares(analysis: Analysis) -> list[tuple[str, list[float]]]:
+    """(label, mean time in each state)."""
+    return [(one.contender.label, one.shares.mean(axis=0).tolist()) for one in analysis.timings]
 
 
 def _rounds(analysis: Analysis) -> Figure | None:
-    with_rounds = [(one.contender.label, one.parts) for one in analysis.timings if one.all_rounds]
-    return rows.rounds_figure(with_rounds) if with_rounds else None
+    found = round_parts(analysis)
+    return rows.rounds_figure(found) if found else None
+
+
+def round_parts(analysis: Analysis) -> list[tuple[str, list[float]]]:
+    """(label, mean time in each part of a critical path) of the labels with rounds."""
+    return [(one.contender.label, one.parts) for one in analysis.timings if one.all_rounds]
 
 
 DRAWINGS = (
-    Drawing("results", "Mean and 95 % interval of each algorithm on each measure; the table has the numbers.", _totals),
+    Drawing(
+        "results", "Mean and 95 % interval of each algorithm on each measure; the table has the numbers.", _totals, True
+    ),
     Drawing(
         "sensitivity",
-        "How the first measure depends on each parameter of the grid, the others at their best.",
+        "How the first measure depends on each parameter of the algorithms in each environment, others at their best.",
         _sensitivity,
+        True,
     ),
-    Drawing("heat", "The first measure over pairs of parameters of the grid, the others at their best.", _heat),
+    Drawing(
+        "environments",
+        "How the first measure depends on the environment, with the algorithms' parameters at their best.",
+        _environments,
+        True,
+    ),
+    Drawing(
+        "heat",
+        "The first measure over pairs of parameters of an algorithm in each environment, the others at their best.",
+        _heat,
+        True,
+    ),
     Drawing(
         "regret",
         "Cumulative regret against turns, scalars sent and simulated time, and turns against time.",
         _regret,
+        True,
     ),
     Drawing(
         "trade_off",
@@ -160,10 +225,20 @@ DRAWINGS = (
 NAMES = tuple(drawing.name for drawing in DRAWINGS)
 
 
-def figures(analysis: Analysis, names: Collection[str] = NAMES) -> Iterator[NamedFigure]:
-    """Yield the figures with these names for which there are data, in the order of the report."""
+def figures(
+    analysis: Analysis, names: Collection[str] = NAMES, environments: int | None = None
+) -> Iterator[NamedFigure]:
+    """Yield the figures with these names for which there are data, in the order of the report.
+
+    Args:
+        analysis: the analysis.
+        names: the figures.
+        environments: largest number of environments with figures of their own; None for all.
+    """
     with styled():
         for drawing in DRAWINGS:
-            figure = drawing.draw(analysis) if drawing.name in names else None
-            if figure is not None:
-                yield NamedFigure(drawing.name, drawing.title, figure)
+            parts = [analysis] if drawing.whole else analysis.within[:environments]
+            for part in parts if drawing.name in names else []:
+                figure = drawing.draw(part)
+                if figure is not None:
+                    yield NamedFigure(drawing.name, drawing.title, figure, part.environment)

@@ -14,12 +14,14 @@ from coband.simulator.experiments.runs.results import Record
 from coband.simulator.experiments.scenario import yaml_nodes
 from coband.simulator.experiments.scenario.nodes import plain
 from coband.simulator.experiments.store.store import Series, StoredJob, StoredRun
-from coband.simulator.experiments.store.variants import StoredVariant, variants
+from coband.simulator.experiments.store.variants import StoredParameter, StoredVariant, variants
 from coband.simulator.metrics import Metric, by_name
 
 WORLD = ("seed", "agents.count", "problem", "network.topology")
 """Keys of a scenario that determine arms and noise; the topology matters only to problems on a graph."""
 REGRET = "regret"
+CHOICES = "algorithms."
+"""Keys of a grid that begin so are parameters of algorithms; all others are the environment."""
 SETTING = ("agents", "schedule", "network", "server")
 """Further keys in which two runs should agree for their numbers to be comparable."""
 
@@ -45,6 +47,26 @@ class Contender:
     algorithm: str
     run: StoredRun
     variant: StoredVariant | None = None
+
+    @property
+    def entry(self) -> str:
+        """The label of the algorithm in the scenario file; all its variants in a sweep share it."""
+        prefix = self.label.removesuffix(self.own) if self.label.endswith(self.own) else ""
+        return prefix + (self.own if self.variant is None else self.variant.entry)
+
+    @property
+    def chosen(self) -> dict[str, str]:
+        """Name -> value of the parameters of the algorithm, which one chooses; empty in a single run."""
+        return {one.name: one.text for one in self._parameters if one.key.startswith(CHOICES)}
+
+    @property
+    def faced(self) -> dict[str, str]:
+        """Name -> value of all other keys of the grid: world, network, schedule, agents, which one faces."""
+        return {one.name: one.text for one in self._parameters if not one.key.startswith(CHOICES)}
+
+    @property
+    def _parameters(self) -> tuple[StoredParameter, ...]:
+        return () if self.variant is None else self.variant.parameters
 
     @cached_property
     def jobs(self) -> list[StoredJob]:

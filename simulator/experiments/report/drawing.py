@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import textwrap
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 import matplotlib as mpl
+from matplotlib.artist import Artist
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 
@@ -45,7 +47,14 @@ STYLE: Any = {
     "lines.linewidth": 1.6,
 }
 WIDTH = 10.2
-LEGEND_COLUMNS = 6
+"""Width of a figure of the page, in inches."""
+CHARACTER = 0.6
+"""Width of an average character of the font, as a share of its size."""
+HANDLE = 4.8
+"""Width of the line or patch beside an entry of a legend and of the space between entries, in font sizes."""
+LEGEND_LINE = 1.9
+"""Height of a line of a legend, in font sizes."""
+POINTS = 72
 
 
 @contextmanager
@@ -55,9 +64,35 @@ def styled() -> Iterator[None]:
         yield
 
 
-def legend_height(labels: int) -> float:
-    """Height of a legend above the panels, in inches; ``labels``: number of entries."""
-    return 0.24 * -(-labels // LEGEND_COLUMNS) + 0.1
+def legend_columns(labels: Sequence[str], width: float = WIDTH, size: float = 9.0) -> int:
+    """Number of columns of a legend that fit side by side.
+
+    Args:
+        labels: the entries.
+        width: width of the figure, in inches.
+        size: size of the font, in points.
+    """
+    longest = max((len(line) for label in labels for line in label.split("\n")), default=1)
+    entry = size * (CHARACTER * longest + HANDLE) / POINTS
+    return max(1, min(len(labels), int(width / entry)))
+
+
+def legend_height(labels: Sequence[str], width: float = WIDTH, size: float = 9.0) -> float:
+    """Height of a legend above the panels, in inches."""
+    lines = -(-len(labels) // legend_columns(labels, width, size))
+    return LEGEND_LINE * size / POINTS * lines + 0.1
+
+
+def add_legend(drawn: Figure, handles: Sequence[Artist]) -> None:
+    """Draw a legend above the panels, with as many columns as fit."""
+    if handles:
+        labels = [str(one.get_label()) for one in handles]
+        drawn.legend(handles=list(handles), loc="outside upper left", ncols=legend_columns(labels), handlelength=2.6)
+
+
+def wrapped(label: str, width: int) -> str:
+    """A label in lines of at most ``width`` characters, cut nowhere."""
+    return "\n".join(textwrap.wrap(label, width, break_on_hyphens=False)) or label
 
 
 def tick(value: float, position: int | None = None) -> str:

@@ -71,7 +71,7 @@ def _points(analysis: Analysis, cost: Measure, aim: Measure) -> list[TradeOff]:
     return [
         TradeOff(
             one.label,
-            one.label if one.variant is None else one.variant.entry,
+            one.entry,
             () if one.variant is None else one.variant.parameters,
             settings[index],
             costs[index],

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -10,9 +10,10 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, NullFormatter
 
-from coband.simulator.experiments.report.drawing import LEGEND_COLUMNS, figure, legend_height, tick
+from coband.simulator.experiments.report.drawing import add_legend, figure, legend_height, tick
 from coband.simulator.experiments.report.figures import UNITS
 from coband.simulator.experiments.report.frontier import TradeOff, curves
+from coband.simulator.experiments.report.hover import note
 from coband.simulator.experiments.report.measures import Measure
 from coband.simulator.experiments.report.palette import INK, MUTED, PAPER, LineStyle, line_style
 
@@ -22,25 +23,42 @@ FADED = 0.25
 """Of the colour of points about which the replications do not tell."""
 SIGNS = {"frontier": "nothing beats it", "undecided": "not distinguishable", "beaten": "beaten"}
 Panel = tuple[Measure, Measure, Sequence[TradeOff]]
+Styles = Mapping[str, LineStyle]
+"""Algorithm -> the style of its points."""
 
 
-def trade_off_figure(panels: Sequence[Panel]) -> Figure:
+def trade_off_figure(panels: Sequence[Panel], styles: Styles | None = None) -> Figure:
     """A panel for each cost, in which lower left is better; full points are those that nothing beats.
 
     Args:
         panels: (cost, aim, points).
+        styles: those of the algorithms; None for the usual ones in the order of the points.
     """
-    entries = list(dict.fromkeys(point.entry for point in panels[0][2]))
-    signs = [sign for sign in SIGNS if any(_sign(point) == sign for _, _, points in panels for point in points)]
-    drawn = figure(3.2 + legend_height(len(entries) + len(signs)))
-    for number, (cost, aim, points) in enumerate(panels):
-        axis = drawn.add_subplot(1, len(panels), number + 1)
-        _draw(axis, points, entries)
-        _scale(axis, points, cost, aim)
-    handles = [_handle(line_style(number), _title(entry, panels[0][2])) for number, entry in enumerate(entries)]
-    handles += [_handle(LineStyle(INK, "o", "-"), SIGNS[sign], sign) for sign in signs]
-    drawn.legend(handles=handles, loc="outside upper left", ncols=min(LEGEND_COLUMNS, len(handles)))
+    entries = handles(panels, styles)
+    drawn = figure(3.2 + legend_height([str(one.get_label()) for one in entries]))
+    for number, panel in enumerate(panels):
+        draw(drawn.add_subplot(1, len(panels), number + 1), panel, styles)
+    add_legend(drawn, entries)
     return drawn
+
+
+def handles(panels: Sequence[Panel], styles: Styles | None = None) -> list[Line2D]:
+    """The entries of a legend: the algorithms, and the signs of what nothing beats."""
+    points = panels[0][2]
+    signs = [sign for sign in SIGNS if any(_sign(point) == sign for _, _, found in panels for point in found)]
+    found = [_handle(style, _title(entry, points)) for entry, style in (styles or _usual(points)).items()]
+    return found + [_handle(LineStyle(INK, "o", "-"), SIGNS[sign], sign) for sign in signs]
+
+
+def draw(axis: Axes, panel: Panel, styles: Styles | None = None) -> None:
+    """Draw one panel into a pair of axes, with titles and ticks."""
+    cost, aim, points = panel
+    _draw(axis, points, styles or _usual(points))
+    _scale(axis, points, cost, aim)
+
+
+def _usual(points: Sequence[TradeOff]) -> dict[str, LineStyle]:
+    return {entry: line_style(number) for number, entry in enumerate(dict.fromkeys(point.entry for point in points))}
 
 
 def _title(entry: str, points: Sequence[TradeOff]) -> str:
@@ -72,23 +90,24 @@ def _handle(style: LineStyle, label: str, sign: str = "frontier") -> Line2D:
     return Line2D([], [], linestyle="none", label=label, **_filling(style, sign))  # type: ignore[arg-type]
 
 
-def _draw(axis: Axes, points: Sequence[TradeOff], entries: Sequence[str]) -> None:
+def _draw(axis: Axes, points: Sequence[TradeOff], styles: Styles) -> None:
     settings = list(dict.fromkeys(point.setting for point in points))
     if len(settings) == 1:
         _draw_staircase(axis, points)
-    for number, entry in enumerate(entries):
-        style = line_style(number)
+    for entry, style in styles.items():
         for setting in settings:
             mine = [point for point in points if point.entry == entry and point.setting == setting]
             _draw_curves(axis, mine, style, named=len(points) <= MOST_NAMED)
     for point in points:
-        style = line_style(entries.index(point.entry))
+        style = styles[point.entry]
         for across, found in ((True, point.cost), (False, point.gain)):
             low, high = found.interval or (found.mean, found.mean)
             ends = ([max(low, 0.0), high], [point.gain.mean] * 2) if across else ([point.cost.mean] * 2, [low, high])
             axis.plot(*ends, color=style.colour, linewidth=1.4, solid_capstyle="butt")
         filling = _filling(style, _sign(point))
         axis.plot(point.cost.mean, point.gain.mean, linestyle="none", clip_on=False, zorder=3, **filling)  # type: ignore[arg-type]
+        band = None if point.gain.interval is None else ([point.gain.interval[0]], [point.gain.interval[1]])
+        note(axis, point.label, style.colour, [point.cost.mean], [point.gain.mean], band)
 
 
 def _draw_staircase(axis: Axes, points: Sequence[TradeOff]) -> None:

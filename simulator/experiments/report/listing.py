@@ -10,14 +10,24 @@ from coband.simulator.experiments.report.comparison import Difference, Ranking
 
 
 def listed(analysis: Analysis) -> dict[str, Any]:
-    """Labels, remarks, rankings and differences."""
+    """Labels, remarks, rankings and differences; in a sweep the latter are within each environment."""
     return {
         "labels": {one.label: one.algorithm for one in analysis.contenders},
         "remarks": list(analysis.comparison.remarks()),
-        "rankings": [_ranking(one) for one in analysis.rankings],
-        "differences": [_difference(one) for measure in analysis.measures for one in analysis.shown(measure)],
-        "theory": theory_table.listed(analysis.growths),
+        "rankings": [{**_place(each), **_ranking(one)} for each in analysis.within for one in each.rankings],
+        "differences": [
+            {**_place(each), **_difference(one)}
+            for each in analysis.within
+            for measure in each.measures
+            for one in each.shown(measure)
+        ],
+        "theory": [{**_place(each), **one} for each in analysis.within for one in theory_table.listed(each.growths)],
     }
+
+
+def _place(analysis: Analysis) -> dict[str, str]:
+    """The environment of a sweep; nothing in a single run."""
+    return {"environment": analysis.environment} if analysis.environment else {}
 
 
 def _ranking(ranking: Ranking) -> dict[str, Any]:

@@ -1,28 +1,40 @@
-"""Colours that are distinguishable with colour blindness (Okabe and Ito 2008), and markers and dashes of curves."""
+"""Colours that are distinguishable with colour blindness, and markers, dashes and hatches for print without colour.
+
+A colour means one thing in all figures of a page: an algorithm (Okabe and Ito 2008), a kind of message, or a state of
+an agent. The three sets have no colour in common.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Literal
 
 SERIES = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#5b5b5b")
-KINDS = (*SERIES[:6], "#882255", "#999933", "#332288")
+KINDS = ("#332288", "#999933", "#882255", "#b79fe0", "#d8c27a", "#125a56", "#7b4b2a", "#b5cf6b")
 NO_PAYLOAD = "#9a9a9e"
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
-DASHES = ("-", (0, (5, 2)), (0, (1, 1.5)), (0, (6, 2, 1, 2)))
+Dash = Literal["-"] | tuple[float, tuple[float, ...]]
+DASHES: tuple[Dash, ...] = ("-", (0, (5, 2)), (0, (1, 1.5)), (0, (6, 2, 1, 2)))
+HATCHES = ("", "////", "....", "\\\\\\\\", "xxxx", "----", "||||", "++++", "oooo", "//..", "\\\\--", "||..")
 INK, MUTED, RULE, PAPER = "#1c1c1e", "#5f6368", "#dcdce0", "#fefefe"
 TIMES = {
-    "compute": "#0073b3",
-    "handling": "#57b5ea",
-    "others": "#d55f01",
-    "server": "#cc7aa8",
-    "transfer": "#e6a001",
-    "retransmission": "#7a3e00",
-    "stalled": "#8b1a1a",
-    "down": "#3b3b3b",
-    "idle": "#c9ccd1",
-    "finished": "#e7e8eb",
+    "compute": "#4a5d73",
+    "handling": "#93a5b8",
+    "others": "#a8322d",
+    "server": "#d98c86",
+    "transfer": "#f2cfc4",
+    "retransmission": "#5e0b0b",
+    "stalled": "#b56576",
+    "down": "#2a2a2c",
+    "idle": "#d5d7da",
+    "finished": "#ebecee",
 }
-PARTS = {"agents": "#d55f01", "server": "#cc7aa8", "transfer": "#e6a001", "retransmission": "#7a3e00"}
+"""State of an agent -> its colour."""
+TIME_HATCHES = {"handling": "....", "others": "////", "server": "\\\\\\\\", "retransmission": "xxxx", "stalled": "++++"}
+"""State of an agent -> its hatching; the others have none, and differ in lightness."""
+PARTS = {"agents": "others", "server": "server", "transfer": "transfer", "retransmission": "retransmission"}
+"""Part of a critical path -> the state that means the same."""
 
 VARIABLES = {
     **{colour: f"--series-{number}" for number, colour in enumerate(SERIES)},
@@ -30,7 +42,7 @@ VARIABLES = {
     MUTED: "--muted",
     RULE: "--rule",
     PAPER: "--paper",
-    **{colour: f"--kind-{number}" for number, colour in enumerate(KINDS) if colour not in SERIES},
+    **{colour: f"--kind-{number}" for number, colour in enumerate(KINDS)},
     NO_PAYLOAD: "--no-payload",
     **{colour: f"--time-{name}" for name, colour in TIMES.items()},
 }
@@ -43,7 +55,7 @@ class LineStyle:
 
     colour: str
     marker: str
-    dash: str | tuple[float, tuple[float, ...]]
+    dash: Dash
 
 
 def line_style(number: int) -> LineStyle:
@@ -57,3 +69,14 @@ def variant_style(family: int, place: int) -> LineStyle:
     style = line_style(family)
     dashes = DASHES[(family // len(SERIES) + place) % len(DASHES)]
     return LineStyle(style.colour, style.marker, dashes)
+
+
+def kind_colour(kind: str, kinds: Mapping[str, bool]) -> str:
+    """The colour of a kind of message; those without payload have one in common.
+
+    Args:
+        kind: the kind.
+        kinds: all kinds -> whether they carry scalars, in the order of their colours.
+    """
+    coloured = [one for one, carries in kinds.items() if carries]
+    return KINDS[coloured.index(kind) % len(KINDS)] if kind in coloured else NO_PAYLOAD

@@ -10,7 +10,7 @@ import numpy as np
 from coband.simulator.experiments.report import rounds, times
 from coband.simulator.experiments.report.analysis import Analysis, Timing
 from coband.simulator.experiments.report.communication import ARROWS
-from coband.simulator.experiments.report.comparison import Difference
+from coband.simulator.experiments.report.comparison import MIN_BOOTSTRAP, Difference, Ranking
 from coband.simulator.experiments.report.measures import Measure
 from coband.simulator.experiments.report.rounds import Round
 from coband.simulator.experiments.statistics import estimates as statistics
@@ -19,6 +19,8 @@ from coband.simulator.experiments.statistics.numerals import between, bounds, li
 
 MAX_WAITED = 5
 LONGEST = 5
+FEW = f"fewer than {MIN_BOOTSTRAP}"
+"""What stands in place of a bootstrap interval where there are too few pairs for one."""
 
 
 @dataclass(frozen=True)
@@ -36,6 +38,46 @@ class ReportTable:
     header: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     texts: int = 1
+
+
+def winners(analysis: Analysis) -> ReportTable:
+    """The best label on each measure, in words."""
+    rows = tuple((one.measure.title, one.sentence, _best(one)) for one in analysis.rankings)
+    return ReportTable(_levels(analysis), ("measure", "in words", "best mean"), rows, texts=1)
+
+
+def winners_within(analysis: Analysis, measures: Sequence[Measure]) -> ReportTable:
+    """The best label on each measure in each environment of a sweep, in words."""
+    keys = [measure.key for measure in measures]
+    found = [(each, one) for key in keys for each in analysis.within for one in each.rankings if one.measure.key == key]
+    if len(keys) == 1:
+        rows = tuple((each.environment, one.sentence, _best(one)) for each, one in found)
+        caption = f"{measures[0].title[:1].upper()}{measures[0].title[1:]}. {_levels(analysis)}"
+        return ReportTable(caption, ("environment", "in words", "best mean"), rows, texts=1)
+    several = tuple((each.environment, one.measure.title, one.sentence, _best(one)) for each, one in found)
+    return ReportTable(_levels(analysis), ("environment", "measure", "in words", "best mean"), several, texts=2)
+
+
+def _best(ranking: Ranking) -> str:
+    return number(ranking.order[0][1].mean)
+
+
+def _levels(analysis: Analysis) -> str:
+    better = {measure.better for measure in analysis.measures}
+    text = (
+        "Lower is better everywhere."
+        if better == {"lower"}
+        else "Whether lower or higher is better, the sentence says."
+    )
+    pairs = max(len(one.differences[analysis.measures[0].key]) for one in analysis.within)
+    if analysis.swept:
+        text += " Labels are compared within one environment only."
+    if max(analysis.replications) < 2 or not pairs:
+        return text
+    return (
+        f"{text} A winner is named when the t intervals of all its differences exclude 0 at a level at which all "
+        f"{pairs} comparisons{' of the environment' if analysis.swept else ''} hold together with 95 % (Bonferroni)."
+    )
 
 
 def results(analysis: Analysis) -> ReportTable:
@@ -81,7 +123,8 @@ def _caption(found: Sequence[Difference]) -> str:
 def _row(one: Difference) -> tuple[str, ...]:
     relative = "" if one.relative is None else _percent(100 * one.relative)
     count = f"{one.count} pairs" if one.paired else f"{one.count}, unpaired"
-    numbers = (like(one.mean, one.student), relative, bounds(one.student), bounds(one.bootstrap))
+    resampled = FEW if one.bootstrap is None and one.student is not None else bounds(one.bootstrap)
+    numbers = (like(one.mean, one.student), relative, bounds(one.student), resampled)
     return (f"{one.first} − {one.second}", *(number.replace("-", "−") for number in numbers), count, one.verdict)
 
 

@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, NullFormatter
 
-from coband.simulator.experiments.report.drawing import LEGEND_COLUMNS, figure, legend_height, tick
-from coband.simulator.experiments.report.figures import UNITS, legend_handles
-from coband.simulator.experiments.report.palette import line_style
+from coband.simulator.experiments.report.drawing import add_legend, figure, legend_height, tick
+from coband.simulator.experiments.report.figures import UNITS
 from coband.simulator.experiments.theory.growth import Growth
 
 HEIGHTS = {"regret": "cumulative regret", "scalars": "scalars sent"}
 
 
-def theory_figure(found: Sequence[Growth], labels: Sequence[str]) -> Figure | None:
+def theory_figure(found: Sequence[Growth], colours: Mapping[str, str]) -> Figure | None:
     """A panel for each number: means, and dashed the bound, divided by a constant so that both end alike.
 
     Args:
         found: the bounds.
-        labels: of all contenders, in the order that gives them their colours.
+        colours: label -> colour of its curves.
 
     Returns:
         None if no bound could be evaluated.
@@ -29,11 +29,12 @@ def theory_figure(found: Sequence[Growth], labels: Sequence[str]) -> Figure | No
     counts = list(dict.fromkeys(one.bound.count for one in known))
     if not counts:
         return None
-    drawn = figure(2.9 + legend_height(len(labels)))
+    shown = [label for label in colours if any(one.label == label for one in known)]
+    drawn = figure(2.9 + legend_height(shown))
     for number, count in enumerate(counts):
         axis = drawn.add_subplot(1, len(counts), number + 1)
         for one in (one for one in known if one.bound.count == count):
-            colour = line_style(labels.index(one.label)).colour
+            colour = colours[one.label]
             axis.plot(one.pulls, one.measured, color=colour)
             moved = one.bounded * (one.measured[-1] / one.bounded[-1])
             axis.plot(one.pulls, moved, color=colour, linestyle=(0, (4, 2)), linewidth=1.1)
@@ -46,7 +47,5 @@ def theory_figure(found: Sequence[Growth], labels: Sequence[str]) -> Figure | No
         for side in (axis.xaxis, axis.yaxis):
             side.set_major_formatter(FuncFormatter(tick))
             side.set_minor_formatter(NullFormatter())
-    shown = [label for label in labels if any(one.label == label for one in known)]
-    handles = [one for one in legend_handles(drawn.axes[0], labels) if one.get_label() in shown]
-    drawn.legend(handles=handles, loc="outside upper left", ncols=min(LEGEND_COLUMNS, len(handles)))
+    add_legend(drawn, [Line2D([], [], color=colours[label], label=label) for label in shown])
     return drawn

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import gzip
+import io
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import IO
 
 from coband.simulator.experiments.store.store import StoredJob, StoredRun, StoreError
 from coband.simulator.experiments.traces import perfetto, shiviz, tables
 from coband.simulator.experiments.traces.reading import traced
 
 Write = Callable[[str], object]
+COMPRESSED = ".gz"
+LEVEL = 6
 
 
 def export(run: StoredRun, jobs: list[StoredJob], form: str, out: Path | None = None, *, replace: bool = False) -> None:
@@ -21,7 +27,7 @@ def export(run: StoredRun, jobs: list[StoredJob], form: str, out: Path | None = 
         run: the run.
         jobs: the jobs to export; jobs without a trace are skipped.
         form: one of :data:`~coband.simulator.experiments.traces.FORMATS`.
-        out: the file; None for standard output.
+        out: the file, compressed if its name ends with ``.gz``; None for standard output.
         replace: whether an existing file may be overwritten.
 
     Raises:
@@ -42,11 +48,20 @@ def export(run: StoredRun, jobs: list[StoredJob], form: str, out: Path | None = 
         if form == "parquet":
             tables.write_parquet(run.events_of(jobs), draft)
         else:
-            with draft.open("w", encoding="utf-8", newline="") as stream:
+            with _opened(draft, compressed=out.suffix == COMPRESSED) as stream:
                 _write(run, jobs, form, stream.write)
         os.replace(draft, out)
     finally:
         draft.unlink(missing_ok=True)
+
+
+@contextmanager
+def _opened(file: Path, *, compressed: bool) -> Iterator[IO[str]]:
+    """A new text file; a compressed one has no date and no name in it, so that equal traces give equal bytes."""
+    with file.open("wb") as raw:
+        binary = gzip.GzipFile("", "wb", LEVEL, raw, mtime=0) if compressed else raw
+        with binary, io.TextIOWrapper(binary, encoding="utf-8", newline="") as stream:
+            yield stream
 
 
 def _write(run: StoredRun, jobs: list[StoredJob], form: str, out: Write) -> None:

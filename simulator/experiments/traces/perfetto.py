@@ -1,10 +1,12 @@
 """Export to Chrome's trace-event format, for Perfetto (https://ui.perfetto.dev) and other viewers.
 
-Each job is a process. Each node has one track for turns, one for waits, and one for messages and notes; arrows lead
-from sends to deliveries. Messages in flight, communication rounds and downtimes are spans, which may overlap. Regret
-and scalars sent are counters. Perfetto drops a slice that partly overlaps another slice of its track, and nests slices
-that share a moment, so a conflicting slice goes to an additional track. Times are rounded to nanoseconds before
-durations are computed, so that adjacent slices do not overlap.
+Each job is a process. Each node has one track for turns, one for waits, and one for messages and notes, the server
+first and then agents by number. Messages are flows: arrows lead from sends to deliveries. Communication rounds,
+downtimes and messages of which a copy never arrived are spans, which may overlap. Regret and scalars sent are counters.
+Perfetto drops a slice that partly overlaps another slice of its track, and nests slices that share a moment, so a
+conflicting slice goes to an additional track. Times are rounded to nanoseconds before durations are computed, so that
+adjacent slices do not overlap. Perfetto orders tracks by the numbers of threads, and puts the thread with the number of
+its process first; the numbers here are in the order of nodes, and none is that of a process.
 """
 
 from __future__ import annotations
@@ -23,10 +25,15 @@ Write = Callable[[str], object]
 NANOSECONDS = 1_000_000_000
 LONGEST = 4_000_000
 """Largest number of seconds for which the format's double-precision microseconds still resolve nanoseconds."""
+LARGEST = 2**31
+"""Numbers of threads are below this one."""
 STACK = 64
 """Largest number of nested slices at one moment of a track; Perfetto's limit is 512, but fewer are readable."""
 TURNS, WAITS, MESSAGES = "", " waits", " messages"
 ORDER = (TURNS, WAITS, MESSAGES)
+SPARE = 128
+"""Thread numbers that are reserved for one node and kind of track."""
+COMPACT = (",", ":")
 
 
 def write(jobs: Sequence[StoredJob], out: Write) -> None:
@@ -40,7 +47,7 @@ def write(jobs: Sequence[StoredJob], out: Write) -> None:
     separator = "\n"
     for job in jobs:
         for item in _Export(TraceReader(job)).items():
-            out(separator + json.dumps(item, allow_nan=False))
+            out(separator + json.dumps(item, allow_nan=False, separators=COMPACT))
             separator = ",\n"
     out("\n]}\n")
 
@@ -98,12 +105,16 @@ class _Export:
     rounds: dict[int, tuple[int, int]] = field(default_factory=dict)
     _spans: int = 0
     _last: int = 0
+    _more: int = LARGEST
 
     def __post_init__(self) -> None:
         job = self.reader.job
         self._process = job.id + 1
-        query = "SELECT max(time) FROM events WHERE job = ?"
-        last: float = job.part.execute(query, (job.id,)).fetchone()[0] or 0.0
+        query = "SELECT max(time), max(node) FROM events WHERE job = ?"
+        last, agent = job.part.execute(query, (job.id,)).fetchone()
+        last = last or 0.0
+        nodes = 3 if agent is None else agent + 3
+        self._threads = self._process * nodes * len(ORDER) * SPARE
         self._unit = 1.0  # displayed seconds per unit of simulated time
         while last * self._unit > LONGEST:
             self._unit /= 1000
@@ -167,7 +178,6 @@ class _Export:
         arrow = {}
         if flight is not None:
             arrow = {"bind_id": self._unique_id(flight.event.seq), "flow_in": True}
-            yield from self._span("message", str(event.kind), flight.start, now, _arguments(event))
             self._remove_copy(event)
         yield from self._slice(event.node or "", MESSAGES, f"receive {event.kind}", now, now, _arguments(event), arrow)
 
@@ -202,7 +212,7 @@ class _Export:
         tracks = self.tracks.setdefault((node, what), [])
         track = next((track for track in tracks if track.add(start, end)), None)
         if track is None:
-            track = _Track(sum(map(len, self.tracks.values())) + 1)
+            track = _Track(self._thread(node, what, len(tracks)))
             track.add(start, end)
             tracks.append(track)
             yield self._name("thread_name", track.id, f"{node}{what}{f' {len(tracks)}' if len(tracks) > 1 else ''}")
@@ -217,6 +227,13 @@ class _Export:
             "args": arguments,
             **(more or {}),
         }
+
+    def _thread(self, node: str, what: str, number: int) -> int:
+        """The number of a thread; the few beyond the reserved ones come after all others."""
+        if number < SPARE:
+            return self._threads + _position(node, what) * SPARE + number
+        self._more -= 1
+        return self._more
 
     def _span(self, category: str, name: str, start: int, end: int, arguments: Item) -> Iterator[Item]:
         """Yield a span, which may overlap other spans."""
@@ -252,7 +269,7 @@ def _microseconds(nanoseconds: int) -> float:
 
 def _position(node: str, what: str) -> int:
     """Position of a track: the server first, then agents by number; for each node turns, then waits, then messages."""
-    number = int(node.removeprefix("agent ")) + 1 if node.startswith("agent ") else 0
+    number = int(node.removeprefix("agent ")) + 2 if node.startswith("agent ") else int(node == "everyone")
     return number * len(ORDER) + ORDER.index(what)
 
 

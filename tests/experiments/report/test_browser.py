@@ -12,14 +12,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from coband.simulator.experiments.report import analysis, data
+from coband.simulator.experiments.report import analysis, data, diagram
 from coband.simulator.experiments.report.page import page
+from coband.simulator.experiments.report.palette import KINDS, SERIES, TIMES
 from coband.simulator.experiments.store.store import open_run
 from tests.experiments.report.browser import PATIENCE, browser, complaints, requests
 from tests.experiments.report.made import run
 from tests.experiments.runs.fake_runs import perform
 
-LEFT, RIGHT, TOP, BOTTOM = 76, 8, 10, 36  # margins of the diagram, in pixels
+LEFT, RIGHT, TOP, BOTTOM = 76, 8, 54, 36  # margins of the diagram, in pixels
 
 
 def write(path: Path, file: Path) -> Path:
@@ -194,6 +195,96 @@ def test_a_round_is_shown_in_the_diagram(driver: Any, canvas: Any) -> None:
     assert words(driver).startswith("Event ")
 
 
+def test_zooming_keeps_the_chosen_event_in_view(driver: Any, canvas: Any, made: Path) -> None:
+    _, _, arrived, _ = first_upload(made)
+    focus(driver, canvas)
+    press(driver, "\ue015")  # down: the first message
+    for _ in range(8):
+        press(driver, "+")
+        start, end = view(canvas)
+        assert start <= arrived <= end or start <= float(chosen_time(driver)) <= end
+    driver.find_element("css selector", "button[data-do=in]").click()
+    settle(driver)
+    start, end = view(canvas)
+    assert start <= float(chosen_time(driver)) <= end
+    assert end - start < 0.01 * arrived + 0.5
+
+
+def chosen_time(driver: Any) -> str:
+    """The simulated time of the chosen event."""
+    found: str = driver.find_element("css selector", "#diagram-details dd").text
+    return found.replace(",", "")
+
+
+def test_any_replication_can_be_chosen(driver: Any, canvas: Any) -> None:
+    options = [one.text for one in driver.find_elements("css selector", "#diagram-label option")]
+    assert options[:2] == ["Sync, replication 0", "Sync, replication 1"]
+    assert len(options) == 6
+    first, second = canvas.get_attribute("data-view"), "#diagram-label option:nth-child(2)"
+    driver.find_element("css selector", second).click()
+    driver.execute_async_script("setTimeout(arguments[0], 200)")
+    settle(driver)
+    assert canvas.get_attribute("data-view") != first
+    assert ready(driver) == "Sync / 1"
+
+
+def test_curves_show_values_under_the_pointer_and_on_the_keyboard(driver: Any, canvas: Any) -> None:
+    from selenium.webdriver.common.action_chains import ActionChains
+
+    svg = driver.find_element("css selector", "#regret figure svg")
+    box = driver.find_element("css selector", ".values-box")
+    driver.execute_script("arguments[0].scrollIntoView({block: 'center'})", svg)
+    assert not box.is_displayed()
+    size = svg.size
+    ActionChains(driver).move_to_element_with_offset(
+        svg, -round(size["width"] / 4), -round(size["height"] / 8)
+    ).perform()
+    settle(driver)
+    assert box.is_displayed()
+    lines = box.text.splitlines()
+    assert lines[0].startswith("turns ")
+    assert {line.split(":")[0] for line in lines[1:]} == {"Sync", "Async <b>&</b> $x$", "Alone"}
+    assert all(float(line.split(": ")[1].split(" (")[0].replace(",", "")) > 0 for line in lines[1:])
+    driver.execute_script("arguments[0].focus()", svg)
+    press(driver, "\ue014")
+    moved = box.text.splitlines()[0]
+    assert float(moved.split()[1]) > float(lines[0].split()[1])
+    press(driver, "\ue00c")
+    assert not box.is_displayed()
+
+
+def test_nothing_is_cut_on_a_narrow_screen(driver: Any, file: Path) -> None:
+    narrow = {"width": 390, "height": 844, "deviceScaleFactor": 1, "mobile": False}
+    driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", narrow)
+    try:
+        opened(driver, file)
+        wide = driver.execute_script("return document.documentElement.scrollWidth")
+        rights = driver.execute_script(
+            "return [...document.querySelectorAll('figcaption, caption span, h1, h2, p, dd')]"
+            ".filter((one) => one.offsetParent).map((one) => one.getBoundingClientRect().right)"
+        )
+    finally:
+        driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+    assert wide <= 390
+    assert max(rights) <= 390
+
+
+def test_the_list_of_sections_does_not_cover_the_diagram(driver: Any, canvas: Any) -> None:
+    covered = driver.execute_script(
+        "arguments[0].scrollIntoView({block: 'start'}); window.scrollBy(0, 5);"
+        "const nav = document.querySelector('nav').getBoundingClientRect(), box = arguments[0].getBoundingClientRect();"
+        "return nav.bottom > Math.max(box.top, 0)",
+        canvas,
+    )
+    assert covered is False
+
+
+def test_the_colours_of_algorithms_kinds_and_states_differ() -> None:
+    assert not set(SERIES) & set(KINDS)
+    assert not set(SERIES + KINDS) & set(TIMES.values())
+    assert len(set(SERIES + KINDS + tuple(TIMES.values()))) == len(SERIES) + len(KINDS) + len(TIMES)
+
+
 def test_it_has_a_dark_form(driver: Any, canvas: Any) -> None:
     def background() -> str:
         found: str = driver.execute_script("return getComputedStyle(document.body).backgroundColor")
@@ -206,6 +297,32 @@ def test_it_has_a_dark_form(driver: Any, canvas: Any) -> None:
         assert (light, background()) == ("rgb(255, 255, 255)", "rgb(22, 23, 26)")
     finally:
         driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
+
+
+def test_a_crowd_is_shades_and_a_few_are_lines(driver: Any, tmp_path: Path) -> None:
+    perform(tmp_path / "crowd", replications=1, count=20, turns=20, labels=("Often",))
+    canvas = opened(driver, write(tmp_path / "crowd", tmp_path / "crowd.html"))
+    assert int(canvas.get_attribute("data-messages")) > 3_000
+    assert canvas.get_attribute("data-detail") == "shades"
+    assert view(canvas)[0] == 0
+    focus(driver, canvas)
+    while canvas.get_attribute("data-detail") == "shades":
+        before = int(canvas.get_attribute("data-messages"))
+        press(driver, "+")
+        assert int(canvas.get_attribute("data-messages")) <= before
+    assert 0 < int(canvas.get_attribute("data-messages")) <= 3_000
+
+
+def test_where_a_long_run_is_cut_the_picture_says_so(
+    driver: Any, made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(diagram, "MAX_EVENTS", 100)
+    canvas = opened(driver, write(made, tmp_path / "cut.html"))
+    status = driver.find_element("id", "diagram-status").text
+    assert "The page holds the first 100 of" in status
+    end = view(canvas)[1]
+    last = driver.execute_script("return Number(document.querySelector('canvas').dataset.known)")
+    assert 0 < last < end, "the axis runs to the end of the run, and what is not known is hatched"
 
 
 @pytest.mark.slow

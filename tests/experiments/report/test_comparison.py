@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from coband.simulator.experiments.report import comparison as comparisons
+from coband.simulator.experiments.report import tables
 from coband.simulator.experiments.report.data import Contender, RunComparison
 from coband.simulator.experiments.report.measures import Measure
 from coband.simulator.experiments.statistics import estimates as statistics
@@ -45,8 +46,22 @@ def test_differences_are_paired_in_one_world() -> None:
     expected = statistics.paired_difference([101.0, 203.0, 302.0], [100.0, 200.0, 300.0])
     assert (found.paired, found.count, found.mean, found.student) == (True, 3, 2.0, expected.interval)
     assert found.relative == pytest.approx(0.01)
-    assert found.bootstrap == (1.0, 3.0)
     assert found.verdict == "undecided"  # three pairs: the t interval is from -0.5 to 4.5
+
+
+def test_the_bootstrap_needs_eight_pairs() -> None:
+    lower, higher = [101.0, 203.0, 302.0, 401.0], [100.0, 200.0, 300.0, 400.0]
+    (found,) = comparisons.differences(compared(a=lower * 2, b=higher * 2), REGRET)
+    assert found.count == comparisons.MIN_BOOTSTRAP == 8
+    assert found.bootstrap is not None
+    assert 1.0 <= found.bootstrap[0] < found.mean < found.bootstrap[1] <= 3.0
+    assert found.verdict == "b lower"
+    (fewer,) = comparisons.differences(compared(a=(lower * 2)[:7], b=(higher * 2)[:7]), REGRET)
+    assert (fewer.count, fewer.bootstrap, fewer.verdict) == (7, None, "b lower")
+    assert "fewer than 8" in tables._row(fewer)  # said in place of the interval
+    worlds = ({"seed": 1}, {"seed": 2})
+    (apart,) = comparisons.differences(compared(worlds, a=lower, other=higher * 2), REGRET)
+    assert (apart.paired, apart.count, apart.bootstrap) == (False, 4, None)
 
 
 def test_differences_are_unpaired_between_worlds() -> None:

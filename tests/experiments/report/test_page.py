@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from coband.simulator.experiments.report import analysis, data, diagram
+from coband.simulator.experiments.report import analysis, data, diagram, sections
 from coband.simulator.experiments.report.page import page
 from coband.simulator.experiments.store.store import open_run
 from tests.experiments.report.made import run, synchronisation
@@ -178,6 +178,31 @@ def test_the_diagram_holds_every_event() -> None:
     assert [i - int(step) if step else -1 for i, step in enumerate(back)] == events.cause.tolist()
     for name, column in columns.items():
         assert column.tolist() == events[name].tolist()
+
+
+def test_jobs_for_which_there_is_no_room_are_named(made: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with open_run(made) as run:
+        found = analysis.Analysis(data.load([run]))
+        jobs, absent = diagram.embedded(found)
+        assert ([job.replication for job in jobs], absent) == ([0, 1, 2] * 3, [])
+        sizes = [json.loads(job.data)["total"] for job in jobs]
+        monkeypatch.setattr(diagram, "MAX_ALL_EVENTS", sum(sizes[::3]) + 10)
+        jobs, absent = diagram.embedded(found)
+        assert [job.key for job in jobs] == ["Sync / 0", f"{NAMED} / 0", "Alone / 0"]
+        assert absent == [(label, number) for label in ("Sync", NAMED, "Alone") for number in (1, 2)]
+        monkeypatch.setattr(diagram, "MAX_ALL_EVENTS", sum(sizes[2::3]) + 10)
+        assert {job.replication for job in diagram.embedded(found, [2])[0]} == {2}
+
+
+def test_a_section_is_a_function(made: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def build(sheet: sections.Sheet) -> sections.Section:
+        return sections.Section("mine", "Mine", "A section of mine", sheet.figures["regret"][0].svg)
+
+    monkeypatch.setattr(sections, "SECTIONS", (build,))
+    document = Document(report(made))
+    assert ("a", "href", "#mine") in document.attributes
+    assert "A section of mine" in document.words
+    assert document.open == []
 
 
 def test_a_long_run_is_cut_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:

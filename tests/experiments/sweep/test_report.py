@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,6 +10,9 @@ import pytest
 
 from coband.simulator.experiments.report import analysis, data
 from coband.simulator.experiments.report import contents as catalogue
+from coband.simulator.experiments.report.environments import combinations
+from coband.simulator.experiments.report.listing import listed
+from coband.simulator.experiments.report.page import page
 from coband.simulator.experiments.report.sweeps import ResponseSurface, heat_maps
 from coband.simulator.experiments.statistics import estimates as statistics
 from coband.simulator.experiments.store import store
@@ -36,20 +40,33 @@ def test_variants_are_read_back(run: store.StoredRun) -> None:
     assert found.scenario()["problem"]["noise"] == 0.2
 
 
-def test_a_surface_has_the_best_of_the_other_parameters(run: store.StoredRun) -> None:
+def test_a_surface_has_the_best_choice_within_an_environment(run: store.StoredRun) -> None:
     surface = ResponseSurface(run, "regret")
     assert surface.entries == ["D", "K"]
-    assert surface.names("D") == {"noise": ["0.1", "0.2"]}
-    assert surface.names("K") == {"alpha": ["0", "1", "50"], "noise": ["0.1", "0.2"]}
-    means = [
-        statistics.mean([float(job.record["regret"]) for job in run.select(f"K [noise={noise}, alpha=1]")])
-        for noise in ("0.1", "0.2")
-    ]  # type: ignore[index, arg-type]
-    best = surface.best("K", alpha="1")
-    assert best is not None
-    assert best.mean == min(means)
-    assert surface.best("D", alpha="1") is None
-    assert [(one.entry, one.down[0], one.across[0]) for one in heat_maps(surface)] == [("K", "alpha", "noise")]
+    assert surface.environments == [{"noise": "0.1"}, {"noise": "0.2"}]
+    assert surface.conditions == {"noise": ["0.1", "0.2"]}
+    assert (surface.choices("D"), surface.choices("K")) == ({}, {"alpha": ["0", "1", "50"]})
+    means = {
+        alpha: statistics.mean([float(job.record["regret"]) for job in run.select(f"K [noise=0.2, alpha={alpha}]")])
+        for alpha in ("0", "1", "50")
+    }  # type: ignore[index, arg-type]
+    found = surface.best("K", {"noise": "0.2"})
+    assert found is not None
+    assert found.mean == min(means.values())
+    one = surface.best("K", {"noise": "0.2"}, alpha="1")
+    assert one is not None
+    assert one.mean == means["1"]
+    assert surface.best("D", {"noise": "0.2"}, alpha="1") is None
+    assert heat_maps(surface) == [], "one parameter to choose, and none of the environment beside it"
+
+
+def test_heat_maps_are_of_choices_within_an_environment(tmp_path: Path) -> None:
+    perform(study(tmp_path, GRID + "  algorithms.K.lam: [1, 2]\n"), tmp_path / "out")
+    with store.open_run(tmp_path / "out") as run:
+        found = [
+            (one.entry, one.faced, {one.down[0], one.across[0]}) for one in heat_maps(ResponseSurface(run, "regret"))
+        ]
+    assert found == [("K", {"noise": noise}, {"alpha", "lam"}) for noise in ("0.1", "0.2")]
 
 
 def test_variants_in_other_worlds_are_not_paired(run: store.StoredRun) -> None:
@@ -61,8 +78,62 @@ def test_variants_in_other_worlds_are_not_paired(run: store.StoredRun) -> None:
 
 
 def test_a_report_of_a_sweep_has_its_figures(run: store.StoredRun) -> None:
-    found = catalogue.figures(analysis.Analysis(data.load([run])), ("sensitivity", "heat"))
-    assert [(one.name, len(one.figure.axes)) for one in found] == [("sensitivity", 2), ("heat", 1)]
+    names = ("results", "sensitivity", "environments", "heat", "regret", "differences")
+    found = list(catalogue.figures(analysis.Analysis(data.load([run])), names))
+    assert [(one.name, one.environment) for one in found] == [
+        ("results", ""),
+        ("sensitivity", ""),
+        ("environments", ""),
+        ("regret", ""),
+        ("differences", "noise=0.1"),
+        ("differences", "noise=0.2"),
+    ]
+    panels = {one.file: [axis.get_title(loc="left") for axis in one.figure.axes] for one in found}
+    assert panels["sensitivity"] == ["noise=0.1", "noise=0.2"]
+    assert panels["regret"] == ["noise=0.1", "", "", "noise=0.2", "", ""]
+    assert "differences-noise=0.2" in panels
+
+
+def test_rivals_are_in_one_environment(run: store.StoredRun) -> None:
+    found = analysis.Analysis(data.load([run]))
+    labels = ["D", "K [alpha=0]", "K [alpha=1]", "K [alpha=50]"]
+    assert [(one.environment, one.labels) for one in found.within] == [("noise=0.1", labels), ("noise=0.2", labels)]
+    for one in found.within:
+        assert len(one.differences["regret"]) == 6, "pairs of four labels"
+        assert all(difference.paired for difference in one.differences["regret"])
+        assert one.rankings[0].leaders[0] in labels
+    listing = listed(found)
+    assert {one["environment"] for one in listing["differences"]} == {"noise=0.1", "noise=0.2"}
+    assert len({style.colour for style in found.within[0].styles[1:]}) == 1, "an algorithm has one colour"
+    assert len({(style.colour, style.marker) for style in found.within[0].styles}) == 4
+    assert found.within[0].styles == found.within[1].styles
+
+
+def test_a_label_is_compared_in_every_environment(run: store.StoredRun) -> None:
+    for reference in ("K [alpha=1]", "K [noise=0.2, alpha=1]"):
+        found = analysis.Analysis(data.load([run]), reference)
+        assert [one.reference for one in found.within] == ["K [alpha=1]"] * 2
+    with pytest.raises(data.ReportError, match=r"there is no label 'K'.*there is D, K \[alpha=0\]"):
+        analysis.Analysis(data.load([run]), "K")
+
+
+def test_the_page_of_a_sweep_names_what_is_chosen_and_what_is_faced(run: store.StoredRun) -> None:
+    text = re.sub(r"\s+", " ", re.sub("<[^>]*>", " ", page(analysis.Analysis(data.load([run])))))
+    assert re.search(r"\b2 algorithms|algorithms 2\b", text)
+    assert "None" not in text.partition("Scenario, and how to reproduce")[0].partition("Who wins on what")[0]
+    assert "all 6 comparisons of the environment hold together" in text
+    assert "Labels are compared within one environment only" in text
+    assert "coband sweep scenario.yaml" in text
+
+
+def test_variants_that_an_environment_does_not_affect_belong_to_all_of_it() -> None:
+    whole = [{"noise": "0.1", "loss": "0"}, {"noise": "0.1", "loss": "1"}, {"noise": "0.2", "loss": "0"}]
+    assert combinations([{"noise": "0.1"}, *whole]) == [
+        {"noise": "0.1", "loss": "0"},
+        {"noise": "0.1", "loss": "1"},
+        {"noise": "0.2", "loss": "0"},
+    ]
+    assert combinations([{}]) == [{}]
 
 
 def test_replications_for_tuning_are_no_results(tmp_path: Path) -> None:

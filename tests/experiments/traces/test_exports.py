@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import gzip
 import json
 import re
 from collections import Counter, defaultdict
@@ -95,6 +96,7 @@ def test_perfettos_rules_are_kept(stored: dict[str, Path], tmp_path: Path, name:
     check_spans(items)
     tracks = {(item["pid"], item["tid"]) for item in items if item["ph"] == "M" and item["name"] == "thread_name"}
     assert {(item["pid"], item["tid"]) for item in items if item["ph"] == "X"} == tracks
+    check_threads(items)
     turns = sum(event.event == "turn" for event in events)
     assert sum(item["name"].startswith("turn ") for item in items if item["ph"] == "X") == turns
     assert {item["name"] for item in items if item["ph"] == "C"} == {"regret", "scalars"}
@@ -133,6 +135,42 @@ def check_arrows(items: list[dict[str, Any]], events: list[Event]) -> None:
     assert len(ins) == sum(event.event == "deliver" for event in events)
 
 
+def check_threads(items: list[dict[str, Any]]) -> None:
+    """Threads are numbered in the order of nodes, and none has the number of a process."""
+    named = {(item["pid"], item["tid"]): item["args"]["name"] for item in items if item["name"] == "thread_name"}
+    processes = {process for process, _ in named}
+    assert processes.isdisjoint(thread for _, thread in named)
+    assert len({thread for _, thread in named}) == len(named)
+    for process in processes:
+        order = [track_of(name) for (its, thread), name in sorted(named.items()) if its == process]
+        assert order == sorted(order)
+
+
+def track_of(name: str) -> tuple[int, int, int]:
+    """(node, kind of track, number) of a track's name, such as "agent 3 waits 2"."""
+    node, what, number = re.fullmatch(r"(server|everyone|agent \d+)((?: waits| messages)?)(?: (\d+))?", name).groups()  # type: ignore[union-attr]
+    place = {"server": -2, "everyone": -1}.get(node)
+    agent = int(node.removeprefix("agent ")) if place is None else place
+    return agent, ("", " waits", " messages").index(what), int(number or 1)
+
+
+def test_messages_are_flows_and_no_spans_unless_they_are_lost(stored: dict[str, Path], tmp_path: Path) -> None:
+    for name in ("lossy", "direct"):
+        items = json.loads(exported(stored[name], "perfetto", tmp_path / f"{name}.json").read_text())["traceEvents"]
+        assert sum(bool(item.get("flow_in")) for item in items) > 10
+        messages = [item for item in items if item.get("cat") == "message" and item["ph"] == "b"]
+        assert all(item["args"]["copies that did not arrive"] > 0 for item in messages)
+
+
+def test_a_name_that_ends_with_gz_is_compressed(stored: dict[str, Path], tmp_path: Path) -> None:
+    plain = exported(stored["lossy"], "perfetto", tmp_path / "trace.json").read_bytes()
+    packed = exported(stored["lossy"], "perfetto", tmp_path / "trace.json.gz").read_bytes()
+    again = exported(stored["lossy"], "perfetto", tmp_path / "another.json.gz").read_bytes()
+    assert gzip.decompress(packed) == plain
+    assert len(packed) < len(plain) / 8
+    assert again == packed
+
+
 def check_spans(items: list[dict[str, Any]]) -> None:
     begun: dict[str, dict[str, Any]] = {}
     ended = 0
@@ -153,9 +191,9 @@ def parsed(stored: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) ->
     """Traces, and what Perfetto's own parser makes of them: starting it takes seconds, so it reads them all."""
     perfetto_parser.home()
     place = tmp_path_factory.mktemp("perfetto")
-    files = [exported(stored[name], "perfetto", place / f"{name}.json") for name in PARSED]
+    files = [exported(stored[name], "perfetto", place / f"{name}.json.gz") for name in PARSED]
     answers = perfetto_parser.ask(files, QUESTIONS, place)
-    items = [json.loads(file.read_text())["traceEvents"] for file in files]
+    items = [json.loads(gzip.decompress(file.read_bytes()))["traceEvents"] for file in files]
     return dict(zip(PARSED, zip(items, answers, strict=True), strict=True))
 
 

@@ -1,14 +1,17 @@
-/* The space-time diagram: one row per node, time to the right, a line per message. Everything is in the page. */
+/* The space-time diagram: one row per node, time to the right, a line per message; in a crowd shades instead of lines.
+   Everything is in the page. */
 "use strict";
 (() => {
   const root = document.getElementById("diagram");
   if (!root) return;
-  const jobs = JSON.parse(document.getElementById("diagram-data").textContent);
+  const sources = [...root.querySelectorAll("script.diagram-data")];
+  if (!sources.length) return;
   const find = (selector) => root.querySelector(selector);
   const canvas = find("canvas"), pen = canvas.getContext("2d");
   const details = find("#diagram-details"), status = find("#diagram-status");
   const SERVER = -1, EVERYONE = -2, TYPES = { f8: Float64Array, i4: Int32Array, i2: Int16Array, i1: Int8Array };
-  const LEFT = 76, TOP = 10, BOTTOM = 36, REACH = 9, CROWD = 20000, MARKS = 800, LISTED = 100, CHAIN = 40;
+  const LEFT = 76, STRIP = 44, TOP = 10 + STRIP, BOTTOM = 36, REACH = 9, CROWD = 3000, MARKS = 800, LISTED = 100, CHAIN = 40;
+  const FEW = 300, DENSE = 3, FAN = 8, HULLS = 12, DASHES = [[], [7, 3], [2, 2.5], [9, 2.5, 2, 2.5]], LINES = ["solid", "dashed", "dotted", "double"];
   const UNMARKED = ["turn", "choose", "reward", "send", "deliver", "duplicate", "drop", "wait", "resume", "down", "up"];
   let job = null, rows = [], rowOf = new Map(), hidden = new Set(), view = [0, 1], selected = -1, chain = [];
   let size = { width: 0, height: 0 }, colours = {}, waiting = 0, dragging = null;
@@ -65,16 +68,31 @@
       const [what, node] = key.split(" ");
       spans.push({ what, from: open[key], to: -1, node: Number(node) });
     }
+    const messages = columns(events, starts, ends, lost);
     const kindList = [...kinds.keys()].sort((a, b) => kinds.get(b) - kinds.get(a));
-    return Object.assign(events, {
-      starts: Int32Array.from(starts), ends: Int32Array.from(ends), lost: Uint8Array.from(lost), spans, marks,
+    return Object.assign(events, messages, { spans, marks,
       nodes: [...nodes].sort((a, b) => a - b), kinds: kindList, send, drop, deliver, choose,
+      known: count ? events.time[count - 1] : 0,
       end: Math.max(events.end, count ? events.time[count - 1] : 0) || 1,
     });
   }
 
+  /* What is needed of each copy of a message, in order of arrival. A copy to everyone weighs as many as there are. */
+  function columns(events, starts, ends, lost) {
+    const count = starts.length, at = (list, column) => Float64Array.from(list, (event) => events[column][event]);
+    const from = Int32Array.from(starts, (send) => events.node[send]);
+    const to = Int32Array.from(ends, (end, m) => lost[m] ? events.peer[end] : events.node[end]);
+    const sent = at(starts, "time"), arrived = at(ends, "time"), weight = new Float64Array(count).fill(1);
+    let slowest = 0;
+    for (let m = 0; m < count; m++) {
+      slowest = Math.max(slowest, arrived[m] - sent[m]);
+      if (to[m] === EVERYONE) weight[m] = Math.max(1, events.value[ends[m]]);
+    }
+    return { starts: Int32Array.from(starts), ends: Int32Array.from(ends), lost: Uint8Array.from(lost), from, to, sent, arrived,
+      weight, slowest, kindOf: Int32Array.from(starts, (send) => events.kind[send]) };
+  }
+
   const causeOf = (index) => job.back[index] ? index - job.back[index] : -1;
-  const receiverOf = (m) => job.lost[m] ? job.peer[job.ends[m]] : job.node[job.ends[m]];
   const kindName = (index) => job.kind[index] < 0 ? "" : job.names[job.kind[index]];
 
   // --- what is shown
@@ -96,7 +114,7 @@
     if (wanted.size) {
       const partners = new Set(wanted);
       for (let m = 0; m < job.starts.length; m++) {
-        const from = job.node[job.starts[m]], to = receiverOf(m);
+        const from = job.from[m], to = job.to[m];
         if (wanted.has(from) && to >= SERVER) partners.add(to);
         if (wanted.has(to) && from >= SERVER) partners.add(from);
       }
@@ -104,16 +122,32 @@
     }
     rows = shown;
     rowOf = new Map(rows.map((node, row) => [node, row]));
-    canvas.style.height = `${Math.min(Math.max(rows.length * 22 + TOP + BOTTOM, 260), 640)}px`;
+    canvas.style.height = `${Math.min(Math.max(rows.length * 22 + TOP + BOTTOM, 260), 700)}px`;
+    chooseMessages();
+  }
+
+  /* Which messages the filters let through. */
+  function chooseMessages() {
+    const row = (node) => rowOf.has(node);
+    job.visible = new Uint8Array(job.starts.length);
+    for (let m = 0; m < job.starts.length; m++) {
+      const from = job.from[m], to = job.to[m];
+      job.visible[m] = !hidden.has(job.kindOf[m]) && (!job.wanted || job.wanted.has(from) || job.wanted.has(to)) &&
+        (row(from) || row(to)) && (to === EVERYONE || (row(from) && row(to))) ? 1 : 0;
+    }
     redraw();
   }
 
-  const visible = (m) => {
-    const from = job.node[job.starts[m]], to = receiverOf(m);
-    return !hidden.has(job.kind[job.starts[m]]) && (!job.wanted || job.wanted.has(from) || job.wanted.has(to)) &&
-      (rowOf.has(from) || rowOf.has(to)) && (to === EVERYONE || (rowOf.has(from) && rowOf.has(to)));
-  };
-  const inView = (m) => job.time[job.ends[m]] >= view[0] && job.time[job.starts[m]] <= view[1];
+  /* The messages in view; copies are in order of arrival, and none takes longer than the slowest. */
+  function* inView() {
+    let low = 0, high = job.arrived.length;
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (job.arrived[middle] < view[0]) low = middle + 1; else high = middle;
+    }
+    for (let m = low; m < job.arrived.length && job.arrived[m] <= view[1] + job.slowest; m++)
+      if (job.visible[m] && job.sent[m] <= view[1]) yield m;
+  }
   const x = (time) => LEFT + (time - view[0]) / (view[1] - view[0]) * (size.width - LEFT - 8);
   const timeAt = (pixel) => view[0] + (pixel - LEFT) / (size.width - LEFT - 8) * (view[1] - view[0]);
   const height = () => (size.height - TOP - BOTTOM) / Math.max(rows.length, 1);
@@ -125,9 +159,11 @@
     const style = getComputedStyle(root), get = (name) => style.getPropertyValue(name).trim();
     colours = { ink: get("--ink"), muted: get("--muted"), rule: get("--rule"), paper: get("--paper"), accent: get("--accent"),
       turn: get("--time-compute"), wait: get("--time-others"), down: get("--time-down") };
-    colours.kinds = Array.from({ length: 9 }, (_, i) => get(i < 6 ? `--series-${i}` : `--kind-${i}`));
+    colours.kinds = Array.from({ length: 8 }, (_, i) => get(`--kind-${i}`));
+    colours.plain = get("--no-payload");
   }
-  const kindColour = (kind) => colours.kinds[job.kinds.indexOf(kind) % colours.kinds.length] || colours.muted;
+  const kindColour = (kind) => job.colours[kind] < 0 ? colours.plain : colours.kinds[job.colours[kind]];
+  const kindDash = (kind) => Math.max(0, job.kinds.indexOf(kind)) % DASHES.length;
 
   function redraw() {
     if (!waiting) waiting = requestAnimationFrame(() => { waiting = 0; draw(); });
@@ -146,16 +182,22 @@
     pen.beginPath();
     pen.rect(LEFT - 1, 0, size.width - LEFT - 6, size.height - BOTTOM + 4);
     pen.clip();
-    drawSpans();
-    const shown = drawMessages();
-    drawMarks();
+    const found = [...inView()], crowded = isCrowd(found);
+    drawSpans(crowded);
+    if (crowded) drawShades(found); else drawLines(found);
+    drawStrip(found);
+    if (!crowded) drawMarks(); else job.marksShown = [];
+    drawUnknown();
     drawChain();
     pen.restore();
     drawAxis();
-    canvas.dataset.messages = shown;
+    canvas.dataset.messages = found.length;
+    canvas.dataset.detail = crowded ? "shades" : "lines";
     canvas.dataset.view = view.join(" ");
+    canvas.dataset.known = job.known;
     const cut = job.total > job.count ? ` The page holds the first ${number(job.count)} of ${number(job.total)} events.` : "";
-    status.textContent = `${number(shown)} messages from time ${short(view[0])} to ${short(view[1])}.${cut}`;
+    const how = crowded ? " Shades show how many each node sends and receives; zoom in for lines." : "";
+    status.textContent = `${number(found.length)} messages from time ${short(view[0])} to ${short(view[1])}.${how}${cut}`;
     if (find("#diagram-table").open) fillTable();
   }
 
@@ -178,8 +220,8 @@
     });
   }
 
-  function drawSpans() {
-    const thick = Math.min(9, Math.max(2, height() * 0.5));
+  function drawSpans(crowded) {
+    const thick = Math.min(9, Math.max(2, height() * (crowded ? 0.34 : 0.5))), lower = crowded ? height() * 0.3 : 0;
     for (const what of ["turn", "wait", "down"]) {
       pen.fillStyle = colours[what];
       pen.globalAlpha = what === "down" ? 0.9 : 0.4;
@@ -189,50 +231,143 @@
         const from = job.time[span.from], to = span.to < 0 ? job.end : job.time[span.to];
         if (to < view[0] || from > view[1]) continue;
         const left = x(Math.max(from, view[0]));
-        pen.fillRect(left, y(span.node) - depth / 2, Math.max(x(Math.min(to, view[1])) - left, 0.5), depth);
+        pen.fillRect(left, y(span.node) + lower - depth / 2, Math.max(x(Math.min(to, view[1])) - left, 0.5), depth);
       }
     }
     pen.globalAlpha = 1;
   }
 
-  function drawMessages() {
-    const groups = new Map();
-    let shown = 0;
-    for (let m = 0; m < job.starts.length; m++) {
-      if (!inView(m) || !visible(m)) continue;
-      const kind = job.kind[job.starts[m]];
-      if (!groups.has(kind)) groups.set(kind, []);
-      groups.get(kind).push(m);
-      shown++;
-    }
-    const seen = shown > CROWD ? new Set() : null;
-    pen.lineWidth = shown > 2000 ? 0.7 : 1.2;
-    pen.globalAlpha = shown > 2000 ? 0.55 : 0.85;
-    for (const [kind, group] of groups) {
-      pen.strokeStyle = pen.fillStyle = kindColour(kind);
-      pen.beginPath();
-      for (const m of group) line(m, seen);
-      pen.stroke();
-    }
-    pen.globalAlpha = 1;
-    return shown;
+  /* Whether lines would cover each other: they are too many, or begin in too few columns of pixels. */
+  function isCrowd(found) {
+    if (found.length > CROWD) return true;
+    const sends = new Set(), places = new Set();
+    for (const m of found) { sends.add(job.starts[m]); places.add(column(job.sent[m])); }
+    return sends.size > FEW && sends.size > DENSE * places.size;
   }
 
-  /* In a crowd lines that cover the same pixels are drawn once. */
-  function line(m, seen) {
-    const from = job.node[job.starts[m]], to = receiverOf(m);
-    const x0 = x(job.time[job.starts[m]]), x1 = x(job.time[job.ends[m]]);
-    if (seen) {
-      const key = ((Math.round(x0) * 8192 + Math.round(x1)) * 4096 + (rowOf.get(from) || 0)) * 4096 + (rowOf.get(to) || 0);
-      if (seen.has(key)) return;
-      seen.add(key);
+  const column = (time) => Math.floor(x(time) - LEFT);
+  const columnCount = () => Math.max(1, Math.ceil(size.width - LEFT - 8));
+
+  /* In a crowd: the darker a lane in a column of pixels, the more messages its node sends and receives there. */
+  function drawShades(found) {
+    const width = columnCount(), counts = new Float64Array(rows.length * width);
+    let most = 1;
+    const count = (node, time, weight) => {
+      const row = rowOf.get(node), at = column(time);
+      if (row === undefined || at < 0 || at >= width) return;
+      most = Math.max(most, counts[row * width + at] += weight);
+    };
+    for (const m of found) {
+      count(job.from[m], job.sent[m], job.weight[m]);
+      if (job.to[m] === EVERYONE) for (const node of rows) { if (node !== job.from[m]) count(node, job.arrived[m], 1); }
+      else if (!job.lost[m]) count(job.to[m], job.arrived[m], 1);
     }
-    if (to === EVERYONE || !rowOf.has(from)) {
-      const at = y(rowOf.has(from) ? from : to), reach = Math.min(7, height() * 0.42);
-      pen.moveTo(x0, at - reach);
-      pen.lineTo(x0, at + reach);
-      return;
+    const tall = Math.max(1.5, height() * 0.55);
+    pen.fillStyle = colours.ink;
+    for (let row = 0; row < rows.length; row++) {
+      const top = y(rows[row]) - tall * 0.8;
+      for (let at = 0; at < width; at++) {
+        const number = counts[row * width + at];
+        if (!number) continue;
+        pen.globalAlpha = 0.12 + 0.75 * Math.log1p(number) / Math.log1p(most);
+        pen.fillRect(LEFT + at, top, 1, tall);
+      }
     }
+    pen.globalAlpha = 1;
+  }
+
+  /* Above the lanes: how many messages are sent in each column of pixels, by kind. */
+  function drawStrip(found) {
+    const width = columnCount(), total = new Float64Array(width), byKind = new Map();
+    for (const m of found) {
+      const at = column(job.sent[m]);
+      if (at < 0 || at >= width) continue;
+      const kind = job.kindOf[m];
+      if (!byKind.has(kind)) byKind.set(kind, new Float64Array(width));
+      byKind.get(kind)[at] += job.weight[m];
+      total[at] += job.weight[m];
+    }
+    const most = total.reduce((a, b) => Math.max(a, b), 0), base = TOP - 6, tall = STRIP - 8, done = new Float64Array(width);
+    for (const kind of job.kinds) {
+      if (!byKind.has(kind)) continue;
+      pen.fillStyle = kindColour(kind);
+      byKind.get(kind).forEach((number, at) => {
+        const high = number / most * tall;
+        if (high) pen.fillRect(LEFT + at, base - done[at] - high, 1, high);
+        done[at] += high;
+      });
+    }
+    job.most = most;
+  }
+
+  /* The part of the run whose events are not in the page. */
+  function drawUnknown() {
+    if (job.total <= job.count || view[1] <= job.known) return;
+    const left = Math.max(LEFT, x(job.known)), right = size.width - 8, bottom = size.height - BOTTOM;
+    pen.strokeStyle = colours.rule;
+    pen.lineWidth = 1;
+    pen.save();
+    pen.beginPath();
+    pen.rect(left, TOP - 2, right - left, bottom - TOP + 2);
+    pen.fillStyle = colours.paper;
+    pen.fill();
+    pen.clip();
+    pen.beginPath();
+    for (let at = left - bottom; at < right; at += 8) { pen.moveTo(at, bottom); pen.lineTo(at + bottom, 0); }
+    pen.stroke();
+    pen.fillStyle = colours.ink;
+    pen.textAlign = "left";
+    pen.textBaseline = "top";
+    const text = `After time ${short(job.known)}: not in this page`;
+    const wide = pen.measureText(text).width;
+    pen.clearRect(left + 4, TOP + 4, wide + 12, 20);
+    pen.fillText(text, left + 10, TOP + 8);
+    pen.restore();
+  }
+
+  /* One line per copy; the copies of a broadcast are a fan. */
+  function drawLines(found) {
+    const sends = new Map();
+    for (const m of found) {
+      if (!sends.has(job.starts[m])) sends.set(job.starts[m], []);
+      sends.get(job.starts[m]).push(m);
+    }
+    const isFan = (copies) => copies.length >= FAN || job.to[copies[0]] === EVERYONE;
+    const fans = [...sends.values()].filter(isFan).length, faint = Math.min(0.5, Math.max(0.07, 200 / found.length));
+    pen.lineWidth = found.length > 500 ? 0.8 : 1.2;
+    for (const copies of sends.values()) {
+      const kind = job.kindOf[copies[0]], fan = isFan(copies);
+      pen.strokeStyle = pen.fillStyle = kindColour(kind);
+      pen.setLineDash(DASHES[kindDash(kind)]);
+      if (fan && fans <= HULLS) drawHull(copies);
+      pen.globalAlpha = fan ? faint : 0.85;
+      pen.beginPath();
+      for (const m of copies) line(m);
+      pen.stroke();
+      pen.setLineDash([]);
+      pen.globalAlpha = 1;
+      if (!fan || !rowOf.has(job.from[copies[0]])) continue;
+      pen.beginPath();
+      pen.arc(x(job.sent[copies[0]]), y(job.from[copies[0]]), 2.5, 0, 7);
+      pen.fill();
+    }
+  }
+
+  function drawHull(copies) {
+    if (!rowOf.has(job.from[copies[0]])) return;
+    const points = copies.filter((m) => job.to[m] !== EVERYONE && !job.lost[m]).map((m) => [x(job.arrived[m]), y(job.to[m])]);
+    points.sort((a, b) => a[1] - b[1]);
+    pen.globalAlpha = 0.1;
+    pen.beginPath();
+    pen.moveTo(x(job.sent[copies[0]]), y(job.from[copies[0]]));
+    for (const point of points) pen.lineTo(...point);
+    pen.closePath();
+    pen.fill();
+  }
+
+  function line(m) {
+    const from = job.from[m], to = job.to[m], x0 = x(job.sent[m]), x1 = x(job.arrived[m]);
+    if (to === EVERYONE) return toEveryone(from, x0, x1);
     const share = job.lost[m] ? 0.5 : 1, end = job.lost[m] ? x0 + 6 : x1;
     const y1 = y(from) + (y(to) - y(from)) * share;
     pen.moveTo(x0, y(from));
@@ -240,6 +375,17 @@
     if (job.lost[m]) {
       pen.moveTo(end - 4, y1 - 4); pen.lineTo(end + 4, y1 + 4);
       pen.moveTo(end - 4, y1 + 4); pen.lineTo(end + 4, y1 - 4);
+    }
+  }
+
+  /* All copies arrive at once: a fan to every lane, or, where it takes no time, a line with a tick at every lane. */
+  function toEveryone(from, x0, x1) {
+    for (const node of rows) {
+      if (node === from) continue;
+      const origin = rowOf.has(from) ? from : node;
+      pen.moveTo(x0, y(origin));
+      pen.lineTo(x1, y(node));
+      if (x1 - x0 < 2) { pen.moveTo(x1 - 2, y(node)); pen.lineTo(x1 + 3, y(node)); }
     }
   }
 
@@ -288,6 +434,14 @@
   }
 
   function drawAxis() {
+    if (job.most) {
+      pen.fillStyle = colours.muted;
+      pen.textAlign = "right";
+      pen.textBaseline = "top";
+      pen.fillText(`≤ ${number(job.most)}`, LEFT - 8, 6);
+      pen.textBaseline = "bottom";
+      pen.fillText("sent", LEFT - 8, TOP - 4);
+    }
     const span = view[1] - view[0], rough = span / Math.max(2, (size.width - LEFT) / 110);
     const power = 10 ** Math.floor(Math.log10(rough)), step = [1, 2, 5, 10].find((n) => n * power >= rough) * power;
     const base = size.height - BOTTOM + 4;
@@ -319,7 +473,12 @@
     view = [start, start + span];
     redraw();
   }
-  const zoom = (factor, around = (view[0] + view[1]) / 2) =>
+  /* Zooming keeps the chosen event where it is, if it is in view, else the middle. */
+  function centre() {
+    const time = selected < 0 ? -1 : job.time[selected];
+    return time >= view[0] && time <= view[1] ? time : (view[0] + view[1]) / 2;
+  }
+  const zoom = (factor, around = centre()) =>
     show(around - (around - view[0]) * factor, around + (view[1] - around) * factor);
   const pan = (share) => show(view[0] + share * (view[1] - view[0]), view[1] + share * (view[1] - view[0]));
   const reset = () => show(0, job.end);
@@ -330,10 +489,8 @@
     let best = -1, least = REACH;
     const consider = (event, distance) => { if (distance < least) { least = distance; best = event; } };
     for (const i of job.marksShown || []) consider(i, Math.hypot(px - x(job.time[i]), py - y(job.node[i])) - 3);
-    for (let m = 0; m < job.starts.length; m++) {
-      if (!inView(m) || !visible(m)) continue;
-      const from = job.node[job.starts[m]], to = receiverOf(m);
-      const x0 = x(job.time[job.starts[m]]), x1 = x(job.time[job.ends[m]]);
+    for (const m of inView()) {
+      const from = job.from[m], to = job.to[m], x0 = x(job.sent[m]), x1 = x(job.arrived[m]);
       const y0 = y(rowOf.has(from) ? from : to), y1 = rowOf.has(to) ? y(to) : y0;
       consider(job.ends[m], fromSegment(px, py, x0, y0, job.lost[m] ? x0 + 6 : x1, job.lost[m] ? (y0 + y1) / 2 : y1));
     }
@@ -367,8 +524,7 @@
 
   /* The next or previous message in view, by the time of its arrival; the ends are in order of time. */
   function step(way) {
-    const shown = [];
-    for (let m = 0; m < job.ends.length; m++) if (inView(m) && visible(m)) shown.push(job.ends[m]);
+    const shown = Array.from(inView(), (m) => job.ends[m]);
     if (!shown.length) return;
     const next = way > 0 ? shown.find((e) => e > selected) : shown.filter((e) => selected < 0 || e < selected).pop();
     if (next !== undefined) select(next);
@@ -429,10 +585,10 @@
 
   function fillTable() {
     const body = find("#diagram-table tbody"), lines = [];
-    for (let m = 0; m < job.starts.length && lines.length < LISTED; m++) {
-      if (!inView(m) || !visible(m)) continue;
-      const send = job.starts[m], cells = [short(job.time[send]), job.lost[m] ? "lost" : short(job.time[job.ends[m]]),
-        nodeName(job.node[send]), nodeName(receiverOf(m)), kindName(send), number(job.scalars[send])];
+    for (const m of inView()) {
+      if (lines.length >= LISTED) break;
+      const send = job.starts[m], cells = [short(job.sent[m]), job.lost[m] ? "lost" : short(job.arrived[m]),
+        nodeName(job.from[m]), nodeName(job.to[m]), kindName(send), number(job.scalars[send])];
       const button = make("button", String(job.ends[m])), event = job.ends[m];
       button.type = "button";
       button.addEventListener("click", () => select(event));
@@ -451,16 +607,19 @@
       const tick = document.createElement("input"), swatch = make("span", "");
       tick.type = "checkbox";
       tick.checked = !hidden.has(kind);
-      tick.addEventListener("change", () => { tick.checked ? hidden.delete(kind) : hidden.add(kind); redraw(); });
-      swatch.className = "swatch";
-      swatch.style.background = kindColour(kind);
+      tick.addEventListener("change", () => { tick.checked ? hidden.delete(kind) : hidden.add(kind); chooseMessages(); });
+      swatch.className = "swatch line";
+      swatch.style.borderTop = `4px ${LINES[kindDash(kind)]} ${kindColour(kind)}`;
       box.append(make("label", null, tick, swatch, job.names[kind]));
     }
   }
 
   const loaded = new Map();
   async function load(index) {
-    if (!loaded.has(index)) loaded.set(index, prepare(await decode(jobs[index])));
+    if (!loaded.has(index)) {
+      loaded.clear(); // a long run takes much memory
+      loaded.set(index, prepare(await decode(JSON.parse(sources[index].textContent))));
+    }
     job = loaded.get(index);
     hidden = new Set();
     selected = -1;
@@ -471,11 +630,11 @@
     chooseRows();
     describe();
     draw();
-    root.dataset.ready = jobs[index].label;
+    root.dataset.ready = job.label;
   }
 
   const choice = find("#diagram-label");
-  choice.addEventListener("change", () => load(choice.selectedIndex));
+  choice.addEventListener("change", () => load(Number(choice.value)));
   find("#diagram-nodes").addEventListener("input", chooseRows);
   find("#diagram-table").addEventListener("toggle", redraw);
   const actions = { in: () => zoom(0.5), out: () => zoom(2), earlier: () => pan(-0.25), later: () => pan(0.25), all: reset,
@@ -518,20 +677,24 @@
   canvas.addEventListener("dblclick", (event) => zoom(0.25, timeAt(event.offsetX)));
   new ResizeObserver(redraw).observe(canvas);
 
-  document.querySelectorAll("button.show-round").forEach((button) => button.addEventListener("click", async () => {
-    const index = jobs.findIndex((one) => one.label === button.dataset.label);
-    choice.selectedIndex = index;
+  document.querySelectorAll("button.show-round").forEach((button) => {
+    const index = sources.findIndex((one) => one.dataset.label === button.dataset.label);
+    button.hidden = index < 0;
+    button.addEventListener("click", () => showRound(button, index));
+  });
+  async function showRound(button, index) {
+    choice.value = String(index);
     await load(index);
     const from = Number(button.dataset.start), to = Number(button.dataset.end), margin = 0.1 * (to - from);
     show(from - margin, to + margin);
     if (Number(button.dataset.event) < job.count) select(Number(button.dataset.event));
     canvas.scrollIntoView({ block: "center" });
     canvas.focus({ preventScroll: true });
-  }));
+  }
 
   const recolour = () => { if (job) { readColours(); fillKinds(); draw(); } };
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", recolour);
   addEventListener("beforeprint", () => { document.documentElement.classList.add("printing"); recolour(); });
   addEventListener("afterprint", () => { document.documentElement.classList.remove("printing"); recolour(); });
-  load(0);
+  load(Number(choice.value));
 })();
