@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from coband.simulator.cli import progress, tables
-from coband.simulator.cli.options import SHIPPED, BadInput, Request
+from coband.simulator.cli.options import FILE, JSON, ONLY, SEED, SHIPPED, BadInput, Request, out_directory, settings
 from coband.simulator.cli.sweep import driven
-from coband.simulator.cli.workers import placed, pool
+from coband.simulator.cli.workers import RESUME, placed, pool
 
 if TYPE_CHECKING:
     from coband.simulator.experiments.frontier.study import Search
@@ -20,7 +20,16 @@ VERDICTS = {"frontier": "on the frontier", "undecided": "not distinguishable", N
 
 
 @click.command(epilog=SHIPPED)
-@click.argument("file", type=click.Path(path_type=Path))
+@FILE
+@settings()
+@click.option(
+    "--replications",
+    type=click.IntRange(min=2),
+    metavar="N",
+    help="Number of fresh replications of each finalist; at least 10 by default.",
+)
+@SEED
+@ONLY
 @click.option(
     "--objectives",
     metavar="NAME,NAME",
@@ -29,11 +38,10 @@ VERDICTS = {"frontier": "on the frontier", "undecided": "not distinguishable", N
 @click.option(
     "--vary",
     multiple=True,
-    metavar="KEY=RANGE",
+    metavar="KEY=VALUES",
     help="What is searched: algorithms.Async.threshold=0.01..100, or values with commas; repeatable. By default the "
     "grid: of the file, or else what algorithms declare.",
 )
-@click.option("--only", multiple=True, metavar="NAME", help="Search this label or algorithm alone; repeatable.")
 @click.option(
     "--at-most",
     "limits",
@@ -42,13 +50,21 @@ VERDICTS = {"frontier": "on the frontier", "undecided": "not distinguishable", N
     help="Also say what to choose if an objective must not be worse than this, such as scalars=1e5; repeatable.",
 )
 @click.option(
-    "--budget", "jobs", type=click.IntRange(min=1), default=400, show_default=True, help="Largest number of jobs."
+    "--budget",
+    "jobs",
+    type=click.IntRange(min=1),
+    metavar="JOBS",
+    default=400,
+    show_default=True,
+    help="Stop after this number of jobs.",
 )
 @click.option(
-    "--trials", type=click.IntRange(min=1), default=3, show_default=True, help="Replications of each candidate."
-)
-@click.option(
-    "--replications", type=click.IntRange(min=2), help="Fresh replications of each finalist; at least 10 by default."
+    "--trials",
+    type=click.IntRange(min=1),
+    metavar="N",
+    default=3,
+    show_default=True,
+    help="Replications of each candidate.",
 )
 @click.option(
     "--sampler",
@@ -57,31 +73,25 @@ VERDICTS = {"frontier": "on the frontier", "undecided": "not distinguishable", N
     show_default=True,
     help="What proposes candidates where there are too many to try them all.",
 )
-@click.option(
-    "--set", "settings", multiple=True, metavar="KEY=VALUE", help="Change a value of the scenario; repeatable."
-)
-@click.option("--seed", type=click.IntRange(min=0), help="Seed of the scenario.")
 @placed
-@click.option("--resume", is_flag=True, help="Go on with an earlier search: what is finished does not run again.")
-@click.option(
-    "--out", type=click.Path(path_type=Path), metavar="DIR", help="Where it is kept; by default runs/<name>-<number>."
-)
-@click.option("--json", "as_json", is_flag=True, help="Print the results as one JSON object.")
+@RESUME
+@out_directory("Where it is kept; by default runs/<name>-<number>.")
+@JSON
 @click.pass_context
 def frontier(
     context: click.Context,
     /,
     file: Path,
+    settings: tuple[str, ...],
+    replications: int | None,
+    seed: int | None,
+    only: tuple[str, ...],
     objectives: str | None,
     vary: tuple[str, ...],
-    only: tuple[str, ...],
     limits: tuple[str, ...],
     jobs: int,
     trials: int,
-    replications: int | None,
     sampler: Any,
-    settings: tuple[str, ...],
-    seed: int | None,
     workers: int | None,
     cluster: str | None,
     cluster_options: tuple[str, ...],

@@ -59,8 +59,8 @@ class PanelRequest:
 @click.option(
     "--environment", metavar="VALUES", help="The environment of a sweep that a panel shows, such as noise=0.1."
 )
-@click.option("--width", type=INCHES, metavar="INCHES", help=f"Width of a panel.  [default: {SIZE[0]}]")
-@click.option("--height", type=INCHES, metavar="INCHES", help=f"Height of a panel.  [default: {SIZE[1]}]")
+@click.option("--width", type=INCHES, metavar="INCHES", help=f"Width of a panel; by default {SIZE[0]}.")
+@click.option("--height", type=INCHES, metavar="INCHES", help=f"Height of a panel; by default {SIZE[1]}.")
 @click.option(
     "--format",
     "formats",

@@ -15,19 +15,19 @@ SEVERAL = "comparison.html"
 
 @click.command(epilog=RUNS_HELP)
 @RUNS
-@against
 @click.option(
     "--replication",
     "replications",
     type=click.IntRange(min=0),
     multiple=True,
     metavar="N",
-    help="Put the messages of this replication into the page before those of others; repeatable.",
+    help="Only where not all messages have room in the page: those of this replication come first; repeatable.",
 )
+@against
 @out_file(f"Output file; by default {NAME} in the run directory, or {SEVERAL} for several runs.")
 @FORCE
 def report(
-    paths: tuple[Path, ...], against: str | None, replications: tuple[int, ...], out: Path | None, force: bool
+    paths: tuple[Path, ...], replications: tuple[int, ...], against: str | None, out: Path | None, force: bool
 ) -> None:
     """Write a report about one or several runs: one self-contained HTML file."""
     with extra():

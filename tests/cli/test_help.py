@@ -38,6 +38,8 @@ ARGUMENTS = ("FILE", "RUN", "NAME", "DIR", "KIND", "PAPER|CLAIM", "A", "B", "SEQ
 OTHER_NAMES = {"-o", "--output", "--output-dir", "--dest", "--format-json", "--jobs", "--overwrite", "--algorithm"}
 """Names for what has another name in other commands."""
 SEVERAL_METAVARS = {"--out": {"DIR", "FILE", "DIR|FILE"}}
+OWN_UNITS = {"--budget": {"HOURS", "JOBS"}}
+"""Options that limit how long a command goes on, each in the unit that its metavar names."""
 ONE_OR_MORE = {"--format", "--replication"}
 """Options of which some commands take one and others several."""
 OF_CLICK = re.compile(r"INTEGER|FLOAT|TEXT|PATH|RANGE|BOOLEAN")
@@ -82,7 +84,12 @@ def test_shared_options_have_one_order(path: str) -> None:
 
 
 def test_options_of_several_commands_are_ordered_here() -> None:
-    own = {"--format", "--file", "--dir"}  # these stand in two subcommands of one command, or mean other things
+    own = {
+        "--budget",
+        "--format",
+        "--file",
+        "--dir",
+    }  # these stand in two subcommands of one command, or mean other things
     assert {name for name in NAMES if len(uses(name)) > 1} - own <= set(ORDER)
 
 
@@ -100,8 +107,8 @@ def test_arguments_have_one_name_and_one_order(path: str) -> None:
 def test_an_option_is_the_same_in_every_command(name: str) -> None:
     found = uses(name)
     looks = {metavar(path, one) for path, one in found.items() if not one.is_flag}
-    assert len(looks) <= 1 or looks == SEVERAL_METAVARS.get(name) or name == "--format"
-    assert len({(one.is_flag, type(one.type)) for one in found.values()}) == 1
+    assert len(looks) <= 1 or looks == {**SEVERAL_METAVARS, **OWN_UNITS}.get(name) or name == "--format"
+    assert len({(one.is_flag, type(one.type)) for one in found.values()}) == 1 or name in OWN_UNITS
     assert len({one.multiple for one in found.values()}) == 1 or name in ONE_OR_MORE
     assert len({re.findall(r"\w+", one.help or "")[0] for one in found.values()}) == 1 or name in SEVERAL_METAVARS
 

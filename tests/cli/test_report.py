@@ -115,13 +115,13 @@ def test_plot_one_panel_in_the_size_of_a_column(coband: Program, run: Path, tmp_
     size = ["--width", "3.3", "--height", "2.2", "--dpi", "100"]
     for ending in ("pdf", "svg", "png"):
         file = tmp_path / f"panel.{ending}"
-        assert coband("plot", run, "--panel", "regret", *size, "-o", file)[:2] == (0, f"{file}\n")
+        assert coband("plot", run, "--panel", "regret", *size, "--out", file)[:2] == (0, f"{file}\n")
         assert inches(file) == pytest.approx((3.3, 2.2), abs=0.005)
         before = file.read_bytes()
-        assert coband("plot", run, "--panel", "regret", *size, "-o", file)[0] == 0, "the same bytes again"
+        assert coband("plot", run, "--panel", "regret", *size, "--out", file)[0] == 0, "the same bytes again"
         assert file.read_bytes() == before
     two = coband(
-        "plot", run, "--panel", "regret", "--panel", "results-scalars", "--format", "svg", "-o", tmp_path / "d"
+        "plot", run, "--panel", "regret", "--panel", "results-scalars", "--format", "svg", "--out", tmp_path / "d"
     )
     assert [Path(line).name for line in two[1].splitlines()] == ["regret.svg", "results-scalars.svg"]
     assert "Seldom" in (tmp_path / "d" / "results-scalars.svg").read_text()
@@ -131,13 +131,19 @@ def test_plot_one_panel_in_the_size_of_a_column(coband: Program, run: Path, tmp_
     ("options", "message"),
     [
         (["--panel", "regrets"], "there is no panel 'regrets' for these runs; there is regret, regret-scalars,"),
-        (["--panel", "regret", "-o", "x.gif"], "x.gif: a panel is drawn as pdf, svg, png, by the ending of its file."),
-        (["--panel", "regret", "--panel", "turns-time", "-o", "x.pdf"], "is one file for 2 panels; give a directory."),
+        (
+            ["--panel", "regret", "--out", "x.gif"],
+            "x.gif: a panel is drawn as pdf, svg, png, by the ending of its file.",
+        ),
+        (
+            ["--panel", "regret", "--panel", "turns-time", "--out", "x.pdf"],
+            "is one file for 2 panels; give a",
+        ),
         (["--panel", "regret", "--figure", "regret"], "give either --figure or --panel."),
         (["--panel", "regret", "--environment", "noise=1"], "a single run has no environments"),
         (["--panel", "regret", "--width", "0.6", "--height", "0.6"], "has no room for 'regret'"),
         (["--width", "3"], "are for single panels; name one with --panel."),
-        (["-o", "x.pdf"], "is to be a directory"),
+        (["--out", "x.pdf"], "is to be a directory"),
     ],
 )
 def test_bad_panels(coband: Program, run: Path, options: list[str], message: str) -> None:
@@ -147,10 +153,10 @@ def test_bad_panels(coband: Program, run: Path, options: list[str], message: str
 
 
 def test_the_page_begins_with_the_replication_that_is_asked_for(coband: Program, run: Path, tmp_path: Path) -> None:
-    assert coband("report", run, "--replication", "2", "-o", tmp_path / "page.html")[0] == 0
+    assert coband("report", run, "--replication", "2", "--out", tmp_path / "page.html")[0] == 0
     chosen = re.findall(r"<option value=.\d+. selected>([^<]*)<", (tmp_path / "page.html").read_text(encoding="utf-8"))
     assert chosen == ["Often, replication 2"]
-    status, _, errors = coband("report", run, "--replication", "7", "-o", tmp_path / "other.html")
+    status, _, errors = coband("report", run, "--replication", "7", "--out", tmp_path / "other.html")
     assert (status, "there is no replication 7; there is 0, 1, 2." in errors) == (2, True)
 
 
