@@ -15,7 +15,7 @@ from coband.simulator.experiments.report import curves
 from coband.simulator.experiments.report.curves import Axis, Height
 from coband.simulator.experiments.report.drawing import add_legend, figure, legend_height, tick, wrapped
 from coband.simulator.experiments.report.hover import note
-from coband.simulator.experiments.report.palette import LineStyle
+from coband.simulator.experiments.report.palette import LineStyle, line_style
 from coband.simulator.experiments.statistics.estimates import Estimate
 from coband.simulator.experiments.store.store import Series
 
@@ -114,7 +114,10 @@ def same_height(axes: Sequence[Axes]) -> None:
 
 
 def trade_off_figure(
-    labels: Sequence[str], costs: Sequence[Estimate], regrets: Sequence[Estimate], styles: Sequence[LineStyle]
+    labels: Sequence[str],
+    costs: Sequence[Estimate],
+    regrets: Sequence[Estimate],
+    styles: Sequence[LineStyle] | None = None,
 ) -> Figure:
     """A point for each label: what it sent, and its regret, with 95 % intervals of both; lower left is better.
 
@@ -122,8 +125,9 @@ def trade_off_figure(
         labels: the labels.
         costs: scalars sent, by label.
         regrets: final regret, by label.
-        styles: the style of each label.
+        styles: the style of each label; None for those of a single run.
     """
+    styles = list(map(line_style, range(len(labels)))) if styles is None else styles
     drawn = figure(3.2 + legend_height(labels))
     draw_trade_off(drawn.add_subplot(), labels, costs, regrets, styles)
     add_legend(drawn, trade_off_handles(labels, styles))

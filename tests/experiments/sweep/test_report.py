@@ -90,7 +90,7 @@ def test_a_report_of_a_sweep_has_its_figures(run: store.StoredRun) -> None:
     ]
     panels = {one.file: [axis.get_title(loc="left") for axis in one.figure.axes] for one in found}
     assert panels["sensitivity"] == ["noise=0.1", "noise=0.2"]
-    assert panels["regret"] == ["noise=0.1", "", "", "noise=0.2", "", ""]
+    assert panels["regret"] == ["noise=0.1", "noise=0.2", "", "", "", ""], "column by column"
     assert "differences-noise=0.2" in panels
 
 
