@@ -198,7 +198,7 @@ def _sentence(
     if not others:
         return "All are equal." if len(leaders) > 1 else f"{leaders[0]} is alone."
     if len(leaders) > 1:
-        best = f"{_list(leaders)} share the {measure.end} mean"
+        best = f"{_few(leaders, 'labels')} share the {measure.end} mean"
     elif not undecided and not single:
         return f"{leaders[0]} {measure.verb}."
     else:
@@ -212,8 +212,8 @@ def _sentence(
     return f"{best}, but {'is' if len(leaders) == 1 else 'are'} not told apart from {_few(undecided)}."
 
 
-def _few(labels: Sequence[str]) -> str:
-    return _list(labels) if len(labels) <= MAX_NAMED else f"{len(labels)} others"
+def _few(labels: Sequence[str], what: str = "others") -> str:
+    return _list(labels) if len(labels) <= MAX_NAMED else f"{len(labels)} {what}"
 
 
 def _list(labels: Sequence[str]) -> str:

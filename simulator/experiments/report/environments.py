@@ -34,27 +34,34 @@ class Environment:
 
 
 def environments(comparison: RunComparison) -> list[Environment]:
-    """The environments in the order of the grid.
+    """The environments in the order of runs and grids.
 
     A variant that a key of the environment does not affect has run once for all its values, and belongs to each of
-    them. Contenders of single runs beside a sweep are environments of their own.
+    them. Two sweeps share an environment if the keys of their grids have the same values. A single run beside a sweep
+    is an environment of its own.
     """
-    swept = [one for one in comparison.contenders if one.variant is not None]
-    if not swept:
+    if not any(one.variant for one in comparison.contenders):
         return [Environment({}, comparison)]
-    found, several = [], _several(swept)
-    entries = list(dict.fromkeys(one.entry for one in swept))
-    for values in combinations([one.faced for one in swept]):
-        inside = [one for one in swept if one.faced.items() <= values.items()]
-        inside.sort(key=lambda one: entries.index(one.entry))
-        labels = _short(inside, several)
-        members = tuple(replace(one, label=label) for one, label in zip(inside, labels, strict=True))
-        found.append(Environment(values, replace(comparison, contenders=members)))
-    single = [one for one in comparison.contenders if one.variant is None]
-    for run in dict.fromkeys(one.run for one in single):
-        members = tuple(one for one in single if one.run is run)
-        found.append(Environment({"run": name_of(run)}, replace(comparison, contenders=members)))
-    return found
+    found: dict[tuple[tuple[str, str], ...], list[Contender]] = {}
+    for run in dict.fromkeys(one.run for one in comparison.contenders):
+        own = [one for one in comparison.contenders if one.run is run]
+        for values in combinations([one.faced for one in own]):
+            inside = [one for one in own if one.faced.items() <= values.items()]
+            key = values if values or len(comparison.runs) == 1 else {"run": name_of(run)}
+            found.setdefault(tuple(key.items()), []).extend(inside)
+    several = _several(comparison.contenders)
+    return [Environment(dict(key), _inside(comparison, members, several)) for key, members in found.items()]
+
+
+def _inside(
+    comparison: RunComparison, members: Sequence[Contender], several: dict[tuple[str, str], set[str]]
+) -> RunComparison:
+    """The contenders of one environment, by algorithm, with labels that leave out the environment."""
+    entries = list(dict.fromkeys(one.entry for one in members))
+    ordered = sorted(members, key=lambda one: entries.index(one.entry))
+    labels = _short(ordered, several)
+    relabelled = tuple(replace(one, label=label) for one, label in zip(ordered, labels, strict=True))
+    return replace(comparison, contenders=relabelled)
 
 
 def combinations(faced: Sequence[Mapping[str, str]]) -> list[dict[str, str]]:

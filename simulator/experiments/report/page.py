@@ -15,7 +15,8 @@ from coband.simulator.experiments.statistics.numerals import number
 from coband.simulator.experiments.visible import visible
 
 PACKAGE = "coband.simulator.experiments.report"
-SCRIPTS = ("hover.js", "diagram.js")
+DIAGRAM = ("events", "view", "drawing", "messages", "words", "controls")
+"""The parts of the diagram's script, which share the names of one function."""
 SINGLE = (
     "There is one replication of each algorithm, so there are no intervals and no bands: differences may be chance."
 )
@@ -42,14 +43,19 @@ def page(analysis: Analysis, replications: Sequence[int] = ()) -> str:
         remarks=[*comparison.remarks(), *([SINGLE] if sheet.single else [])],
         sections=list(sections(sheet)),
         css=Markup(static("report.css")),
-        scripts=[Markup(static(name)) for name in SCRIPTS],
+        scripts=[Markup(static("hover.js")), Markup(_diagram())],
     )
     return visible(text) + "\n"
 
 
 def static(name: str) -> str:
     """A file of the folder ``static``."""
-    return resources.files(PACKAGE).joinpath("static", name).read_text(encoding="utf-8")
+    return resources.files(PACKAGE).joinpath("static", *name.split("/")).read_text(encoding="utf-8")
+
+
+def _diagram() -> str:
+    parts = "\n".join(static(f"diagram/{name}.js") for name in DIAGRAM)
+    return f'"use strict";\n(() => {{\n{parts}}})();'
 
 
 def _facts(analysis: Analysis) -> Iterator[tuple[str, str]]:

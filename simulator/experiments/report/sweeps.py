@@ -133,7 +133,8 @@ def sensitivity_figure(surface: ResponseSurface, title: str) -> Figure:
     """
     choices, shown = surface.choices(), surface.environments[:MAX_ENVIRONMENTS]
     columns = len(choices)
-    drawn = figure(2.4 * len(shown) + legend_height(surface.entries))
+    entries = [entry for entry in surface.entries if surface.choices(entry)]
+    drawn = figure(2.4 * len(shown) + legend_height(entries))
     for row, faced in enumerate(shown):
         axes = []
         for column, (name, values) in enumerate(choices.items()):
@@ -145,7 +146,7 @@ def sensitivity_figure(surface: ResponseSurface, title: str) -> Figure:
             axes.append(axis)
         same_height(axes)
     same_height(drawn.axes)
-    add_legend(drawn, _handles(surface))
+    add_legend(drawn, [one for one in _handles(surface) if one.get_label() in entries])
     return drawn
 
 

@@ -90,7 +90,7 @@ def test_a_report_of_a_sweep_has_its_figures(run: store.StoredRun) -> None:
     ]
     panels = {one.file: [axis.get_title(loc="left") for axis in one.figure.axes] for one in found}
     assert panels["sensitivity"] == ["noise=0.1", "noise=0.2"]
-    assert panels["regret"] == ["noise=0.1", "", "", "noise=0.2", "", ""]
+    assert panels["regret"] == ["noise=0.1", "noise=0.2", "", "", "", ""], "column by column"
     assert "differences-noise=0.2" in panels
 
 
@@ -124,6 +124,18 @@ def test_the_page_of_a_sweep_names_what_is_chosen_and_what_is_faced(run: store.S
     assert "all 6 comparisons of the environment hold together" in text
     assert "Labels are compared within one environment only" in text
     assert "coband sweep scenario.yaml" in text
+
+
+def test_other_runs_share_an_environment_only_if_its_keys_agree(run: store.StoredRun, tmp_path: Path) -> None:
+    for name, grid in (("same", GRID), ("other", "grid:\n  algorithms.K.alpha: [0, 1]\n")):
+        (tmp_path / name).mkdir()
+        perform(study(tmp_path / name, grid), tmp_path / name / "out")
+    with store.open_run(tmp_path / "same" / "out") as same, store.open_run(tmp_path / "other" / "out") as other:
+        both = analysis.Analysis(data.load([run, same])).within
+        assert [(one.environment, len(one.labels)) for one in both] == [("noise=0.1", 8), ("noise=0.2", 8)]
+        apart = [(one.environment, one.labels) for one in analysis.Analysis(data.load([run, other])).within]
+    assert [len(labels) for _, labels in apart] == [4, 4, 3]
+    assert apart[2] == ("run=out", ["D", "K [alpha=0]", "K [alpha=1]"])
 
 
 def test_variants_that_an_environment_does_not_affect_belong_to_all_of_it() -> None:
