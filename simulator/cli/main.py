@@ -37,6 +37,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "describe": ("coband.simulator.cli.describe:describe", "Describe an algorithm, problem, dataset or scenario."),
     "schema": ("coband.simulator.cli.schema:schema", "Print the JSON Schema of scenario files, for editors."),
     "trace": ("coband.simulator.cli.trace:trace", "Analyse the events of a run, and export them."),
+    "whatif": ("coband.simulator.cli.whatif:whatif", "Run a stored run again with one thing changed."),
     "cite": ("coband.simulator.cli.cite:cite", "Print BibTeX for the algorithms and data of a run."),
     "counts": ("coband.simulator.cli.counts:counts", "Keep communication counts in a lock file and check them."),
     "compare": ("coband.simulator.cli.compare:compare", "Compare the algorithms of one or several runs."),

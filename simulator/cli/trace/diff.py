@@ -90,9 +90,15 @@ def _show(a: StoredJob, b: StoredJob, found: TraceComparison) -> None:
     print(
         f"{head}the first difference is at {event.node} at time {found.time:.12g}, after {found.common:,} common events"
     )
-    print(f"   {LAYOUT.format(*HEADER)}".rstrip())
-    for name, event in (("A", found.here), ("B", found.there)):
-        print(f"{name}  {_row(event)}")
+    show_events(found, ("A", "B"))
+
+
+def show_events(found: TraceComparison, names: tuple[str, str]) -> None:
+    """Print the two events at which traces part, under the names of the traces."""
+    width = max(map(len, names))
+    print(f"{'':{width}}  {LAYOUT.format(*HEADER)}".rstrip())
+    for name, event in zip(names, (found.here, found.there), strict=True):
+        print(f"{name:{width}}  {_row(event)}")
     if found.columns:
         print(f"differs in {', '.join(found.columns)}")
 

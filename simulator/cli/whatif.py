@@ -1,0 +1,148 @@
+"""``coband whatif``: run a stored run again with one thing changed."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from coband.simulator.cli import progress, tables
+from coband.simulator.cli.options import BadInput
+from coband.simulator.cli.plugins import warn_of_plugins
+from coband.simulator.cli.trace.common import RUN, opened
+
+if TYPE_CHECKING:
+    from coband.simulator.experiments.runs.driver import Report
+    from coband.simulator.experiments.store.store import StoredRun
+    from coband.simulator.experiments.traces.difference import TraceComparison
+    from coband.simulator.experiments.whatif.answer import Answer, Change
+    from coband.simulator.experiments.whatif.study import WhatIfStudy
+
+
+@click.command()
+@RUN
+@click.option("--drop", "drops", type=int, multiple=True, metavar="EVENT", help="Lose the message of this event.")
+@click.option("--for-good", is_flag=True, help="Give a lost message up instead of sending it again.")
+@click.option(
+    "--delay",
+    "delays",
+    type=(int, float),
+    multiple=True,
+    metavar="EVENT X",
+    help="Let the message of this event arrive X simulated units later.",
+)
+@click.option(
+    "--agent",
+    "agents",
+    type=(int, str),
+    multiple=True,
+    metavar="AGENT KEY=VALUE",
+    help="Change the speed, compute or handling of one agent, such as 13 speed=1.",
+)
+@click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="Change a value of the scenario.")
+@click.option("--only", "label", metavar="LABEL", help="Only this label.")
+@click.option("--replication", type=click.IntRange(min=0), help="Only this replication.")
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Run directory, new or empty; by default runs/<name>-what-if-<number>.",
+)
+@click.option("--workers", type=click.IntRange(min=1), default=1, show_default=True, help="Processes.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@click.pass_context
+def whatif(
+    context: click.Context,
+    /,
+    path: Path,
+    label: str | None,
+    replication: int | None,
+    out: Path | None,
+    workers: int,
+    as_json: bool,
+    **changes: Any,
+) -> None:
+    """Run a stored run again with one thing changed, and show what that thing has cost.
+
+    Everything else stays equal: arms, noise, and the random draws of every message. EVENT is the number of a send or
+    deliver event, as `coband trace show RUN --event send` prints it. Changes can be repeated and combined.
+    """
+    warn_of_plugins()
+    with opened(path) as run:
+        from coband.simulator.experiments.whatif.question import question
+        from coband.simulator.experiments.whatif.study import study_of
+
+        study = study_of(run, question(**changes), label, replication)
+        report = perform(study, out, workers)
+        _print(run, report, study, as_json)
+    context.exit(progress.exit_code(report))
+
+
+def perform(study: WhatIfStudy, out: Path | None, workers: int) -> Report:
+    """Run a what-if study.
+
+    Raises:
+        BadInput: there is no room for the results.
+    """
+    from coband.simulator.experiments.runs.driver import Commands, drive
+    from coband.simulator.experiments.store.directory import OutputError, StorageError
+    from coband.simulator.experiments.whatif.study import place
+
+    try:
+        with progress.Bar(study.name) as bar:
+            report = drive(study, place(study, out), workers=workers, commands=Commands((), sys.argv), listener=bar)
+    except (OutputError, StorageError) as error:
+        raise BadInput(str(error)) from error
+    progress.warn(report)
+    return report
+
+
+def _print(run: StoredRun, report: Report, study: WhatIfStudy, as_json: bool) -> None:
+    from coband.simulator.experiments.runs.results import dump
+    from coband.simulator.experiments.store.store import open_run
+    from coband.simulator.experiments.whatif.answer import answers
+
+    with open_run(report.directory) as changed:
+        found = [answer for answer in answers(run, changed, study.of) if answer.replications]
+        if as_json:
+            listed = [answer.as_json() for answer in found]
+            click.echo(dump({**study.about, "directory": str(report.directory), "answers": listed}), nl=False)
+            return
+        declared = frozenset(name for name, metric in changed.metrics.items() if metric.better)
+        for answer in found:
+            _show(answer, declared)
+    click.echo(f"run directory: {report.directory}")
+
+
+def _show(answer: Answer, declared: frozenset[str]) -> None:
+    count = len(answer.replications)
+    where = f"replication {answer.replications[0]}" if count == 1 else f"{count} replications"
+    click.echo(f"{answer.changed_label} against {answer.label}, {where}")
+    rows = [_row(change) for change in answer.shown(declared)]
+    tables.show(["", "stored", "what if", "difference"], rows)
+    if count > 1:
+        click.echo("difference: mean ± half the width of the 95 % interval (Student t, paired by replication)")
+    for number, parting in answer.parting.items():
+        _show_parting(f"replication {number}: " if count > 1 else "", parting)
+
+
+def _row(change: Change) -> list[str]:
+    difference = tables.between(change.difference.mean, change.difference.interval)
+    sign = "+" if change.difference.mean > 0 else ""
+    return [change.name, tables.number(change.stored), tables.number(change.changed), sign + difference]
+
+
+def _show_parting(where: str, parting: TraceComparison) -> None:
+    from coband.simulator.cli.trace.diff import show_events
+
+    if parting.same:
+        click.echo(f"{where}the traces are the same, {parting.common:,} events")
+        return
+    event = parting.here or parting.there
+    assert event is not None
+    click.echo(
+        f"{where}the traces part at {event.node} at time {parting.time:.12g}, after {parting.common:,} common events"
+    )
+    show_events(parting, ("stored", "what if"))
