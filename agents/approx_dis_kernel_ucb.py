@@ -165,4 +165,5 @@ ALGORITHM = Algorithm(
     ),
     metrics=(DICTIONARY_SIZE, SKIPPED_POINTS),
     cites=("li2022communication",),
+    always={"threshold": 0.0},
 )

@@ -410,4 +410,5 @@ ALGORITHM = Algorithm(
     ),
     metrics=(DICTIONARY_SIZE, SKIPPED_POINTS),
     cites=("li2023asynchronous",),
+    always={"threshold": 0.0},
 )

@@ -139,5 +139,6 @@ ALGORITHM = Algorithm(
         ClosedForm("downlink_scalars", "applied*(N - 1)*(d + 1)", "wait == 'all'"),
     ),
     cites=("li2022communication",),
+    always={"threshold": 0.0},
     memory=(EXACT_IN_COMMON,),
 )

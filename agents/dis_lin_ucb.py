@@ -98,5 +98,6 @@ ALGORITHM = Algorithm(
         ClosedForm("downlink_scalars", "rounds*N*(d^2 + d)"),
     ),
     cites=("wang2020distributed",),
+    always={"threshold": 0.0},
     memory=(LINEAR_IN_COMMON,),
 )

@@ -176,5 +176,6 @@ ALGORITHM = Algorithm(
         Metric("unconverged", "synchronisations", "synchronisations that ended before the gradient was small enough"),
     ),
     cites=("li2022generalized",),
+    always={"threshold": 0.0},
     memory=(LINEAR_IN_COMMON,),
 )

@@ -109,5 +109,6 @@ ALGORITHM = Algorithm(
         ClosedForm("downlink_scalars", "rounds*(d^2 + d)"),
     ),
     cites=("he2022simple",),
+    always={"threshold": 0.0},
     memory=(LINEAR,),
 )

@@ -344,5 +344,6 @@ ALGORITHM = Algorithm(
         "p": "width*inputs + (layers - 2)*width^2 + width + biases",
     },
     cites=("dai2023federated",),
+    always={"threshold": 0.0},
     memory=(NEURAL,),
 )

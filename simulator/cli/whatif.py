@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from coband.simulator.experiments.store.store import StoredRun
     from coband.simulator.experiments.traces.difference import TraceComparison
     from coband.simulator.experiments.whatif.answer import Answer, Change
+    from coband.simulator.experiments.whatif.split import Split
     from coband.simulator.experiments.whatif.study import WhatIfStudy
 
 
@@ -42,6 +43,11 @@ if TYPE_CHECKING:
     help="Change the speed, compute or handling of one agent, such as 13 speed=1.",
 )
 @click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="Change a value of the scenario.")
+@click.option(
+    "--split",
+    is_flag=True,
+    help="Split the regret by what it is owed to: losses, delays, slow agents, the threshold.",
+)
 @click.option("--only", "label", metavar="LABEL", help="Only this label.")
 @click.option("--replication", type=click.IntRange(min=0), help="Only this replication.")
 @click.option(
@@ -57,6 +63,7 @@ def whatif(
     context: click.Context,
     /,
     path: Path,
+    split: bool,
     label: str | None,
     replication: int | None,
     out: Path | None,
@@ -71,13 +78,25 @@ def whatif(
     """
     warn_of_plugins()
     with opened(path) as run:
-        from coband.simulator.experiments.whatif.question import question
-        from coband.simulator.experiments.whatif.study import study_of
-
-        study = study_of(run, question(**changes), label, replication)
+        study = _study(run, split, changes, label, replication)
         report = perform(study, out, workers)
-        _print(run, report, study, as_json)
+        (_print_split if split else _print)(run, report, study, as_json)
     context.exit(progress.exit_code(report))
+
+
+def _study(
+    run: StoredRun, split: bool, changes: dict[str, Any], label: str | None, replication: int | None
+) -> WhatIfStudy:
+    """What is to be run."""
+    from coband.simulator.experiments.whatif.question import question
+    from coband.simulator.experiments.whatif.split import split_study
+    from coband.simulator.experiments.whatif.study import study_of
+
+    if not split:
+        return study_of(run, question(**changes), label, replication)
+    if any(changes.values()):
+        raise BadInput("--split changes one thing after the other by itself; give it without --drop, --set and others.")
+    return split_study(run, label, replication)
 
 
 def perform(study: WhatIfStudy, out: Path | None, workers: int) -> Report:
@@ -146,3 +165,36 @@ def _show_parting(where: str, parting: TraceComparison) -> None:
         f"{where}the traces part at {event.node} at time {parting.time:.12g}, after {parting.common:,} common events"
     )
     show_events(parting, ("stored", "what if"))
+
+
+def _print_split(run: StoredRun, report: Report, study: WhatIfStudy, as_json: bool) -> None:
+    from coband.simulator.experiments.runs.results import dump
+    from coband.simulator.experiments.store.store import open_run
+    from coband.simulator.experiments.whatif.split import splits
+
+    with open_run(report.directory) as changed:
+        found = list(splits(run, changed, study))
+    if as_json:
+        listed = [split.as_json() for split in found]
+        click.echo(dump({**study.about, "directory": str(report.directory), "splits": listed}), nl=False)
+        return
+    for split in found:
+        _show_split(split)
+    click.echo(f"run directory: {report.directory}")
+
+
+def _show_split(split: Split) -> None:
+    count = len(split.replications)
+    click.echo(f"{split.label}, {count} replication{'s' * (count > 1)}: regret by what it is owed to, in this order")
+    rows = [["all of it", tables.between(split.regret.mean, split.regret.interval), "", ""]]
+    for share in split.shares:
+        if share.owed is None:
+            rows.append([share.cause, "none here", "", tables.number(share.regret)])
+        else:
+            owed = tables.between(share.owed.mean, share.owed.interval)
+            rows.append([share.cause, owed, split.percentage(share.owed.mean), tables.number(share.regret)])
+    rest = tables.between(split.rest.mean, split.rest.interval)
+    rows.append(["the rest", rest, split.percentage(split.rest.mean), ""])
+    tables.show(["owed to", "regret", "share", "left without it"], rows)
+    if count > 1:
+        click.echo("mean ± half the width of the 95 % interval (Student t; differences paired by replication)")

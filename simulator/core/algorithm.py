@@ -120,6 +120,7 @@ class Algorithm:
         metrics: the numbers that its nodes report (``report``, ``report_own``).
         memory: what its nodes keep that may be large; a run that needs more than is free is refused.
         cites: what ``coband cite`` prints: keys of ``references.bib``, or whole BibTeX entries.
+        always: parameters with which its agents communicate whenever they have anything new; empty where none do that.
     """
 
     name: str
@@ -135,6 +136,7 @@ class Algorithm:
     metrics: tuple[Metric, ...] = ()
     cites: tuple[str, ...] = ()
     memory: tuple[Memory, ...] = ()
+    always: Mapping[str, object] = field(default_factory=dict, hash=False)
 
     def memory_of(self, run: RunSize) -> list[tuple[Memory, float]]:
         """(what, bytes) of what its nodes keep, as far as the sizes that decide are known before the run."""

@@ -106,14 +106,15 @@ def _partings(pairs: Mapping[int, tuple[StoredJob, StoredJob]]) -> dict[int, Tra
     }
 
 
+def estimate_json(found: Estimate | None) -> dict[str, Any] | None:
+    """A mean and its interval, as ``--json`` prints them."""
+    if found is None:
+        return None
+    return {"mean": found.mean, "ci95": None if found.interval is None else list(found.interval)}
+
+
 def _change_json(change: Change) -> dict[str, Any]:
-    interval = change.difference.interval
-    return {
-        "stored": change.stored,
-        "changed": change.changed,
-        "difference": change.difference.mean,
-        "ci95": None if interval is None else list(interval),
-    }
+    return {"stored": change.stored, "changed": change.changed, "difference": estimate_json(change.difference)}
 
 
 def _parting_json(found: TraceComparison) -> dict[str, Any]:

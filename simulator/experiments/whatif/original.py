@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from coband.simulator.experiments.runs.variant import Parameter
@@ -83,8 +82,3 @@ def _original(run: StoredRun, label: str, jobs: dict[int, StoredJob]) -> Origina
         return Original(label, label, ScenarioText(run.scenario, str(run.path), base), jobs)
     parameters = tuple(Parameter(one.key, one.name, one.text, one.number, False, True) for one in variant.parameters)
     return Original(label, variant.entry, ScenarioText(variant.text, str(run.path), base), jobs, parameters)
-
-
-def numbers(found: Sequence[Original]) -> tuple[int, ...]:
-    """The replications of all labels."""
-    return tuple(found[0].jobs)

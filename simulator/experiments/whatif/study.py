@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ from coband.simulator.experiments.store import directory
 from coband.simulator.experiments.store.directory import RunDirectory
 from coband.simulator.experiments.store.store import StoredRun
 from coband.simulator.experiments.traces.reading import TraceReader, one_job
-from coband.simulator.experiments.whatif.original import MANIFEST_KEY, Original, numbers, originals
+from coband.simulator.experiments.whatif.original import MANIFEST_KEY, Original, originals
 from coband.simulator.experiments.whatif.question import Question
 
 
@@ -74,7 +74,8 @@ def study_of(
         job = one_job(run, label, replication, option="--only")
         label, replication = job.label, job.replication
     found = originals(run, label, replication)
-    return assembled(run, found, [_variant(one, question) for one in found], question.as_json())
+    variants = [(one, _variant(one, question)) for one in found]
+    return assembled(run, variants, question.as_json())
 
 
 def _variant(original: Original, question: Question) -> Variant:
@@ -89,22 +90,19 @@ def _variant(original: Original, question: Question) -> Variant:
     return Variant(0, original.entry, after, original.parameters + question.parameters(), whatif=change)
 
 
-def assembled(
-    run: StoredRun, found: Sequence[Original], variants: Sequence[Variant], question: Mapping[str, Any]
-) -> WhatIfStudy:
-    """The study of some variants, of which each original has as many as the others, one original after the other."""
-    each = len(variants) // len(found)
-    numbered = tuple(
-        Variant(number, one.entry, one.scenario, one.parameters, whatif=one.whatif)
-        for number, one in enumerate(variants)
-    )
-    of = {one.title(FRESH): found[number // each].label for number, one in enumerate(numbered)}
+def assembled(run: StoredRun, changes: Sequence[tuple[Original, Variant]], question: Mapping[str, Any]) -> WhatIfStudy:
+    """The study of some variants, each with what it changes."""
+    found = list(dict.fromkeys(original.label for original, _ in changes))
+    by_label = {original.label: original for original, _ in changes}
+    numbered = tuple(replace(variant, number=number) for number, (_, variant) in enumerate(changes))
+    of = {one.title(FRESH): original.label for one, (original, _) in zip(numbered, changes, strict=True)}
     stored = [
-        {"label": one.label, "replication": number, "fingerprint": fingerprint}
-        for one in found
-        for number, fingerprint in one.fingerprints.items()
+        {"label": label, "replication": number, "fingerprint": fingerprint}
+        for label in found
+        for number, fingerprint in by_label[label].fingerprints.items()
     ]
     name = str(run.manifest.get("scenario") or run.path.stem)
     about = {"run": str(run.path.absolute()), "scenario": name, **question, "jobs": stored}
     text = numbered[0].scenario.to_yaml()
-    return WhatIfStudy(f"{name} what if", text, numbered, numbers(found), of=of, about=about)
+    replications = tuple(by_label[found[0]].jobs)
+    return WhatIfStudy(f"{name} what if", text, numbered, replications, of=of, about=about)
