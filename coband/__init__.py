@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from coband.simulator.api.scenario import Scenario
     from coband.simulator.api.stored import Run, Sweep
     from coband.simulator.api.table import Table
+    from coband.simulator.api.whatif import RegretSplit, WhatIf
     from coband.simulator.arms import ArmSet
     from coband.simulator.arrays import FloatArray
     from coband.simulator.conformance import Case, NonConformance, cases
@@ -70,6 +71,7 @@ _HOMES = {
     "coband.simulator.api.scenario": ("Scenario",),
     "coband.simulator.api.stored": ("Run", "Sweep"),
     "coband.simulator.api.table": ("Table",),
+    "coband.simulator.api.whatif": ("RegretSplit", "WhatIf"),
     "coband.simulator.arms": ("ArmSet",),
     "coband.simulator.arrays": ("FloatArray",),
     "coband.simulator.conformance": (
@@ -172,6 +174,7 @@ __all__ = [
     "Positive",
     "Problem",
     "ProblemEntry",
+    "RegretSplit",
     "Reward",
     "RewardFunction",
     "Run",
@@ -188,6 +191,7 @@ __all__ = [
     "Table",
     "Timer",
     "UnsupportedScenario",
+    "WhatIf",
     "World",
     "cases",
     "load",

@@ -144,7 +144,7 @@ def _show(answer: Answer, declared: frozenset[str]) -> None:
     if count > 1:
         click.echo("difference: mean ± half the width of the 95 % interval (Student t, paired by replication)")
     for number, parting in answer.parting.items():
-        _show_parting(f"replication {number}: " if count > 1 else "", parting)
+        _show_parting(f"replication {number}: " if count > 1 else "", parting, whole=count == 1)
 
 
 def _row(change: Change) -> list[str]:
@@ -153,7 +153,7 @@ def _row(change: Change) -> list[str]:
     return [change.name, tables.number(change.stored), tables.number(change.changed), sign + difference]
 
 
-def _show_parting(where: str, parting: TraceComparison) -> None:
+def _show_parting(where: str, parting: TraceComparison, *, whole: bool) -> None:
     from coband.simulator.cli.trace.diff import show_events
 
     if parting.same:
@@ -164,7 +164,8 @@ def _show_parting(where: str, parting: TraceComparison) -> None:
     click.echo(
         f"{where}the traces part at {event.node} at time {parting.time:.12g}, after {parting.common:,} common events"
     )
-    show_events(parting, ("stored", "what if"))
+    if whole:
+        show_events(parting, ("stored", "what if"))
 
 
 def _print_split(run: StoredRun, report: Report, study: WhatIfStudy, as_json: bool) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from coband.simulator.core.audit import trace as tr
-from coband.simulator.experiments.runs.results import NOT_AVERAGED
+from coband.simulator.experiments.runs.results import NOT_AVERAGED, numbers
 from coband.simulator.experiments.statistics.estimates import Estimate, estimate, paired_difference
 from coband.simulator.experiments.store.store import Event, StoredJob, StoredRun
 from coband.simulator.experiments.traces.difference import TraceComparison, compare
@@ -54,11 +54,11 @@ class Answer:
     parting: Mapping[int, TraceComparison]
 
     def shown(self, declared: frozenset[str]) -> list[Change]:
-        """The changes for a table: of the usual measures, of ``declared`` ones, and of what is no longer equal."""
+        """The changes for a table: of the usual measures, and of ``declared`` ones that are no longer equal."""
         return [
             change
             for change in self.changes
-            if change.name in MEASURES or change.name in declared or change.difference.mean
+            if change.name in MEASURES or (change.name in declared and change.difference.mean)
         ]
 
     def as_json(self) -> dict[str, Any]:
@@ -86,16 +86,11 @@ def _changes(pairs: Mapping[int, tuple[StoredJob, StoredJob]]) -> Iterator[Chang
     records = [(one.record or {}, other.record or {}) for one, other in pairs.values()]
     names = dict.fromkeys(name for one, _ in records for name in one if name not in NOT_COMPARED)
     for name in names:
-        values = [(one.get(name), other.get(name)) for one, other in records]
-        numbers = [(float(a), float(b)) for a, b in values if _is_number(a) and _is_number(b)]
-        if len(numbers) == len(values):
-            first, second = [a for a, _ in numbers], [b for _, b in numbers]
+        first = numbers(name, [one for one, _ in records])
+        second = numbers(name, [other for _, other in records])
+        if len(first) == len(second) == len(records):
             difference = paired_difference(second, first)
             yield Change(name, estimate(first).mean, estimate(second).mean, difference)
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
 def _partings(pairs: Mapping[int, tuple[StoredJob, StoredJob]]) -> dict[int, TraceComparison]:

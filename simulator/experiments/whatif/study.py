@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from coband.simulator.experiments.runs.counterfactual import Counterfactual
+from coband.simulator.experiments.runs.counterfactual import Counterfactual, EventChange
 from coband.simulator.experiments.runs.job import plan
 from coband.simulator.experiments.runs.planner import Task
 from coband.simulator.experiments.runs.study import Study
@@ -81,7 +81,7 @@ def study_of(
 def _variant(original: Original, question: Question) -> Variant:
     """A label with the change; its number is given later."""
     before, after = original.scenario(), original.scenario(*question.settings)
-    events = ()
+    events: tuple[EventChange, ...] = ()
     if question.about_events:
         (job,) = original.jobs.values()
         events = question.changed_events(TraceReader(job), walks_hops=plan(before, "random").walks_hops)
