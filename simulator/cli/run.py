@@ -74,7 +74,7 @@ def _declared(study: Study) -> dict[str, str]:
         name: metric.heading
         for variant in study.variants
         for name, metric in variant.scenario.metrics.items()
-        if metric.better and name not in (*WITH_SERVER, *ON_A_GRAPH, "messages")
+        if metric.better and name not in (*WITH_SERVER, *ON_A_GRAPH, "messages", "mean_age")
     }
 
 

@@ -10,7 +10,7 @@ import pytest
 from rich.console import Console
 
 import coband
-from coband.simulator.api import progress
+from coband.simulator.api import driving, progress
 from coband.simulator.api.errors import in_python
 from coband.simulator.experiments.runs.workers import InProcess, Local
 
