@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from coband.simulator.arrays import FloatArray
-from coband.simulator.core.audit.age import Ages
+from coband.simulator.core.audit.age import NO_AGES, Ages
 from coband.simulator.core.audit.invariants import Audit
 from coband.simulator.core.audit.ledger import Ledger
 from coband.simulator.core.audit.per_agent import AgentMetrics, per_agent_metrics
@@ -59,7 +59,7 @@ class RunResult:
     server: Server | None
     warnings: tuple[str, ...] = ()
     closest: Sequence[float | None] = ()
-    ages: Ages = field(default_factory=lambda: Ages(tracked=False))
+    ages: Ages = NO_AGES
 
     @property
     def closest_decision(self) -> float | None:
@@ -108,7 +108,7 @@ class Ended:
             turns_series=np.cumsum(progress.pulls, dtype=np.int64),
             by_agent=self._by_agent(),
             closest=self._closest(),
-            ages=progress.ages,
+            ages=Ages.of(progress.decisions, progress.times),
             ledger=self.run.ledger,
             audit=self.run.audit,
             agents=self.agents,

@@ -13,61 +13,73 @@ learnt was sent by its origin: the time for which nothing newer has come from ot
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
-from coband.simulator.arrays import FloatArray
+from coband.simulator.arrays import FloatArray, IntArray
 
 NEVER = -1.0
 """In the place of a time: no message has been learnt from."""
 
 
-@dataclass
-class Ages:
-    """The age of every decision, in the order of pulls.
+@dataclass(slots=True)
+class Decisions:
+    """What is noted of every decision while a run goes on, in the order of pulls.
 
     Attributes:
-        tracked: whether the algorithm counts the pulls in its models; if not, nothing is kept.
-        pulls: pulls that each decision did not know of.
-        times: simulated time since the newest message that it had learnt from was sent; NaN without one.
+        in_model: pulls in the model; None: nobody counts them.
+        newest: when the newest message was sent from which the agent had learnt; NEVER without one.
         events: number of the event that chose the arm.
     """
 
-    tracked: bool = True
-    pulls: list[int] = field(default_factory=list)
-    times: list[float] = field(default_factory=list)
+    in_model: list[int | None] = field(default_factory=list)
+    newest: list[float] = field(default_factory=list)
     events: list[int] = field(default_factory=list)
 
-    def decided(self, made: int, in_model: int | None, now: float, newest: float, event: int) -> None:
-        """Take note of a decision.
-
-        Args:
-            made: pulls of all agents before it.
-            in_model: pulls in its model; None: nobody counts them.
-            now: simulated time.
-            newest: when the newest message was sent from which the agent has learnt; NEVER without one.
-            event: number of the event.
-        """
-        if in_model is None:
-            self.tracked = False
-            return
-        self.pulls.append(made - in_model)
-        self.times.append(now - newest if newest != NEVER else math.nan)
+    def note(self, in_model: int | None, newest: float, event: int) -> None:
+        """Take note of a decision."""
+        self.in_model.append(in_model)
+        self.newest.append(newest)
         self.events.append(event)
+
+
+@dataclass(frozen=True)
+class Ages:
+    """The age of every decision, in the order of pulls; nothing where the algorithm does not count.
+
+    Attributes:
+        pulls: pulls that each decision did not know of, (n,).
+        times: simulated time since the newest message that it had learnt from was sent, (n,); NaN without one.
+        events: number of the event that chose the arm.
+    """
+
+    pulls: IntArray
+    times: FloatArray
+    events: Sequence[int]
+
+    @classmethod
+    def of(cls, decisions: Decisions, times: Sequence[float]) -> Ages:
+        """The ages of decisions at some times; every pull is one decision."""
+        counted = [number for number in decisions.in_model if number is not None]
+        if len(counted) < len(times):
+            return NO_AGES
+        newest = np.asarray(decisions.newest)
+        since = np.where(newest == NEVER, math.nan, np.asarray(times) - newest)
+        return cls(np.arange(len(counted)) - np.asarray(counted, dtype=np.intp), since, decisions.events)
 
     @property
     def known(self) -> bool:
-        """Whether every decision has an age, and there is one."""
-        return self.tracked and bool(self.pulls)
+        """Whether there is an age of any decision."""
+        return bool(self.pulls.size)
 
     def means(self) -> dict[str, float]:
         """The metrics of a result; empty where ages are not known."""
         if not self.known:
             return {}
         found = {"mean_age": float(np.mean(self.pulls))}
-        times = np.asarray(self.times)
-        heard = times[~np.isnan(times)]
+        heard = self.times[~np.isnan(self.times)]
         return found | ({"mean_age_time": float(heard.mean())} if heard.size else {})
 
     def series(self, ends: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -79,9 +91,10 @@ class Ages:
         Returns:
             Mean age in pulls and in time, each (points,); NaN where no decision in between has one.
         """
-        return _means_between(np.asarray(self.pulls, dtype=np.float64), ends), _means_between(
-            np.asarray(self.times), ends
-        )
+        return _means_between(self.pulls.astype(np.float64), ends), _means_between(self.times, ends)
+
+
+NO_AGES = Ages(np.empty(0, dtype=np.intp), np.empty(0), ())
 
 
 def _means_between(values: FloatArray, ends: FloatArray) -> FloatArray:

@@ -157,7 +157,7 @@ class AgentHost(ClientHost):
         """Send the messages of a turn and take note of it; ``seq``: of its reward."""
         self._carry_out(turn.outbox, seq)
         progress, now = self._progress, self._clock.now
-        progress.ages.decided(progress.made, turn.in_model, now, self.newest, seq - 1)
+        progress.decisions.note(turn.in_model, self.newest, seq - 1)
         progress.pulled(self.address, now, turn.regret, turn.reward, seq)
         if self._check is not None:
             self._check.pulled(self.node, turn.arms, turn.arm, turn.reward, turn.outbox, seq)

@@ -96,9 +96,10 @@ class Cohort:
             assert self._floods is not None
             scalars = self._floods.send_together(agents, [turn.outbox[0] for turn in turns], block[:, 3])
         trace.record_block(block)
-        ages, made = self._progress.ages, self._progress.made
-        for place, (turn, event) in enumerate(zip(turns, block["seq"][:, 1].tolist(), strict=True)):
-            ages.decided(made + place, turn.in_model, now, turn.host.newest, event)
+        decisions = self._progress.decisions
+        decisions.in_model += [turn.in_model for turn in turns]
+        decisions.newest += [turn.host.newest for turn in turns]
+        decisions.events += block["seq"][:, 1].tolist()
         self._progress.pulled_together(agents, now, [(turn.reward, turn.regret) for turn in turns], scalars)
 
 

@@ -183,5 +183,5 @@ def _decisions(job: int, result: RunResult) -> Iterator[tuple[object, ...]]:
     """The age of every decision, by the number of the event that chose the arm."""
     ages = result.ages
     if ages.known:
-        for event, age, time in zip(ages.events, ages.pulls, ages.times, strict=True):
+        for event, age, time in zip(ages.events, ages.pulls.tolist(), ages.times.tolist(), strict=True):
             yield job, event, age, plain(time)

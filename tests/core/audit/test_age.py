@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from coband.simulator.core.audit.age import NEVER, Ages
+from coband.simulator.core.audit.age import NEVER, Ages, Decisions
 from coband.simulator.experiments.store.store import StoredRun, open_run
 from tests.experiments.traces.runs import GRAPH, STAR, perform
 from tests.oracles import ages as oracle
@@ -23,6 +23,7 @@ problem: {kind: contextual, arms: {kind: ball, dimension: 2, count: 4}, reward: 
 algorithms:
   - {algorithm: dis_lin_ucb, label: DisLin, threshold: 0.5}
   - {algorithm: fed_lin_ucb, label: FedLin, threshold: 0.3}
+  - {algorithm: fed_glb_ucb, label: FedGLB, threshold: 0.5}
   - {algorithm: lin_ucb, label: LinUCB}
   - {algorithm: neural_ucb, label: Neural}
 """
@@ -58,6 +59,7 @@ CASES: dict[str, tuple[str, Known]] = {
     "One": ("star", oracle.everything_told),
     "DisLin": ("linear", oracle.synchronous),
     "FedLin": ("linear", oracle.asynchronous),
+    "FedGLB": ("linear", oracle.synchronous),
     "LinUCB": ("linear", oracle.alone),
     "Coop": ("graph", oracle.everything_told),
     "Gossip": ("gossip", oracle.everything_told),
@@ -82,6 +84,16 @@ def test_the_age_of_every_decision(runs: dict[str, StoredRun], label: str) -> No
     assert job.record.get("mean_age_time") == (pytest.approx(np.mean(heard)) if heard else None)
 
 
+def test_copies_that_are_handed_over_together_have_the_same_ages(tmp_path: Path) -> None:
+    """On ideal links copies need not travel one by one; messages of three hops take a trial per hop."""
+    found = []
+    for mode in ("direct", "hop_by_hop"):
+        with open_run(perform(GRAPH, tmp_path / mode, f"network.local.mode={mode}")) as run:
+            found.append(run.connection.execute("SELECT age, age_time FROM decisions ORDER BY seq").fetchall())
+    assert found[0] == found[1]
+    assert len({time for _, time in found[0]}) > 1
+
+
 def test_models_that_nobody_counts_have_no_age(runs: dict[str, StoredRun]) -> None:
     (job,) = runs["linear"].select("Neural")
     assert job.record is not None
@@ -95,21 +107,21 @@ def test_the_curve_is_the_mean_between_its_points(runs: dict[str, StoredRun]) ->
     curve = job.part.execute("SELECT turn, age FROM ages WHERE job = ? ORDER BY turn", (job.id,)).fetchall()
     rows = job.part.execute("SELECT age FROM decisions WHERE job = ? ORDER BY seq", (job.id,)).fetchall()
     assert curve == [(turn, age) for turn, (age,) in enumerate(rows, start=1)]
-    ages = Ages()
-    for made, in_model in enumerate([0, 0, 1, 3, 0]):
-        ages.decided(made, in_model, float(made), NEVER if made < 2 else 1.0, made)
-    pulls, times = ages.series(np.array([2.0, 5.0]))
+    decisions = Decisions()
+    for event, in_model in enumerate([0, 0, 1, 3, 0]):
+        decisions.note(in_model, NEVER if event < 2 else 1.0, event)
+    pulls, times = Ages.of(decisions, [0.0, 1.0, 2.0, 3.0, 4.0]).series(np.array([2.0, 5.0]))
     assert pulls.tolist() == [0.5, pytest.approx((1 + 0 + 4) / 3)]
     assert np.isnan(times[0])
     assert times[1] == pytest.approx((1 + 2 + 3) / 3)
 
 
 def test_one_decision_without_a_count_leaves_none() -> None:
-    ages = Ages()
-    ages.decided(0, 0, 1.0, NEVER, 0)
-    assert ages.means() == {"mean_age": 0.0}
-    ages.decided(1, None, 1.0, NEVER, 1)
-    assert ages.means() == {}
+    decisions = Decisions()
+    decisions.note(0, NEVER, 0)
+    assert Ages.of(decisions, [1.0]).means() == {"mean_age": 0.0}
+    decisions.note(None, NEVER, 1)
+    assert Ages.of(decisions, [1.0, 2.0]).means() == {}
 
 
 def test_without_trace_the_means_are_the_same(tmp_path: Path, runs: dict[str, StoredRun]) -> None:
