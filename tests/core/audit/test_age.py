@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -9,6 +10,8 @@ import numpy as np
 import pytest
 
 from coband.simulator.core.audit.age import NEVER, Ages, Decisions
+from coband.simulator.core.node import BatchAgent
+from coband.simulator.experiments.registry.registry import Registry
 from coband.simulator.experiments.store.store import StoredRun, open_run
 from tests.experiments.traces.runs import GRAPH, STAR, perform
 from tests.oracles import ages as oracle
@@ -100,6 +103,18 @@ def test_models_that_nobody_counts_have_no_age(runs: dict[str, StoredRun]) -> No
     assert "mean_age" not in job.record
     query = "SELECT count(age) FROM trace WHERE job = ?"
     assert job.part.execute(query, (job.id,)).fetchone() == (0,)
+
+
+def test_the_documentation_names_the_algorithms_without_age() -> None:
+    def counts(agent: type[object]) -> bool:
+        found = getattr(agent, "pulls_in_model", None)
+        return isinstance(found, property) and found.fget is not None and bool(found.fget.__code__.co_names)
+
+    algorithms = Registry.installed().algorithms.values()
+    silent = {one.name for one in algorithms if not counts(one.agent) and not issubclass(one.agent, BatchAgent)}
+    page = (Path(__file__).parents[3] / "docs" / "howto" / "whatif.md").read_text(encoding="utf-8")
+    listed = page.partition("Nobody counts the pulls in the models of")[2].partition("They have no age")[0]
+    assert set(re.findall(r"`(\w+)`", listed)) == silent
 
 
 def test_the_curve_is_the_mean_between_its_points(runs: dict[str, StoredRun]) -> None:
