@@ -25,6 +25,11 @@ class Alone(Agent):
     def learn(self, pull: Observations) -> None:
         """Take in a pull."""
 
+    @property
+    def pulls_in_model(self) -> int | None:
+        """Its own pulls."""
+        return self.unshared
+
     def choose(self, arms: ArmSet) -> int:
         """The arm with the highest score."""
         return self.best(self.scores(arms))

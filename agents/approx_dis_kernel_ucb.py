@@ -77,11 +77,17 @@ class ApproxDisKernelUCB(SynchronousAgent):
         """Start from the model of a synchronisation."""
         self.posterior = local_nystrom(model, self._domain, version, self._domain_models)
         self._version, self._new_variance = version, 0.0
+        self._own = 0  # pulls since then
 
     @property
     def newest(self) -> int:
         """Version of the newest model that the server has told this agent, even if its dictionary was given up."""
         return self._newest
+
+    @property
+    def pulls_in_model(self) -> int:
+        """Those of the last synchronisation, and its own since then."""
+        return self._behind + self._own
 
     def choose(self, arms: ArmSet) -> int:
         """The arm with the largest mu + alpha * sigma; own new points count."""
@@ -94,6 +100,7 @@ class ApproxDisKernelUCB(SynchronousAgent):
         self.posterior.update(Observations.pull(arms, arm, reward))
         self._data.append(arms.features[arm], reward)
         self.unshared += 1
+        self._own += 1
         if self._requested or not self._new_variance > self.config.threshold:
             return []
         return self.request(self._new_variance)
@@ -113,6 +120,7 @@ class ApproxDisKernelUCB(SynchronousAgent):
             return []
         statistics = Statistics(message.A, message.b)
         self._adopt(message.version, self._store.get(message.version, lambda: self._fit(statistics)))
+        self._behind = message.known
         self.note("model", version=message.version, round=message.round)
         return []
 
@@ -166,4 +174,5 @@ ALGORITHM = Algorithm(
     metrics=(DICTIONARY_SIZE, SKIPPED_POINTS),
     cites=("li2022communication",),
     search={"threshold": "0.01..100", "q": "0.01..1"},
+    always={"threshold": 0.0},
 )

@@ -187,6 +187,7 @@ class AsyncKernelUCB(Agent):
         # Line 2: mu_0 = 0, sigma_0^2 = k(x,x)/lambda, S_0 and D_0 empty.
         self._start = context.sharing.get("start", self._empty)
         self._keep(self._start, 0)
+        self._behind = 0  # pulls in the model
         self._new = GrowingObservations(context.dimension)
         self._new_variance = 0.0
         self._exchange: Exchange | None = None
@@ -205,6 +206,11 @@ class AsyncKernelUCB(Agent):
         self.model, self._version, self._evaluated = model.predictor, version, {}
         self._held = model if self.config.transfer == "delta" else self._start
         self._alpha = self.config.width(self.context, model.statistics.A)
+
+    @property
+    def pulls_in_model(self) -> int:
+        """Those of the last exchange; pulls since then are not in the model."""
+        return self._behind
 
     def choose(self, arms: ArmSet) -> int:
         """Line 5, equation 3: the arm with the largest mu + alpha * sigma of the model of the last communication."""
@@ -361,7 +367,7 @@ class AsyncKernelUCB(Agent):
     def _adopt(self, message: NewModel, exchange: Exchange) -> None:
         """Line 14: the model of S_k with the server's new statistics."""
         self._keep(self._store.get(message.version, lambda: self._updated(message, exchange)), message.version)
-        self._exchange, self.waiting = None, False
+        self._exchange, self.waiting, self._behind = None, False, message.known
         self.note("model", version=message.version, round=message.round)
 
     def _updated(self, message: NewModel, exchange: Exchange) -> NystromModel:
@@ -456,4 +462,5 @@ ALGORITHM = Algorithm(
     cites=("li2023asynchronous",),
     search={"threshold": "0.01..100", "q": "0.01..1"},
     bounds=_BOUNDS,
+    always={"threshold": 0.0},
 )

@@ -71,6 +71,11 @@ class Club(CentralAgent):
         )
         return Clusters(links, self.context.dimension, config, self.context.index)
 
+    @property
+    def pulls_in_model(self) -> int | None:
+        """Not counted: only the pulls of the own cluster, as it is now, enter the estimate."""
+        return None
+
     def _factor(self) -> float:
         """alpha sqrt(log(t + 1))."""
         return self._practical()

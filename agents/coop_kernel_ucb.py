@@ -65,6 +65,11 @@ class LocalAgent(Agent):
         """For each agent, the agents whose observations it accepts: all within reach."""
         return tuple(self.graph.ball(agent, self.hops) for agent in range(self.graph.nodes))
 
+    @property
+    def pulls_in_model(self) -> int | None:
+        """Those that it has learnt from."""
+        return self.knowledge.observations
+
     @abstractmethod
     def _knowledge(self, groups: Groups) -> Learnt:
         """What it knows at first, nothing."""

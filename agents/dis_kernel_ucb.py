@@ -50,6 +50,11 @@ class DisKernelUCB(SynchronousAgent):
         ] = []  # uploads with these points, in the order in which the server takes them in
         self._early: dict[int, MissingPoints] = {}  # by version; one before was given up, and will be sent again
 
+    @property
+    def pulls_in_model(self) -> int:
+        """Those of the last synchronisation, and its own since then."""
+        return self.posterior.known + self._new.size
+
     def choose(self, arms: ArmSet) -> int:
         """The arm with the largest mu + alpha * sigma on synchronised and own new data."""
         arm = self.best(self.posterior.scores(arms, self.config.alpha))
@@ -140,5 +145,6 @@ ALGORITHM = Algorithm(
     ),
     cites=("li2022communication",),
     search={"threshold": "0.1..1000"},
+    always={"threshold": 0.0},
     memory=(EXACT_IN_COMMON,),
 )

@@ -39,6 +39,11 @@ class DisLinUCB(SynchronousAgent):
         self._synchronised = SynchronisedRidge(start)
         self.ridge = LocalRidge(self._synchronised)
 
+    @property
+    def pulls_in_model(self) -> int:
+        """Those of the last synchronisation, and its own since then."""
+        return self._behind + self.ridge.size
+
     def choose(self, arms: ArmSet) -> int:
         """The arm with the largest x^T theta + alpha ||x||_(V^-1)."""
         mean, variance = self.ridge.predict(arms)
@@ -69,7 +74,7 @@ class DisLinUCB(SynchronousAgent):
         assert isinstance(message, LinearModel)
         self._synchronised.follow(message.version, message.W, message.b)
         self.ridge.clear()
-        self._version = message.version
+        self._version, self._behind = message.version, message.known
         self.note("model", version=message.version, round=message.round)
         return []
 
@@ -99,5 +104,6 @@ ALGORITHM = Algorithm(
     ),
     cites=("wang2020distributed",),
     search={"threshold": "0.1..1000"},
+    always={"threshold": 0.0},
     memory=(LINEAR_IN_COMMON,),
 )

@@ -56,6 +56,11 @@ class DistKernelUCB(EagerKernelUCB):
             self._new.clear()
         return outbox
 
+    @property
+    def pulls_in_model(self) -> int | None:
+        """Not counted: agents that are not central have no model."""
+        return None
+
     def _take_in(self) -> None:
         """Lines 15-22: learn from what has arrived, or store the centre's newest arm."""
         if self.central:

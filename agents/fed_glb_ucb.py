@@ -88,6 +88,11 @@ class FedGlbUCB(SynchronousAgent):
         self.theta = np.zeros(context.dimension)
         self._data = GrowingObservations(context.dimension)
 
+    @property
+    def pulls_in_model(self) -> int:
+        """Those of the last synchronisation, and its own since then."""
+        return self._behind + self.ridge.size
+
     def choose(self, arms: ArmSet) -> int:
         """The arm with the largest x^T A^(-1) b + alpha ||x||_(A^-1); the link, which is increasing, is left out."""
         centre, variance = self.ridge.predict(arms)
@@ -147,7 +152,7 @@ class FedGlbUCB(SynchronousAgent):
         self._synchronised.follow(message.version, message.W, message.W.dense() @ message.theta)
         self.ridge.clear()
         self.theta = message.theta
-        self._version = message.version
+        self._version, self._behind = message.version, message.known
         self.note("model", version=message.version, round=message.round)
 
 
@@ -177,5 +182,6 @@ ALGORITHM = Algorithm(
     ),
     cites=("li2022generalized",),
     search={"threshold": "0.1..1000"},
+    always={"threshold": 0.0},
     memory=(LINEAR_IN_COMMON,),
 )

@@ -50,6 +50,12 @@ class FedLinUCB(Agent):
         self._news = LocalRidge(self.downloaded)
         self._growth = math.log1p(self.config.threshold) + ROUNDING
         self._pending = False
+        self._behind = 0  # pulls in the downloaded model
+
+    @property
+    def pulls_in_model(self) -> int:
+        """Those of the downloaded model."""
+        return self._behind
 
     def choose(self, arms: ArmSet) -> int:
         """The arm with the largest x^T theta + alpha ||x||_(V^-1) of the downloaded model alone."""
@@ -79,6 +85,7 @@ class FedLinUCB(Agent):
         self.heard_from(source)
         self.downloaded.follow(message.version, message.W, message.b)
         self._pending = self.waiting = False
+        self._behind = message.known
         self.note("model", version=message.version, round=message.round)
         return []
 
@@ -114,5 +121,6 @@ ALGORITHM = Algorithm(
     ),
     cites=("he2022simple",),
     search={"threshold": "0.01..100"},
+    always={"threshold": 0.0},
     memory=(LINEAR,),
 )

@@ -374,5 +374,6 @@ ALGORITHM = Algorithm(
             constants=_CONSTANTS,
         ),
     ),
+    always={"threshold": 0.0},
     memory=(NEURAL,),
 )

@@ -45,6 +45,11 @@ class NeuralUCB(Alone):
         self._descent = config.descent(self.network)
         self._data = GrowingObservations(self.network.inputs)
 
+    @property
+    def pulls_in_model(self) -> int | None:
+        """Not counted: the network lags behind the statistics of the deviation."""
+        return None
+
     def scores(self, arms: ArmSet) -> FloatArray:
         """The score of each arm."""
         config = self.config

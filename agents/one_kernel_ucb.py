@@ -46,6 +46,11 @@ class OneKernelUCB(Agent):
         self._request: LostPointsRequest | None = None
         self._unsent: list[Point] = []
 
+    @property
+    def pulls_in_model(self) -> int:
+        """The known part of the log, and its own pulls that stand elsewhere in it."""
+        return self._known + len(self._own)
+
     def choose(self, arms: ArmSet) -> int:
         """The arm with the largest mu + alpha * sigma (paper 000, equations 1 and 3)."""
         if self._known != self.posterior.known:

@@ -44,6 +44,12 @@ class PushGossipKernelUCB(Agent):
         self.neighbours = context.graph.adjacency[context.index]
         self.posterior = exact(self.config.kernel, self.config.lam, domain_of(context))
         self._new: list[tuple[FloatArray, float]] = []  # learnt at the next turn, all at once
+        self._told = 0  # pulls of others
+
+    @property
+    def pulls_in_model(self) -> int:
+        """Its own, and those that it was told."""
+        return self.unshared + self._told
 
     def choose(self, arms: ArmSet) -> int:
         """Step 1."""
@@ -70,6 +76,7 @@ class PushGossipKernelUCB(Agent):
         """A neighbour's pull."""
         assert isinstance(message, Point)
         self._new.append((message.point, message.reward))
+        self._told += 1
         return []
 
 

@@ -25,7 +25,7 @@ class SynchronousAgent(Agent):
 
     ``_version`` is that of the agent's model; ``_requested`` is true while it waits for a synchronisation it asked for;
     ``_round`` is the synchronisation that it last took part in; ``_unsent`` is its answer while that was given up and
-    is to be sent again.
+    is to be sent again; ``_behind`` is the number of pulls in the model of the last synchronisation.
     """
 
     noted: ClassVar[Mapping[str, str]] = {"trigger": "gain since the last synchronisation, above the threshold"}
@@ -33,6 +33,7 @@ class SynchronousAgent(Agent):
     _version = 0
     _requested = False
     _round = 0
+    _behind = 0
     _unsent: Message | None = None
 
     @property

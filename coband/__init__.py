@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from coband.simulator.api.scenario import Scenario
     from coband.simulator.api.stored import Run, Sweep
     from coband.simulator.api.table import Table
+    from coband.simulator.api.whatif import RegretSplit, WhatIf
     from coband.simulator.arms import ArmSet
     from coband.simulator.arrays import FloatArray
     from coband.simulator.conformance import Case, NonConformance, cases
@@ -72,6 +73,7 @@ _HOMES = {
     "coband.simulator.api.scenario": ("Scenario",),
     "coband.simulator.api.stored": ("Run", "Sweep"),
     "coband.simulator.api.table": ("Table",),
+    "coband.simulator.api.whatif": ("RegretSplit", "WhatIf"),
     "coband.simulator.arms": ("ArmSet",),
     "coband.simulator.arrays": ("FloatArray",),
     "coband.simulator.conformance": (
@@ -179,6 +181,7 @@ __all__ = [
     "Positive",
     "Problem",
     "ProblemEntry",
+    "RegretSplit",
     "Reward",
     "RewardFunction",
     "Run",
@@ -195,6 +198,7 @@ __all__ = [
     "Table",
     "Timer",
     "UnsupportedScenario",
+    "WhatIf",
     "World",
     "cases",
     "frontier",

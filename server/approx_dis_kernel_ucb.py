@@ -98,7 +98,9 @@ class ApproxDisKernelUCBServer(SynchronousServer):
             self._add_previous_statistics()
         self.finish_synchronisation()
         total, self._summed = self.statistics, self.round
-        return [(ALL_AGENTS, GlobalStatistics(A=total.A, b=total.b, version=self.version, round=self.round))]
+        known = self.applied
+        model = GlobalStatistics(A=total.A, b=total.b, version=self.version, round=self.round, known=known)
+        return [(ALL_AGENTS, model)]
 
     def _add_previous_statistics(self) -> None:
         new = self._dictionaries[self.round]

@@ -139,7 +139,13 @@ class AsyncKernelUCBServer(Server):
         spare = self.config.transfer == "delta" and not intervened
         A, b = (None, None) if spare else (self.statistics.A, self.statistics.b)
         model = self._models[agent] = NewModel(
-            points=missing, rewards=missing_rewards, A=A, b=b, version=self.version, round=upload.round
+            points=missing,
+            rewards=missing_rewards,
+            A=A,
+            b=b,
+            version=self.version,
+            round=upload.round,
+            known=self.applied,
         )
         return agent, model
 

@@ -29,7 +29,8 @@ class DisLinUCBServer(SynchronousServer):
         for upload in [*self._uploads.take_late(), *self._uploads.take()]:
             self.sums.add(upload.W, upload.b)
         self.finish_synchronisation()
-        model = LinearModel(W=self.sums.gram, b=self.sums.b, version=self.version, round=self.round)
+        sums, known = self.sums, self.applied
+        model = LinearModel(W=sums.gram, b=sums.b, version=self.version, round=self.round, known=known)
         return [(ALL_AGENTS, model)]
 
     def discrepancies(self, uploads: Sequence[tuple[Address, Message]]) -> Iterator[str]:

@@ -107,7 +107,12 @@ class FedGlbUCBServer(SynchronousServer):
             (
                 ALL_AGENTS,
                 RegressionModel(
-                    W=self.sums.gram, theta=self.theta, count=self.count, version=self.version, round=self.round
+                    W=self.sums.gram,
+                    theta=self.theta,
+                    count=self.count,
+                    version=self.version,
+                    round=self.round,
+                    known=self.count,
                 ),
             )
         ]

@@ -28,7 +28,8 @@ class FedLinUCBServer(Server):
         self.rounds += 1
         self.applied += message.pulls
         self.note("apply", version=self.rounds, round=self.rounds, value=message.pulls)
-        answer = LinearModel(W=self.sums.gram, b=self.sums.b, version=self.rounds, round=self.rounds)
+        sums, version = self.sums, self.rounds
+        answer = LinearModel(W=sums.gram, b=sums.b, version=version, round=version, known=self.applied)
         self._answers[source] = answer
         return [(source, answer)]
 

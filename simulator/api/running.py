@@ -2,28 +2,25 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import shlex
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager, closing, nullcontext
+from contextlib import closing
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 from typing import Any, Literal
 
 import coband
+from coband.simulator.api.driving import drive_study, pool_of
 from coband.simulator.api.errors import RunError, RunWarning
 from coband.simulator.api.progress import RunBar, SweepBars
 from coband.simulator.api.scenario import Scenario, Settings
 from coband.simulator.api.stored import Run, Sweep
-from coband.simulator.cli import progress as sentences
-from coband.simulator.experiments.registry.registry import Registry
-from coband.simulator.experiments.runs import executors, memory
-from coband.simulator.experiments.runs.code_version import jobs_run_on, kernels
-from coband.simulator.experiments.runs.driver import Commands, Listener, Report, drive
+from coband.simulator.experiments.runs import executors
+from coband.simulator.experiments.runs.driver import Commands, Report
 from coband.simulator.experiments.runs.study import Study, load_run
-from coband.simulator.experiments.runs.workers import InProcess, Local, WorkerPool
+from coband.simulator.experiments.runs.workers import WorkerPool
 from coband.simulator.experiments.store import directory
 from coband.simulator.experiments.store.directory import SCENARIO, RunDirectory
 from coband.simulator.experiments.sweep import directory as sweep_directory
@@ -85,12 +82,12 @@ def run(
         labels = (only,) if isinstance(only, str) else tuple(only or ())
         numbers = (replication,) if isinstance(replication, int) else tuple(replication or ())
         study = load_run(asked.source, asked.settings, labels, numbers)
-        with closing(_pool(workers, study.jobs)) as pool:
+        with closing(pool_of(workers, study.jobs)) as pool:
             place = directory.create(study.name, _path(out))
             words = [word for name in labels for word in ("--only", name)]
             words += [word for number in numbers for word in ("--replication", str(number))]
             commands = Commands(_command("run", asked, place), [*_command("run", asked, place), *words])
-            report = _drive(study, place, pool, commands, RunBar(study.name) if progress else None)
+            report = drive_study(study, place, pool, commands, RunBar(study.name) if progress else None)
     return Run(report.directory)
 
 
@@ -161,7 +158,7 @@ class Place:
         if self.cluster_options and self.cluster is None:
             raise RunError("cluster_options= goes with cluster=.")
         if self.cluster is None:
-            return _pool(self.workers, executors.cores())
+            return pool_of(self.workers, executors.cores())
         return cluster_of(self.cluster, self.cluster_options or {})
 
 
@@ -185,46 +182,7 @@ def swept(
         again = [*_command(name, asked, folder), *words]
         goes_on = shlex.join([*again, "--resume", "--out", str(folder.path)])
         commands = Commands(_command("run", asked, folder), again, goes_on)
-        return _drive(study, folder, pool, commands, SweepBars(study.name) if progress else None)
-
-
-def _drive(
-    study: Study, place: RunDirectory, pool: WorkerPool, commands: Commands, bar: RunBar | SweepBars | None
-) -> Report:
-    """Run a study, and say in Python's ways how it ended."""
-    for sentence in Registry.installed().warnings:
-        warnings.warn(sentence, RunWarning, stacklevel=3)
-    for sentence in memory.before(study, pool.size()) if isinstance(pool, InProcess | Local) else ():
-        warnings.warn(sentence, RunWarning, stacklevel=3)
-    shown: AbstractContextManager[Listener | None] = nullcontext() if bar is None else bar
-    with shown as listener:
-        report = drive(study, place, workers=pool, commands=commands, listener=listener)
-    if (early := sentences.early_end(report)) is not None:
-        text = f"{early}; coband.load({str(report.directory)!r}) reads them"
-        raise KeyboardInterrupt(text) if report.interrupted else RunError(text)
-    for sentence in sentences.warnings(report):
-        warnings.warn(sentence, RunWarning, stacklevel=3)
-    if report.failures:
-        count = f"{len(report.failures)} of {report.status.total} jobs broke off"
-        warnings.warn(f"{count}; the failures of the run say why", RunWarning, stacklevel=3)
-    return report
-
-
-def _pool(workers: int | None, most: int) -> WorkerPool:
-    """Workers; a single one is this process, if its BLAS is the one that results are made with."""
-    if workers is not None and workers < 1:
-        raise RunError(f"workers={workers}: at least one is needed.")
-    count = workers or max(1, min(most, executors.cores()))
-    if multiprocessing.current_process().daemon:  # such a process may have no children
-        return InProcess()
-    if coband.BLAS_IS_PINNED:
-        return InProcess() if count == 1 else Local(count)
-    executor = executors.processes(1)
-    try:
-        jobs_run_on(executor.submit(kernels).result())
-    finally:
-        executors.stop(executor)
-    return Local(count)
+        return drive_study(study, folder, pool, commands, SweepBars(study.name) if progress else None)
 
 
 def _command(name: str, asked: Scenario, place: RunDirectory) -> list[str]:

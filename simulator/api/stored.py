@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from coband.simulator.api import rows
 from coband.simulator.api.comparing import Causes, Comparison
 from coband.simulator.api.errors import RunError, not_installed, translated
 from coband.simulator.api.plots import Plots
-from coband.simulator.api.scenario import Scenario
+from coband.simulator.api.scenario import Scenario, Settings
 from coband.simulator.api.table import Table
 from coband.simulator.experiments.report import data
 from coband.simulator.experiments.report.analysis import Analysis
@@ -26,6 +26,9 @@ from coband.simulator.experiments.traces.causes import why
 from coband.simulator.experiments.traces.query import query
 from coband.simulator.experiments.traces.reading import TraceReader, one_job
 from coband.simulator.experiments.traces.tables import TEXTS
+
+if TYPE_CHECKING:
+    from coband.simulator.api.whatif import RegretSplit, WhatIf
 
 REPORT = "report.html"
 QUERY_SECONDS = 60.0
@@ -173,6 +176,77 @@ class Run:
         """
         with self._analysed(*others, against=against) as analysis:
             return Comparison(listed(analysis))
+
+    def whatif(
+        self,
+        *,
+        drop: int | Iterable[int] = (),
+        for_good: bool = False,
+        delay: Mapping[int, float] | None = None,
+        agents: Mapping[int, Mapping[str, Any]] | None = None,
+        set: Settings | None = None,
+        only: str | None = None,
+        replication: int | None = None,
+        workers: int | None = None,
+        out: str | PathLike[str] | None = None,
+        progress: bool = True,
+    ) -> WhatIf:
+        """Run stored jobs again with something changed and everything else equal, as ``coband whatif`` does.
+
+        Arms, noise and the random draws of every message stay as they were, so every difference is due to the change.
+
+        Args:
+            drop: numbers of events (sends or deliveries) whose messages are lost.
+            for_good: lost messages are given up, where the transport would repeat them.
+            delay: number of the event -> simulated time by which its message arrives later.
+            agents: agent -> what changes about it: ``{13: {"speed": 1}}``; also ``compute`` and ``handling``.
+            set: values of the scenario to change, as for `coband.run`.
+            only, replication: label and replication of the jobs; None for all. Events are numbered within one job.
+            workers: processes; None for one per job, at most one per core.
+            out: the directory of the what-if run; None for ``runs/NAME-what-if-NUMBER``.
+            progress: show a bar, on a terminal or in a notebook.
+
+        Raises:
+            RunError: there is no such job or event, no trace was kept, or the run cannot be repeated here.
+            ScenarioError: the settings are wrong.
+        """
+        from coband.simulator.api import whatif
+
+        return whatif.ask(
+            self.path,
+            drop=drop,
+            for_good=for_good,
+            delay=delay,
+            agents=agents,
+            set=set,
+            only=only,
+            replication=replication,
+            workers=workers,
+            out=out,
+            progress=progress,
+        )
+
+    def split(
+        self,
+        *,
+        only: str | None = None,
+        replication: int | None = None,
+        workers: int | None = None,
+        out: str | PathLike[str] | None = None,
+        progress: bool = True,
+    ) -> RegretSplit:
+        """Split the regret of stored jobs by what it is owed to, as ``coband whatif RUN --split`` does.
+
+        Args:
+            only, replication: label and replication of the jobs; None for all.
+            workers, out, progress: as for `whatif`.
+
+        Raises:
+            RunError: there is no such job, nothing to split, or the run cannot be repeated here.
+        """
+        from coband.simulator.api import whatif
+
+        return whatif.split(self.path, only=only, replication=replication, workers=workers, out=out, progress=progress)
 
     @property
     def plot(self) -> Plots:

@@ -39,6 +39,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "schema": ("coband.simulator.cli.schema:schema", "Print the JSON Schema of scenario files, for editors."),
     "show": ("coband.simulator.cli.show:show", "Print the results of a stored run again."),
     "trace": ("coband.simulator.cli.trace:trace", "Analyse the events of a run, and export them."),
+    "whatif": ("coband.simulator.cli.whatif:whatif", "Run a stored run again with one thing changed."),
     "cite": ("coband.simulator.cli.cite:cite", "Print BibTeX for the algorithms and data of a run."),
     "counts": ("coband.simulator.cli.counts:counts", "Keep communication counts in a lock file and check them."),
     "compare": ("coband.simulator.cli.compare:compare", "Compare the algorithms of one or several runs."),

@@ -64,7 +64,7 @@ def _declared(metrics: Mapping[str, Metric], entries: Iterable[dict[str, Any]]) 
         name: metric.heading
         for name, metric in metrics.items()
         if metric.better
-        and name not in (*WITH_SERVER, *ON_A_GRAPH, "messages")
+        and name not in (*WITH_SERVER, *ON_A_GRAPH, "messages", "mean_age")
         and any(name in entry["mean"] for entry in entries)
     }
 

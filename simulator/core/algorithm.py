@@ -193,6 +193,7 @@ class Algorithm:
         search: parameter -> what ``coband frontier`` tries where nothing else is said, such as ``"0.01..100"``: the
             parameters that trade communication against regret.
         bounds: what theorems say about regret and communication.
+        always: parameters with which its agents communicate whenever they have anything new; empty where none do that.
     """
 
     name: str
@@ -210,6 +211,7 @@ class Algorithm:
     memory: tuple[Memory, ...] = ()
     search: Mapping[str, str] = field(default_factory=dict, hash=False)
     bounds: tuple[Bound, ...] = ()
+    always: Mapping[str, object] = field(default_factory=dict, hash=False)
 
     def memory_of(self, run: RunSize) -> list[tuple[Memory, float]]:
         """(what, bytes) of what its nodes keep, as far as the sizes that decide are known before the run."""

@@ -54,6 +54,9 @@ from coband.simulator.core.randomness.distributions import BaseDistribution, Dra
 from coband.simulator.core.randomness.streams import Streams
 from coband.simulator.core.router import Router
 from coband.simulator.core.run_context import RunContext
+from coband.simulator.core.whatif.addresses import AddressedTimes
+from coband.simulator.core.whatif.changes import AgentChange, WhatIf
+from coband.simulator.core.whatif.transports import transport_of
 from coband.simulator.core.world import BatchWorld, World
 
 
@@ -77,8 +80,10 @@ class HostContext:
 class Assembly:
     """Builds what a plan describes."""
 
-    def __init__(self, plan: Plan, world: World, streams: Streams, graph: Graph | None) -> None:
-        self._plan, self._world, self._streams, self._graph = plan, world, streams, graph
+    def __init__(
+        self, plan: Plan, world: World, streams: Streams, graph: Graph | None, whatif: WhatIf | None = None
+    ) -> None:
+        self._plan, self._world, self._streams, self._graph, self._whatif = plan, world, streams, graph, whatif
 
     def run_context(self, sink: tr.Sink | None) -> RunContext:
         """The clock and empty accounts; ``sink``: where trace batches go, if the plan keeps a trace."""
@@ -98,6 +103,9 @@ class Assembly:
         plan = self._plan
         reliable = plan.network.transport == "reliable"
         mending = reliable and (plan.network.faulty or plan.intermittent)
+        if self._whatif is not None:
+            parts = (run, plan.network, self._streams, router, self._describe, self._whatif)
+            return transport_of(*parts, mending=mending)
         kind = ReliableTransport if mending else Transport
         network = Network(plan.network, self._streams)
         if isinstance(run.audit, FullAudit) and isinstance(self._streams, RecordedStreams):
@@ -118,7 +126,7 @@ class Assembly:
         schedule, config = self._plan.schedule, self._plan.network.local
         interval = schedule.interval if isinstance(schedule, OneAtATime | Rounds) else 1.0
         trial = interval if config.trial is None else config.trial
-        if config.mode == "hop_by_hop" or (config.mode == "auto" and not self._plan.ideal):
+        if self._plan.walks_hops:
             return HopByHop(self._graph, trial, run, transport, router.hand_over)
         return Direct(self._graph, trial, run, transport, router.hand_over, router.hear, router.accepts)
 
@@ -137,6 +145,7 @@ class Assembly:
         """Whether all turns of an instant can be taken by one event: nothing comes between them."""
         plan = self._plan
         at_once = is_zero(plan.agents.compute) and not plan.intermittent
+        at_once = at_once and (self._whatif is None or not self._whatif.delays_turns)
         return plan.cohorts and at_once and plan.trace != tr.FULL and isinstance(plan.schedule, Rounds | Recorded)
 
     def nodes(
@@ -226,8 +235,12 @@ class Assembly:
         slowness = self._plan.agents.slowness(self._streams)
         slow_periods = self._plan.agents.episodes(self._streams, around.run.clock)
         for agent, factor, slow_period in zip(agents, slowness, slow_periods, strict=True):
-            handling = self._draws(self._plan.agents.handling, agent.context.index, "handling", factor, slow_period)
-            compute = self._draws(self._plan.agents.compute, agent.context.index, "compute", factor, slow_period)
+            index, config = agent.context.index, self._plan.agents
+            changed = AgentChange() if self._whatif is None else self._whatif.of_agent(index)
+            if changed.speed is not None:
+                factor, slow_period = 1.0 / changed.speed, None
+            handling = self._draws(changed.handling or config.handling, index, "handling", factor, slow_period)
+            compute = self._draws(changed.compute or config.compute, index, "compute", factor, slow_period)
             parts = (agent, run.clock, run.trace, handling, around.send, around.check)
             hosts.append(self._client_host(agent, factor, slow_period, compute, parts, around))
         if server is not None:
@@ -272,6 +285,8 @@ class Assembly:
     ) -> Draws | None:
         if is_zero(distribution):
             return None
+        if self._whatif is not None and purpose == "handling":
+            return AddressedTimes(self._whatif.book, self._streams, index, distribution, factor, slow_period)
         parts = (distribution, self._streams("compute", index, purpose), factor)
         return Draws(*parts) if slow_period is None else SlowPeriodDraws(slow_period, *parts)
 

@@ -26,6 +26,7 @@ from coband.simulator.core.plan import Plan
 from coband.simulator.core.randomness.streams import Streams
 from coband.simulator.core.result import Ended, RunResult
 from coband.simulator.core.router import Router
+from coband.simulator.core.whatif.changes import WhatIf
 from coband.simulator.core.world import World
 from coband.simulator.metrics import by_name
 
@@ -44,6 +45,7 @@ class Engine:
         sink: where trace batches go; None to keep none.
         on_pull: called now and then with the number of pulls so far.
         graph: of the agents; None to make the one that the plan's network describes.
+        whatif: what is changed beside the plan, and where draws are found; None in an ordinary run.
 
     Raises:
         GraphError: the graph cannot be made.
@@ -60,13 +62,14 @@ class Engine:
         sink: tr.Sink | None = None,
         on_pull: Callable[[int], None] | None = None,
         graph: Graph | None = None,
+        whatif: WhatIf | None = None,
     ) -> None:
         spec = plan.network.graph
         self.world = world
         if plan.checks == "full":
             streams = RecordedStreams(streams.seed, streams.replication)
         self.graph = graph if graph is not None or spec is None else spec.build(plan.agents.count, streams)
-        assembly = Assembly(plan, world, streams, self.graph)
+        assembly = Assembly(plan, world, streams, self.graph, whatif)
         self._run = assembly.run_context(sink)
         self.clock, self.trace = self._run.clock, self._run.trace
         self.ledger, self.audit = self._run.ledger, self._run.audit

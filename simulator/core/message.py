@@ -72,7 +72,8 @@ class Message:
     """Base of all messages.
 
     Header fields, which cost nothing: ``round`` (communication round, -1 if unknown), ``version`` (of the model it is
-    about, -1 if none), ``pulls`` (how many pulls' statistics an upload brings that the server does not have yet).
+    about, -1 if none), ``pulls`` (how many pulls' statistics an upload brings that the server does not have yet),
+    ``known`` (how many pulls' statistics the model in it has, of all agents; -1 if it has none or nobody counts them).
     """
 
     kind: ClassVar[str] = "message"
@@ -80,6 +81,7 @@ class Message:
     round: int = -1
     version: int = -1
     pulls: int = 0
+    known: int = -1
 
     @classmethod
     def payload_fields(cls) -> tuple[str, ...]:

@@ -360,6 +360,15 @@ class Agent(Client):
 
     accepts: frozenset[Address] | None = None
 
+    @property
+    def pulls_in_model(self) -> int | None:
+        """Pulls, of all agents, whose statistics are in the model by which it chooses; None: nobody counts them.
+
+        It is asked for between ``choose`` and ``observe``. The age of information follows from it
+        (``core.audit.age``); nothing else may depend on it.
+        """
+        return None
+
     @abstractmethod
     def choose(self, arms: ArmSet) -> int:
         """Number of the arm to pull, in the arm set of this turn."""

@@ -18,6 +18,7 @@ class Flood:
         hops: its time to live, in links.
         hop: links passed when the packet arrives.
         unicast: it goes to one neighbour only, and its origin is told when it is given up.
+        sent: when its origin sent it.
     """
 
     id: int
@@ -25,6 +26,7 @@ class Flood:
     hops: int
     hop: int
     unicast: bool = False
+    sent: float = 0.0
 
 
 @dataclass(slots=True, eq=False)
@@ -40,6 +42,7 @@ class Packet:
         flood: of a LOCAL message; None in a star.
         expired: the transport has given it up, and tells the sender.
         timer: it is a timer that the node has set for itself, or its host for it.
+        sent: when it was sent by the node whose message it is.
     """
 
     message: Message
@@ -55,6 +58,7 @@ class Packet:
     flood: Flood | None = None
     expired: bool = False
     timer: bool = False
+    sent: float = 0.0
 
     @property
     def origin(self) -> Address:

@@ -40,6 +40,12 @@ class Plan:
         return self.network.ideal and not self.intermittent
 
     @property
+    def walks_hops(self) -> bool:
+        """Whether every copy of a message travels by itself; always so in a star."""
+        mode = self.network.local.mode
+        return self.network.graph is None or mode == "hop_by_hop" or (mode == "auto" and not self.ideal)
+
+    @property
     def delays(self) -> bool:
         """True when links, turns or the handling of messages take time, or a node can be down."""
         times = (self.agents.compute, self.agents.handling, self.server.handling)

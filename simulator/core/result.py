@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coband.simulator.arrays import FloatArray
+from coband.simulator.core.audit.age import NO_AGES, Ages
 from coband.simulator.core.audit.invariants import Audit
 from coband.simulator.core.audit.ledger import Ledger
 from coband.simulator.core.audit.per_agent import AgentMetrics, per_agent_metrics
@@ -33,6 +34,7 @@ class RunResult:
         graph: how the agents' graph was made, and its size; None in a star.
         stalled: turns that the schedule allowed and that were never taken, since agents waited in vain.
         warnings: how the scenario's options make the run misleading, a sentence each.
+        ages: of the information that decisions were made with.
         closest: how close the closest decision of each agent was (`core.decisions`). Like the last bits of scores,
             which it is about, it may change with what saves work alone, and is no part of ``by_agent``.
     """
@@ -57,6 +59,7 @@ class RunResult:
     server: Server | None
     warnings: tuple[str, ...] = ()
     closest: Sequence[float | None] = ()
+    ages: Ages = NO_AGES
 
     @property
     def closest_decision(self) -> float | None:
@@ -105,6 +108,7 @@ class Ended:
             turns_series=np.cumsum(progress.pulls, dtype=np.int64),
             by_agent=self._by_agent(),
             closest=self._closest(),
+            ages=Ages.of(progress.decisions, progress.times),
             ledger=self.run.ledger,
             audit=self.run.audit,
             agents=self.agents,

@@ -58,12 +58,12 @@ class Router:
         host = self._hosts[agent]
         return host.accepts if isinstance(host, AgentHost) else None
 
-    def hear(self, agent: Address, messages: Sequence[tuple[Address, Message]], cause: int) -> None:
-        """Give an agent the messages that reach it at one moment, each with its origin."""
+    def hear(self, agent: Address, messages: Sequence[tuple[Address, Message]], cause: int, sent: float) -> None:
+        """Give an agent the messages that reach it at one moment, each with its origin, who sent them at ``sent``."""
         self.last_delivery = self._clock.now
         host = self._hosts[agent]
         assert isinstance(host, AgentHost)
-        host.hear(messages, cause)
+        host.hear(messages, cause, sent)
 
     def give_up(self, packet: Packet, cause: int) -> None:
         """The transport has given up a packet: its sender is told and its receiver notices, unless it is of a flood."""

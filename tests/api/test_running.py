@@ -10,23 +10,23 @@ import pytest
 from rich.console import Console
 
 import coband
-from coband.simulator.api import progress, running
+from coband.simulator.api import driving, progress
 from coband.simulator.api.errors import in_python
 from coband.simulator.experiments.runs.workers import InProcess, Local
 
 
 def test_one_worker_is_this_process() -> None:
     assert coband.BLAS_IS_PINNED
-    assert isinstance(running._pool(1, 5), InProcess)
-    assert isinstance(running._pool(None, 1), InProcess)
-    found = running._pool(3, 1)
+    assert isinstance(driving.pool_of(1, 5), InProcess)
+    assert isinstance(driving.pool_of(None, 1), InProcess)
+    found = driving.pool_of(3, 1)
     assert isinstance(found, Local)
     assert found.size() == 3
 
 
 def test_a_process_that_may_have_no_children_runs_jobs_itself(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(multiprocessing, "current_process", lambda: SimpleNamespace(daemon=True))
-    assert isinstance(running._pool(4, 4), InProcess)
+    assert isinstance(driving.pool_of(4, 4), InProcess)
 
 
 def test_bars_show_in_notebooks(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -151,13 +151,13 @@ def test_modules_do_not_import_each_other_in_a_circle() -> None:
 
 
 def test_the_rooms_of_the_core_are_built_on_each_other() -> None:
-    """clock, network, hosts, audit, checks and randomness: no circle among them."""
+    """clock, network, hosts, audit, checks, randomness and whatif: no circle among them."""
     prefix = "coband.simulator.core."
     modules = {name: name.removeprefix(prefix).split(".") for name in module_graph() if name.startswith(prefix)}
     room_of = {name: path[0] for name, path in modules.items() if len(path) > 1}
     edges = ((room_of.get(one), room_of.get(other)) for one, other in module_graph().edges)
     rooms = nx.DiGraph([(one, other) for one, other in edges if one and other and one != other])
-    assert set(rooms) == {"clock", "network", "hosts", "audit", "checks", "randomness"}
+    assert set(rooms) == {"clock", "network", "hosts", "audit", "checks", "randomness", "whatif"}
     assert circles(rooms) == set()
 
 

@@ -94,12 +94,24 @@ def _show(a: StoredJob, b: StoredJob, found: TraceComparison, algorithms: Mappin
     print(
         f"{head}the first difference is at {event.node} at time {found.time:.12g}, after {found.common:,} common events"
     )
-    if not is_narrow():
-        print(f"   {header()}")
-    for name, event in (("A", found.here), ("B", found.there)):
-        print(f"{name}  {_text(event, algorithms)}")
+    show_events(found, ("A", "B"), algorithms)
     if found.columns:
         print(f"differs in {', '.join(found.columns)}")
+
+
+def show_events(found: TraceComparison, names: tuple[str, str], algorithms: Mapping[str, str]) -> None:
+    """Print the two events at which traces part, under the names of the traces.
+
+    Args:
+        found: the traces.
+        names: of the traces.
+        algorithms: label -> algorithm.
+    """
+    width = max(map(len, names))
+    if not is_narrow():
+        print(f"{'':{width}}  {header()}")
+    for name, event in zip(names, (found.here, found.there), strict=True):
+        print(f"{name:{width}}  {_text(event, algorithms)}")
 
 
 def _text(event: Event | None, algorithms: Mapping[str, str]) -> str:

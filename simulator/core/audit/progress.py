@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from coband.simulator.arrays import FloatArray
+from coband.simulator.core.audit.age import Decisions
 from coband.simulator.core.audit.invariants import InvariantViolation
 from coband.simulator.core.audit.ledger import Ledger
 
@@ -27,6 +28,7 @@ class Progress:
     reward: float = 0.0
     agents: list[int] = field(default_factory=list)
     made: int = 0
+    decisions: Decisions = field(default_factory=Decisions)
 
     def pulled(self, agent: int, now: float, regret: float, reward: float, seq: int, pulls: int = 1) -> None:
         """Take note of an agent's pull or batch of ``pulls``; its messages are in the ledger already."""

@@ -10,6 +10,7 @@ from typing import Any
 from coband.simulator.arms import ArmSet
 from coband.simulator.arrays import FloatArray
 from coband.simulator.core.audit import trace as tr
+from coband.simulator.core.audit.age import NEVER
 from coband.simulator.core.audit.progress import Progress
 from coband.simulator.core.audit.trace import Trace
 from coband.simulator.core.clock.clock import TURN, Clock
@@ -31,6 +32,7 @@ class Turn:
     arm: int
     reward: float
     regret: float
+    in_model: int | None
     outbox: Outbox
 
     @property
@@ -81,6 +83,7 @@ class AgentHost(ClientHost):
         self._ahead: deque[ArmSet] = deque()
         self.turns = 0
         self._due = 0
+        self.newest = NEVER  # when the newest message from which the agent has learnt was sent
 
     def tick(self) -> None:
         """The schedule allows one more turn."""
@@ -140,7 +143,8 @@ class AgentHost(ClientHost):
     def pull(self, arms: ArmSet, arm: int) -> Turn:
         """Pull an arm and have the agent learn from it."""
         reward, regret = self._world.pull(self.address, self.turns, arm)
-        return Turn(self, self.turns, arms, arm, reward, regret, self.node.observe(arms, arm, reward))
+        in_model = self.node.pulls_in_model
+        return Turn(self, self.turns, arms, arm, reward, regret, in_model, self.node.observe(arms, arm, reward))
 
     def enter(self, turn: Turn) -> None:
         """Keep the accounts of a turn that took no time, and send its messages."""
@@ -152,7 +156,9 @@ class AgentHost(ClientHost):
     def _end(self, turn: Turn, seq: int) -> None:
         """Send the messages of a turn and take note of it; ``seq``: of its reward."""
         self._carry_out(turn.outbox, seq)
-        self._progress.pulled(self.address, self._clock.now, turn.regret, turn.reward, seq)
+        progress, now = self._progress, self._clock.now
+        progress.decisions.note(turn.in_model, self.newest, seq - 1)
+        progress.pulled(self.address, now, turn.regret, turn.reward, seq)
         if self._check is not None:
             self._check.pulled(self.node, turn.arms, turn.arm, turn.reward, turn.outbox, seq)
         self._note_waiting(seq)
@@ -164,8 +170,10 @@ class AgentHost(ClientHost):
         """Origins of the LOCAL messages that its agent looks at; None if each takes time or may be looked at."""
         return self.node.accepts if self._compute is None and self._handling is None else None
 
-    def hear(self, messages: Sequence[tuple[Address, Message]], cause: int) -> None:
+    def hear(self, messages: Sequence[tuple[Address, Message]], cause: int, sent: float) -> None:
         """LOCAL messages have reached this agent, all at one moment; their arrival is in the trace already."""
+        if messages:
+            self.newest = max(self.newest, sent)
         if not self._busy and self._handling is None:
             outbox = self.node.receive_all(messages)
             self._carry_out(outbox, cause)
@@ -206,7 +214,12 @@ class AgentHost(ClientHost):
         return self._ahead.popleft()
 
     def _handle(self, packet: Packet, seq: int) -> int:
+        node, before = self.node, self.node.pulls_in_model
         seq = super()._handle(packet, seq)
+        if before is not None and not (packet.timer or packet.expired):
+            told = packet.origin in node.accepts if node.accepts is not None else node.pulls_in_model != before
+            if told:
+                self.newest = max(self.newest, packet.sent)
         self._after_handling(seq)
         return seq
 

@@ -96,6 +96,10 @@ class Cohort:
             assert self._floods is not None
             scalars = self._floods.send_together(agents, [turn.outbox[0] for turn in turns], block[:, 3])
         trace.record_block(block)
+        decisions = self._progress.decisions
+        decisions.in_model += [turn.in_model for turn in turns]
+        decisions.newest += [turn.host.newest for turn in turns]
+        decisions.events += block["seq"][:, 1].tolist()
         self._progress.pulled_together(agents, now, [(turn.reward, turn.regret) for turn in turns], scalars)
 
 

@@ -114,7 +114,7 @@ class Host:
     def _start_handling(self, packet: Packet, seq: int) -> None:
         assert self._handling is not None
         self._busy = True
-        end = self._clock.now + self._handling()
+        end = self._clock.now + self._handling(packet)
         self._clock.at(end, DELIVERY, self.address, self._end_handling, (packet, seq))
 
     def _end_handling(self, event: Any) -> None:

@@ -135,7 +135,7 @@ class SlowPeriodDraws(Draws):
         super().__init__(*args)
         self._slow_period = slow_period
 
-    def __call__(self) -> float:
+    def __call__(self, about: object = None) -> float:
         """The next value."""
         return super().__call__() * self._slow_period.factor()
 

@@ -38,8 +38,8 @@ class Direct(Local):
     Messages sent at one moment travel together; a trace row speaks of all copies of one message that make the same hop.
 
     Args:
-        hear: called with an agent, the messages that reach it at one moment with their origins, and the cause. Messages
-            that the agent does not look at are left out.
+        hear: called with an agent, the messages that reach it at one moment with their origins, the cause, and when
+            their origins have sent them. Messages that the agent does not look at are left out.
         accepts: whose messages an agent looks at; None for all.
     """
 
@@ -50,7 +50,7 @@ class Direct(Local):
         run: RunContext,
         transport: Transport,
         deliver: Callable[[Packet], None],
-        hear: Callable[[Address, Sequence[tuple[Address, Message]], int], None],
+        hear: Callable[[Address, Sequence[tuple[Address, Message]], int, float], None],
         accepts: Callable[[Address], frozenset[Address] | None],
     ) -> None:
         super().__init__(graph, trial, run, transport, deliver)
@@ -137,7 +137,7 @@ class Direct(Local):
         causes = {origin: messages[-1].seq for origin, messages in batch.items()}
         everyone = len(batch) == self._graph.nodes and all(len(messages) == 1 for messages in said.values())
         first = {origin: messages[0] for origin, messages in said.items()}
-        ledger = self._run.ledger
+        ledger, sent_at = self._run.ledger, self._run.clock.now - (hop - 1) * self._trial
         for node, (origins, accepted) in enumerate(self._layers(hop)):
             if everyone:
                 arriving, last = len(origins), origins[-1] if origins else node
@@ -148,7 +148,7 @@ class Direct(Local):
                 heard = [item for origin in accepted if origin in said for item in said[origin]]
             if arriving:
                 ledger.deliveries = (ledger.deliveries or 0) + arriving
-                self._hear(node, heard, causes[last])
+                self._hear(node, heard, causes[last], sent_at)
 
     def _put(self, sent: _Sent, node: Address, hop: int, copies: int, senders: int) -> None:
         """Count and record the copies of one message that are put on links for one hop."""

@@ -15,7 +15,7 @@ class HopByHop(Local):
     """Walks every copy over every link, whatever the links do to it."""
 
     def _flood(self, origin: Address, hops: int, message: Message, cause: int) -> None:
-        flood = Flood(self._number(origin), origin, hops, 1)
+        flood = Flood(self._number(origin), origin, hops, 1, sent=self._run.clock.now)
         self._transport.pass_on(origin, self._graph.adjacency[origin], message, cause, flood)
 
     def arrive(self, packet: Packet) -> None:
@@ -37,5 +37,5 @@ class HopByHop(Local):
         assert flood is not None
         receivers = [other for other in self._graph.adjacency[node] if other != packet.source]
         if receivers:
-            onwards = Flood(flood.id, flood.origin, flood.hops, flood.hop + 1)
+            onwards = Flood(flood.id, flood.origin, flood.hops, flood.hop + 1, sent=flood.sent)
             self._transport.pass_on(node, receivers, packet.message, packet.send, onwards)

@@ -57,7 +57,7 @@ class Local(ABC):
         if isinstance(recipient, Neighbours):
             self._flood(origin, recipient.hops, message, cause)
         elif recipient in self._graph.adjacency[origin]:
-            flood = Flood(self._number(origin), origin, 1, 1, unicast=True)
+            flood = Flood(self._number(origin), origin, 1, 1, unicast=True, sent=self._run.clock.now)
             self._transport.pass_on(origin, (recipient,), message, cause, flood)
         else:
             raise ValueError(self._no_neighbour(origin, recipient))

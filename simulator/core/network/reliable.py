@@ -74,7 +74,10 @@ class ReliableTransport(Transport):
             self._ledger.repetition(packet.scalars)
             self._event(tr.RETRANSMIT, packet)
             self._put(packet)
-            return
+        else:
+            self._give_up(packet)
+
+    def _give_up(self, packet: Packet) -> None:
         receiving = self._receiving.setdefault(packet.pair, Receiving())
         if packet.number < receiving.expected or packet.number in receiving.held:
             packet.acknowledged = True  # it has arrived, though no acknowledgement of it has

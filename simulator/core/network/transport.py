@@ -104,11 +104,11 @@ class Transport:
             len(receivers),
             detail=self.describe(message),
         )
-        numbers = self._numbers
+        numbers, sent = self._numbers, self._clock.now if flood is None else flood.sent
         for receiver in receivers:
             pair = (source, receiver)
             number = numbers[pair] = numbers.get(pair, 0) + 1
-            self._put(Packet(message, id, source, receiver, number, seq, kind, scalars, flood=flood))
+            self._put(Packet(message, id, source, receiver, number, seq, kind, scalars, flood=flood, sent=sent))
 
     def _receivers(self, recipient: Recipient) -> list[Address]:
         if isinstance(recipient, int):

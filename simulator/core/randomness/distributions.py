@@ -239,8 +239,8 @@ class Draws:
         self._position = 0
         self._block = FIRST_BLOCK
 
-    def __call__(self) -> float:
-        """The next value."""
+    def __call__(self, about: object = None) -> float:
+        """The next value; ``about``: what it is for, which only what-if runs ask (``core.whatif``)."""
         if self._position == len(self._values):
             self._values = (self._factor * self._distribution.draw(self._rng, self._block)).tolist()
             self._position = 0

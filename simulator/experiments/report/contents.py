@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 
 from coband.simulator.experiments.report import figures as curves
 from coband.simulator.experiments.report import frontier, frontier_figure, rows, sweeps, theory_figure
+from coband.simulator.experiments.report.age import age_figure
 from coband.simulator.experiments.report.analysis import Analysis, nothing_but_idle
 from coband.simulator.experiments.report.data import REGRET
 from coband.simulator.experiments.report.drawing import styled
@@ -217,6 +218,7 @@ DRAWINGS = (
         _differences,
     ),
     Drawing("theory", "Growth of regret and communication beside the bounds of theorems; the table has it.", _theory),
+    Drawing("age", "What decisions did not know of, in pulls and in simulated time, against turns.", age_figure),
     Drawing("times", "Where the simulated time of an average agent went; the table has the numbers.", _times),
     Drawing("rounds", "What the critical path of an average round consists of; the table has the numbers.", _rounds),
 )

@@ -8,7 +8,7 @@ from typing import Self
 from coband.simulator.experiments.report.data import RunComparison
 from coband.simulator.metrics import Better, Metric
 
-ORDER = ("regret", "scalars", "uplink_scalars", "messages", "simulated_time")
+ORDER = ("regret", "scalars", "uplink_scalars", "messages", "simulated_time", "mean_age")
 """Order of coband's own metrics; those of the problem and of the algorithms come first."""
 
 

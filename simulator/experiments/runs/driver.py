@@ -284,8 +284,10 @@ class _Driver:
         return self._planner.ended(task, None)
 
     def _replay(self, task: Task) -> str:
-        """The command that repeats a job with a full trace."""
+        """The command that repeats a job with a full trace; of a what-if job, the command that was given."""
         variant = self._study.variants[task.variant]
+        if variant.whatif is not None:
+            return shlex.join(self._commands.given)
         settings = [word for setting in variant.settings for word in ("--set", setting)]
         chosen = ["--seed", variant.scenario.seed, "--replication", task.replication, "--only", variant.entry]
         return shlex.join([*self._commands.replay, *settings, *map(str, chosen), "--trace", "full"])

@@ -18,8 +18,10 @@ from coband.simulator.core.network.graphs import Graph, GraphError
 from coband.simulator.core.node import UnsupportedScenario
 from coband.simulator.core.plan import Ties
 from coband.simulator.core.randomness.streams import Streams
+from coband.simulator.core.whatif.changes import WhatIf
 from coband.simulator.experiments.runs import memory
 from coband.simulator.experiments.runs.blas import one_thread, warm_up
+from coband.simulator.experiments.runs.counterfactual import Counterfactual
 from coband.simulator.experiments.runs.free_memory import address_space
 from coband.simulator.experiments.runs.results import Record, record
 from coband.simulator.experiments.scenario.loading import BAD_INPUT
@@ -44,6 +46,7 @@ class Job:
         driver: process id of the driver, which is the parent of the job's process and whose end ends the job; else
             None.
         entry: label in the scenario, where results call it otherwise.
+        whatif: what makes it a what-if job; None for an ordinary one.
     """
 
     id: int
@@ -54,6 +57,7 @@ class Job:
     trace: str
     driver: int | None = None
     entry: str | None = None
+    whatif: Counterfactual | None = None
 
 
 @dataclass(frozen=True)
@@ -145,18 +149,30 @@ def _attempt(
 
 
 def _run(job: Job, scenario: Scenario, sink: Sink | None, on_pull: OnPull | None) -> RunResult:
+    whatif = None
+    if job.whatif is not None:
+        label = job.entry or job.label
+        whatif = job.whatif.rehearsed(
+            label, job.seed, job.replication, lambda original, first: _engine(job, original, None, None, first)
+        )
+    return _engine(job, scenario, sink, on_pull, whatif).run()
+
+
+def _engine(job: Job, scenario: Scenario, sink: Sink | None, on_pull: OnPull | None, whatif: WhatIf | None) -> Engine:
+    """The engine of a job, or of the original of a what-if job."""
     entry, streams = _entry(job, scenario), Streams(job.seed, job.replication)
     _check_memory(scenario, entry, None)
     graph, world = graph_and_world(scenario, streams)
     if graph is not None:
         _check_memory(scenario, entry, graph)
     pulse = Heartbeat(job, on_pull)
+    parts = (entry.algorithm, entry.config, world, streams, sink, pulse, graph, whatif)
     try:
-        engine = Engine(plan(scenario, entry.ties), entry.algorithm, entry.config, world, streams, sink, pulse, graph)
+        engine = Engine(plan(scenario, entry.ties), *parts)
     except UnsupportedScenario as refusal:
         raise UnsupportedScenario(f"{job.label}: {refusal}") from None
     pulse.flush = engine.trace.flush
-    return engine.run()
+    return engine
 
 
 def _entry(job: Job, scenario: Scenario) -> ScenarioEntry:

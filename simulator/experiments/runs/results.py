@@ -68,6 +68,7 @@ def record(result: RunResult, seed: int, replication: int, wall_seconds: float) 
     }
     if result.closest_decision is not None:
         known["closest_decision"] = result.closest_decision
+    known |= result.ages.means()
     merged = {**dict.fromkeys(KEYS), **result.totals, **known}
     found: Record = {key: plain(value) for key, value in merged.items()}
     if any(own_numbers(agent) for agent in result.by_agent):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from coband.simulator.experiments.runs.counterfactual import Counterfactual
 from coband.simulator.experiments.scenario.scenario import Scenario
 
 FRESH = "fresh"
@@ -45,6 +46,7 @@ class Variant:
         parameters: in the order of the axes; those that change nothing for this entry are left out.
         settings: those of the grid, for ``--set``; all keys, since the file needs them all to be one scenario.
         digest: of everything that determines results, but for the replication; empty where nobody asks for it.
+        whatif: what makes its jobs what-if jobs; None for ordinary ones.
     """
 
     number: int
@@ -53,6 +55,7 @@ class Variant:
     parameters: tuple[Parameter, ...] = ()
     settings: tuple[str, ...] = ()
     digest: str = ""
+    whatif: Counterfactual | None = None
 
     @property
     def algorithm(self) -> str:

@@ -16,6 +16,8 @@ ORDERED_BY = {
     "ledger_by_round": "round",
     "series": "turn",
     "agents": "agent",
+    "ages": "turn",
+    "decisions": "seq",
 }
 """The tables of a job but for its events -> the rest of their primary keys."""
 
@@ -39,7 +41,10 @@ def _rows(connection: sqlite3.Connection, job: int) -> Iterator[tuple[Any, ...]]
     row = connection.execute("SELECT * FROM jobs WHERE job = ?", (job,)).fetchone()
     yield row
     (result,) = connection.execute("SELECT result FROM jobs WHERE job = ?", (job,)).fetchone()
+    there = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
     for table, order in ORDERED_BY.items():
+        if table not in there:  # the store was made before there was such a table
+            continue
         yield from connection.execute(f"SELECT * FROM {table} WHERE job = ? ORDER BY {order}", (job,))
     columns = ", ".join(tr.COLUMNS) if result is None else "seq, detail"
     condition = "" if result is None else " AND detail IS NOT NULL"

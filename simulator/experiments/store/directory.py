@@ -16,6 +16,7 @@ from coband.simulator.experiments.runs.planner import Task
 from coband.simulator.experiments.runs.results import Record, dump
 from coband.simulator.experiments.runs.status import Status, now
 from coband.simulator.experiments.scenario import attachments
+from coband.simulator.experiments.scenario.yaml_text import to_yaml
 from coband.simulator.experiments.store import digests, recording, schema, seal
 from coband.simulator.experiments.store.uri import address, is_too_long
 
@@ -132,8 +133,25 @@ class RunDirectory:
                 seed=variant.scenario.seed,
                 trace=variant.scenario.trace,
                 entry=variant.entry,
+                whatif=variant.whatif,
             )
         schema.insert(self._store, "jobs", [recording.job_row(self._jobs[task], "waiting") for task in tasks])
+
+    def add_variant(self, task: Task, label: str, chosen: bool | None) -> None:
+        """Note the scenario and the parameters of a label whose scenario is not that of the run.
+
+        Args:
+            task: one of its jobs.
+            label: how results call it.
+            chosen: whether tuning has chosen it; None where nothing is tuned.
+        """
+        variant = self._study.variants[task.variant]
+        marked = None if chosen is None else int(chosen)
+        scenario = to_yaml(variant.scenario.resolved())
+        row = (label, variant.number, variant.entry, variant.algorithm, task.phase, marked, scenario)
+        schema.insert(self._store, "variants", [row])
+        parameters = [(label, p.key, p.name, p.text, p.number) for p in variant.parameters]
+        schema.insert(self._store, "parameters", parameters)
 
     def job(self, task: Task) -> Job:
         """A job with its number."""

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from coband.simulator.core.audit.trace import COLUMNS, PlainRow
+from coband.simulator.core.audit.trace import COLUMNS, OFF, PlainRow
 from coband.simulator.experiments.runs.results import Record, own_numbers, plain
 from coband.simulator.experiments.store import schema
 from coband.simulator.experiments.store.uri import address
@@ -67,7 +67,7 @@ class Recording:
 
     def store(self, result: RunResult) -> None:
         """Store ledger, series and single agents of a finished job."""
-        for table, rows in tables(self._job.id, result).items():
+        for table, rows in tables(self._job.id, result, traced=self._job.trace != OFF).items():
             schema.insert(self._connection, table, rows)
 
     def close(self, status: str, record: Record | None = None, error: str | None = None) -> None:
@@ -123,8 +123,8 @@ def job_row(job: Job, status: str, record: Record | None = None, error: str | No
     return (job.id, job.label, job.algorithm, job.replication, job.seed, job.trace, status, *numbers, text, error)
 
 
-def tables(job: int, result: RunResult) -> dict[str, list[tuple[object, ...]]]:
-    """The rows of ledger, series and single agents of a finished job, by table."""
+def tables(job: int, result: RunResult, *, traced: bool = False) -> dict[str, list[tuple[object, ...]]]:
+    """The rows of ledger, series, ages and single agents of a finished job, by table; ``traced``: it has events."""
     ledger = result.ledger
     return {
         "ledger": list(_by_kind(job, ledger)),
@@ -132,6 +132,8 @@ def tables(job: int, result: RunResult) -> dict[str, list[tuple[object, ...]]]:
         "ledger_by_round": [(job, *item) for item in sorted(ledger.by_round.items())],
         "series": list(_series(job, result)),
         "agents": list(_agents(job, result)),
+        "ages": list(_ages(job, result)),
+        "decisions": list(_decisions(job, result)) if traced else [],
     }
 
 
@@ -166,3 +168,20 @@ def _series(job: int, result: RunResult) -> Iterator[tuple[object, ...]]:
     columns = (result.turns_series, result.times, result.regret_series, result.scalars_series)
     for turn, time, regret, scalars in zip(*(column[index].tolist() for column in columns), strict=True):
         yield job, turn, plain(time), plain(regret), scalars
+
+
+def _ages(job: int, result: RunResult) -> Iterator[tuple[object, ...]]:
+    """The mean age of the decisions since the point before, at the points of the series."""
+    if result.ages.known:
+        ends = np.asarray(sampled_turns(len(result.times)), dtype=np.float64)
+        pulls, times = result.ages.series(ends)
+        for turn, age, time in zip(ends.astype(int).tolist(), pulls.tolist(), times.tolist(), strict=True):
+            yield job, turn, plain(age), plain(time)
+
+
+def _decisions(job: int, result: RunResult) -> Iterator[tuple[object, ...]]:
+    """The age of every decision, by the number of the event that chose the arm."""
+    ages = result.ages
+    if ages.known:
+        for event, age, time in zip(ages.events, ages.pulls.tolist(), ages.times.tolist(), strict=True):
+            yield job, event, age, plain(time)

@@ -13,7 +13,7 @@ from coband.simulator.experiments.store.uri import address
 
 VERSION = 1
 OF_TRACES = ("events", "names")
-OF_RESULTS = ("ledger", "ledger_by_agent", "ledger_by_round", "series", "agents")
+OF_RESULTS = ("ledger", "ledger_by_agent", "ledger_by_round", "series", "agents", "ages", "decisions")
 
 NUMBERS = (
     *(metric.name for metric in ALWAYS if metric.name not in ("deliveries", "transmissions")),
@@ -42,6 +42,8 @@ CREATE TABLE series (job INTEGER, turn INTEGER, time REAL, regret REAL, scalars 
     PRIMARY KEY (job, turn)) WITHOUT ROWID;
 CREATE TABLE agents (job INTEGER, agent INTEGER, turns INTEGER, regret REAL, rounds INTEGER, result TEXT,
     PRIMARY KEY (job, agent)) WITHOUT ROWID;
+CREATE TABLE ages (job INTEGER, turn INTEGER, age REAL, age_time REAL, PRIMARY KEY (job, turn)) WITHOUT ROWID;
+CREATE TABLE decisions (job INTEGER, seq INTEGER, age INTEGER, age_time REAL, PRIMARY KEY (job, seq)) WITHOUT ROWID;
 """
 
 # A job's own file only grows at its end, and a key would cost a quarter of the time; the collected file has one.
@@ -74,12 +76,13 @@ _VIEW = f"""
 CREATE VIEW trace AS
 SELECT e.job, j.label, j.replication, e.seq, e.time, n.name AS event, {_spelled("node")}, {_spelled("peer")},
     {_optional("message")}, {_optional("cause")}, k.text AS kind, e.scalars, e.hop, {_optional("round")},
-    {_optional("version")}, e.value, r.text AS reason, e.detail
+    {_optional("version")}, e.value, r.text AS reason, e.detail, d.age, d.age_time
 FROM events e
 LEFT JOIN jobs j ON j.job = e.job
 LEFT JOIN event_names n ON n.code = e.event
 LEFT JOIN names k ON k.job = e.job AND k.code = e.kind
-LEFT JOIN names r ON r.job = e.job AND r.code = e.reason;
+LEFT JOIN names r ON r.job = e.job AND r.code = e.reason
+LEFT JOIN decisions d ON d.job = e.job AND d.seq = e.seq;
 """
 
 

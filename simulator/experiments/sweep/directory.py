@@ -18,7 +18,6 @@ from coband.simulator.experiments.runs.status import Status
 from coband.simulator.experiments.runs.study import Study
 from coband.simulator.experiments.runs.variant import FRESH
 from coband.simulator.experiments.runs.work import JobResult
-from coband.simulator.experiments.scenario.yaml_text import to_yaml
 from coband.simulator.experiments.store import directory, recording, schema
 from coband.simulator.experiments.store.directory import DATABASE, MANIFEST, OutputError, RunDirectory
 from coband.simulator.experiments.store.packed import CachedResult, decompressed, unpacked
@@ -85,16 +84,7 @@ class SweepDirectory(RunDirectory):
             label = self.job(task).label
             if label not in self._labels:
                 self._labels.add(label)
-                self._add_variant(task, label, chosen)
-
-    def _add_variant(self, task: Task, label: str, chosen: Sequence[int]) -> None:
-        variant = self._study.variants[task.variant]
-        marked = int(task.variant in chosen) if task.phase == FRESH else None
-        scenario = to_yaml(variant.scenario.resolved())
-        row = (label, variant.number, variant.entry, variant.algorithm, task.phase, marked, scenario)
-        schema.insert(self._store, "variants", [row])
-        parameters = [(label, p.key, p.name, p.text, p.number) for p in variant.parameters]
-        schema.insert(self._store, "parameters", parameters)
+                self.add_variant(task, label, task.variant in chosen if task.phase == FRESH else None)
 
     def key(self, task: Task) -> str:
         """The job's address."""

@@ -98,8 +98,10 @@ class TraceReader:
         return number
 
 
-def one_job(run: StoredRun, label: str | None = None, replication: int | None = None) -> StoredJob:
-    """The only job with this label and replication (None: any).
+def one_job(
+    run: StoredRun, label: str | None = None, replication: int | None = None, option: str = "--label"
+) -> StoredJob:
+    """The only job with this label and replication (None: any); ``option``: the one that chooses a label.
 
     Raises:
         StoreError: there is no such job, or more than one.
@@ -109,7 +111,7 @@ def one_job(run: StoredRun, label: str | None = None, replication: int | None = 
         return jobs[0]
     labels = list(dict.fromkeys(job.label for job in jobs))
     numbers = sorted({job.replication for job in jobs})
-    choices = [f"--label ({', '.join(labels)})"] if len(labels) > 1 else []
+    choices = [f"{option} ({', '.join(labels)})"] if len(labels) > 1 else []
     choices += [f"--replication ({_span(numbers)})"] if len(numbers) > 1 else []
     raise StoreError(f"{run.path} holds {len(jobs)} jobs, each with events of its own; choose {' and '.join(choices)}.")
 

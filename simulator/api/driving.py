@@ -1,0 +1,58 @@
+"""Driving studies from Python: the workers, and how a study's end is told."""
+
+from __future__ import annotations
+
+import multiprocessing
+import warnings
+from contextlib import AbstractContextManager, nullcontext
+
+import coband
+from coband.simulator.api.errors import RunError, RunWarning
+from coband.simulator.api.progress import RunBar, SweepBars
+from coband.simulator.cli import progress as sentences
+from coband.simulator.experiments.registry.registry import Registry
+from coband.simulator.experiments.runs import executors, memory
+from coband.simulator.experiments.runs.code_version import jobs_run_on, kernels
+from coband.simulator.experiments.runs.driver import Commands, Listener, Report, drive
+from coband.simulator.experiments.runs.study import Study
+from coband.simulator.experiments.runs.workers import InProcess, Local, WorkerPool
+from coband.simulator.experiments.store.directory import RunDirectory
+
+
+def drive_study(
+    study: Study, place: RunDirectory, pool: WorkerPool, commands: Commands, bar: RunBar | SweepBars | None
+) -> Report:
+    """Run a study, and say in Python's ways how it ended."""
+    for sentence in Registry.installed().warnings:
+        warnings.warn(sentence, RunWarning, stacklevel=3)
+    for sentence in memory.before(study, pool.size()) if isinstance(pool, InProcess | Local) else ():
+        warnings.warn(sentence, RunWarning, stacklevel=3)
+    shown: AbstractContextManager[Listener | None] = nullcontext() if bar is None else bar
+    with shown as listener:
+        report = drive(study, place, workers=pool, commands=commands, listener=listener)
+    if (early := sentences.early_end(report)) is not None:
+        text = f"{early}; coband.load({str(report.directory)!r}) reads them"
+        raise KeyboardInterrupt(text) if report.interrupted else RunError(text)
+    for sentence in sentences.warnings(report):
+        warnings.warn(sentence, RunWarning, stacklevel=3)
+    if report.failures:
+        count = f"{len(report.failures)} of {report.status.total} jobs broke off"
+        warnings.warn(f"{count}; the failures of the run say why", RunWarning, stacklevel=3)
+    return report
+
+
+def pool_of(workers: int | None, most: int) -> WorkerPool:
+    """Workers; a single one is this process, if its BLAS is the one that results are made with."""
+    if workers is not None and workers < 1:
+        raise RunError(f"workers={workers}: at least one is needed.")
+    count = workers or max(1, min(most, executors.cores()))
+    if multiprocessing.current_process().daemon:  # such a process may have no children
+        return InProcess()
+    if coband.BLAS_IS_PINNED:
+        return InProcess() if count == 1 else Local(count)
+    executor = executors.processes(1)
+    try:
+        jobs_run_on(executor.submit(kernels).result())
+    finally:
+        executors.stop(executor)
+    return Local(count)

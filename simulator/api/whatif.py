@@ -1,0 +1,152 @@
+"""What-if runs from Python: what one message, one agent or one value has cost."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterable, Mapping
+from contextlib import closing
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from coband.simulator.api.driving import drive_study, pool_of
+from coband.simulator.api.errors import translated
+from coband.simulator.api.progress import RunBar
+from coband.simulator.api.scenario import Settings, settings_of
+from coband.simulator.api.table import Table
+from coband.simulator.experiments.runs.driver import Commands
+from coband.simulator.experiments.statistics.estimates import Estimate
+from coband.simulator.experiments.store.store import Event, open_run
+from coband.simulator.experiments.traces.tables import TEXTS
+from coband.simulator.experiments.whatif.answer import Answer, answers
+from coband.simulator.experiments.whatif.question import question
+from coband.simulator.experiments.whatif.split import Split, split_study, splits
+from coband.simulator.experiments.whatif.study import WhatIfStudy, place, study_of
+
+Events = int | Iterable[int]
+_CHANGES = ("label", "number", "stored", "changed", "difference", "low", "high")
+_SHARES = ("label", "owed_to", "owed", "low", "high", "regret")
+
+
+class WhatIf:
+    """A what-if run beside the run that it changes.
+
+    Attributes:
+        path: the directory of the what-if run, which `coband.load` reads.
+        changes: a row per label and number of the results: mean in the stored run, mean in the what-if run, and their
+            difference with its 95 % interval (paired by replication).
+        first_differences: the first event at which the traces part, in the stored run (``side`` "stored") and in the
+            what-if run ("changed"), for each label and replication; empty where they are the same or none was kept.
+        same: whether all traces are the same; None if none was kept.
+    """
+
+    def __init__(self, path: Path, found: Iterable[Answer]) -> None:
+        self.path = path
+        given = list(found)
+        self.changes = Table.from_rows(
+            _CHANGES,
+            (
+                (answer.label, one.name, one.stored, one.changed, *_ends(one.difference))
+                for answer in given
+                for one in answer.changes
+            ),
+            ("label", "number"),
+        )
+        partings = [parting for answer in given for parting in answer.parting.values()]
+        self.same = all(parting.same for parting in partings) if partings else None
+        sides = [(parting, side) for parting in partings for side in ("stored", "changed")]
+        events = [(side, parting.here if side == "stored" else parting.there) for parting, side in sides]
+        self.first_differences = Table.from_rows(
+            ("side", *Event._fields), [(side, *event) for side, event in events if event is not None], ("side", *TEXTS)
+        )
+
+    def __repr__(self) -> str:
+        return repr(self.changes)
+
+    def _repr_html_(self) -> str:
+        return f"{self.changes._repr_html_()}{self.first_differences._repr_html_()}"
+
+
+class RegretSplit:
+    """The regret of stored jobs, by what it is owed to.
+
+    Attributes:
+        path: the directory of the what-if runs, which `coband.load` reads.
+        shares: a row per label and cause, in the order in which causes are taken away: the regret that is owed to it
+            with its 95 % interval, and the mean regret of the runs without it and all before; the last row of a label
+            is the rest. What a scenario does not have is owed nothing.
+    """
+
+    def __init__(self, path: Path, found: Iterable[Split]) -> None:
+        self.path = path
+        rows: list[tuple[Any, ...]] = []
+        for split in found:
+            for share in split.shares:
+                owed = (0.0, None, None) if share.owed is None else _ends(share.owed)
+                rows.append((split.label, share.cause, *owed, share.regret))
+            rows.append((split.label, "the rest", *_ends(split.rest), split.rest.mean))
+        self.shares = Table.from_rows(_SHARES, rows, ("label", "owed_to"))
+
+    def __repr__(self) -> str:
+        return repr(self.shares)
+
+    def _repr_html_(self) -> str:
+        return f"<p>regret of <code>{html.escape(str(self.path))}</code></p>{self.shares._repr_html_()}"
+
+
+def ask(
+    path: Path,
+    *,
+    drop: Events = (),
+    for_good: bool = False,
+    delay: Mapping[int, float] | None = None,
+    agents: Mapping[int, Mapping[str, Any]] | None = None,
+    set: Settings | None = None,
+    only: str | None = None,
+    replication: int | None = None,
+    workers: int | None = None,
+    out: str | PathLike[str] | None = None,
+    progress: bool = True,
+) -> WhatIf:
+    """`Run.whatif`, of the run in a directory."""
+    changes = [(agent, text) for agent, values in (agents or {}).items() for text in settings_of(values)]
+    with translated(), open_run(path) as run:
+        drops = (drop,) if isinstance(drop, int) else tuple(drop)
+        asked = question(drops, for_good, (delay or {}).items(), changes, settings_of(set))
+        study = study_of(run, asked, only, replication)
+        made = _performed(study, workers, out, progress)
+        with open_run(made) as changed:
+            found = [answer for answer in answers(run, changed, study.of) if answer.replications]
+    return WhatIf(made, found)
+
+
+def split(
+    path: Path,
+    *,
+    only: str | None = None,
+    replication: int | None = None,
+    workers: int | None = None,
+    out: str | PathLike[str] | None = None,
+    progress: bool = True,
+) -> RegretSplit:
+    """`Run.split`, of the run in a directory."""
+    with translated(), open_run(path) as run:
+        study = split_study(run, only, replication)
+        made = _performed(study, workers, out, progress)
+        with open_run(made) as changed:
+            found = list(splits(run, changed, study))
+    return RegretSplit(made, found)
+
+
+def _performed(study: WhatIfStudy, workers: int | None, out: str | PathLike[str] | None, progress: bool) -> Path:
+    """The directory of the run of a study."""
+    with closing(pool_of(workers, study.jobs)) as pool:
+        where = place(study, None if out is None else Path(out))
+        commands = Commands((), ("coband", "whatif", str(study.about["run"])))
+        report = drive_study(study, where, pool, commands, RunBar(study.name) if progress else None)
+    return report.directory
+
+
+def _ends(found: Estimate) -> tuple[float, float | None, float | None]:
+    """A mean and the ends of its interval."""
+    return (found.mean, *(found.interval or (None, None)))

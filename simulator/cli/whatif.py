@@ -1,0 +1,203 @@
+"""``coband whatif``: run a stored run again with one thing changed."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from coband.simulator.cli import progress, tables
+from coband.simulator.cli.options import JSON, BadInput, out_directory, settings, workers
+from coband.simulator.cli.plugins import warn_of_plugins
+from coband.simulator.cli.trace.common import RUN, RUNS_HELP, choice, opened
+
+if TYPE_CHECKING:
+    from coband.simulator.experiments.runs.driver import Report
+    from coband.simulator.experiments.store.store import StoredRun
+    from coband.simulator.experiments.traces.difference import TraceComparison
+    from coband.simulator.experiments.whatif.answer import Answer, Change
+    from coband.simulator.experiments.whatif.split import Split
+    from coband.simulator.experiments.whatif.study import WhatIfStudy
+
+
+@click.command(epilog=RUNS_HELP)
+@RUN
+@settings()
+@choice
+@click.option(
+    "--drop",
+    "drops",
+    type=int,
+    multiple=True,
+    metavar="EVENT",
+    help="Lose the message of this event; repeatable.",
+)
+@click.option("--for-good", is_flag=True, help="Give a lost message up instead of sending it again.")
+@click.option(
+    "--delay",
+    "delays",
+    type=(int, float),
+    multiple=True,
+    metavar="EVENT X",
+    help="Let the message of this event arrive X simulated units later; repeatable.",
+)
+@click.option(
+    "--agent",
+    "agents",
+    type=(int, str),
+    multiple=True,
+    metavar="AGENT KEY=VALUE",
+    help="Change the speed, compute or handling of one agent, such as 13 speed=1; repeatable.",
+)
+@click.option(
+    "--split",
+    is_flag=True,
+    help="Split the regret by what it is owed to: losses, delays, slow agents, the threshold.",
+)
+@workers("Processes.", 1)
+@out_directory("Run directory, new or empty; by default runs/<name>-what-if-<number>.")
+@JSON
+@click.pass_context
+def whatif(
+    context: click.Context,
+    /,
+    path: Path,
+    split: bool,
+    label: str | None,
+    replication: int | None,
+    out: Path | None,
+    workers: int,
+    as_json: bool,
+    **changes: Any,
+) -> None:
+    """Run a stored run again with one thing changed, and show what that thing has cost.
+
+    Everything else stays equal: arms, noise, and the random draws of every message. EVENT is the number of a send or
+    deliver event, as `coband trace show RUN --event send` prints it. Changes can be repeated and combined.
+    """
+    warn_of_plugins()
+    with opened(path) as run:
+        study = _study(run, split, changes, label, replication)
+        report = perform(study, out, workers)
+        (_print_split if split else _print)(run, report, study, as_json)
+    context.exit(progress.exit_code(report))
+
+
+def _study(
+    run: StoredRun, split: bool, changes: dict[str, Any], label: str | None, replication: int | None
+) -> WhatIfStudy:
+    """What is to be run."""
+    from coband.simulator.experiments.whatif.question import question
+    from coband.simulator.experiments.whatif.split import split_study
+    from coband.simulator.experiments.whatif.study import study_of
+
+    if not split:
+        return study_of(run, question(**changes), label, replication)
+    if any(changes.values()):
+        raise BadInput("--split changes one thing after the other by itself; give it without --drop, --set and others.")
+    return split_study(run, label, replication)
+
+
+def perform(study: WhatIfStudy, out: Path | None, workers: int) -> Report:
+    """Run a what-if study.
+
+    Raises:
+        BadInput: there is no room for the results.
+    """
+    from coband.simulator.experiments.runs.driver import Commands, drive
+    from coband.simulator.experiments.store.directory import OutputError, StorageError
+    from coband.simulator.experiments.whatif.study import place
+
+    try:
+        with progress.Bar(study.name) as bar:
+            report = drive(study, place(study, out), workers=workers, commands=Commands((), sys.argv), listener=bar)
+    except (OutputError, StorageError) as error:
+        raise BadInput(str(error)) from error
+    progress.warn(report)
+    return report
+
+
+def _print(run: StoredRun, report: Report, study: WhatIfStudy, as_json: bool) -> None:
+    from coband.simulator.experiments.runs.results import dump
+    from coband.simulator.experiments.store.store import open_run
+    from coband.simulator.experiments.whatif.answer import answers
+
+    with open_run(report.directory) as changed:
+        found = [answer for answer in answers(run, changed, study.of) if answer.replications]
+        if as_json:
+            listed = [answer.as_json() for answer in found]
+            click.echo(dump({**study.about, "directory": str(report.directory), "answers": listed}), nl=False)
+            return
+        declared = frozenset(name for name, metric in changed.metrics.items() if metric.better)
+        for answer in found:
+            _show(answer, declared, changed.labels)
+    click.echo(f"run directory: {report.directory}")
+
+
+def _show(answer: Answer, declared: frozenset[str], algorithms: Mapping[str, str]) -> None:
+    count = len(answer.replications)
+    where = f"replication {answer.replications[0]}" if count == 1 else f"{count} replications"
+    click.echo(f"{answer.changed_label} against {answer.label}, {where}")
+    rows = [_row(change) for change in answer.shown(declared)]
+    tables.show(["", "stored", "what if", "difference"], rows)
+    if count > 1:
+        click.echo("difference: mean ± half the width of the 95 % interval (Student t, paired by replication)")
+    for number, parting in answer.parting.items():
+        _show_parting(f"replication {number}: " if count > 1 else "", parting, algorithms if count == 1 else None)
+
+
+def _row(change: Change) -> list[str]:
+    difference = tables.between(change.difference.mean, change.difference.interval)
+    sign = "+" if change.difference.mean > 0 else ""
+    return [change.name, tables.number(change.stored), tables.number(change.changed), sign + difference]
+
+
+def _show_parting(where: str, parting: TraceComparison, algorithms: Mapping[str, str] | None) -> None:
+    from coband.simulator.cli.trace.diff import show_events
+
+    if parting.same:
+        click.echo(f"{where}the traces are the same, {parting.common:,} events")
+        return
+    event = parting.here or parting.there
+    assert event is not None
+    click.echo(
+        f"{where}the traces part at {event.node} at time {parting.time:.12g}, after {parting.common:,} common events"
+    )
+    if algorithms is not None:
+        show_events(parting, ("stored", "what if"), algorithms)
+
+
+def _print_split(run: StoredRun, report: Report, study: WhatIfStudy, as_json: bool) -> None:
+    from coband.simulator.experiments.runs.results import dump
+    from coband.simulator.experiments.store.store import open_run
+    from coband.simulator.experiments.whatif.split import splits
+
+    with open_run(report.directory) as changed:
+        found = list(splits(run, changed, study))
+    if as_json:
+        listed = [split.as_json() for split in found]
+        click.echo(dump({**study.about, "directory": str(report.directory), "splits": listed}), nl=False)
+        return
+    for split in found:
+        _show_split(split)
+    click.echo(f"run directory: {report.directory}")
+
+
+def _show_split(split: Split) -> None:
+    count = len(split.replications)
+    click.echo(f"{split.label}, {count} replication{'s' * (count > 1)}: regret by what it is owed to, in this order")
+    rows = [["all of it", tables.between(split.regret.mean, split.regret.interval), "", ""]]
+    for share in split.shares:
+        if share.owed is None:
+            rows.append([share.cause, "none here", "", tables.number(share.regret)])
+        else:
+            owed = tables.between(share.owed.mean, share.owed.interval)
+            rows.append([share.cause, owed, split.percentage(share.owed.mean), tables.number(share.regret)])
+    rest = tables.between(split.rest.mean, split.rest.interval)
+    rows.append(["the rest", rest, split.percentage(split.rest.mean), ""])
+    tables.show(["owed to", "regret", "share", "left without it"], rows)
+    if count > 1:
+        click.echo("mean ± half the width of the 95 % interval (Student t; differences paired by replication)")
