@@ -77,7 +77,7 @@ REFUSED = {
     "fresh arms for an algorithm that needs fixed ones": (
         "coop_kernel_ucb/fixed_arms_quick.yaml",
         ["problem.arms={kind: ball, dimension: 3, count: 5}"],
-        ":24:17: algorithms[0].algorithm: Dist: dist_kernel_ucb needs one arm set for all turns of all agents; this ",
+        ":23:17: algorithms[0].algorithm: Dist: dist_kernel_ucb needs one arm set for all turns of all agents; this ",
     ),
     "a posterior that does not fit into memory": (
         "coop_kernel_ucb/erdos_renyi_rbf_quick.yaml",

@@ -71,7 +71,7 @@ def study_of(
         ScenarioError: the settings are wrong.
     """
     if question.about_events:
-        job = one_job(run, label, replication, option="--only")
+        job = one_job(run, label, replication, option="--label")
         label, replication = job.label, job.replication
     found = originals(run, label, replication)
     variants = [(one, _variant(one, question)) for one in found]
