@@ -70,8 +70,15 @@ def _draw(axis: Axes, turns: FloatArray, ages: FloatArray, number: int, labels: 
     if bands is not None:
         axis.fill_between(x, *bands, color=style.colour, alpha=BAND, linewidth=0)
     every = (0.06 * (number + 1) / labels, 0.14)
-    look = {"color": style.colour, "linestyle": style.dash, "marker": style.marker}
-    axis.plot(x, values.mean(axis=0), markevery=every, markersize=5, **look)
+    axis.plot(
+        x,
+        values.mean(axis=0),
+        color=style.colour,
+        linestyle=style.dash,
+        marker=style.marker,
+        markevery=every,
+        markersize=5,
+    )
 
 
 def age_curve(contender: Contender) -> AgeCurve | None:
