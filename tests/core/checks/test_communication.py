@@ -171,8 +171,8 @@ def far(monkeypatch: Patch) -> None:
     hop = Direct._hop
 
     class Longer(Flood):
-        def __init__(self, id: int, origin: int, hops: int, hop: int, unicast: bool = False) -> None:
-            super().__init__(id, origin, hops + (hop == 1 and not unicast), hop, unicast)
+        def __init__(self, id: int, origin: int, hops: int, hop: int, unicast: bool = False, sent: float = 0.0) -> None:
+            super().__init__(id, origin, hops + (hop == 1 and not unicast), hop, unicast, sent)
 
     monkeypatch.setattr(hop_by_hop, "Flood", Longer)
     monkeypatch.setattr(Direct, "_hop", lambda self, batch, hops, now: hop(self, batch, hops + (now == 1), now))
