@@ -12,7 +12,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from coband.simulator.experiments.report import contents, tables, times
+from coband.simulator.experiments.report import contents, tables, theory_table, times
 from coband.simulator.experiments.report.analysis import Analysis, Timing
 from coband.simulator.experiments.report.data import name_of
 from coband.simulator.experiments.report.diagram import pack
@@ -21,7 +21,6 @@ from coband.simulator.experiments.report.frontier import standing_table
 from coband.simulator.experiments.report.palette import TIMES, VARIABLES
 from coband.simulator.experiments.report.rounds import Round
 from coband.simulator.experiments.report.svg import inline
-from coband.simulator.experiments.report.theory_table import growth_table
 from coband.simulator.experiments.runs.expectations import ROUNDING
 from coband.simulator.experiments.statistics.numerals import number
 from coband.simulator.experiments.store.store import StoredRun
@@ -87,7 +86,7 @@ def _content(analysis: Analysis) -> Mapping[str, Any]:
     events = [one for one in timed if len(one.first)]
     return {
         "standing_table": standing_table,
-        "growth_table": growth_table,
+        "theory": theory_table,
         "title": comparison.title,
         "description": next((text for one in comparison.scenarios if (text := one.get("description"))), ""),
         "facts": list(_facts(analysis)),
