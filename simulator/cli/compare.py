@@ -59,3 +59,5 @@ def _show_environment(analysis: Analysis) -> None:
         growth = theory_table.growth_table(analysis.growths)
         click.echo(f"\ntheory: {growth.caption}")
         tables.show(growth.header, growth.rows, left=3, keys=1)
+        for sentence in theory_table.assumptions(analysis.growths):
+            click.echo(sentence)

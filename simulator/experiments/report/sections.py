@@ -21,7 +21,7 @@ from coband.simulator.experiments.report.embedding import json_text
 from coband.simulator.experiments.report.frontier import standing_table
 from coband.simulator.experiments.report.palette import TIMES, VARIABLES
 from coband.simulator.experiments.report.svg import inline
-from coband.simulator.experiments.report.theory_table import growth_table
+from coband.simulator.experiments.report.theory_table import assumptions, growth_table
 
 MAX_ENVIRONMENTS = multiples.MAX_ENVIRONMENTS
 """Largest number of environments with figures and tables of their own."""
@@ -168,7 +168,8 @@ def _differences(sheet: Sheet) -> Section | None:
 
 
 def _theory(sheet: Sheet) -> Section | None:
-    found = [(one.environment, growth_table(one.growths)) for one in sheet.within if one.growths]
+    known = [one for one in sheet.within if one.growths]
+    found = [(one.environment, growth_table(one.growths), assumptions(one.growths)) for one in known]
     if not found:
         return None
     return Section("theory", "Theory", "What theorems promise", sheet.fill("theory", tables=found))

@@ -22,8 +22,6 @@ def growth_table(found: Sequence[Growth]) -> ReportTable:
             _shown(one.limit),
             _value(one),
             one.verdict,
-            "; ".join(one.broken) or "-",
-            "; ".join(one.unchecked) or "-",
         )
         for one in found
     )
@@ -40,10 +38,22 @@ def growth_table(found: Sequence[Growth]) -> ReportTable:
         "slope of the bound",
         "bound at the end",
         "verdict",
-        "does not hold here",
-        "cannot be told",
     )
     return ReportTable(caption, header, rows, texts=3)
+
+
+def assumptions(found: Sequence[Growth]) -> list[str]:
+    """A sentence for each bound of which something does not hold, or cannot be told."""
+    sentences = []
+    for one in found:
+        parts = []
+        if one.broken:
+            parts.append(f"assumes what does not hold here: {'; '.join(one.broken)}")
+        if one.unchecked:
+            parts.append(f"assumes what this run cannot tell: {'; '.join(one.unchecked)}")
+        if parts:
+            sentences.append(f"{one.label}, {one.bound.count}: {one.bound.source} {', and '.join(parts)}.")
+    return sentences
 
 
 def _shown(found: Estimate | None) -> str:

@@ -163,7 +163,8 @@ def test_python_and_the_report_show_it(tmp_path: Path) -> None:
     run = coband.run(STUDY, replications=2, workers=1, out=tmp_path / "run")
     page = run.report().read_text(encoding="utf-8")
     assert "What theorems promise" in page
-    assert "paper 000, theorem 4.5" in page
+    sentence = "Async, scalars: paper 000, theorem 4.5 assumes what does not hold here: q as in lemma 4.1."
+    assert sentence in page
     titles = [axis.get_title(loc="left") for axis in run.plot.figure("theory").axes]
     assert titles == ["growth of regret, and of its bounds (dashed)", "growth of scalars, and of its bounds (dashed)"]
     alone = coband.run(STUDY, only="Alone", replications=2, workers=1, out=tmp_path / "alone")
