@@ -32,6 +32,8 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "sweep": ("coband.simulator.cli.sweep:sweep", "Run a scenario at every point of its grid, here or on a cluster."),
     "reproduce": ("coband.simulator.cli.reproduce:reproduce", "Try what papers claim, with intervals and verdicts."),
     "hunt": ("coband.simulator.cli.hunt:hunt", "Search for faults that make the algorithms of a scenario fail."),
+    "live": ("coband.simulator.cli.live:live", "Run a scenario with processes that talk over sockets."),
+    "live-agent": ("coband.simulator.cli.live_agent:live_agent", "Take agents of a live run into this process."),
     "validate": ("coband.simulator.cli.validate:validate", "Check scenario files for mistakes."),
     "list": ("coband.simulator.cli.list:list_", "List algorithms, problems, datasets and scenarios."),
     "describe": ("coband.simulator.cli.describe:describe", "Describe an algorithm, problem, dataset or scenario."),

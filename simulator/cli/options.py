@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 SHIPPED = "A scenario that comes with coband is given by its name; `coband list scenarios` shows them."
 """What the help of commands that take a scenario ends with."""
 
-OPTIONS = (
+SELECTION = (
     click.argument("file", type=click.Path(path_type=Path)),
     click.option(
         "--set", "settings", multiple=True, metavar="KEY=VALUE", help="Change a value of the scenario; repeatable."
@@ -35,6 +35,11 @@ OPTIONS = (
     click.option("--seed", type=click.IntRange(min=0), help="Seed of the scenario."),
     click.option("--only", multiple=True, metavar="NAME", help="Run this label or algorithm alone; repeatable."),
     click.option("--trace", type=click.Choice(["off", "protocol", "full"]), help="How much of the trace is kept."),
+)
+"""Which runs of a scenario, and what is kept of them."""
+
+OPTIONS = (
+    *SELECTION,
     click.option("--check", type=click.Choice(["cheap", "full"]), help="Which invariants are checked during the run."),
     click.option(
         "--workers", type=click.IntRange(min=1), help="Processes; by default one per job, at most one per core."
@@ -50,7 +55,16 @@ class BadInput(click.ClickException):
 
 def shared(command: Callable[..., Any]) -> Callable[..., Any]:
     """Give a command the shared options."""
-    for option in reversed(OPTIONS):
+    return _with(OPTIONS, command)
+
+
+def selection(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command the options that select what runs."""
+    return _with(SELECTION, command)
+
+
+def _with(options: Sequence[Callable[[Any], Any]], command: Callable[..., Any]) -> Callable[..., Any]:
+    for option in reversed(options):
         command = option(command)
     return command
 

@@ -58,7 +58,7 @@ def run(context: click.Context, /, out: Path | None, as_json: bool, **options: A
         click.echo(_json(report), nl=False)
         click.echo(f"run directory: {report.directory}", err=True)
     else:
-        _show(report, _declared(study))
+        show(report, study)
     context.exit(progress.exit_code(report))
 
 
@@ -78,8 +78,9 @@ def _declared(study: Study) -> dict[str, str]:
     }
 
 
-def _show(report: Report, declared: dict[str, str]) -> None:
+def show(report: Report, study: Study) -> None:
     """The table of results, and where they are."""
+    declared = _declared(study)
     entries = [entry for entry in report.object["results"] if entry["replications"]]
     if entries:
         columns = WITH_SERVER if entries[0]["mean"].get("deliveries") is None else ON_A_GRAPH

@@ -65,6 +65,10 @@ class Outcome:
     error: str | None = None
 
 
+Runner = Callable[[Job, Scenario, Sink | None, OnPull | None], RunResult]
+"""Runs a job: (job, scenario, where the trace goes, what is told the number of pulls now and then)."""
+
+
 class DriverGone(Exception):
     """The process that handed out the jobs has died, so nobody waits for this one."""
 
@@ -106,6 +110,7 @@ def attempt(
     keep: Callable[[RunResult], None],
     sink: Sink | None = None,
     on_pull: OnPull | None = None,
+    run: Runner | None = None,
 ) -> Outcome:
     """Run a job, whatever comes of it.
 
@@ -115,28 +120,34 @@ def attempt(
         keep: called with the result of a run that went well, before it counts as finished.
         sink: takes the trace, where the scenario has one.
         on_pull: called now and then with the number of pulls so far.
+        run: what runs it; None: the simulator.
 
     Raises:
         ScenarioError, DataError, GraphError, UnsupportedScenario: the input is bad.
         DriverGone: nobody waits for the job.
     """
     with one_thread(), few_collections():
-        return _attempt(job, scenario, keep, sink, on_pull)
+        return _attempt(job, scenario, keep, sink, on_pull, run or _run)
 
 
 def _attempt(
-    job: Job, scenario: Scenario, keep: Callable[[RunResult], None], sink: Sink | None, on_pull: OnPull | None
+    job: Job,
+    scenario: Scenario,
+    keep: Callable[[RunResult], None],
+    sink: Sink | None,
+    on_pull: OnPull | None,
+    run: Runner,
 ) -> Outcome:
     """`attempt`; when it returns, nothing refers to the nodes of the run any more."""
     start = time.perf_counter()
     try:
-        result = _run(job, scenario, sink, on_pull)
+        result = run(job, scenario, sink, on_pull)
         wall_seconds = time.perf_counter() - start
         keep(result)
     except PASSED_ON:
         raise
     except MemoryError as error:
-        return Outcome("failed", error=memory.exhausted(scenario, _entry(job, scenario), error))
+        return Outcome("failed", error=memory.exhausted(scenario, entry_of(job, scenario), error))
     except InvariantViolation as violation:
         return Outcome("violated", error=str(violation))
     except Exception:
@@ -145,7 +156,7 @@ def _attempt(
 
 
 def _run(job: Job, scenario: Scenario, sink: Sink | None, on_pull: OnPull | None) -> RunResult:
-    entry, streams = _entry(job, scenario), Streams(job.seed, job.replication)
+    entry, streams = entry_of(job, scenario), Streams(job.seed, job.replication)
     _check_memory(scenario, entry, None)
     graph, world = graph_and_world(scenario, streams)
     if graph is not None:
@@ -159,7 +170,8 @@ def _run(job: Job, scenario: Scenario, sink: Sink | None, on_pull: OnPull | None
     return engine.run()
 
 
-def _entry(job: Job, scenario: Scenario) -> ScenarioEntry:
+def entry_of(job: Job, scenario: Scenario) -> ScenarioEntry:
+    """The entry of the scenario that a job runs."""
     return next(entry for entry in scenario.algorithms if entry.label == (job.entry or job.label))
 
 

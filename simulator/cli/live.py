@@ -1,0 +1,120 @@
+"""``coband live``: run a scenario with processes that talk over sockets."""
+
+from __future__ import annotations
+
+import os
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from coband.simulator.cli import progress
+from coband.simulator.cli.options import SHIPPED, BadInput, Request, selection
+from coband.simulator.cli.run import show
+from coband.simulator.cli.runs import extra
+
+if TYPE_CHECKING:
+    from coband.simulator.experiments.runs.driver import Report
+    from coband.simulator.live.hub import Terms
+    from coband.simulator.live.pool import LiveStudy
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where and how fast a live run goes, as the command line says."""
+
+    speed: float
+    agents_per_process: int | None
+    host: str
+    port: int
+    token: str | None
+    join: bool
+    rejoin: float
+    max_frame: int
+
+    def terms(self, agents: int) -> Terms:
+        """The same for a number of agents: as many processes as there are cores, if nothing else is said."""
+        import secrets
+
+        from coband.simulator.experiments.runs.executors import cores
+        from coband.simulator.live.hub import Terms
+
+        share = self.agents_per_process or -(-agents // cores())
+        token = self.token or secrets.token_urlsafe(24)
+        return Terms(
+            self.speed, share, token, self.rejoin, self.max_frame << 20, self.host, self.port, start=not self.join
+        )
+
+
+@click.command(epilog=SHIPPED)
+@selection
+@click.option("--out", type=click.Path(path_type=Path), metavar="DIR", help="Run directory, new or empty.")
+@click.option(
+    "--speed",
+    type=click.FloatRange(min=0, max=3600),
+    default=0.1,
+    show_default=True,
+    help="Seconds of one unit of simulated time; 0: as quick as possible, in virtual time.",
+)
+@click.option(
+    "--agents-per-process", type=click.IntRange(min=1), metavar="K", help="By default one process for each core."
+)
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address on which other processes connect.")
+@click.option("--port", type=click.IntRange(0, 65535), default=0, help="Port; 0, the default, for any that is free.")
+@click.option(
+    "--token",
+    envvar="COBAND_LIVE_TOKEN",
+    help="What processes must show; by default drawn at random. Also from the environment: COBAND_LIVE_TOKEN.",
+)
+@click.option("--join", is_flag=True, help="Start no processes: all agents join with `coband live-agent`.")
+@click.option(
+    "--rejoin",
+    type=click.FloatRange(min=0),
+    default=30.0,
+    show_default=True,
+    help="Seconds for which a process that is lost is waited for.",
+)
+@click.option(
+    "--max-frame", type=click.IntRange(1, 2047), default=64, show_default=True, help="MiB of the largest frame."
+)
+@click.pass_context
+def live(context: click.Context, /, out: Path | None, **options: Any) -> None:
+    """Run the scenario in FILE with the server and its agents in several processes, over TCP.
+
+    Compute times, latencies, bandwidth and loss are those of the scenario, in real time; arms and noise are those of
+    the simulator. The run directory is like that of `coband run`; times in it are measured. Processes talk on this
+    machine alone, unless --host says otherwise.
+    """
+    fields = tuple(Place.__dataclass_fields__)
+    place = Place(**{name: options.pop(name) for name in fields})
+    request = Request(**options)
+    with extra("live", "msgpack"):
+        from coband.simulator.live.refusals import refuse
+    study = request.study()
+    refuse(study)
+    report = _run(request, study, place, out)
+    progress.warn(report)
+    show(report, study)
+    context.exit(progress.exit_code(report))
+
+
+def _run(request: Request, study: Any, place: Place, out: Path | None) -> Report:
+    from coband.simulator.experiments.runs.driver import Commands, drive
+    from coband.simulator.experiments.store import directory
+    from coband.simulator.live.pool import LivePool, LiveStudy
+
+    terms = place.terms(study.variants[0].scenario.agents.count)
+    if place.join and place.token is None:
+        click.echo(f"token: {terms.token}", err=True)
+    live_study: LiveStudy = LiveStudy.of(study, terms)
+    try:
+        with progress.Bar(study.name) as bar:
+            pool = LivePool(terms, lambda line: click.echo(line, err=True))
+            commands = Commands(request.replay(), sys.argv)
+            return drive(live_study, directory.create(study.name, out), workers=pool, commands=commands, listener=bar)
+    except (directory.OutputError, directory.StorageError) as error:
+        raise BadInput(str(error)) from error
+    except OSError as error:
+        raise BadInput(f"{place.host}:{place.port} cannot be opened: {os.strerror(error.errno or 0)}") from error

@@ -1,0 +1,357 @@
+"""The process with the server: stations connect to it, and it passes on what they send to each other.
+
+It also decides when the run begins, when it has come to its end, and, with virtual time, when time goes on: when all
+frames that were sent have been handled, and nobody has anything left to do.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from coband.simulator.core.audit.invariants import InvariantViolation
+from coband.simulator.core.audit.trace import Sink
+from coband.simulator.core.node import SERVER, Address
+from coband.simulator.core.result import RunResult
+from coband.simulator.experiments.runs.code_version import code_version
+from coband.simulator.experiments.runs.job import Job, OnPull
+from coband.simulator.experiments.scenario.scenario import Scenario
+from coband.simulator.live import frames
+from coband.simulator.live.codec import WireError, pack, unpack
+from coband.simulator.live.machine import COPY, SETTLING, Machine, Share, check_parts
+from coband.simulator.live.merging import Part, result_of
+from coband.simulator.live.pump import Pump
+from coband.simulator.live.session import NUMBERED, Session
+
+PROTOCOL = 1
+GREETING_SECONDS = 10.0
+"""So long a connection may take to show its token."""
+BACKWARD = ("ack", "skipped")
+"""Frames that go from the receiver of a message to its sender."""
+
+
+class LiveError(RuntimeError):
+    """A live run cannot go on; the text says why."""
+
+
+@dataclass(frozen=True)
+class Terms:
+    """How a run is made.
+
+    Attributes:
+        speed: seconds of one unit of simulated time; 0 for virtual time.
+        share: agents of each station, unless it asks for another number.
+        token: what stations show.
+        rejoin: so many seconds a station that is lost is waited for.
+        largest: bytes of the largest frame.
+        host, port: where stations connect; port 0: any that is free.
+        start: whether this machine's own stations are started; False: all come from elsewhere.
+    """
+
+    speed: float
+    share: int
+    token: str
+    rejoin: float = 30.0
+    largest: int = frames.LARGEST
+    host: str = "127.0.0.1"
+    port: int = 0
+    start: bool = True
+
+
+@dataclass
+class Peer:
+    """A station, as the hub knows it.
+
+    Attributes:
+        origin: number of its process, from 1.
+        status: frames handled, frames sent, when its next event is due, pulls; as it has said last.
+    """
+
+    origin: int
+    agents: tuple[Address, ...]
+    name: str = ""
+    session: Session = field(default_factory=Session)
+    status: tuple[int, int, float, int] = (0, 0, 0.0, 0)
+    ready: bool = False
+    part: Part = field(default_factory=Part)
+
+    @property
+    def idle(self) -> bool:
+        """Whether every frame between it and the hub has been handled."""
+        handled, sent, *_ = self.status
+        return self.ready and handled == self.session.sent and sent == self.session.received
+
+    @property
+    def words(self) -> str:
+        """Who it is."""
+        first, last = self.agents[0], self.agents[-1]
+        which = f"agent {first}" if first == last else f"agents {first} to {last}"
+        return f"{which} ({self.name})"
+
+
+class Hub:
+    """Runs one job with stations.
+
+    Args:
+        say: tells the user something, in one line.
+        on_pull: called now and then with the number of pulls so far.
+    """
+
+    def __init__(
+        self, job: Job, scenario: Scenario, terms: Terms, say: Callable[[str], None], on_pull: OnPull | None
+    ) -> None:
+        self._job, self._scenario, self._terms, self._say, self._on_pull = job, scenario, terms, say, on_pull
+        nodes = frozenset([SERVER])
+        self._machine = Machine(Share(scenario, job, 0, nodes), self._post)
+        self._pump = Pump(self._machine, terms.speed, self._consider)
+        self._peers: list[Peer] = []
+        self._free = list(range(scenario.agents.count))
+        self._at: dict[Address, Peer] = {}
+        self._finishing = self._started = False
+        self._ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._connections: set[asyncio.StreamWriter] = set()
+        self._losses: dict[int, asyncio.TimerHandle] = {}
+        self._server: asyncio.Server | None = None
+
+    async def listen(self) -> int:
+        """Open the port; returns its number."""
+        self._server = await asyncio.start_server(self._serve, self._terms.host, self._terms.port)
+        return int(self._server.sockets[0].getsockname()[1])
+
+    async def run(self, sink: Sink | None) -> RunResult:
+        """Wait for the end of the run.
+
+        Raises:
+            LiveError: a station failed, or was lost for good.
+            InvariantViolation: something was lost or counted twice.
+        """
+        await self._ended
+        own = self._machine.report()
+        parts = [Part([*self._machine.rows], own), *(peer.part for peer in self._peers)]
+        return result_of(self._machine, parts, sink)
+
+    async def close(self) -> None:
+        """Close all connections."""
+        self._pump.stop()
+        for handle in self._losses.values():
+            handle.cancel()
+        if self._server is not None:
+            self._server.close()
+        for writer in tuple(self._connections):
+            writer.close()
+
+    def fail(self, error: Exception) -> None:
+        """End the run with an error."""
+        if not self._ended.done():
+            self._ended.set_exception(error)
+
+    # --- connections
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        host, port = writer.get_extra_info("peername")[:2]
+        self._connections.add(writer)
+        peer: Peer | None = None
+        try:
+            peer = await self._greeted(reader, writer)
+            if peer is not None:
+                await self._listen_to(peer, reader, writer)
+        except WireError as error:
+            self._say(f"connection from {host}:{port} closed: {error}")
+        except (asyncio.IncompleteReadError, ConnectionError, TimeoutError):
+            pass
+        except asyncio.CancelledError:
+            pass
+        except Exception as error:
+            self.fail(error)
+        finally:
+            self._connections.discard(writer)
+            writer.close()
+            if peer is not None:
+                self._lost(peer, writer)
+
+    async def _greeted(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> Peer | None:
+        """Check the greeting of a connection and answer it; None: it was refused.
+
+        Raises:
+            WireError: it is no greeting, or has another token.
+        """
+        async with asyncio.timeout(GREETING_SECONDS):
+            hello = unpack(await frames.read(reader, frames.GREETING))
+        if not isinstance(hello, dict) or not isinstance(hello.get("token"), str):
+            raise WireError("no greeting")
+        if not hmac.compare_digest(hello["token"].encode(), self._terms.token.encode()):
+            raise WireError("wrong token")
+        try:
+            peer = self._admitted(hello)
+        except LiveError as refusal:
+            self._say(f"a station was refused: {refusal}")
+            writer.write(frames.framed(pack(["refused", str(refusal)])))
+            return None
+        facts = {
+            "scenario": self._scenario.to_yaml(),
+            "base": str(self._scenario.base),
+            "job": vars(self._job),
+            "origin": peer.origin,
+            "agents": peer.agents,
+            "speed": self._terms.speed,
+            "epoch": self._pump.epoch,
+            "received": peer.session.received,
+            "largest": self._terms.largest,
+            "rejoin": self._terms.rejoin,
+        }
+        writer.write(frames.framed(pack(["welcome", facts])))
+        return peer
+
+    def _admitted(self, hello: dict[str, Any]) -> Peer:
+        """The peer of a station that joins, or comes again."""
+        if hello.get("protocol") != PROTOCOL or hello.get("code") != code_version():
+            raise LiveError("it has another coband than the hub, or other versions of its libraries; install the same")
+        origin, count, name = hello.get("origin"), hello.get("agents"), str(hello.get("name"))[:80]
+        if origin is not None:
+            known = [peer for peer in self._peers if peer.origin == origin]
+            if not known:
+                raise LiveError(f"there is no station {origin!r:.20} in this run; its journal is of another one")
+            if known[0].session.connected:
+                raise LiveError(f"{known[0].words} is here already")
+            known[0].name = name
+            return known[0]
+        if not self._free:
+            raise LiveError("all agents have a process already")
+        number = count if isinstance(count, int) and count > 0 else self._terms.share
+        mine, self._free = tuple(self._free[:number]), self._free[number:]
+        peer = Peer(len(self._peers) + 1, mine, name)
+        self._peers.append(peer)
+        self._at.update(dict.fromkeys(mine, peer))
+        return peer
+
+    async def _listen_to(self, peer: Peer, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while True:
+            frame = unpack(await frames.read(reader, self._terms.largest))
+            if not isinstance(frame, list) or not frame:
+                raise WireError("a frame that is no list")
+            if frame[0] == "ping":
+                writer.write(frames.framed(pack(["pong", asyncio.get_running_loop().time()])))
+            elif frame[0] == "ready" and len(frame) == 2:
+                peer.session.resume(writer, frame[1])
+                self._joined(peer)
+            elif not peer.session.connected:
+                raise WireError(f"a frame {frame[0]!r:.20} before the station was ready")
+            elif frame[0] == "status" and len(frame) == 5:
+                self._take_status(peer, frame)
+            elif frame[0] == NUMBERED and len(frame) > 2:
+                if peer.session.accept(frame[1]):
+                    self._take(peer, frame[2:])
+            else:
+                raise WireError(f"a frame {frame[0]!r:.20}, which there is not")
+
+    def _joined(self, peer: Peer) -> None:
+        peer.ready = True
+        if (handle := self._losses.pop(peer.origin, None)) is not None:
+            handle.cancel()
+            self._machine.note_state(self._pump.now, peer.agents, True)
+            self._say(f"{peer.words} is back")
+        if not self._started and not self._free and all(peer.ready for peer in self._peers):
+            self._start()
+
+    def _start(self) -> None:
+        self._started = True
+        self._pump.epoch = asyncio.get_running_loop().time()
+        for peer in self._peers:
+            peer.session.post(["start", self._pump.epoch])
+        self._pump.frame(["start"])
+
+    def _lost(self, peer: Peer, writer: asyncio.StreamWriter) -> None:
+        """A connection has ended: its agents are down until it comes again."""
+        if self._ended.done() or peer.part.report:
+            return
+        if not peer.session.connected:  # it never was ready
+            peer.ready = False
+            return
+        peer.session.broken()
+        peer.ready = False
+        rejoin = self._terms.rejoin
+        if self._started:
+            self._machine.note_state(self._pump.now, peer.agents, False)
+        self._say(f"{peer.words} is lost; waiting {rejoin:g} s for it")
+        gone = LiveError(f"{peer.words} was lost, and did not come back within {rejoin:g} s")
+        self._losses[peer.origin] = asyncio.get_running_loop().call_later(rejoin, self.fail, gone)
+
+    # --- frames
+
+    def _post(self, node: Address, frame: list[Any]) -> None:
+        self._at[node].session.post(frame)
+
+    def _take_status(self, peer: Peer, frame: Sequence[Any]) -> None:
+        handled, sent, due, pulls = frame[1:]
+        numbers = all(isinstance(number, int) for number in (handled, sent, pulls))
+        if not numbers or not isinstance(due, (int, float)) or math.isnan(due):
+            raise WireError("a status that says nothing")
+        peer.session.settle(handled)
+        peer.status = (handled, sent, float(due), pulls)
+        if self._on_pull is not None:
+            self._on_pull(sum(peer.status[3] for peer in self._peers))
+        self._consider()
+
+    def _take(self, peer: Peer, frame: Sequence[Any]) -> None:
+        """A numbered frame of a station."""
+        what = frame[0]
+        if what == "copy" or what in SETTLING:
+            self._forward(peer, frame)
+        elif what == "rows" and len(frame) == 2 and isinstance(frame[1], list):
+            peer.part.rows += frame[1]
+        elif what == "report" and len(frame) == 2 and isinstance(frame[1], dict):
+            peer.part.report = frame[1]
+            if all(other.part.report for other in self._peers):
+                self._end()
+        elif what == "failed" and len(frame) == 3:
+            text = f"{peer.words}: {frame[2]}"
+            self.fail(InvariantViolation(text) if frame[1] == "violated" else LiveError(text))
+        else:
+            raise WireError(f"a frame {what!r:.20}, which there is not")
+
+    def _forward(self, peer: Peer, frame: Sequence[Any]) -> None:
+        """Give a frame between transports to the server's machine, or to the station of its receiver."""
+        check_parts(frame, COPY if frame[0] == "copy" else SETTLING[frame[0]], self._scenario.agents.count)
+        source, target = frame[1:3] if frame[0] not in BACKWARD else (frame[2], frame[1])
+        if source not in peer.agents:
+            raise WireError(f"a {frame[0]} of node {source}, which is not of this station")
+        if target == SERVER:
+            self._pump.frame(frame)
+            return
+        if frame[0] == "copy":
+            packet = self._machine.transport.packet_of(frame)
+            if target in self._machine.run.down and self._machine.transport.mends:
+                self._machine.transport.lose(packet)
+                return
+        self._post(target, list(frame))
+
+    # --- beginning, time and end
+
+    def _consider(self) -> None:
+        """If all is done that is due, go on: to the next moment of virtual time, or to the end."""
+        if not self._started or self._finishing or not all(peer.idle for peer in self._peers):
+            return
+        virtual = not self._terms.speed
+        due = min(self._machine.next_due, *(peer.status[2] for peer in self._peers))
+        if self._machine.next_due <= self._pump.now:
+            return
+        if due == math.inf:
+            self._finishing = True
+            for peer in self._peers:
+                peer.session.post(["finish"])
+        elif virtual:
+            for peer in self._peers:
+                if peer.status[2] <= due:
+                    peer.session.post(["advance", due])
+            if self._machine.next_due <= due:
+                self._pump.frame(["advance", due])
+
+    def _end(self) -> None:
+        for peer in self._peers:
+            peer.session.say(["bye"])
+        if not self._ended.done():
+            self._ended.set_result(None)
