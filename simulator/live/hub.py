@@ -111,7 +111,8 @@ class Hub:
         self._peers: list[Peer] = []
         self._free = list(range(scenario.agents.count))
         self._at: dict[Address, Peer] = {}
-        self._finishing = self._started = False
+        self._finishing = self._started = self._handing = False
+        self._held: list[tuple[Address, Address, Sequence[Any]]] = []  # receiver, sender, frame
         self._ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._connections: set[asyncio.StreamWriter] = set()
         self._losses: dict[int, asyncio.TimerHandle] = {}
@@ -319,6 +320,12 @@ class Hub:
         source, target = frame[1:3] if frame[0] not in BACKWARD else (frame[2], frame[1])
         if source not in peer.agents:
             raise WireError(f"a {frame[0]} of node {source}, which is not of this station")
+        if self._terms.speed:
+            self._hand_over(target, frame)
+        else:
+            self._held.append((target, source, frame))
+
+    def _hand_over(self, target: Address, frame: Sequence[Any]) -> None:
         if target == SERVER:
             self._pump.frame(frame)
             return
@@ -333,9 +340,11 @@ class Hub:
 
     def _consider(self) -> None:
         """If all is done that is due, go on: to the next moment of virtual time, or to the end."""
-        if not self._started or self._finishing or not all(peer.idle for peer in self._peers):
+        if not self._started or self._finishing or self._handing or not all(peer.idle for peer in self._peers):
             return
-        virtual = not self._terms.speed
+        if self._held:
+            self._hand_over_held()
+            return
         due = min(self._machine.next_due, *(peer.status[2] for peer in self._peers))
         if self._machine.next_due <= self._pump.now:
             return
@@ -343,12 +352,23 @@ class Hub:
             self._finishing = True
             for peer in self._peers:
                 peer.session.post(["finish"])
-        elif virtual:
+        elif not self._terms.speed:
             for peer in self._peers:
                 if peer.status[2] <= due:
                     peer.session.post(["advance", due])
             if self._machine.next_due <= due:
                 self._pump.frame(["advance", due])
+
+    def _hand_over_held(self) -> None:
+        """Hand over what stations have sent at this moment of virtual time, in an order that depends on no race.
+
+        It is that of the simulator for simultaneous deliveries: the server's first, then by agent.
+        """
+        held, self._held, self._handing = sorted(self._held, key=lambda item: item[:2]), [], True
+        for target, _, frame in held:
+            self._hand_over(target, frame)
+        self._handing = False
+        self._consider()
 
     def _end(self) -> None:
         for peer in self._peers:

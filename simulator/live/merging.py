@@ -30,6 +30,10 @@ from coband.simulator.live.machine import Machine
 from coband.simulator.metrics import by_name
 
 
+BEGINNINGS = (tr.TURN, tr.DELIVER, tr.DROP, tr.DUPLICATE, tr.EXPIRE, tr.RETRANSMIT, tr.TIMER, tr.DOWN, tr.UP)
+"""Events that come of nothing that their process has just done."""
+
+
 @dataclass
 class Part:
     """What one process has recorded.
@@ -78,11 +82,17 @@ class MergedTrace:
                 self._waiting[cause].append(part)
 
     def _take(self, part: int) -> None:
-        row = self._parts[part].rows[self._places[part]]
-        self._places[part] += 1
-        self._record(row, self._parts[part].report["names"])
-        self._offer(part)
-        for other in self._waiting.pop(row[0], ()):
+        """Record the next event of a process, with those of the same moment that come of it without a message."""
+        rows, released = self._parts[part].rows, list[int]()
+        while True:
+            row = rows[self._places[part]]
+            self._places[part] += 1
+            self._record(row, self._parts[part].report["names"])
+            released += self._waiting.pop(row[0], ())
+            following = rows[self._places[part]] if self._places[part] < len(rows) else None
+            if following is None or following[1] != row[1] or following[2] in BEGINNINGS:
+                break
+        for other in (part, *released):
             self._offer(other)
 
     def _record(self, row: Sequence[Any], names: Sequence[str]) -> None:
