@@ -91,7 +91,9 @@ def live(context: click.Context, /, out: Path | None, **options: Any) -> None:
     place = Place(**{name: options.pop(name) for name in fields})
     request = Request(**options)
     with extra("live", "msgpack"):
-        from coband.simulator.live.refusals import refuse
+        from coband.simulator.live import pool  # noqa: F401, needs the extra
+    from coband.simulator.live.refusals import refuse
+
     study = request.study()
     refuse(study)
     report = _run(request, study, place, out)

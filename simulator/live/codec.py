@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Iterable
 from dataclasses import fields
 from types import NoneType, UnionType
-from typing import Any, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import msgpack
 import numpy as np
@@ -101,8 +101,9 @@ def _array(raw: bytes) -> np.ndarray[Any, Any]:
     dtype = DTYPES[form[:1]]
     if math.prod(shape) * dtype.itemsize != len(raw) - start:
         raise WireError(f"an array of shape {tuple(shape)} with {len(raw) - start} bytes")
-    read_only = np.frombuffer(raw, dtype, offset=start).reshape(shape, order=form[1:])
-    array = read_only.copy(order="K")  # numpy aligns its own memory
+    order: Literal["C", "F"] = "F" if form[1:] == "F" else "C"
+    in_bytes: np.ndarray[Any, Any] = np.ndarray(tuple(shape), dtype, raw, start, order=order)
+    array = in_bytes.copy(order="K")  # numpy aligns its own memory
     array.flags.writeable = False
     return array
 

@@ -52,7 +52,9 @@ class Stations:
         journal = self._journals / f"station-{number}.journal"
         for attempt in range(RESTARTS + 1):
             command = [sys.executable, "-m", "coband", "live-agent", *self._arguments, "--journal", str(journal)]
-            process = await asyncio.create_subprocess_exec(*command, env=self._environment, stdin=asyncio.subprocess.DEVNULL)
+            process = await asyncio.create_subprocess_exec(
+                *command, env=self._environment, stdin=asyncio.subprocess.DEVNULL
+            )
             self._processes[number] = process
             status = await process.wait()
             if self._ending or status == 0:

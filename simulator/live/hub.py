@@ -17,7 +17,7 @@ from coband.simulator.core.audit.invariants import InvariantViolation
 from coband.simulator.core.audit.trace import Sink
 from coband.simulator.core.node import SERVER, Address
 from coband.simulator.core.result import RunResult
-from coband.simulator.experiments.runs.code_version import code_version
+from coband.simulator.experiments.runs.code_version import source_digest
 from coband.simulator.experiments.runs.job import Job, OnPull
 from coband.simulator.experiments.scenario.scenario import Scenario
 from coband.simulator.live import frames
@@ -209,8 +209,8 @@ class Hub:
 
     def _admitted(self, hello: dict[str, Any]) -> Peer:
         """The peer of a station that joins, or comes again."""
-        if hello.get("protocol") != PROTOCOL or hello.get("code") != code_version():
-            raise LiveError("it has another coband than the hub, or other versions of its libraries; install the same")
+        if hello.get("protocol") != PROTOCOL or hello.get("code") != source_digest():
+            raise LiveError("it has another coband than the hub; install the same one")
         origin, count, name = hello.get("origin"), hello.get("agents"), str(hello.get("name"))[:80]
         if origin is not None:
             known = [peer for peer in self._peers if peer.origin == origin]

@@ -21,7 +21,7 @@ from coband.simulator.core.hosts.host import ClientHost
 from coband.simulator.core.hosts.phases import PhaseHost
 from coband.simulator.core.hosts.turns import Turns
 from coband.simulator.core.network.network import Network
-from coband.simulator.core.node import SERVER, Address, BatchAgent, Client
+from coband.simulator.core.node import SERVER, Address, BatchAgent, Client, UnsupportedScenario
 from coband.simulator.core.plan import Plan
 from coband.simulator.core.randomness.streams import Streams
 from coband.simulator.core.run_context import RunContext
@@ -32,6 +32,8 @@ from coband.simulator.live.transport import LiveAudit, LiveDatagrams, LiveReliab
 
 NUMBERS = 1 << 40
 """Events and messages of process p are numbered from p times this."""
+PULLS = ("agents", "pulls", "times", "regrets", "rewards", "scalars")
+"""What a report says of every pull."""
 COPY = (int, int, int, int, int, int, float, bytes)
 """What a ``copy`` holds: source, destination, number, id, send, attempts, time, message."""
 SETTLING = {
@@ -135,6 +137,11 @@ class Machine:
         ordered = network.transport == "reliable"
         self.transport: OverSockets = kind(self.run, links, self.router, ordered, codec, post, first)
         self.agents, self.server = assembly.nodes(entry.algorithm, entry.config)
+        if self.agents[0].context.sharing.has_common:
+            raise UnsupportedScenario(
+                f"{entry.label}: its nodes have storage in common, as in published code, which nodes of different "
+                "processes cannot have; run it with `coband run`"
+            )
         self.turns = LocalTurns(self.plan.schedule, agents, self.clock, streams, self.progress)
         around = HostContext(self.run, self.progress, self.router.send, None, self.turns.think)
         self.hosts = assembly.hosts(self.agents, self.server, around)
@@ -215,7 +222,14 @@ class Machine:
                 "repeated": [ledger.repeated_messages, ledger.repeated_scalars, ledger.acknowledgements],
             },
             "copies": {kind: _numbers(copies) for kind, copies in self.run.audit.copies.items()},
-            "pulls": [progress.agents, progress.pulls, progress.times, progress.regrets, progress.rewards, progress.scalars],
+            "pulls": [
+                progress.agents,
+                progress.pulls,
+                progress.times,
+                progress.regrets,
+                progress.rewards,
+                progress.scalars,
+            ],
             "last_delivery": self.router.last_delivery,
             "bytes": self.transport.written_bytes,
             "agents": [self._agent(agent) for agent in self._clients],
@@ -256,12 +270,14 @@ def check_parts(frame: Sequence[Any], types: Sequence[type], agents: int) -> Non
     Raises:
         WireError: what is wrong.
     """
-    if len(frame) != 1 + len(types) or any(
-        type(part) is not kind for part, kind in zip(frame[1:], types, strict=True)
-    ):
+    if len(frame) != 1 + len(types) or any(type(part) is not kind for part, kind in zip(frame[1:], types, strict=True)):
         raise WireError(f"a {frame[0]} whose parts are not what they should be")
     if not all(SERVER <= node < agents for node in frame[1:3]):
         raise WireError(f"a {frame[0]} between nodes {frame[1]} and {frame[2]}, which there are not")
+
+
+def _differs(part: Any, kind: type) -> bool:
+    return type(part) is not kind
 
 
 def _numbers(record: Any) -> list[int]:

@@ -29,7 +29,6 @@ from coband.simulator.experiments.runs.job import entry_of
 from coband.simulator.live.machine import Machine
 from coband.simulator.metrics import by_name
 
-
 BEGINNINGS = (tr.TURN, tr.DELIVER, tr.DROP, tr.DUPLICATE, tr.EXPIRE, tr.RETRANSMIT, tr.TIMER, tr.DOWN, tr.UP)
 """Events that come of nothing that their process has just done."""
 

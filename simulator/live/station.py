@@ -13,7 +13,7 @@ from typing import Any
 from coband.simulator.core.audit.invariants import InvariantViolation
 from coband.simulator.core.node import Address
 from coband.simulator.experiments.runs.blas import one_thread
-from coband.simulator.experiments.runs.code_version import code_version
+from coband.simulator.experiments.runs.code_version import source_digest
 from coband.simulator.experiments.runs.job import Job
 from coband.simulator.experiments.scenario.loading import loads
 from coband.simulator.live import frames
@@ -120,7 +120,7 @@ class Station:
     async def _greet(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> dict[str, Any]:
         hello = {
             "protocol": PROTOCOL,
-            "code": code_version(),
+            "code": source_digest(),
             "token": self._invitation.token,
             "name": f"process {os.getpid()} on {socket.gethostname()}",
             "agents": self._invitation.agents,

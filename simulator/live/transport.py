@@ -73,7 +73,14 @@ class OverSockets(Transport):
     """
 
     def __init__(
-        self, run: RunContext, network: Network, router: LocalRouter, ordered: bool, codec: Codec, post: Post, first: int
+        self,
+        run: RunContext,
+        network: Network,
+        router: LocalRouter,
+        ordered: bool,
+        codec: Codec,
+        post: Post,
+        first: int,
     ) -> None:
         super().__init__(run, network, router, self._written, ordered)
         self._codec, self._post, self._messages = codec, post, first

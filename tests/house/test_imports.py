@@ -45,7 +45,14 @@ ALLOWED = {
     ),
     "simulator/experiments/report": ("simulator.experiments",),
     "simulator/reference": ("simulator.reference", "simulator.experiments", "simulator.core.algorithm"),
-    "simulator/cli": ("simulator.cli", "simulator.experiments", "simulator.reference"),
+    # Nodes on real sockets: it drives the parts of the core with a clock on the wall, and sends what maths makes.
+    "simulator/live": (
+        "simulator.live",
+        "simulator.core",
+        "simulator.experiments",
+        "simulator.maths.linalg.gram",
+    ),
+    "simulator/cli": ("simulator.cli", "simulator.experiments", "simulator.live", "simulator.reference"),
     # What a terminal shows of a run's progress, a notebook shows too.
     "simulator/api": (
         "simulator.api",
@@ -199,6 +206,27 @@ def test_only_the_core_imports_simpy() -> None:
         if name.split(".")[0] == "simpy"
     }
     assert users == {"simulator/core/clock/clock.py"}
+
+
+def test_sockets_are_in_one_room() -> None:
+    """asyncio and msgpack; of others, the commands that start a live run use asyncio."""
+    users = {
+        str(file.relative_to(ROOT).parent)
+        for file in files("simulator") + files("agents") + files("server")
+        for _, name in imports(parse(file))
+        if name.split(".")[0] in ("asyncio", "msgpack", "hmac") and file.name != "live_agent.py"
+    }
+    assert users == {"simulator/live"}
+
+
+def test_nothing_that_crosses_processes_live_is_pickled() -> None:
+    wrong = [
+        f"{place(file, line)} imports {name}"
+        for file in files("simulator/live")
+        for line, name in imports(parse(file))
+        if name.split(".")[0] in ("pickle", "cloudpickle", "marshal", "shelve", "joblib", "dill")
+    ]
+    assert wrong == []
 
 
 def test_mathematics_needs_no_other_library() -> None:

@@ -118,9 +118,7 @@ def work(item: Work, on_pull: OnPull | None = None, run: Runner | None = None) -
         os._exit(1)  # the pool's own way out waits for the driver to hang up
 
 
-def _recorded(
-    job: Job, scenario: Scenario, file: Path, on_pull: OnPull | None, run: Runner | None = None
-) -> Outcome:
+def _recorded(job: Job, scenario: Scenario, file: Path, on_pull: OnPull | None, run: Runner | None = None) -> Outcome:
     """Run a job that records itself in a file."""
     recorded = Recording(file, job)
     try:
