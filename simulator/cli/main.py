@@ -41,6 +41,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "trace": ("coband.simulator.cli.trace:trace", "Analyse the events of a run, and export them."),
     "cite": ("coband.simulator.cli.cite:cite", "Print BibTeX for the algorithms and data of a run."),
     "counts": ("coband.simulator.cli.counts:counts", "Keep communication counts in a lock file and check them."),
+    "fit": ("coband.simulator.cli.fit:fit", "Estimate the delays and losses of a scenario from a run."),
     "compare": ("coband.simulator.cli.compare:compare", "Compare the algorithms of one or several runs."),
     "report": ("coband.simulator.cli.report:report", "Write an HTML report about one or several runs."),
     "plot": ("coband.simulator.cli.plot:plot", "Draw the figures of a report as PDF, SVG or PNG."),
