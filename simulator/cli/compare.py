@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING
 import click
 
 from coband.simulator.cli import tables
+from coband.simulator.cli.options import BadInput
 from coband.simulator.cli.runs import RUNS, against, analysed
 
 if TYPE_CHECKING:
     from coband.simulator.experiments.report.analysis import Analysis
+    from coband.simulator.experiments.traces.measured import Pair
 
 
 @click.command()
@@ -22,9 +24,12 @@ def compare(paths: tuple[Path, ...], against: str | None, as_json: bool) -> None
     """Compare the algorithms of one or several runs: the best on each measure, and differences with intervals.
 
     RUN is a run directory or its run.sqlite. Algorithms that had the same arms and noise are compared replication by
-    replication.
+    replication. A live run and a simulated one are laid side by side: what was measured over what was predicted.
     """
     with analysed(paths, against) as analysis:
+        if (both := _measured(analysis)) is not None:
+            _show_measured(both, as_json)
+            return
         if as_json:
             from coband.simulator.experiments.report.listing import listed
             from coband.simulator.experiments.runs.results import dump
@@ -32,6 +37,44 @@ def compare(paths: tuple[Path, ...], against: str | None, as_json: bool) -> None
             click.echo(dump(listed(analysis)), nl=False)
         else:
             _show(analysis)
+
+
+def _measured(analysis: Analysis) -> list[Pair] | None:
+    """What a live run and a simulated one have in common; None if there are no such two."""
+    from coband.simulator.experiments.traces.measured import live_and_simulated, pairs
+
+    found = live_and_simulated(analysis.comparison.runs)
+    if found is None:
+        return None
+    for remark in analysis.comparison.remarks():
+        click.echo(remark, err=True)
+    common = list(pairs(*found))
+    if not common:
+        raise BadInput("the live and the simulated run have no label and replication in common; run the same ones")
+    return common
+
+
+def _show_measured(common: list[Pair], as_json: bool) -> None:
+    if as_json:
+        from coband.simulator.experiments.runs.results import dump
+
+        rows = [
+            {"label": pair.label, "replication": pair.replication, **vars(row), "ratio": row.ratio}
+            for pair in common
+            for row in pair.rows
+        ]
+        click.echo(dump({"measured": rows}), nl=False)
+        return
+    for number, pair in enumerate(common):
+        click.echo(f"{chr(10) * bool(number)}{pair.label}, replication {pair.replication}: measured over predicted")
+        cells = [
+            [row.title, *map(tables.number, (row.predicted, row.measured)), _ratio(row.ratio)] for row in pair.rows
+        ]
+        tables.show(["quantity", "predicted", "measured", "ratio"], cells)
+
+
+def _ratio(ratio: float | None) -> str:
+    return "-" if ratio is None else f"{ratio:.3f}"
 
 
 def _show(analysis: Analysis) -> None:

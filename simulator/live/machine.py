@@ -174,6 +174,7 @@ class Machine:
         if what == "copy":
             self._check(frame, COPY)
             packet = self.transport.packet_of(frame)
+            self.transport.transits.append(max(0.0, now - frame[7]))
             self.clock.advance(max(self.clock.now, frame[7]))
             self.transport.take(packet)
         elif what == "start":
@@ -232,6 +233,8 @@ class Machine:
             ],
             "last_delivery": self.router.last_delivery,
             "bytes": self.transport.written_bytes,
+            "lateness": self.transport.lateness,
+            "transits": self.transport.transits,
             "agents": [self._agent(agent) for agent in self._clients],
         }
 

@@ -210,8 +210,18 @@ def result_of(machine: Machine, parts: Sequence[Part], sink: tr.Sink | None) -> 
         declared=by_name(entry_of(machine.share.job, machine.share.scenario).algorithm.metrics),
     )
     result = ended.result()
-    result.totals["live_bytes"] = sum(part.report["bytes"] for part in parts)
+    result.totals |= _overheads(parts)
     return result
+
+
+def _overheads(parts: Sequence[Part]) -> dict[str, int | float]:
+    """What the simulator does not have: bytes, and how late copies leave and arrive, in units of simulated time."""
+    found: dict[str, int | float] = {"live_bytes": sum(part.report["bytes"] for part in parts)}
+    for name in ("lateness", "transits"):
+        times = np.concatenate([np.array(part.report[name], dtype=np.float64) for part in parts])
+        if len(times):
+            found[f"live_{name}_median"], found[f"live_{name}_90"] = np.quantile(times, (0.5, 0.9)).tolist()
+    return found
 
 
 def _ledger(machine: Machine, parts: Sequence[Part]) -> Ledger:

@@ -87,6 +87,8 @@ class OverSockets(Transport):
         self._ingress, network.ingress = network.ingress, None  # it is where the server is
         self._bodies: WeakKeyDictionary[Message, bytes] = WeakKeyDictionary()
         self.written_bytes = 0
+        self.lateness: list[float] = []  # from when copies should have left to when they did
+        self.transits: list[float] = []  # from there to the process of their receiver
 
     def _written(self, message: Message) -> str:
         """Encode a message that is sent; the trace says how many bytes it takes."""
@@ -102,6 +104,7 @@ class OverSockets(Transport):
         if packet.destination in self._down and self.mends:
             self._lost(packet, "down")
             return
+        self.lateness.append(self._clock.now - event[0])
         body = self._bodies[packet.message]
         self.written_bytes += len(body)
         numbers = [packet.number, packet.id, packet.send, packet.attempts]

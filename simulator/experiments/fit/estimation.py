@@ -26,11 +26,16 @@ ALIKE = 0.01
 
 @dataclass(frozen=True)
 class Stragglers:
-    """Agents that are slower than the others by a factor."""
+    """Agents that are slower than the others by a factor.
+
+    Attributes:
+        interval: of the slowdown, from the logarithms of the two means (delta method).
+    """
 
     agents: tuple[int, ...]
     fraction: float
     slowdown: float
+    interval: tuple[float, float]
 
 
 @dataclass(frozen=True)
@@ -93,8 +98,11 @@ def _compute(found: Samples) -> tuple[Stragglers | None, Fitted | None]:
     if not slow:
         return None, best(np.concatenate(list(times.values())))
     usual = np.concatenate([values for agent, values in times.items() if agent not in slow])
-    slowdown = float(np.concatenate([times[agent] for agent in slow]).mean() / usual.mean())
-    return Stragglers(slow, len(slow) / len(times), slowdown), best(usual)
+    late = np.concatenate([times[agent] for agent in slow])
+    slowdown = float(late.mean() / usual.mean())
+    error = math.sqrt(sum((sample.std() / sample.mean()) ** 2 / len(sample) for sample in (late, usual)))
+    interval = (slowdown * math.exp(-1.96 * error), slowdown * math.exp(1.96 * error))
+    return Stragglers(slow, len(slow) / len(times), slowdown, interval), best(usual)
 
 
 def _latency(found: Samples) -> tuple[Share | None, dict[str, Fitted]]:
@@ -140,10 +148,8 @@ def lines(found: Estimates) -> Iterator[str]:
         yield "agents:"
         yield f"  compute: {_written(found.compute)}"
         if (slow := found.stragglers) is not None:
-            yield (
-                f"  stragglers: {{fraction: {_short(slow.fraction)}, slowdown: {_short(slow.slowdown)}}}    # agents "
-                f"{', '.join(map(str, slow.agents))}"
-            )
+            remark = f"agents {', '.join(map(str, slow.agents))}; 95 %: slowdown {bounds(slow.interval)}"
+            yield f"  stragglers: {{fraction: {_short(slow.fraction)}, slowdown: {_short(slow.slowdown)}}}    # {remark}"
     network = list(_network(found))
     if network:
         yield "network:"
@@ -163,9 +169,8 @@ def _network(found: Estimates) -> Iterator[str]:
     if found.bandwidth is not None:
         yield f"  bandwidth: {_short(found.bandwidth.value)}    # 95 %: {bounds(found.bandwidth.interval)}"
     if found.loss is not None:
-        yield (
-            f"  loss: {_short(found.loss.value)}    # 95 %: {bounds(found.loss.interval)}; of {found.loss.count:,} copies"
-        )
+        remark = f"95 %: {bounds(found.loss.interval)}; of {found.loss.count:,} copies"
+        yield f"  loss: {_short(found.loss.value)}    # {remark}"
 
 
 def _written(fitted: Fitted) -> str:

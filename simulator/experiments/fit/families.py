@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy import stats
@@ -46,7 +47,7 @@ class Family:
 
     made: type[BaseDistribution]
     fit: Callable[[FloatArray], Parameters | None]
-    frozen: Callable[[Mapping[str, float]], stats.rv_continuous]
+    frozen: Callable[[Mapping[str, float]], Any]
     locations: tuple[str, ...] = ()
 
     @property
