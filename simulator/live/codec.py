@@ -51,8 +51,8 @@ def unpack(raw: bytes) -> Any:
 
 
 def _packed(value: Any) -> Any:
-    if isinstance(value, Gram):
-        return msgpack.ExtType(GRAM, pack(_gram_parts(value)))
+    if isinstance(value, Gram):  # as the rows that it is made of: who follows it takes those that are new
+        return msgpack.ExtType(GRAM, pack([value.sign < 0, value.rows, value.base]))
     if isinstance(value, np.ndarray):
         return msgpack.ExtType(ARRAY, _array_parts(value))
     if isinstance(value, np.generic):
@@ -69,13 +69,6 @@ def _array_parts(array: np.ndarray[Any, Any]) -> bytes:
     numbers = array.astype(DTYPES[kind], copy=False).tobytes(order)  # type: ignore[arg-type]
     head: bytes = msgpack.packb((kind + order, array.shape))
     return head + numbers
-
-
-def _gram_parts(gram: Gram) -> list[Any]:
-    """Its rows and what they are added to, or its entries where these are fewer numbers."""
-    kept = gram.rows.size + (0 if gram.base is None else gram.base.size)
-    rows, base = (gram.rows, gram.base) if kept <= gram.size else (gram.rows[:0], gram.dense())
-    return [gram.sign < 0, rows, base]
 
 
 def _unpacked(code: int, raw: bytes) -> Any:

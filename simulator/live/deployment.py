@@ -53,7 +53,7 @@ class Stations:
         for attempt in range(RESTARTS + 1):
             command = [sys.executable, "-m", "coband", "live-agent", *self._arguments, "--journal", str(journal)]
             process = await asyncio.create_subprocess_exec(
-                *command, env=self._environment, stdin=asyncio.subprocess.DEVNULL
+                *command, env=self._environment, stdin=asyncio.subprocess.DEVNULL, start_new_session=True
             )
             self._processes[number] = process
             status = await process.wait()
@@ -107,4 +107,4 @@ async def deploy(
         finally:
             await hub.close()
             if stations is not None:
-                await stations.end()
+                await stations.end()  # before their journals go

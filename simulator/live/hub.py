@@ -14,27 +14,29 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from coband.simulator.core.audit.invariants import InvariantViolation
-from coband.simulator.core.audit.trace import Sink
+from coband.simulator.core.audit.trace import Sink, Trace
 from coband.simulator.core.node import SERVER, Address
 from coband.simulator.core.result import RunResult
 from coband.simulator.experiments.runs.code_version import source_digest
-from coband.simulator.experiments.runs.job import Job, OnPull
+from coband.simulator.experiments.runs.job import Job, JobFailure, OnPull
 from coband.simulator.experiments.scenario.scenario import Scenario
 from coband.simulator.live import frames
 from coband.simulator.live.codec import WireError, pack, unpack
 from coband.simulator.live.machine import COPY, SETTLING, Machine, Share, check_parts
-from coband.simulator.live.merging import Part, result_of
+from coband.simulator.live.merging import MergedTrace, Part, result_of
 from coband.simulator.live.pump import Pump
 from coband.simulator.live.session import NUMBERED, Session
 
 PROTOCOL = 1
 GREETING_SECONDS = 10.0
 """So long a connection may take to show its token."""
+LAST_SECONDS = 3.0
+"""So long stations are waited for when a run is interrupted."""
 BACKWARD = ("ack", "skipped")
 """Frames that go from the receiver of a message to its sender."""
 
 
-class LiveError(RuntimeError):
+class LiveError(JobFailure):
     """A live run cannot go on; the text says why."""
 
 
@@ -107,7 +109,7 @@ class Hub:
         self._job, self._scenario, self._terms, self._say, self._on_pull = job, scenario, terms, say, on_pull
         nodes = frozenset([SERVER])
         self._machine = Machine(Share(scenario, job, 0, nodes), self._post)
-        self._pump = Pump(self._machine, terms.speed, self._consider)
+        self._pump = Pump(self._machine, terms.speed, self._consider, self.fail)
         self._peers: list[Peer] = []
         self._free = list(range(scenario.agents.count))
         self._at: dict[Address, Peer] = {}
@@ -130,10 +132,28 @@ class Hub:
             LiveError: a station failed, or was lost for good.
             InvariantViolation: something was lost or counted twice.
         """
-        await self._ended
+        try:
+            await self._ended
+        except asyncio.CancelledError:
+            await self._keep_what_there_is(sink)
+            raise
+        return result_of(self._machine, self._parts(), sink)
+
+    def _parts(self) -> list[Part]:
         own = self._machine.report()
-        parts = [Part([*self._machine.rows], own), *(peer.part for peer in self._peers)]
-        return result_of(self._machine, parts, sink)
+        return [Part([*self._machine.rows], own), *(peer.part for peer in self._peers if peer.part.report)]
+
+    async def _keep_what_there_is(self, sink: Sink | None) -> None:
+        """Store the trace of a run that was interrupted, as far as stations still send theirs."""
+        self._finishing, self._ended = True, asyncio.get_running_loop().create_future()
+        for peer in self._peers:
+            peer.session.post(["finish"])
+        if self._peers:
+            await asyncio.wait([self._ended], timeout=LAST_SECONDS)
+        if sink is not None:
+            trace = Trace(sink)
+            MergedTrace(trace, self._parts())
+            trace.flush()
 
     async def close(self) -> None:
         """Close all connections."""

@@ -24,6 +24,7 @@ class Pump:
     Args:
         speed: seconds of one unit of simulated time; 0 for virtual time.
         after: called when all that is due is done.
+        fail: called when an event of the machine raises an exception.
         journal: what the machine is given is written there first; None: nowhere.
 
     Attributes:
@@ -31,9 +32,14 @@ class Pump:
     """
 
     def __init__(
-        self, machine: Machine, speed: float, after: Callable[[], None], journal: Journal | None = None
+        self,
+        machine: Machine,
+        speed: float,
+        after: Callable[[], None],
+        fail: Callable[[Exception], None],
+        journal: Journal | None = None,
     ) -> None:
-        self._machine, self._speed, self._after, self._journal = machine, speed, after, journal
+        self._machine, self._speed, self._after, self._fail, self._journal = machine, speed, after, fail, journal
         self.epoch: float | None = None
         self._timer: asyncio.Handle | None = None
 
@@ -59,6 +65,12 @@ class Pump:
 
     def drain(self) -> None:
         """Run all events that are due, and come back when the next one is."""
+        try:
+            self._run()
+        except Exception as error:
+            self._fail(error)
+
+    def _run(self) -> None:
         loop, machine = asyncio.get_running_loop(), self._machine
         until = loop.time() + SLICE
         if self._timer is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import socket
+import traceback
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +18,7 @@ from coband.simulator.experiments.runs.code_version import source_digest
 from coband.simulator.experiments.runs.job import Job
 from coband.simulator.experiments.scenario.loading import loads
 from coband.simulator.live import frames
-from coband.simulator.live.codec import WireError, pack, unpack
+from coband.simulator.live.codec import pack, unpack
 from coband.simulator.live.hub import PROTOCOL, LiveError
 from coband.simulator.live.journal import Journal
 from coband.simulator.live.machine import Machine, Share
@@ -72,14 +73,23 @@ class Station:
         """
         with one_thread():
             self._replay()
-            while not self._done:
-                reader, writer = await self._connected()
-                try:
-                    await self._follow(reader, writer)
-                except (asyncio.IncompleteReadError, ConnectionError):
-                    self._session.broken()
-                finally:
-                    writer.close()
+            try:
+                while not self._done:
+                    await self._one_connection()
+            finally:
+                if self._pump is not None:
+                    self._pump.stop()
+                if self._journal is not None:
+                    self._journal.close()
+
+    async def _one_connection(self) -> None:
+        reader, writer = await self._connected()
+        try:
+            await self._follow(reader, writer)
+        except (asyncio.IncompleteReadError, ConnectionError):
+            self._session.broken()
+        finally:
+            writer.close()
 
     async def _connected(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         invitation, loop = self._invitation, asyncio.get_running_loop()
@@ -153,7 +163,7 @@ class Station:
         scenario = loads(facts["scenario"], "the hub's scenario", base=base)
         share = Share(scenario, Job(**facts["job"]), facts["origin"], frozenset(facts["agents"]))
         self._machine = Machine(share, self._post)
-        self._pump = Pump(self._machine, facts["speed"], self._tell, self._journal)
+        self._pump = Pump(self._machine, facts["speed"], self._tell, self._fail, self._journal)
 
     def _post(self, node: Address, frame: list[Any]) -> None:
         self._session.post(frame)
@@ -188,13 +198,14 @@ class Station:
             return
         if frame[0] == "start":
             self._pump.epoch = frame[1] - ahead
-        try:
-            self._pump.frame(frame)
-        except WireError:
-            raise
-        except Exception as error:
-            violated = isinstance(error, InvariantViolation)
-            self._session.post(["failed", "violated" if violated else "failed", f"{type(error).__name__}: {error}"])
+        self._pump.frame(frame)
+
+    def _fail(self, error: Exception) -> None:
+        """An event has raised an exception: the run is over."""
+        if isinstance(error, InvariantViolation):
+            self._session.post(["failed", "violated", str(error)])
+        else:
+            self._session.post(["failed", "failed", "".join(traceback.format_exception(error))])
 
     def _report(self) -> None:
         """Send what was recorded."""

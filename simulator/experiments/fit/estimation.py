@@ -149,7 +149,8 @@ def lines(found: Estimates) -> Iterator[str]:
         yield f"  compute: {_written(found.compute)}"
         if (slow := found.stragglers) is not None:
             remark = f"agents {', '.join(map(str, slow.agents))}; 95 %: slowdown {bounds(slow.interval)}"
-            yield f"  stragglers: {{fraction: {_short(slow.fraction)}, slowdown: {_short(slow.slowdown)}}}    # {remark}"
+            numbers = f"{{fraction: {_short(slow.fraction)}, slowdown: {_short(slow.slowdown)}}}"
+            yield f"  stragglers: {numbers}    # {remark}"
     network = list(_network(found))
     if network:
         yield "network:"

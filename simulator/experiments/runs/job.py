@@ -73,6 +73,10 @@ class DriverGone(Exception):
     """The process that handed out the jobs has died, so nobody waits for this one."""
 
 
+class JobFailure(RuntimeError):
+    """A job cannot go on, for a reason outside of the program; the text says why, and no traceback is needed."""
+
+
 PASSED_ON: tuple[type[Exception], ...] = (*BAD_INPUT, DriverGone)
 """What ends more than one job."""
 
@@ -150,6 +154,8 @@ def _attempt(
         return Outcome("failed", error=memory.exhausted(scenario, entry_of(job, scenario), error))
     except InvariantViolation as violation:
         return Outcome("violated", error=str(violation))
+    except JobFailure as error:
+        return Outcome("failed", error=str(error))
     except Exception:
         return Outcome("failed", error=traceback.format_exc())
     return Outcome("finished", record(result, job.seed, job.replication, wall_seconds))
