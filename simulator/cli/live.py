@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -114,9 +113,7 @@ def _run(request: Request, study: Any, place: Place, out: Path | None) -> Report
     try:
         with progress.Bar(study.name) as bar:
             pool = LivePool(terms, lambda line: click.echo(line, err=True))
-            commands = Commands(request.replay(), sys.argv)
+            commands = Commands(["coband", "live", *request.replay()[2:]], sys.argv)
             return drive(live_study, directory.create(study.name, out), workers=pool, commands=commands, listener=bar)
     except (directory.OutputError, directory.StorageError) as error:
         raise BadInput(str(error)) from error
-    except OSError as error:
-        raise BadInput(f"{place.host}:{place.port} cannot be opened: {os.strerror(error.errno or 0)}") from error

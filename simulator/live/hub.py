@@ -9,13 +9,14 @@ from __future__ import annotations
 import asyncio
 import hmac
 import math
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from coband.simulator.core.audit.invariants import InvariantViolation
 from coband.simulator.core.audit.trace import Sink, Trace
-from coband.simulator.core.node import SERVER, Address
+from coband.simulator.core.node import SERVER, Address, UnsupportedScenario
 from coband.simulator.core.result import RunResult
 from coband.simulator.experiments.runs.code_version import source_digest
 from coband.simulator.experiments.runs.job import Job, JobFailure, OnPull
@@ -117,12 +118,24 @@ class Hub:
         self._held: list[tuple[Address, Address, Sequence[Any]]] = []  # receiver, sender, frame
         self._ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._connections: set[asyncio.StreamWriter] = set()
+        self._serving: set[asyncio.Task[None]] = set()
         self._losses: dict[int, asyncio.TimerHandle] = {}
         self._server: asyncio.Server | None = None
 
     async def listen(self) -> int:
-        """Open the port; returns its number."""
-        self._server = await asyncio.start_server(self._serve, self._terms.host, self._terms.port)
+        """Open the port; returns its number.
+
+        Raises:
+            UnsupportedScenario: it cannot be opened.
+        """
+        host, port = self._terms.host, self._terms.port
+        try:
+            self._server = await asyncio.start_server(self._serve, host, port)
+        except OSError as error:
+            reason = os.strerror(error.errno) if error.errno and error.errno > 0 else error
+            raise UnsupportedScenario(
+                f"{host}:{port} cannot be opened: {reason}; choose another --host, of this machine, or --port"
+            ) from None
         return int(self._server.sockets[0].getsockname()[1])
 
     async def run(self, sink: Sink | None) -> RunResult:
@@ -164,17 +177,26 @@ class Hub:
             self._server.close()
         for writer in tuple(self._connections):
             writer.close()
+        if self._serving:
+            await asyncio.wait(self._serving, timeout=LAST_SECONDS)
+        self._ended.cancel()
 
     def fail(self, error: Exception) -> None:
-        """End the run with an error."""
+        """End the run with an error, and tell stations from elsewhere."""
         if not self._ended.done():
             self._ended.set_exception(error)
+            for peer in self._peers:
+                peer.session.say(["bye"] if self._terms.start else ["over", str(error).partition("\n")[0]])
 
     # --- connections
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         host, port = writer.get_extra_info("peername")[:2]
         self._connections.add(writer)
+        task = asyncio.current_task()
+        assert task is not None
+        self._serving.add(task)
+        task.add_done_callback(self._serving.discard)
         peer: Peer | None = None
         try:
             peer = await self._greeted(reader, writer)
@@ -343,6 +365,8 @@ class Hub:
         if self._terms.speed:
             self._hand_over(target, frame)
         else:
+            if frame[0] == "copy":
+                self._machine.transport.packet_of(frame)  # an invalid one is found while its sender is known
             self._held.append((target, source, frame))
 
     def _hand_over(self, target: Address, frame: Sequence[Any]) -> None:

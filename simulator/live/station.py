@@ -124,6 +124,8 @@ class Station:
             frame = unpack(await frames.read(reader, largest))
             if frame[0] == "bye":
                 self._done = True
+            elif frame[0] == "over":
+                raise LiveError(f"the run has come to an early end: {frame[1]}")
             elif frame[0] == NUMBERED and self._session.accept(frame[1]):
                 self._take(frame[2:], ahead)
 

@@ -85,7 +85,9 @@ def test_an_entry_that_was_being_written_is_cut_off(tmp_path: Path) -> None:
     whole = file.read_bytes()
     for end in range(len(whole) - 17, len(whole)):
         file.write_bytes(whole[:end])
-        facts, entries = Journal(file).read()
+        journal = Journal(file)
+        facts, entries = journal.read()
+        journal.close()
         expected = [(1.5, b"frame")] if end >= len(whole) - 12 else []
         assert (facts, list(entries)) == ({"origin": 3}, expected)
         assert file.stat().st_size <= end

@@ -124,16 +124,17 @@ def _alike(samples: Sequence[FloatArray]) -> bool:
 
 
 def _slope(table: FloatArray) -> Share | None:
-    """Bandwidth, where delays grow with the number of scalars: the least delay of each size grows by size / bandwidth.
+    """Bandwidth, where delays grow with the number of scalars, by 1 / bandwidth for each.
 
-    Least squares on all messages would be moved by the tail of the latency; weights do not help where it is heavy. The
-    slope is that of Theil and Sen, the median over pairs, with its interval.
+    The slope is that of Theil and Sen, the median over pairs of messages, with its interval: least squares would be
+    moved by the tail of the latency.
     """
     sizes, delays = table[:, 1], table[:, 0]
-    if len(np.unique(sizes)) < 3:
+    if len(np.unique(sizes)) < 3 or np.ptp(delays) == 0:
         return None
     thinned = table[:: max(1, len(table) // 1000)]
-    slope, _, low, high = stats.theilslopes(thinned[:, 0], thinned[:, 1])
+    with np.errstate(invalid="ignore"):  # the variance of the rank statistic may come out below zero with many ties
+        slope, _, low, high = stats.theilslopes(thinned[:, 0], thinned[:, 1])
     if not low > 0 or slope * float(sizes.max()) < 0.05 * float(np.median(delays)):
         return None
     return Share(1.0 / float(slope), (1.0 / float(high), 1.0 / float(low)), len(thinned))
