@@ -65,12 +65,22 @@ def _show_measured(common: list[Pair], as_json: bool) -> None:
         ]
         click.echo(dump({"measured": rows}), nl=False)
         return
-    for number, pair in enumerate(common):
-        click.echo(f"{chr(10) * bool(number)}{pair.label}, replication {pair.replication}: measured over predicted")
-        cells = [
-            [row.title, *map(tables.number, (row.predicted, row.measured)), _ratio(row.ratio)] for row in pair.rows
-        ]
-        tables.show(["quantity", "predicted", "measured", "ratio"], cells)
+    labels: dict[str, list[Pair]] = {}
+    for pair in common:
+        labels.setdefault(pair.label, []).append(pair)
+    for number, (label, same) in enumerate(labels.items()):
+        _show_label(label, same, number)
+
+
+def _show_label(label: str, same: list[Pair], number: int) -> None:
+    """One table for a label, with means over its replications."""
+    from coband.simulator.experiments.traces.measured import means
+
+    of = f"replication {same[0].replication}" if len(same) == 1 else f"means over {len(same)} replications"
+    click.echo(f"{chr(10) * bool(number)}{label}, {of}: measured over predicted")
+    rows = means([pair.rows for pair in same])
+    cells = [[row.title, *map(tables.number, (row.predicted, row.measured)), _ratio(row.ratio)] for row in rows]
+    tables.show(["quantity", "predicted", "measured", "ratio"], cells)
 
 
 def _ratio(ratio: float | None) -> str:

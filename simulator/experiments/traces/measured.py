@@ -81,6 +81,24 @@ def pairs(predicted: StoredRun, measured: StoredRun) -> Iterator[Pair]:
             yield Pair(job.label, job.replication, other, job, rows)
 
 
+def means(rows: Sequence[Sequence[Row]]) -> Iterator[Row]:
+    """The means of each quantity over replications that have it predicted and measured.
+
+    Args:
+        rows: of each replication.
+    """
+    found: dict[tuple[str, str], list[Row]] = defaultdict(list)
+    for row in (row for replication in rows for row in replication):
+        found[row.group, row.title].append(row)
+    for (group, title), same in found.items():
+        yield Row(group, title, _mean([row.predicted for row in same]), _mean([row.measured for row in same]))
+
+
+def _mean(values: Sequence[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return float(np.mean(known)) if len(known) == len(values) else None
+
+
 class _Side:
     """One job, and what is read of it."""
 
@@ -150,7 +168,7 @@ def _rows(predicted: _Side, measured: _Side) -> Iterator[Row]:
     for share in QUANTILES:
         time = predicted.time_of(share * turns)
         if time is not None:
-            yield Row("regret", f"regret at time {time:.4g}", *(side.regret_at(time) for side in sides))
+            yield Row("regret", f"regret when {share:.0%} were predicted", *(side.regret_at(time) for side in sides))
     yield Row("regret", "regret in the end", *(side.record.get("regret") for side in sides))
     for kind in dict.fromkeys([*predicted.messages, *measured.messages]):
         yield Row("messages", f"messages: {kind}", *(side.messages.get(kind, 0) for side in sides))
