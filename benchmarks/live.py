@@ -72,9 +72,9 @@ def tables(place: Path, speed: str) -> Iterator[str]:
     busy = " and ".join(f"{entry['load']:.1f} on {entry['cores']} cores" for entry in loads) or "unknown"
     yield ""
     yield (
-        f"Means over 3 replications, predicted → measured, in units of simulated time ({speed} s). The largest error of "
-        f"a time in the first table is {max(errors):.0%}, the mean error {sum(errors) / len(errors):.1%}. Load average "
-        f"before the runs: {busy}."
+        f"Means over 3 replications, predicted → measured, in units of simulated time ({speed} s). The largest "
+        f"error of a time in the first table is {max(errors):.0%}, the mean error {sum(errors) / len(errors):.1%}. "
+        f"Load average before the runs: {busy}."
     )
 
 

@@ -16,8 +16,8 @@ from coband.simulator.cli.runs import extra
 
 if TYPE_CHECKING:
     from coband.simulator.experiments.runs.driver import Report
-    from coband.simulator.live.hub import Terms
     from coband.simulator.live.pool import LiveStudy
+    from coband.simulator.live.terms import Terms
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Place:
         import secrets
 
         from coband.simulator.experiments.runs.executors import cores
-        from coband.simulator.live.hub import Terms
+        from coband.simulator.live.terms import Terms
 
         share = self.agents_per_process or -(-agents // cores())
         token = self.token or secrets.token_urlsafe(24)

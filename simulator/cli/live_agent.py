@@ -35,8 +35,8 @@ def live_agent(
 
     with extra("live", "msgpack"):
         from coband.simulator.live.codec import WireError
-        from coband.simulator.live.hub import LiveError
         from coband.simulator.live.station import Invitation, Station
+        from coband.simulator.live.terms import LiveError
     host, port = _parsed(address)
     try:
         asyncio.run(Station(Invitation(host, port, token, agents, journal, patience, base)).run())

@@ -14,7 +14,8 @@ from coband.simulator.core.result import RunResult
 from coband.simulator.experiments.runs.blas import ONE_THREAD
 from coband.simulator.experiments.runs.job import Job, OnPull
 from coband.simulator.experiments.scenario.scenario import Scenario
-from coband.simulator.live.hub import Hub, LiveError, Terms
+from coband.simulator.live.hub import Hub
+from coband.simulator.live.terms import LiveError, Terms
 
 TOKEN = "COBAND_LIVE_TOKEN"
 """The environment variable in which stations find the token: arguments are there for everybody to see."""

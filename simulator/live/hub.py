@@ -11,89 +11,29 @@ import hmac
 import math
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 from coband.simulator.core.audit.invariants import InvariantViolation
 from coband.simulator.core.audit.trace import Sink, Trace
 from coband.simulator.core.node import SERVER, Address, UnsupportedScenario
 from coband.simulator.core.result import RunResult
-from coband.simulator.experiments.runs.code_version import source_digest
-from coband.simulator.experiments.runs.job import Job, JobFailure, OnPull
+from coband.simulator.experiments.runs.job import Job, OnPull
 from coband.simulator.experiments.scenario.scenario import Scenario
 from coband.simulator.live import frames
 from coband.simulator.live.codec import WireError, pack, unpack
 from coband.simulator.live.machine import COPY, SETTLING, Machine, Share, check_parts
 from coband.simulator.live.merging import MergedTrace, Part, result_of
+from coband.simulator.live.peers import Peer, Peers
 from coband.simulator.live.pump import Pump
-from coband.simulator.live.session import NUMBERED, Session
+from coband.simulator.live.session import NUMBERED
+from coband.simulator.live.terms import LiveError, Terms
 
-PROTOCOL = 1
 GREETING_SECONDS = 10.0
 """So long a connection may take to show its token."""
 LAST_SECONDS = 3.0
 """So long stations are waited for when a run is interrupted."""
 BACKWARD = ("ack", "skipped")
 """Frames that go from the receiver of a message to its sender."""
-
-
-class LiveError(JobFailure):
-    """A live run cannot go on; the text says why."""
-
-
-@dataclass(frozen=True)
-class Terms:
-    """How a run is made.
-
-    Attributes:
-        speed: seconds of one unit of simulated time; 0 for virtual time.
-        share: agents of each station, unless it asks for another number.
-        token: what stations show.
-        rejoin: so many seconds a station that is lost is waited for.
-        largest: bytes of the largest frame.
-        host, port: where stations connect; port 0: any that is free.
-        start: whether this machine's own stations are started; False: all come from elsewhere.
-    """
-
-    speed: float
-    share: int
-    token: str
-    rejoin: float = 30.0
-    largest: int = frames.LARGEST
-    host: str = "127.0.0.1"
-    port: int = 0
-    start: bool = True
-
-
-@dataclass
-class Peer:
-    """A station, as the hub knows it.
-
-    Attributes:
-        origin: number of its process, from 1.
-        status: frames handled, frames sent, when its next event is due, pulls; as it has said last.
-    """
-
-    origin: int
-    agents: tuple[Address, ...]
-    name: str = ""
-    session: Session = field(default_factory=Session)
-    status: tuple[int, int, float, int] = (0, 0, 0.0, 0)
-    ready: bool = False
-    part: Part = field(default_factory=Part)
-
-    @property
-    def idle(self) -> bool:
-        """Whether every frame between it and the hub has been handled."""
-        handled, sent, *_ = self.status
-        return self.ready and handled == self.session.sent and sent == self.session.received
-
-    @property
-    def words(self) -> str:
-        """Who it is."""
-        first, last = self.agents[0], self.agents[-1]
-        which = f"agent {first}" if first == last else f"agents {first} to {last}"
-        return f"{which} ({self.name})"
 
 
 class Hub:
@@ -111,9 +51,7 @@ class Hub:
         nodes = frozenset([SERVER])
         self._machine = Machine(Share(scenario, job, 0, nodes), self._post)
         self._pump = Pump(self._machine, terms.speed, self._consider, self.fail)
-        self._peers: list[Peer] = []
-        self._free = list(range(scenario.agents.count))
-        self._at: dict[Address, Peer] = {}
+        self._peers = Peers(scenario.agents.count, terms.share)
         self._finishing = self._started = self._handing = False
         self._held: list[tuple[Address, Address, Sequence[Any]]] = []  # receiver, sender, frame
         self._ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -161,7 +99,7 @@ class Hub:
         self._finishing, self._ended = True, asyncio.get_running_loop().create_future()
         for peer in self._peers:
             peer.session.post(["finish"])
-        if self._peers:
+        if list(self._peers):
             await asyncio.wait([self._ended], timeout=LAST_SECONDS)
         if sink is not None:
             trace = Trace(sink)
@@ -229,7 +167,7 @@ class Hub:
         if not hmac.compare_digest(hello["token"].encode(), self._terms.token.encode()):
             raise WireError("wrong token")
         try:
-            peer = self._admitted(hello)
+            peer = self._peers.admit(hello)
         except LiveError as refusal:
             self._say(f"a station was refused: {refusal}")
             writer.write(frames.framed(pack(["refused", str(refusal)])))
@@ -247,28 +185,6 @@ class Hub:
             "rejoin": self._terms.rejoin,
         }
         writer.write(frames.framed(pack(["welcome", facts])))
-        return peer
-
-    def _admitted(self, hello: dict[str, Any]) -> Peer:
-        """The peer of a station that joins, or comes again."""
-        if hello.get("protocol") != PROTOCOL or hello.get("code") != source_digest():
-            raise LiveError("it has another coband than the hub; install the same one")
-        origin, count, name = hello.get("origin"), hello.get("agents"), str(hello.get("name"))[:80]
-        if origin is not None:
-            known = [peer for peer in self._peers if peer.origin == origin]
-            if not known:
-                raise LiveError(f"there is no station {origin!r:.20} in this run; its journal is of another one")
-            if known[0].session.connected:
-                raise LiveError(f"{known[0].words} is here already")
-            known[0].name = name
-            return known[0]
-        if not self._free:
-            raise LiveError("all agents have a process already")
-        number = count if isinstance(count, int) and count > 0 else self._terms.share
-        mine, self._free = tuple(self._free[:number]), self._free[number:]
-        peer = Peer(len(self._peers) + 1, mine, name)
-        self._peers.append(peer)
-        self._at.update(dict.fromkeys(mine, peer))
         return peer
 
     async def _listen_to(self, peer: Peer, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -297,7 +213,7 @@ class Hub:
             handle.cancel()
             self._machine.note_state(self._pump.now, peer.agents, True)
             self._say(f"{peer.words} is back")
-        if not self._started and not self._free and all(peer.ready for peer in self._peers):
+        if not self._started and self._peers.complete:
             self._start()
 
     def _start(self) -> None:
@@ -326,7 +242,7 @@ class Hub:
     # --- frames
 
     def _post(self, node: Address, frame: list[Any]) -> None:
-        self._at[node].session.post(frame)
+        self._peers.of(node).session.post(frame)
 
     def _take_status(self, peer: Peer, frame: Sequence[Any]) -> None:
         handled, sent, due, pulls = frame[1:]

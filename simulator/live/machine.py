@@ -26,7 +26,7 @@ from coband.simulator.core.plan import Plan
 from coband.simulator.core.randomness.streams import Streams
 from coband.simulator.core.run_context import RunContext
 from coband.simulator.experiments.runs.job import Job, entry_of, graph_and_world, plan
-from coband.simulator.experiments.scenario.scenario import Scenario
+from coband.simulator.experiments.scenario.scenario import Scenario, ScenarioEntry
 from coband.simulator.live.codec import Codec, WireError
 from coband.simulator.live.transport import LiveAudit, LiveDatagrams, LiveReliable, LocalRouter, OverSockets, Post
 
@@ -116,33 +116,49 @@ class Machine:
         entry, streams = entry_of(job, scenario), Streams(job.seed, job.replication)
         self.plan: Plan = plan(scenario, entry.ties)
         _, self.world = graph_and_world(scenario, streams)
-        assembly = Assembly(self.plan, self.world, streams, None)
-        first = share.origin * NUMBERS
         self.rows: list[tr.PlainRow] = []
         self.names: Sequence[str] = ()
-        network, agents = self.plan.network, self.plan.agents.count
-        down: set[Address] = set()
-        ledger = Ledger(agents, network.scalar_bits, network.header_bits)
-        audit = LiveAudit(network.transport == "reliable", down)
-        self.run = RunContext(Clock(), tr.Trace(self._keep, first), ledger, audit, down)
+        self.run = self._run_context()
         self.clock = self.run.clock
-        realised = getattr(self.world, "realised", False)
-        self.progress = MarkedProgress(ledger, self.plan.schedule.duration, None, self.plan.trace == tr.FULL, realised)
-        self.progress.trace, self.progress.first, self.progress.rewards = self.run.trace, first, []
+        self.progress = self._progress()
         self.router = LocalRouter(self.clock)
         self.router.post = post
         codec = Codec([size.message for size in entry.algorithm.messages], self.world.dimension)
-        kind = LiveReliable if network.transport == "reliable" and network.faulty else LiveDatagrams
-        links = Network(network, streams)
-        ordered = network.transport == "reliable"
-        self.transport: OverSockets = kind(self.run, links, self.router, ordered, codec, post, first)
+        self.transport = self._transport(Network(self.plan.network, streams), codec, post)
+        self._host(entry, Assembly(self.plan, self.world, streams, None), streams)
+
+    def _run_context(self) -> RunContext:
+        network, down = self.plan.network, set[Address]()
+        ledger = Ledger(self.plan.agents.count, network.scalar_bits, network.header_bits)
+        audit = LiveAudit(network.transport == "reliable", down)
+        return RunContext(Clock(), tr.Trace(self._keep, self._first), ledger, audit, down)
+
+    @property
+    def _first(self) -> int:
+        """Number of the first event and message of this process."""
+        return self.share.origin * NUMBERS
+
+    def _progress(self) -> MarkedProgress:
+        realised, full = getattr(self.world, "realised", False), self.plan.trace == tr.FULL
+        progress = MarkedProgress(self.run.ledger, self.plan.schedule.duration, None, full, realised)
+        progress.trace, progress.first, progress.rewards = self.run.trace, self._first, []
+        return progress
+
+    def _transport(self, links: Network, codec: Codec, post: Post) -> OverSockets:
+        reliable = links.config.transport == "reliable"
+        kind = LiveReliable if reliable and links.config.faulty else LiveDatagrams
+        return kind(self.run, links, self.router, reliable, codec, post, self._first)
+
+    def _host(self, entry: ScenarioEntry, assembly: Assembly, streams: Streams) -> None:
+        """Make the nodes, and hosts around them."""
         self.agents, self.server = assembly.nodes(entry.algorithm, entry.config)
         if self.agents[0].context.sharing.has_common:
             raise UnsupportedScenario(
                 f"{entry.label}: its nodes have storage in common, as in published code, which nodes of different "
                 "processes cannot have; run it with `coband run`"
             )
-        self.turns = LocalTurns(self.plan.schedule, agents, self.clock, streams, self.progress)
+        count = self.plan.agents.count
+        self.turns = LocalTurns(self.plan.schedule, count, self.clock, streams, self.progress)
         around = HostContext(self.run, self.progress, self.router.send, None, self.turns.think)
         self.hosts = assembly.hosts(self.agents, self.server, around)
         self.router.connect(self.hosts, self.transport, None)

@@ -17,7 +17,7 @@ from coband.simulator.experiments.runs.work import JobResult, Work, work
 from coband.simulator.experiments.runs.workers import InProcess
 from coband.simulator.experiments.scenario.scenario import Scenario
 from coband.simulator.live.deployment import deploy
-from coband.simulator.live.hub import Terms
+from coband.simulator.live.terms import Terms
 
 
 class LivePool(InProcess):

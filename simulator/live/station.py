@@ -19,11 +19,11 @@ from coband.simulator.experiments.runs.job import Job
 from coband.simulator.experiments.scenario.loading import loads
 from coband.simulator.live import frames
 from coband.simulator.live.codec import pack, unpack
-from coband.simulator.live.hub import PROTOCOL, LiveError
 from coband.simulator.live.journal import Journal
 from coband.simulator.live.machine import Machine, Share
 from coband.simulator.live.pump import Pump
 from coband.simulator.live.session import NUMBERED, Session
+from coband.simulator.live.terms import PROTOCOL, LiveError
 
 RETRY_SECONDS = 0.2
 PINGS = 8

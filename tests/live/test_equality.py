@@ -7,7 +7,7 @@ import pytest
 
 from coband.simulator.core.audit import trace as tr
 from coband.simulator.experiments.scenario import loading
-from coband.simulator.live.hub import Terms
+from coband.simulator.live.terms import Terms
 from tests.live.together import SERIAL, TOKEN, Live, live, run, simulated
 
 DELAYS = (

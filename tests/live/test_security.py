@@ -13,7 +13,7 @@ import pytest
 from coband.simulator.experiments.runs.code_version import source_digest
 from coband.simulator.live import frames
 from coband.simulator.live.codec import pack, unpack
-from coband.simulator.live.hub import PROTOCOL
+from coband.simulator.live.terms import PROTOCOL
 from tests.live.together import SERIAL, TOKEN, Live, live, simulated
 
 HELLO = {"protocol": PROTOCOL, "code": source_digest(), "token": TOKEN, "name": "x", "agents": 1, "origin": None}
