@@ -32,6 +32,7 @@ class Place:
     join: bool
     rejoin: float
     max_frame: int
+    journal: Path | None
 
     def terms(self, agents: int) -> Terms:
         """The same for a number of agents: as many processes as there are cores, if nothing else is said."""
@@ -43,7 +44,15 @@ class Place:
         share = self.agents_per_process or -(-agents // cores())
         token = self.token or secrets.token_urlsafe(24)
         return Terms(
-            self.speed, share, token, self.rejoin, self.max_frame << 20, self.host, self.port, start=not self.join
+            self.speed,
+            share,
+            token,
+            self.rejoin,
+            self.max_frame << 20,
+            self.host,
+            self.port,
+            start=not self.join,
+            journals=self.journal,
         )
 
 
@@ -78,6 +87,12 @@ class Place:
 @click.option(
     "--max-frame", type=click.IntRange(1, 2047), default=64, show_default=True, help="MiB of the largest frame."
 )
+@click.option(
+    "--journal",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="DIR",
+    help="Keep journals here: if this process is killed, the same command goes on with its run, in a new run directory.",
+)
 @click.pass_context
 def live(context: click.Context, /, out: Path | None, **options: Any) -> None:
     """Run the scenario in FILE with the server and its agents in several processes, over TCP.
@@ -95,6 +110,8 @@ def live(context: click.Context, /, out: Path | None, **options: Any) -> None:
 
     study = request.study()
     refuse(study)
+    if place.journal is not None and study.jobs > 1:
+        raise BadInput(f"--journal is for one job, and these are {study.jobs}; add --only LABEL --replication 0")
     report = _run(request, study, place, out)
     progress.warn(report)
     show(report, study)

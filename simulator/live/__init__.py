@@ -9,7 +9,8 @@ socket. Here alone are sockets, and clocks that decide anything.
 * ``codec``, ``frames``: what is written, and what of it is accepted; ``session``: frames exactly once over connections
   that break;
 * ``pump``: gives a machine what its clock and its sessions bring, and keeps a journal of it;
-* ``station``: a process with agents; ``hub``: the process with the server, to which all stations are connected;
+* ``station``: a process with agents; ``hub``: the process with the server, to which all stations are connected, and
+  ``course``: what it does, again a function of what it is given;
 * ``deployment``: starts all processes of a run; ``merging``: one trace, ledger and result of all processes;
 * ``pool``: jobs of a study that run so.
 """

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -15,6 +16,7 @@ from coband.simulator.experiments.runs.blas import ONE_THREAD
 from coband.simulator.experiments.runs.job import Job, OnPull
 from coband.simulator.experiments.scenario.scenario import Scenario
 from coband.simulator.live.hub import Hub
+from coband.simulator.live.journal import Journal
 from coband.simulator.live.terms import LiveError, Terms
 
 TOKEN = "COBAND_LIVE_TOKEN"
@@ -94,18 +96,30 @@ async def deploy(
         LiveError: it cannot go on.
         InvariantViolation: something was lost or counted twice.
     """
-    hub = Hub(job, scenario, terms, say, on_pull)
-    port = await hub.listen()
-    with TemporaryDirectory(prefix="coband-live-") as journals:
+    with _journals(terms.journals) as place:
+        journal = None if terms.journals is None else Journal(place / "hub.journal")
+        goes_on = journal is not None and journal.begun
+        hub = Hub(job, scenario, terms, say, on_pull, journal)
         stations: Stations | None = None
         try:
-            say(f"listening at tcp://{terms.host}:{port}")
-            if terms.start:
+            address = f"tcp://{terms.host}:{await hub.listen()}"
+            say(f"listening at {address}")
+            if terms.start and not goes_on:  # those of a hub that was killed come again by themselves
                 count = -(-scenario.agents.count // terms.share)
-                place = f"tcp://{terms.host}:{port}"
-                stations = Stations([place], count, terms.token, Path(journals), say, hub.fail)
+                stations = Stations([address], count, terms.token, place, say, hub.fail)
             return await hub.run(sink)
         finally:
             await hub.close()
             if stations is not None:
                 await stations.end()  # before their journals go
+
+
+@contextmanager
+def _journals(place: Path | None) -> Iterator[Path]:
+    """Where journals are: a directory that stays, or one for the time of the run."""
+    if place is not None:
+        place.mkdir(parents=True, exist_ok=True)
+        yield place
+        return
+    with TemporaryDirectory(prefix="coband-live-") as scratch:
+        yield Path(scratch)

@@ -11,19 +11,21 @@ import hmac
 import math
 import os
 from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
-from coband.simulator.core.audit.invariants import InvariantViolation
 from coband.simulator.core.audit.trace import Sink, Trace
-from coband.simulator.core.node import SERVER, Address, UnsupportedScenario
+from coband.simulator.core.node import UnsupportedScenario
 from coband.simulator.core.result import RunResult
 from coband.simulator.experiments.runs.job import Job, OnPull
 from coband.simulator.experiments.scenario.scenario import Scenario
 from coband.simulator.live import frames
 from coband.simulator.live.codec import WireError, pack, unpack
-from coband.simulator.live.machine import COPY, SETTLING, Machine, Share, check_parts
+from coband.simulator.live.course import Course
+from coband.simulator.live.journal import Journal
 from coband.simulator.live.merging import MergedTrace, Part, result_of
-from coband.simulator.live.peers import Peer, Peers
+from coband.simulator.live.peers import Peer
 from coband.simulator.live.pump import Pump
 from coband.simulator.live.session import NUMBERED
 from coband.simulator.live.terms import LiveError, Terms
@@ -32,8 +34,7 @@ GREETING_SECONDS = 10.0
 """So long a connection may take to show its token."""
 LAST_SECONDS = 3.0
 """So long stations are waited for when a run is interrupted."""
-BACKWARD = ("ack", "skipped")
-"""Frames that go from the receiver of a message to its sender."""
+LONGEST_NAME = 80
 
 
 class Hub:
@@ -42,23 +43,70 @@ class Hub:
     Args:
         say: tells the user something, in one line.
         on_pull: called now and then with the number of pulls so far.
+        journal: what it does is written there; what is there already is done again first. None: nowhere.
+
+    Raises:
+        LiveError: the journal is of another run.
     """
 
     def __init__(
-        self, job: Job, scenario: Scenario, terms: Terms, say: Callable[[str], None], on_pull: OnPull | None
+        self,
+        job: Job,
+        scenario: Scenario,
+        terms: Terms,
+        say: Callable[[str], None],
+        on_pull: OnPull | None,
+        journal: Journal | None = None,
     ) -> None:
         self._job, self._scenario, self._terms, self._say, self._on_pull = job, scenario, terms, say, on_pull
-        nodes = frozenset([SERVER])
-        self._machine = Machine(Share(scenario, job, 0, nodes), self._post)
-        self._pump = Pump(self._machine, terms.speed, self._consider, self.fail)
-        self._peers = Peers(scenario.agents.count, terms.share)
-        self._finishing = self._started = self._handing = False
-        self._held: list[tuple[Address, Address, Sequence[Any]]] = []  # receiver, sender, frame
+        self._journal = journal
+        self._course = Course(job, scenario, terms)
+        self._pump = Pump(self._course.machine, terms.speed, self._consider, self.fail, journal)
+        self._considering = False
         self._ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._connections: set[asyncio.StreamWriter] = set()
         self._serving: set[asyncio.Task[None]] = set()
         self._losses: dict[int, asyncio.TimerHandle] = {}
         self._server: asyncio.Server | None = None
+        self._port = self._replayed()
+
+    def _replayed(self) -> int:
+        """Do again what the journal says; returns the port to open."""
+        if self._journal is None:
+            return self._terms.port
+        told, entries = self._journal.read()
+        if told is None:
+            return self._terms.port
+        if (told["scenario"], told["job"]) != (self._scenario.to_yaml(), vars(self._job)):
+            self._journal.close()
+            raise LiveError("the journal is of another run; give another --journal, or the same scenario and options")
+        self._terms = replace(self._terms, token=told["token"])
+        now = 0.0
+        for now, raw in entries:
+            if not raw:
+                self._course.machine.run_due(now)
+                continue
+            with suppress(WireError):  # its sender was told when it happened
+                self._course.do(now, unpack(raw))
+        self._pump.epoch = self._course.epoch
+        if self._course.epoch is not None:
+            self._act("restarted", now)
+        for peer in self._course.peers:
+            self._wait_for(peer)
+        return int(told["port"])
+
+    def _act(self, *action: Any, now: float | None = None) -> None:
+        """Do something, and all that is due then."""
+        now = self._pump.now if now is None else now
+        if self._journal is not None:
+            self._journal.write(now, pack(list(action)))
+        self._course.do(now, action)
+        if self._course.failure is not None:
+            self.fail(self._course.failure)
+        if self._course.reported:
+            self._end()
+        if self._course.epoch is not None:
+            self._pump.drain()
 
     async def listen(self) -> int:
         """Open the port; returns its number.
@@ -66,7 +114,7 @@ class Hub:
         Raises:
             UnsupportedScenario: it cannot be opened.
         """
-        host, port = self._terms.host, self._terms.port
+        host, port = self._terms.host, self._port
         try:
             self._server = await asyncio.start_server(self._serve, host, port)
         except OSError as error:
@@ -74,7 +122,13 @@ class Hub:
             raise UnsupportedScenario(
                 f"{host}:{port} cannot be opened: {reason}; choose another --host, of this machine, or --port"
             ) from None
-        return int(self._server.sockets[0].getsockname()[1])
+        self._port = int(self._server.sockets[0].getsockname()[1])
+        if self._journal is not None and not self._journal.begun:
+            told = {"job": vars(self._job), "port": self._port, "token": self._terms.token}
+            self._journal.begin({"scenario": self._scenario.to_yaml(), **told})
+        if self._course.reported:
+            self._end()
+        return self._port
 
     async def run(self, sink: Sink | None) -> RunResult:
         """Wait for the end of the run.
@@ -88,19 +142,19 @@ class Hub:
         except asyncio.CancelledError:
             await self._keep_what_there_is(sink)
             raise
-        return result_of(self._machine, self._parts(), sink)
+        return result_of(self._course.machine, self._parts(), sink)
 
     def _parts(self) -> list[Part]:
-        own = self._machine.report()
-        return [Part([*self._machine.rows], own), *(peer.part for peer in self._peers if peer.part.report)]
+        machine = self._course.machine
+        own = machine.report()
+        return [Part([*machine.rows], own), *(peer.part for peer in self._course.peers if peer.part.report)]
 
     async def _keep_what_there_is(self, sink: Sink | None) -> None:
         """Store the trace of a run that was interrupted, as far as stations still send theirs."""
-        self._finishing, self._ended = True, asyncio.get_running_loop().create_future()
-        for peer in self._peers:
-            peer.session.post(["finish"])
-        if list(self._peers):
-            await asyncio.wait([self._ended], timeout=LAST_SECONDS)
+        self._ended = asyncio.get_running_loop().create_future()
+        if not self._course.finishing:
+            self._act("finish")
+        await asyncio.wait([self._ended], timeout=LAST_SECONDS)
         if sink is not None:
             trace = Trace(sink)
             MergedTrace(trace, self._parts())
@@ -108,6 +162,7 @@ class Hub:
 
     async def close(self) -> None:
         """Close all connections."""
+        self._ended.cancel()
         self._pump.stop()
         for handle in self._losses.values():
             handle.cancel()
@@ -117,13 +172,14 @@ class Hub:
             writer.close()
         if self._serving:
             await asyncio.wait(self._serving, timeout=LAST_SECONDS)
-        self._ended.cancel()
+        if self._journal is not None:
+            self._journal.close()
 
     def fail(self, error: Exception) -> None:
         """End the run with an error, and tell stations from elsewhere."""
         if not self._ended.done():
             self._ended.set_exception(error)
-            for peer in self._peers:
+            for peer in self._course.peers:
                 peer.session.say(["bye"] if self._terms.start else ["over", str(error).partition("\n")[0]])
 
     # --- connections
@@ -152,7 +208,7 @@ class Hub:
             self._connections.discard(writer)
             writer.close()
             if peer is not None:
-                self._lost(peer, writer)
+                self._lost(peer)
 
     async def _greeted(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> Peer | None:
         """Check the greeting of a connection and answer it; None: it was refused.
@@ -167,12 +223,22 @@ class Hub:
         if not hmac.compare_digest(hello["token"].encode(), self._terms.token.encode()):
             raise WireError("wrong token")
         try:
-            peer = self._peers.admit(hello)
+            wanted = self._course.peers.wanted(hello)
         except LiveError as refusal:
             self._say(f"a station was refused: {refusal}")
             writer.write(frames.framed(pack(["refused", str(refusal)])))
             return None
-        facts = {
+        name = str(hello.get("name"))[:LONGEST_NAME]
+        if isinstance(wanted, int):
+            self._act("peer", wanted, name)
+        peer = self._course.peers.newest if isinstance(wanted, int) else wanted
+        peer.name = name
+        writer.write(frames.framed(pack(["welcome", self._facts(peer)])))
+        return peer
+
+    def _facts(self, peer: Peer) -> dict[str, Any]:
+        """What a station is told."""
+        return {
             "scenario": self._scenario.to_yaml(),
             "base": str(self._scenario.base),
             "job": vars(self._job),
@@ -182,10 +248,7 @@ class Hub:
             "epoch": self._pump.epoch,
             "received": peer.session.received,
             "largest": self._terms.largest,
-            "rejoin": self._terms.rejoin,
         }
-        writer.write(frames.framed(pack(["welcome", facts])))
-        return peer
 
     async def _listen_to(self, peer: Peer, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         while True:
@@ -202,8 +265,7 @@ class Hub:
             elif frame[0] == "status" and len(frame) == 5:
                 self._take_status(peer, frame)
             elif frame[0] == NUMBERED and len(frame) > 2:
-                if peer.session.accept(frame[1]):
-                    self._take(peer, frame[2:])
+                self._act("frame", peer.origin, *frame[1:])
             else:
                 raise WireError(f"a frame {frame[0]!r:.20}, which there is not")
 
@@ -211,38 +273,31 @@ class Hub:
         peer.ready = True
         if (handle := self._losses.pop(peer.origin, None)) is not None:
             handle.cancel()
-            self._machine.note_state(self._pump.now, peer.agents, True)
             self._say(f"{peer.words} is back")
-        if not self._started and self._peers.complete:
-            self._start()
+        if peer.origin in self._course.down:
+            self._act("state", peer.origin, True)
+        if self._course.epoch is None and self._course.peers.complete:
+            self._pump.epoch = asyncio.get_running_loop().time()
+            self._act("start", self._pump.epoch, now=0.0)
 
-    def _start(self) -> None:
-        self._started = True
-        self._pump.epoch = asyncio.get_running_loop().time()
-        for peer in self._peers:
-            peer.session.post(["start", self._pump.epoch])
-        self._pump.frame(["start"])
-
-    def _lost(self, peer: Peer, writer: asyncio.StreamWriter) -> None:
+    def _lost(self, peer: Peer) -> None:
         """A connection has ended: its agents are down until it comes again."""
         if self._ended.done() or peer.part.report:
             return
-        if not peer.session.connected:  # it never was ready
-            peer.ready = False
-            return
+        connected, peer.ready = peer.session.connected, False
         peer.session.broken()
-        peer.ready = False
+        if connected and self._course.epoch is not None:
+            self._act("state", peer.origin, False)
+        self._say(f"{peer.words} is lost; waiting {self._terms.rejoin:g} s for it")
+        self._wait_for(peer)
+
+    def _wait_for(self, peer: Peer) -> None:
+        """End the run if a station that is not here does not come in time."""
         rejoin = self._terms.rejoin
-        if self._started:
-            self._machine.note_state(self._pump.now, peer.agents, False)
-        self._say(f"{peer.words} is lost; waiting {rejoin:g} s for it")
         gone = LiveError(f"{peer.words} was lost, and did not come back within {rejoin:g} s")
         self._losses[peer.origin] = asyncio.get_running_loop().call_later(rejoin, self.fail, gone)
 
-    # --- frames
-
-    def _post(self, node: Address, frame: list[Any]) -> None:
-        self._peers.of(node).session.post(frame)
+    # --- how far everybody is
 
     def _take_status(self, peer: Peer, frame: Sequence[Any]) -> None:
         handled, sent, due, pulls = frame[1:]
@@ -252,86 +307,40 @@ class Hub:
         peer.session.settle(handled)
         peer.status = (handled, sent, float(due), pulls)
         if self._on_pull is not None:
-            self._on_pull(sum(peer.status[3] for peer in self._peers))
+            self._on_pull(sum(peer.status[3] for peer in self._course.peers))
         self._consider()
-
-    def _take(self, peer: Peer, frame: Sequence[Any]) -> None:
-        """A numbered frame of a station."""
-        what = frame[0]
-        if what == "copy" or what in SETTLING:
-            self._forward(peer, frame)
-        elif what == "rows" and len(frame) == 2 and isinstance(frame[1], list):
-            peer.part.rows += frame[1]
-        elif what == "report" and len(frame) == 2 and isinstance(frame[1], dict):
-            peer.part.report = frame[1]
-            if all(other.part.report for other in self._peers):
-                self._end()
-        elif what == "failed" and len(frame) == 3:
-            text = f"{peer.words}: {frame[2]}"
-            self.fail(InvariantViolation(text) if frame[1] == "violated" else LiveError(text))
-        else:
-            raise WireError(f"a frame {what!r:.20}, which there is not")
-
-    def _forward(self, peer: Peer, frame: Sequence[Any]) -> None:
-        """Give a frame between transports to the server's machine, or to the station of its receiver."""
-        check_parts(frame, COPY if frame[0] == "copy" else SETTLING[frame[0]], self._scenario.agents.count)
-        source, target = frame[1:3] if frame[0] not in BACKWARD else (frame[2], frame[1])
-        if source not in peer.agents:
-            raise WireError(f"a {frame[0]} of node {source}, which is not of this station")
-        if self._terms.speed:
-            self._hand_over(target, frame)
-        else:
-            if frame[0] == "copy":
-                self._machine.transport.packet_of(frame)  # an invalid one is found while its sender is known
-            self._held.append((target, source, frame))
-
-    def _hand_over(self, target: Address, frame: Sequence[Any]) -> None:
-        if target == SERVER:
-            self._pump.frame(frame)
-            return
-        if frame[0] == "copy":
-            packet = self._machine.transport.packet_of(frame)
-            if target in self._machine.run.down and self._machine.transport.mends:
-                self._machine.transport.lose(packet)
-                return
-        self._post(target, list(frame))
-
-    # --- beginning, time and end
 
     def _consider(self) -> None:
-        """If all is done that is due, go on: to the next moment of virtual time, or to the end."""
-        if not self._started or self._finishing or self._handing or not all(peer.idle for peer in self._peers):
+        """As long as all is done that is due, go on."""
+        if self._considering:
             return
-        if self._held:
-            self._hand_over_held()
-            return
-        due = min(self._machine.next_due, *(peer.status[2] for peer in self._peers))
-        if self._machine.next_due <= self._pump.now:
-            return
-        if due == math.inf:
-            self._finishing = True
-            for peer in self._peers:
-                peer.session.post(["finish"])
-        elif not self._terms.speed:
-            for peer in self._peers:
-                if peer.status[2] <= due:
-                    peer.session.post(["advance", due])
-            if self._machine.next_due <= due:
-                self._pump.frame(["advance", due])
+        self._considering = True
+        try:
+            while self._go_on():
+                pass
+        finally:
+            self._considering = False
 
-    def _hand_over_held(self) -> None:
-        """Hand over what stations have sent at this moment of virtual time, in an order that depends on no race.
-
-        It is that of the simulator for simultaneous deliveries: the server's first, then by agent.
-        """
-        held, self._held, self._handing = sorted(self._held, key=lambda item: item[:2]), [], True
-        for target, _, frame in held:
-            self._hand_over(target, frame)
-        self._handing = False
-        self._consider()
+    def _go_on(self) -> bool:
+        """Hand over what was sent, go to the next moment of virtual time, or to the end; False: there is no need."""
+        course, machine = self._course, self._course.machine
+        settled = all(peer.idle for peer in course.peers) and machine.next_due > self._pump.now
+        if course.epoch is None or course.finishing or not settled:
+            return False
+        due = min(machine.next_due, *(peer.status[2] for peer in course.peers))
+        if course.holds:
+            self._act("hand over")
+        elif due == math.inf:
+            self._act("finish")
+        elif self._terms.speed:
+            return False
+        else:
+            origins = [peer.origin for peer in course.peers if peer.status[2] <= due]
+            self._act("advance", due, origins, machine.next_due <= due)
+        return True
 
     def _end(self) -> None:
-        for peer in self._peers:
+        for peer in self._course.peers:
             peer.session.say(["bye"])
         if not self._ended.done():
             self._ended.set_result(None)

@@ -12,6 +12,11 @@ from typing import Any
 HEAD = struct.Struct(">dI")
 
 
+def _for_its_owner(file: str, flags: int) -> int:
+    """Open a file that nobody else may read."""
+    return os.open(file, flags, 0o600)
+
+
 class Journal:
     """Appends to a file, which the operating system keeps when the process is killed.
 
@@ -24,7 +29,12 @@ class Journal:
 
     def __init__(self, file: Path) -> None:
         self._file = file
-        self._stream = file.open("ab", buffering=0)
+        self._stream = open(file, "ab", buffering=0, opener=_for_its_owner)  # noqa: SIM115, closed by close
+
+    @property
+    def begun(self) -> bool:
+        """Whether there is a first entry."""
+        return self._file.stat().st_size > 0
 
     def begin(self, facts: dict[str, Any]) -> None:
         """Write the first entry."""

@@ -12,8 +12,6 @@ from coband.simulator.live.merging import Part
 from coband.simulator.live.session import Session
 from coband.simulator.live.terms import PROTOCOL, LiveError
 
-LONGEST_NAME = 80
-
 
 @dataclass
 class Peer:
@@ -71,31 +69,41 @@ class Peers:
         """Whether every agent has a process, which is ready."""
         return not self._free and all(peer.ready for peer in self._peers)
 
-    def admit(self, hello: dict[str, Any]) -> Peer:
-        """The peer of a station that joins, or comes again.
+    def with_origin(self, origin: int) -> Peer:
+        """The station with this number."""
+        return self._peers[origin - 1]
+
+    def add(self, count: int, name: str) -> None:
+        """One more station, with so many of the agents that have none."""
+        mine, self._free = tuple(self._free[:count]), self._free[count:]
+        peer = Peer(len(self._peers) + 1, mine, name)
+        self._peers.append(peer)
+        self._at.update(dict.fromkeys(mine, peer))
+
+    @property
+    def newest(self) -> Peer:
+        """The station that has joined last."""
+        return self._peers[-1]
+
+    def wanted(self, hello: dict[str, Any]) -> int | Peer:
+        """How many agents a station that joins is to have, or which one it is, when it comes again.
 
         Raises:
             LiveError: it is refused; the text says why.
         """
         if hello.get("protocol") != PROTOCOL or hello.get("code") != source_digest():
             raise LiveError("it has another coband than the hub; install the same one")
-        origin, count, name = hello.get("origin"), hello.get("agents"), str(hello.get("name"))[:LONGEST_NAME]
+        origin, count = hello.get("origin"), hello.get("agents")
         if origin is not None:
-            return self._again(origin, name)
+            return self._again(origin)
         if not self._free:
             raise LiveError("all agents have a process already")
-        number = count if isinstance(count, int) and count > 0 else self._share
-        mine, self._free = tuple(self._free[:number]), self._free[number:]
-        peer = Peer(len(self._peers) + 1, mine, name)
-        self._peers.append(peer)
-        self._at.update(dict.fromkeys(mine, peer))
-        return peer
+        return count if isinstance(count, int) and count > 0 else self._share
 
-    def _again(self, origin: Any, name: str) -> Peer:
+    def _again(self, origin: Any) -> Peer:
         known = [peer for peer in self._peers if peer.origin == origin]
         if not known:
             raise LiveError(f"there is no station {origin!r:.20} in this run; its journal is of another one")
         if known[0].session.connected:
             raise LiveError(f"{known[0].words} is here already")
-        known[0].name = name
         return known[0]

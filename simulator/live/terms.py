@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 from coband.simulator.experiments.runs.job import JobFailure
 from coband.simulator.live import frames
@@ -27,6 +28,7 @@ class Terms:
         largest: bytes of the largest frame.
         host, port: where stations connect; port 0: any that is free.
         start: whether this machine's own stations are started; False: all come from elsewhere.
+        journals: directory of journals, from which a hub that was killed goes on; None: it cannot.
     """
 
     speed: float
@@ -37,3 +39,4 @@ class Terms:
     host: str = "127.0.0.1"
     port: int = 0
     start: bool = True
+    journals: Path | None = None

@@ -75,6 +75,58 @@ def test_in_real_time(tmp_path: Path) -> None:
     assert measured.stalled == 0
 
 
+def run_with_restarts(one: Live, folder: Path, restarts: list[int]) -> RunResult:
+    """Run while the hub is killed and made again from its journal after so many pulls."""
+    made = asyncio.Queue[int]()
+
+    async def main() -> RunResult:
+        one.pulls = made.put_nowait
+        await one.open(folder / "hub.journal")
+        for number in range(one.scenario.agents.count):
+            one.join(folder / f"{number}.journal")
+        for at in restarts:
+            async with asyncio.timeout(30):
+                while await made.get() < at:
+                    pass
+            assert one.hub is not None
+            await one.hub.close()
+            await one.open(folder / "hub.journal")
+        return await one.result()
+
+    return asyncio.run(main())
+
+
+@pytest.mark.parametrize("label", ["Async", "Approx-Dis", "Dis", "One"])
+def test_a_server_that_is_killed_again_and_again_does_what_the_simulated_one_does(label: str, tmp_path: Path) -> None:
+    one = live(SERIAL, label)
+    measured = run_with_restarts(one, tmp_path, [5, 17, 18, 40, 59])
+    predicted, rows = simulated(one.scenario, label)
+    assert measured.by_agent == predicted.by_agent
+    assert measured.totals | predicted.totals == measured.totals
+    states = [row for row in one.rows if row.event in (tr.DOWN, tr.UP)]
+    assert {row.node for row in states} == {-1}
+    assert len(states) == 10
+    assert len(one.rows) == len(rows) + 10
+
+
+@pytest.mark.parametrize("speed", [0.0, 0.03])
+def test_a_server_that_is_killed_between_losses(speed: float, tmp_path: Path) -> None:
+    one = live(SERIAL, "Async", LOSS, speed=speed)
+    measured = run_with_restarts(one, tmp_path, [10, 25])
+    assert measured.turns == 45
+    assert measured.stalled == 0
+
+
+def test_a_journal_of_another_run_is_refused(tmp_path: Path) -> None:
+    run_with_restarts(live(SERIAL, "Alone"), tmp_path, [])
+
+    async def main() -> None:
+        await live(SERIAL, "Dis").open(tmp_path / "hub.journal")
+
+    with pytest.raises(JobFailure, match="the journal is of another run"):
+        asyncio.run(main())
+
+
 def test_an_entry_that_was_being_written_is_cut_off(tmp_path: Path) -> None:
     file = tmp_path / "x.journal"
     journal = Journal(file)

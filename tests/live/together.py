@@ -14,6 +14,7 @@ from coband.simulator.experiments.runs.job import Job, attempt
 from coband.simulator.experiments.scenario.loading import loads
 from coband.simulator.experiments.scenario.scenario import Scenario
 from coband.simulator.live.hub import Hub
+from coband.simulator.live.journal import Journal
 from coband.simulator.live.station import Invitation, Station
 from coband.simulator.live.terms import Terms
 
@@ -68,10 +69,10 @@ class Live:
         self.tasks.append(asyncio.create_task(Station(invitation).run()))
         return self.tasks[-1]
 
-    async def open(self) -> None:
+    async def open(self, journal: Path | None = None) -> None:
         """Open the port."""
-        job = job_of(self.scenario, self.label)
-        self.hub = Hub(job, self.scenario, self.terms, self.said.append, lambda pulls: self.pulls(pulls))
+        job, kept = job_of(self.scenario, self.label), None if journal is None else Journal(journal)
+        self.hub = Hub(job, self.scenario, self.terms, self.said.append, lambda pulls: self.pulls(pulls), kept)
         self.port = await self.hub.listen()
 
     async def result(self) -> RunResult:
