@@ -91,7 +91,7 @@ class Place:
     "--journal",
     type=click.Path(path_type=Path, file_okay=False),
     metavar="DIR",
-    help="Keep journals here: if this process is killed, the same command goes on with its run, in a new run directory.",
+    help="Keep journals here: if this process is killed, the same command goes on with its run, in a new --out.",
 )
 @click.pass_context
 def live(context: click.Context, /, out: Path | None, **options: Any) -> None:
