@@ -20,6 +20,7 @@ CHEAP_TO_DEAR = (
     "conformance",
     "experiments",
     "reference",
+    "live",
     "cli",
     "api",
     "ui",

@@ -39,10 +39,10 @@ class ServerModel(Message):
     """
 
     kind: ClassVar[str] = "dictionary"
-    points: FloatArray = payload()
-    rewards: FloatArray = payload()
-    A: FloatArray | None = payload()
-    b: FloatArray | None = payload()
+    points: FloatArray = payload("s", "d")
+    rewards: FloatArray = payload("s")
+    A: FloatArray | None = payload("m", "m")
+    b: FloatArray | None = payload("m")
     start: int = 0
     reply_to: int = 0
 
@@ -65,10 +65,10 @@ class Upload(Message):
     """
 
     kind: ClassVar[str] = "upload"
-    points: FloatArray = payload()
-    rewards: FloatArray = payload()
-    A: FloatArray = payload()
-    b: FloatArray = payload()
+    points: FloatArray = payload("n", "d")
+    rewards: FloatArray = payload("n")
+    A: FloatArray = payload("k", "k")
+    b: FloatArray = payload("k")
 
     @property
     def n(self) -> int:
@@ -91,10 +91,10 @@ class NewModel(Message):
     """
 
     kind: ClassVar[str] = "model"
-    points: FloatArray = payload()
-    rewards: FloatArray = payload()
-    A: FloatArray | None = payload()
-    b: FloatArray | None = payload()
+    points: FloatArray = payload("j", "d")
+    rewards: FloatArray = payload("j")
+    A: FloatArray | None = payload("k", "k")
+    b: FloatArray | None = payload("k")
 
     @property
     def j(self) -> int:

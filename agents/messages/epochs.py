@@ -21,7 +21,7 @@ class InducingSet(Message):
     """Down, Algorithm 2, line 8: the inducing set S_j."""
 
     kind: ClassVar[str] = "inducing_set"
-    points: FloatArray = payload()
+    points: FloatArray = payload("m", "d")
 
     @property
     def m(self) -> int:
@@ -34,7 +34,7 @@ class Projection(Message):
     """Up, Algorithm 1, line 14: the agent's rewards projected on the inducing set, v = Z^T Y."""
 
     kind: ClassVar[str] = "projection"
-    v: FloatArray = payload()
+    v: FloatArray = payload("m")
 
     @property
     def m(self) -> int:
@@ -50,9 +50,9 @@ class EpochModel(Message):
     """
 
     kind: ClassVar[str] = "epoch_model"
-    vbar: FloatArray = payload()
+    vbar: FloatArray = payload("m")
     sigma_max: float = payload()
-    gram: FloatArray | None = payload()
+    gram: FloatArray | None = payload("m", "m")
 
     @property
     def m(self) -> int:
@@ -65,7 +65,7 @@ class BatchRewards(Message):
     """Up: the agent's rewards of a batch, in the order of its pulls."""
 
     kind: ClassVar[str] = "batch_rewards"
-    rewards: FloatArray = payload()
+    rewards: FloatArray = payload("n")
 
     @property
     def n(self) -> int:
@@ -78,7 +78,7 @@ class RewardSums(Message):
     """Down: the sum of all agents' rewards of each distinct point of a batch, in the order of their first places."""
 
     kind: ClassVar[str] = "reward_sums"
-    sums: FloatArray = payload()
+    sums: FloatArray = payload("p")
 
     @property
     def p(self) -> int:

@@ -22,8 +22,8 @@ class NeuralUpload(Message):
 
     kind: ClassVar[str] = "upload"
     W: Gram | FloatArray = payload()
-    B: FloatArray = payload()
-    theta: FloatArray = payload()
+    B: FloatArray = payload("p")
+    theta: FloatArray = payload("p")
     alpha: float = payload()
     inverse: Gram | FloatArray = payload()
     loss: float | None = payload()
@@ -35,7 +35,7 @@ class NeuralModel(Message):
 
     kind: ClassVar[str] = "model"
     W: Gram | FloatArray = payload()
-    B: FloatArray = payload()
-    theta: FloatArray = payload()
+    B: FloatArray = payload("p")
+    theta: FloatArray = payload("p")
     alpha: float = payload()
     inverses: tuple[Gram | FloatArray, ...] = payload()

@@ -18,7 +18,7 @@ class Point(Message):
     """
 
     kind: ClassVar[str] = "point"
-    point: FloatArray = payload()
+    point: FloatArray = payload("d")
     reward: float = payload()
     position: int = -1
     before: tuple[int, ...] = ()
@@ -44,8 +44,8 @@ class LostPoints(Message):
     """
 
     kind: ClassVar[str] = "lost_points"
-    points: FloatArray = payload()
-    rewards: FloatArray = payload()
+    points: FloatArray = payload("n", "d")
+    rewards: FloatArray = payload("n")
     positions: tuple[int, ...] = ()
     before: tuple[int, ...] = ()
 
@@ -66,9 +66,9 @@ class Pull(Message):
     kind: ClassVar[str] = "pull"
     trial: int = payload()
     agent: int = payload()
-    point: FloatArray = payload()
+    point: FloatArray = payload("d")
     reward: float = payload()
-    context: FloatArray | None = payload()
+    context: FloatArray | None = payload("z")
     place: int | None = payload()
 
     @property

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 import click
 
 from coband.simulator.cli import tables
-from coband.simulator.cli.options import JSON
+from coband.simulator.cli.options import JSON, BadInput
 from coband.simulator.cli.runs import RUNS, RUNS_HELP, against, analysed
 
 if TYPE_CHECKING:
     from coband.simulator.experiments.report.analysis import Analysis
+    from coband.simulator.experiments.traces.measured import Pair
 
 
 @click.command(epilog=RUNS_HELP)
@@ -23,9 +24,13 @@ def compare(paths: tuple[Path, ...], against: str | None, as_json: bool) -> None
     """Compare the algorithms of one or several runs: the best on each measure, and differences with intervals.
 
     Algorithms that had the same arms and noise are compared replication by
-    replication.
+    replication. A live run and a simulated one are laid side by side: what was
+    measured over what was predicted.
     """
     with analysed(paths, against) as analysis:
+        if (both := _measured(analysis)) is not None:
+            _show_measured(both, as_json)
+            return
         if as_json:
             from coband.simulator.experiments.report.listing import listed
             from coband.simulator.experiments.runs.results import dump
@@ -33,6 +38,54 @@ def compare(paths: tuple[Path, ...], against: str | None, as_json: bool) -> None
             click.echo(dump(listed(analysis)), nl=False)
         else:
             _show(analysis)
+
+
+def _measured(analysis: Analysis) -> list[Pair] | None:
+    """What a live run and a simulated one have in common; None if there are no such two."""
+    from coband.simulator.experiments.traces.measured import live_and_simulated, pairs
+
+    found = live_and_simulated(analysis.comparison.runs)
+    if found is None:
+        return None
+    for remark in analysis.comparison.remarks():
+        click.echo(remark, err=True)
+    common = list(pairs(*found))
+    if not common:
+        raise BadInput("the live and the simulated run have no label and replication in common; run the same ones")
+    return common
+
+
+def _show_measured(common: list[Pair], as_json: bool) -> None:
+    if as_json:
+        from coband.simulator.experiments.runs.results import dump
+
+        rows = [
+            {"label": pair.label, "replication": pair.replication, **vars(row), "ratio": row.ratio}
+            for pair in common
+            for row in pair.rows
+        ]
+        click.echo(dump({"measured": rows}), nl=False)
+        return
+    labels: dict[str, list[Pair]] = {}
+    for pair in common:
+        labels.setdefault(pair.label, []).append(pair)
+    for number, (label, same) in enumerate(labels.items()):
+        _show_label(label, same, number)
+
+
+def _show_label(label: str, same: list[Pair], number: int) -> None:
+    """One table for a label, with means over its replications."""
+    from coband.simulator.experiments.traces.measured import means
+
+    of = f"replication {same[0].replication}" if len(same) == 1 else f"means over {len(same)} replications"
+    click.echo(f"{chr(10) * bool(number)}{label}, {of}: measured over predicted")
+    rows = means([pair.rows for pair in same])
+    cells = [[row.title, *map(tables.number, (row.predicted, row.measured)), _ratio(row.ratio)] for row in rows]
+    tables.show(["quantity", "predicted", "measured", "ratio"], cells)
+
+
+def _ratio(ratio: float | None) -> str:
+    return "-" if ratio is None else f"{ratio:.3f}"
 
 
 def _show(analysis: Analysis) -> None:

@@ -7,7 +7,7 @@ command's own, and last what comes out: ``--out``, ``--force``, ``--json``. No o
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -90,6 +90,14 @@ def out_place(text: str, default: Path) -> Decorator:
     )
 
 
+PORT = click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    metavar="N",
+    default=0,
+    show_default=True,
+    help="Port of this machine; 0 takes any that is free.",
+)
 FILE = click.argument("file", type=click.Path(path_type=Path), metavar="FILE")
 REPLICATIONS = click.option("--replications", type=click.IntRange(min=1), metavar="N", help="Number of replications.")
 SEED = click.option("--seed", type=click.IntRange(min=0), metavar="N", help="Seed of the scenario.")
@@ -97,7 +105,7 @@ ONLY = click.option("--only", multiple=True, metavar="NAME", help="Only this lab
 FORCE = click.option("--force", is_flag=True, help="Replace files that are there and differ.")
 JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 JSON_LINES = click.option("--json", "as_json", is_flag=True, help="Print JSON, one object per line.")
-OPTIONS = (
+SELECTION = (
     FILE,
     settings(),
     REPLICATIONS,
@@ -112,6 +120,11 @@ OPTIONS = (
     SEED,
     ONLY,
     trace(),
+)
+"""Which runs of a scenario, and what is kept of them."""
+
+OPTIONS = (
+    *SELECTION,
     click.option("--check", type=click.Choice(["cheap", "full"]), help="Which invariants are checked during the run."),
     workers("Processes; by default one per job, at most one per core."),
 )
@@ -125,7 +138,16 @@ class BadInput(click.ClickException):
 
 def shared(command: Command) -> Command:
     """Give a command the shared options."""
-    for option in reversed(OPTIONS):
+    return _with(OPTIONS, command)
+
+
+def selection(command: Command) -> Command:
+    """Give a command the options that select what runs."""
+    return _with(SELECTION, command)
+
+
+def _with(options: Sequence[Decorator], command: Command) -> Command:
+    for option in reversed(options):
         command = option(command)
     return command
 

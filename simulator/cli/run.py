@@ -12,6 +12,7 @@ from coband.simulator.cli.options import JSON, SHIPPED, Request, out_directory, 
 
 if TYPE_CHECKING:
     from coband.simulator.experiments.runs.driver import Report
+    from coband.simulator.experiments.runs.study import Study
 
 
 @click.command(epilog=SHIPPED)
@@ -34,8 +35,7 @@ def run(context: click.Context, /, out: Path | None, as_json: bool, **options: A
         click.echo(_json(report), nl=False)
         click.echo(f"run directory: {report.directory}", err=True)
     else:
-        metrics = {name: one for variant in study.variants for name, one in variant.scenario.metrics.items()}
-        results.show_run(report.object, metrics, report.directory)
+        show(report, study)
     context.exit(progress.exit_code(report))
 
 
@@ -43,3 +43,9 @@ def _json(report: Report) -> str:
     from coband.simulator.experiments.runs.results import dump
 
     return dump(report.object)
+
+
+def show(report: Report, study: Study) -> None:
+    """Print the results of a study, and where they are."""
+    metrics = {name: one for variant in study.variants for name, one in variant.scenario.metrics.items()}
+    results.show_run(report.object, metrics, report.directory)

@@ -39,6 +39,8 @@ class RunPath(click.Path):
 RUN = click.argument("path", metavar="RUN", type=RunPath())
 RUNS = click.argument("paths", metavar="RUN...", nargs=-1, required=True, type=RunPath())
 
+REPORT_LIBRARIES = ("matplotlib", "jinja2", "markupsafe")
+
 
 def against(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the option that selects the reference of differences."""
@@ -63,12 +65,17 @@ def analysed(paths: tuple[Path, ...], reference: str | None) -> Iterator[Analysi
 
 
 @contextmanager
-def extra(name: str = "report") -> Iterator[None]:
-    """End the command with a message if a library of an optional extra is not installed."""
+def extra(name: str = "report", *libraries: str) -> Iterator[None]:
+    """End the command with a message if a library of an optional extra is not installed.
+
+    Args:
+        name: of the extra.
+        libraries: the modules that it brings; none: those of reports.
+    """
     try:
         yield
     except ModuleNotFoundError as error:
-        if error.name is None or error.name.split(".")[0] not in ("matplotlib", "jinja2", "markupsafe"):
+        if error.name is None or error.name.split(".")[0] not in (libraries or REPORT_LIBRARIES):
             raise
         raise BadInput(
             f"this command needs {error.name}, which is not installed: pip install 'coband[{name}]'."

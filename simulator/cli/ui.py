@@ -6,20 +6,13 @@ from pathlib import Path
 
 import click
 
-from coband.simulator.cli.options import BadInput
+from coband.simulator.cli.options import PORT, BadInput
 from coband.simulator.cli.runs import extra
 
 
 @click.command()
 @click.argument("root", metavar="[DIR]", type=click.Path(path_type=Path), default=Path("runs"))
-@click.option(
-    "--port",
-    type=click.IntRange(0, 65535),
-    metavar="N",
-    default=0,
-    show_default=True,
-    help="Port of this machine; 0 takes any that is free.",
-)
+@PORT
 def ui(root: Path, port: int) -> None:
     """Serve a page about all runs and sweeps below DIR, by default runs, until Ctrl-C.
 

@@ -13,9 +13,14 @@ from typing import Any, ClassVar, overload
 import numpy as np
 
 
-def payload() -> Any:
-    """Mark a dataclass field as payload: its scalars are counted."""
-    return field(metadata={"payload": True})
+def payload(*shape: str) -> Any:
+    """Mark a dataclass field as payload: its scalars are counted.
+
+    Args:
+        shape: of an array, a letter for each axis: one letter stands for one size in a message, ``d`` for the arm
+            dimension. What comes from another process is held to it; without, any shape is taken.
+    """
+    return field(metadata={"payload": True, "shape": shape})
 
 
 _SIZES: dict[type, int] = {int: 1, float: 1, type(None): 0}

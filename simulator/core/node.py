@@ -111,6 +111,11 @@ class Sharing:
         found: T = self._common.setdefault(key, build())
         return found
 
+    @property
+    def has_common(self) -> bool:
+        """Whether nodes have anything in common, so that they must be in one process."""
+        return bool(self._common)
+
 
 @dataclass(frozen=True)
 class NodeContext:

@@ -33,11 +33,11 @@ ORDER = (
     "--json",
 )
 """The order of options that several commands have; a command's own stand anywhere among them."""
-ARGUMENTS = ("FILE", "RUN", "NAME", "DIR", "KIND", "PAPER|CLAIM", "A", "B", "SEQ", "MESSAGE", "SQL")
+ARGUMENTS = ("FILE", "RUN", "NAME", "DIR", "KIND", "PAPER|CLAIM", "A", "B", "SEQ", "MESSAGE", "SQL", "tcp://HOST:PORT")
 """The arguments in their order: what is read comes first."""
 OTHER_NAMES = {"-o", "--output", "--output-dir", "--dest", "--format-json", "--jobs", "--overwrite", "--algorithm"}
 """Names for what has another name in other commands."""
-SEVERAL_METAVARS = {"--out": {"DIR", "FILE", "DIR|FILE"}}
+SEVERAL_METAVARS = {"--out": {"DIR", "FILE", "DIR|FILE"}, "--journal": {"DIR", "FILE"}}
 OWN_UNITS = {"--budget": {"HOURS", "JOBS"}}
 """Options that limit how long a command goes on, each in the unit that its metavar names."""
 ONE_OR_MORE = {"--format", "--replication"}
@@ -85,10 +85,14 @@ def test_shared_options_have_one_order(path: str) -> None:
 
 def test_options_of_several_commands_are_ordered_here() -> None:
     own = {
+        "--agents",
         "--budget",
         "--format",
         "--file",
         "--dir",
+        "--journal",
+        "--port",
+        "--token",
     }  # these stand in two subcommands of one command, or mean other things
     assert {name for name in NAMES if len(uses(name)) > 1} - own <= set(ORDER)
 

@@ -45,7 +45,20 @@ ALLOWED = {
     ),
     "simulator/experiments/report": ("simulator.experiments",),
     "simulator/reference": ("simulator.reference", "simulator.experiments", "simulator.core.algorithm"),
-    "simulator/cli": ("simulator.cli", "simulator.experiments", "simulator.reference", "simulator.ui"),
+    # Nodes on real sockets: it drives the parts of the core with a clock on the wall, and sends what maths makes.
+    "simulator/live": (
+        "simulator.live",
+        "simulator.core",
+        "simulator.experiments",
+        "simulator.maths.linalg.gram",
+    ),
+    "simulator/cli": (
+        "simulator.cli",
+        "simulator.experiments",
+        "simulator.live",
+        "simulator.reference",
+        "simulator.ui",
+    ),
     "simulator/ui": ("simulator.ui", "simulator.experiments"),
     # What a terminal shows of a run's progress, a notebook shows too.
     "simulator/api": (
@@ -200,6 +213,27 @@ def test_only_the_core_imports_simpy() -> None:
         if name.split(".")[0] == "simpy"
     }
     assert users == {"simulator/core/clock/clock.py"}
+
+
+def test_what_talks_over_sockets_is_in_its_rooms() -> None:
+    """asyncio, msgpack and hmac: live runs, the command that joins one, and the browser's server, which has a token."""
+    users = {
+        str(file.relative_to(ROOT).parent)
+        for file in files("simulator") + files("agents") + files("server")
+        for _, name in imports(parse(file))
+        if name.split(".")[0] in ("asyncio", "msgpack", "hmac") and file.name != "live_agent.py"
+    }
+    assert users == {"simulator/live", "simulator/ui"}
+
+
+def test_nothing_that_crosses_processes_live_is_pickled() -> None:
+    wrong = [
+        f"{place(file, line)} imports {name}"
+        for file in files("simulator/live")
+        for line, name in imports(parse(file))
+        if name.split(".")[0] in ("pickle", "cloudpickle", "marshal", "shelve", "joblib", "dill")
+    ]
+    assert wrong == []
 
 
 def test_mathematics_needs_no_other_library() -> None:

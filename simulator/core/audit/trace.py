@@ -114,22 +114,23 @@ class Trace:
 
     Args:
         sink: called with (rows, all names so far) for every batch; None when nothing is to be kept.
+        first: number of the first event.
     """
 
-    def __init__(self, sink: Sink | None = None) -> None:
-        self._sink = sink
+    def __init__(self, sink: Sink | None = None, first: int = 0) -> None:
+        self._sink, self._first = sink, first
         self._hash = hashlib.sha256()
         self._rows: list[PlainRow] = []
         self._room = BATCH  # rows that fit in the batch, beside those that are sealed
         self._sealed: list[list[PlainRow] | Block] = []  # in the fingerprint, not yet passed on
         self._previous: list[list[PlainRow] | Block] = []
         self._names: dict[str, int] = {}
-        self._next = 0
+        self._next = first
 
     @property
     def events(self) -> int:
         """Number of events so far."""
-        return self._next
+        return self._next - self._first
 
     def name(self, text: str) -> int:
         """The code of a message kind or a reason; the table of names travels with the trace."""

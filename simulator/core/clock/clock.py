@@ -81,6 +81,22 @@ class Clock(simpy.Environment):
         return None
 
     @property
+    def next_due(self) -> float:
+        """When the next event is due; infinity if there is none."""
+        return self.peek()
+
+    def advance(self, now: float) -> None:
+        """Say what time it is, where a real clock decides; events that are due by then run by ``run_due``."""
+        self._now = now
+
+    def run_due(self, now: float) -> None:
+        """Run the next event, which was due at ``now`` or before, at the time ``now``."""
+        due: Any = self._queue[0]
+        self._now = now
+        heappop(self._queue)
+        due[3](due)
+
+    @property
     def ahead(self) -> int:
         """Number of events that are scheduled."""
         return len(self._queue)

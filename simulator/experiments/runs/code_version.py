@@ -85,11 +85,19 @@ def arithmetic() -> tuple[str, ...]:
 @lru_cache(maxsize=1)
 def code_version() -> str:
     """A digest of the code that results depend on, to the last bit, with the libraries and the processor below it."""
+    parts: list[str | bytes] = [f"{name} {metadata.version(name)}" for name in LIBRARIES]
+    return sha256(*parts, *kernels(), *arithmetic(), *_sources())[:16]
+
+
+@lru_cache(maxsize=1)
+def source_digest() -> str:
+    """A digest of that code alone: equal where the same coband is installed, whatever is below it."""
+    return sha256(*_sources())[:16]
+
+
+def _sources() -> list[str | bytes]:
+    """Name and content of every file of that code."""
     files = [ROOT / "simulator" / f"{name}.py" for name in LEAVES]
     files += [file for part in CODE for file in sorted((ROOT / part).rglob("*.py"))]
     files += [ROOT / "simulator" / "experiments" / f"{name}.py" for name in MODULES]
-    parts: list[str | bytes] = [f"{name} {metadata.version(name)}" for name in LIBRARIES]
-    parts += (*kernels(), *arithmetic())
-    for file in files:
-        parts += [file.relative_to(ROOT).as_posix(), file.read_bytes()]
-    return sha256(*parts)[:16]
+    return [part for file in files for part in (file.relative_to(ROOT).as_posix(), file.read_bytes())]

@@ -69,8 +69,16 @@ class Outcome:
     error: str | None = None
 
 
+Runner = Callable[[Job, Scenario, Sink | None, OnPull | None], RunResult]
+"""Runs a job: (job, scenario, where the trace goes, what is told the number of pulls now and then)."""
+
+
 class DriverGone(Exception):
     """The process that handed out the jobs has died, so nobody waits for this one."""
+
+
+class JobFailure(RuntimeError):
+    """A job cannot go on, for a reason outside of the program; the text says why, and no traceback is needed."""
 
 
 PASSED_ON: tuple[type[Exception], ...] = (*BAD_INPUT, DriverGone)
@@ -110,6 +118,7 @@ def attempt(
     keep: Callable[[RunResult], None],
     sink: Sink | None = None,
     on_pull: OnPull | None = None,
+    run: Runner | None = None,
 ) -> Outcome:
     """Run a job, whatever comes of it.
 
@@ -119,30 +128,38 @@ def attempt(
         keep: called with the result of a run that went well, before it counts as finished.
         sink: takes the trace, where the scenario has one.
         on_pull: called now and then with the number of pulls so far.
+        run: what runs it; None: the simulator.
 
     Raises:
         ScenarioError, DataError, GraphError, UnsupportedScenario: the input is bad.
         DriverGone: nobody waits for the job.
     """
     with one_thread(), few_collections():
-        return _attempt(job, scenario, keep, sink, on_pull)
+        return _attempt(job, scenario, keep, sink, on_pull, run or _run)
 
 
 def _attempt(
-    job: Job, scenario: Scenario, keep: Callable[[RunResult], None], sink: Sink | None, on_pull: OnPull | None
+    job: Job,
+    scenario: Scenario,
+    keep: Callable[[RunResult], None],
+    sink: Sink | None,
+    on_pull: OnPull | None,
+    run: Runner,
 ) -> Outcome:
     """`attempt`; when it returns, nothing refers to the nodes of the run any more."""
     start = time.perf_counter()
     try:
-        result = _run(job, scenario, sink, on_pull)
+        result = run(job, scenario, sink, on_pull)
         wall_seconds = time.perf_counter() - start
         keep(result)
     except PASSED_ON:
         raise
     except MemoryError as error:
-        return Outcome("failed", error=memory.exhausted(scenario, _entry(job, scenario), error))
+        return Outcome("failed", error=memory.exhausted(scenario, entry_of(job, scenario), error))
     except InvariantViolation as violation:
         return Outcome("violated", error=str(violation))
+    except JobFailure as error:
+        return Outcome("failed", error=str(error))
     except Exception:
         return Outcome("failed", error=traceback.format_exc())
     return Outcome("finished", record(result, job.seed, job.replication, wall_seconds))
@@ -160,7 +177,7 @@ def _run(job: Job, scenario: Scenario, sink: Sink | None, on_pull: OnPull | None
 
 def _engine(job: Job, scenario: Scenario, sink: Sink | None, on_pull: OnPull | None, whatif: WhatIf | None) -> Engine:
     """The engine of a job, or of the original of a what-if job."""
-    entry, streams = _entry(job, scenario), Streams(job.seed, job.replication)
+    entry, streams = entry_of(job, scenario), Streams(job.seed, job.replication)
     _check_memory(scenario, entry, None)
     graph, world = graph_and_world(scenario, streams)
     if graph is not None:
@@ -175,7 +192,8 @@ def _engine(job: Job, scenario: Scenario, sink: Sink | None, on_pull: OnPull | N
     return engine
 
 
-def _entry(job: Job, scenario: Scenario) -> ScenarioEntry:
+def entry_of(job: Job, scenario: Scenario) -> ScenarioEntry:
+    """The entry of the scenario that a job runs."""
     return next(entry for entry in scenario.algorithms if entry.label == (job.entry or job.label))
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from coband.simulator.core.engine import RunResult
 from coband.simulator.experiments.runs.code_version import code_version, sha256
-from coband.simulator.experiments.runs.job import DriverGone, Job, OnPull, Outcome, attempt, check_driver
+from coband.simulator.experiments.runs.job import DriverGone, Job, OnPull, Outcome, Runner, attempt, check_driver
 from coband.simulator.experiments.scenario.scenario import Scenario
 from coband.simulator.experiments.store import recording
 from coband.simulator.experiments.store.packed import compressed, packed
@@ -91,12 +91,13 @@ class JobResult:
     refusal: Exception | None = None
 
 
-def work(item: Work, on_pull: OnPull | None = None) -> JobResult:
+def work(item: Work, on_pull: OnPull | None = None, run: Runner | None = None) -> JobResult:
     """Run a job; a child process ends at once when its driver is gone.
 
     Args:
         item: what to run.
         on_pull: called now and then with the number of pulls so far.
+        run: what runs a job that records itself in a file; None: the simulator.
 
     Raises:
         OtherCodeError: this worker runs another coband.
@@ -111,17 +112,17 @@ def work(item: Work, on_pull: OnPull | None = None) -> JobResult:
         check_driver(item.job)
         scenario = item.scenario.load() if isinstance(item.scenario, PickledScenario) else item.scenario
         if item.file is not None:
-            return JobResult(_recorded(item.job, scenario, item.file, on_pull))
+            return JobResult(_recorded(item.job, scenario, item.file, on_pull, run))
         return _packed(item.job, scenario, on_pull)
     except DriverGone:
         os._exit(1)  # the pool's own way out waits for the driver to hang up
 
 
-def _recorded(job: Job, scenario: Scenario, file: Path, on_pull: OnPull | None) -> Outcome:
+def _recorded(job: Job, scenario: Scenario, file: Path, on_pull: OnPull | None, run: Runner | None = None) -> Outcome:
     """Run a job that records itself in a file."""
     recorded = Recording(file, job)
     try:
-        outcome = attempt(job, scenario, recorded.store, recorded.sink, on_pull)
+        outcome = attempt(job, scenario, recorded.store, recorded.sink, on_pull, run)
     except BaseException:
         recorded.close("interrupted")
         raise

@@ -1,0 +1,153 @@
+"""``coband live``: run a scenario with processes that talk over sockets."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from coband.simulator.cli import progress
+from coband.simulator.cli.options import PORT, SHIPPED, BadInput, Request, out_directory, selection
+from coband.simulator.cli.run import show
+from coband.simulator.cli.runs import extra
+
+if TYPE_CHECKING:
+    from coband.simulator.experiments.runs.driver import Report
+    from coband.simulator.live.pool import LiveStudy
+    from coband.simulator.live.terms import Terms
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where and how fast a live run goes, as the command line says."""
+
+    speed: float
+    agents_per_process: int | None
+    host: str
+    port: int
+    token: str | None
+    join: bool
+    rejoin: float
+    max_frame: int
+    journal: Path | None
+
+    def terms(self, agents: int) -> Terms:
+        """The same for a number of agents: as many processes as there are cores, if nothing else is said."""
+        import secrets
+
+        from coband.simulator.experiments.runs.executors import cores
+        from coband.simulator.live.terms import Terms
+
+        share = self.agents_per_process or -(-agents // cores())
+        token = self.token or secrets.token_urlsafe(24)
+        return Terms(
+            self.speed,
+            share,
+            token,
+            self.rejoin,
+            self.max_frame << 20,
+            self.host,
+            self.port,
+            start=not self.join,
+            journals=self.journal,
+        )
+
+
+@click.command(epilog=SHIPPED)
+@selection
+@click.option(
+    "--speed",
+    type=click.FloatRange(min=0, max=3600),
+    metavar="SECONDS",
+    default=0.1,
+    show_default=True,
+    help="Seconds of one unit of simulated time; 0: as quick as possible, in virtual time.",
+)
+@click.option(
+    "--agents-per-process",
+    type=click.IntRange(min=1),
+    metavar="K",
+    help="How many agents a process has; by default there is one process for each core.",
+)
+@click.option(
+    "--host",
+    metavar="ADDRESS",
+    default="127.0.0.1",
+    show_default=True,
+    help="Address on which other processes connect.",
+)
+@PORT
+@click.option(
+    "--token",
+    metavar="TOKEN",
+    envvar="COBAND_LIVE_TOKEN",
+    help="Token that processes must show; by default drawn at random. Also from the environment: COBAND_LIVE_TOKEN.",
+)
+@click.option("--join", is_flag=True, help="Start no processes: all agents join with `coband live-agent`.")
+@click.option(
+    "--rejoin",
+    type=click.FloatRange(min=0),
+    metavar="SECONDS",
+    default=30.0,
+    show_default=True,
+    help="Seconds for which a process that is lost is waited for.",
+)
+@click.option(
+    "--max-frame",
+    type=click.IntRange(1, 2047),
+    metavar="MIB",
+    default=64,
+    show_default=True,
+    help="Size of the largest frame in MiB.",
+)
+@click.option(
+    "--journal",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="DIR",
+    help="Keep journals here: if this process is killed, the same command goes on with its run, in a new --out.",
+)
+@out_directory("Run directory, new or empty; by default runs/<name>-<number>.")
+@click.pass_context
+def live(context: click.Context, /, out: Path | None, **options: Any) -> None:
+    """Run the scenario in FILE with the server and its agents in several processes, over TCP.
+
+    Compute times, latencies, bandwidth and loss are those of the scenario, in real time; arms and noise are those of
+    the simulator. The run directory is like that of `coband run`; times in it are measured. Processes talk on this
+    machine alone, unless --host says otherwise.
+    """
+    fields = tuple(Place.__dataclass_fields__)
+    place = Place(**{name: options.pop(name) for name in fields})
+    request = Request(**options)
+    with extra("live", "msgpack"):
+        from coband.simulator.live import pool  # noqa: F401, needs the extra
+    from coband.simulator.live.refusals import refuse
+
+    study = request.study()
+    refuse(study)
+    if place.journal is not None and study.jobs > 1:
+        raise BadInput(f"--journal is for one job, and these are {study.jobs}; add --only LABEL --replication 0")
+    report = _run(request, study, place, out)
+    progress.warn(report)
+    show(report, study)
+    context.exit(progress.exit_code(report))
+
+
+def _run(request: Request, study: Any, place: Place, out: Path | None) -> Report:
+    from coband.simulator.experiments.runs.driver import Commands, drive
+    from coband.simulator.experiments.store import directory
+    from coband.simulator.live.pool import LivePool, LiveStudy
+
+    terms = place.terms(study.variants[0].scenario.agents.count)
+    if place.join and place.token is None:
+        click.echo(f"token: {terms.token}", err=True)
+    live_study: LiveStudy = LiveStudy.of(study, terms)
+    try:
+        with progress.Bar(study.name) as bar:
+            pool = LivePool(terms, lambda line: click.echo(line, err=True))
+            commands = Commands(["coband", "live", *request.replay()[2:]], sys.argv)
+            return drive(live_study, directory.create(study.name, out), workers=pool, commands=commands, listener=bar)
+    except (directory.OutputError, directory.StorageError) as error:
+        raise BadInput(str(error)) from error

@@ -1,0 +1,72 @@
+"""``coband live-agent``: take agents of a live run into this process."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from coband.simulator.cli.options import BadInput
+from coband.simulator.cli.runs import extra
+
+
+@click.command("live-agent")
+@click.argument("address", metavar="tcp://HOST:PORT")
+@click.option(
+    "--token",
+    metavar="TOKEN",
+    envvar="COBAND_LIVE_TOKEN",
+    required=True,
+    help="Token that `coband live` was given or has printed. Also from the environment: COBAND_LIVE_TOKEN.",
+)
+@click.option(
+    "--agents", type=click.IntRange(min=1), metavar="K", help="How many agents; by default as `coband live` says."
+)
+@click.option(
+    "--journal",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Keep here what is needed to go on if this process is killed: start it again with the same file.",
+)
+@click.option(
+    "--patience",
+    type=click.FloatRange(min=0),
+    metavar="SECONDS",
+    default=30.0,
+    show_default=True,
+    help="Seconds to connect.",
+)
+@click.option(
+    "--base",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="DIR",
+    help="Where relative file names in the scenario are looked for.",
+)
+def live_agent(
+    address: str, token: str, agents: int | None, journal: Path | None, patience: float, base: Path | None
+) -> None:
+    """Take agents of the live run at tcp://HOST:PORT into this process, until the run has ended."""
+    import asyncio
+
+    with extra("live", "msgpack"):
+        from coband.simulator.live.codec import WireError
+        from coband.simulator.live.station import Invitation, Station
+        from coband.simulator.live.terms import LiveError
+    host, port = _parsed(address)
+    try:
+        asyncio.run(Station(Invitation(host, port, token, agents, journal, patience, base)).run())
+    except (LiveError, WireError) as error:
+        raise BadInput(str(error)) from error
+
+
+def _parsed(address: str) -> tuple[str, int]:
+    from urllib.parse import urlsplit
+
+    try:
+        parts = urlsplit(address)
+        host, port = parts.hostname, parts.port
+    except ValueError:
+        host, port = None, None
+    if parts.scheme != "tcp" or not host or not port:
+        raise BadInput(f"{address!r} is no address; write tcp://HOST:PORT")
+    return host, port

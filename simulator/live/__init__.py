@@ -1,0 +1,16 @@
+"""The same nodes on real sockets: agents and servers in several processes, over TCP.
+
+Nodes, hosts, schedule, links and ledger are those of the simulator. What is different is what drives them: instead of
+one queue of events there is one for each process, run by the clock on the wall, and what leaves a link is written to a
+socket. Here alone are sockets, and clocks that decide anything.
+
+* ``machine``: the nodes of one process and all that is around them, up to the socket; a function of what it is given;
+* ``transport``: links and retransmission, with the two ends in two processes;
+* ``codec``, ``frames``: what is written, and what of it is accepted; ``session``: frames exactly once over connections
+  that break;
+* ``pump``: gives a machine what its clock and its sessions bring, and keeps a journal of it;
+* ``station``: a process with agents; ``hub``: the process with the server, to which all stations are connected, and
+  ``course``: what it does, again a function of what it is given;
+* ``deployment``: starts all processes of a run; ``merging``: one trace, ledger and result of all processes;
+* ``pool``: jobs of a study that run so.
+"""

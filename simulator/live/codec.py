@@ -1,0 +1,262 @@
+"""Messages as bytes, and bytes as messages, checked against the fields that their class declares.
+
+A message is (name of its class, values of its fields). Arrays are sent as their raw numbers. Nothing but numbers,
+texts, None, tuples of these, arrays and sums of squares (``Gram``) can be sent; nothing that is received is executed.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import fields
+from types import NoneType, UnionType
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+
+import msgpack
+import numpy as np
+
+from coband.simulator.core.message import Message
+from coband.simulator.core.node import UnsupportedScenario
+from coband.simulator.maths.linalg.gram import Downdate, Gram
+
+ARRAY, GRAM = 1, 2
+DTYPES = {"f": np.dtype("<f8"), "i": np.dtype("<i8"), "b": np.dtype("|b1")}
+LARGEST_RANK = 4
+Check = Callable[[Any], str | None]
+"""What is wrong with a value; None: nothing."""
+
+
+class WireError(ValueError):
+    """Something was received that nobody may send; the text says what is wrong with it."""
+
+
+def pack(value: Any) -> bytes:
+    """Numbers, texts, arrays, sums of squares, and lists and mappings of these, as bytes."""
+    packed: bytes = msgpack.packb(value, default=_packed, use_bin_type=True)
+    return packed
+
+
+def unpack(raw: bytes) -> Any:
+    """The value again.
+
+    Raises:
+        WireError: the bytes are no such value.
+    """
+    try:
+        return msgpack.unpackb(raw, ext_hook=_unpacked, raw=False, use_list=True, strict_map_key=True)
+    except WireError:
+        raise
+    except (ValueError, TypeError, msgpack.UnpackException) as error:
+        raise WireError(f"these bytes cannot be read ({type(error).__name__})") from None
+
+
+def _packed(value: Any) -> Any:
+    if isinstance(value, Gram):  # as the rows that it is made of: who follows it takes those that are new
+        return msgpack.ExtType(GRAM, pack([value.sign < 0, value.rows, value.base]))
+    if isinstance(value, np.ndarray):
+        return msgpack.ExtType(ARRAY, _array_parts(value))
+    if isinstance(value, np.generic):
+        return value.item()
+    raise TypeError(f"a value of type {type(value).__name__} cannot be sent")
+
+
+def _array_parts(array: np.ndarray[Any, Any]) -> bytes:
+    """Kind, order and shape, then the numbers; the order is kept, as the last bits of products depend on it."""
+    kind = {"f": "f", "i": "i", "u": "i", "b": "b"}.get(array.dtype.kind)
+    if kind is None:
+        raise TypeError(f"an array of {array.dtype} cannot be sent")
+    order = "F" if array.ndim > 1 and array.flags.f_contiguous and not array.flags.c_contiguous else "C"
+    numbers = array.astype(DTYPES[kind], copy=False).tobytes(order)  # type: ignore[arg-type]
+    head: bytes = msgpack.packb((kind + order, array.shape))
+    return head + numbers
+
+
+def _unpacked(code: int, raw: bytes) -> Any:
+    if code == ARRAY:
+        return _array(raw)
+    if code == GRAM:
+        return _gram(unpack(raw))
+    raise WireError(f"extension {code} is unknown")
+
+
+def _array(raw: bytes) -> np.ndarray[Any, Any]:
+    unpacker = msgpack.Unpacker(max_buffer_size=max(1, len(raw)))
+    unpacker.feed(raw[:64])
+    try:
+        (form, shape), start = unpacker.unpack(), unpacker.tell()
+    except (ValueError, TypeError, msgpack.UnpackException):
+        raise WireError("an array without a head") from None
+    if not isinstance(form, str) or form[:1] not in DTYPES or form[1:] not in ("C", "F"):
+        raise WireError(f"an array of unknown form {form!r:.20}")
+    whole = isinstance(shape, list) and len(shape) <= LARGEST_RANK
+    if not whole or not all(isinstance(size, int) and 0 <= size < 1 << 40 for size in shape):
+        raise WireError("an array of impossible shape")
+    dtype = DTYPES[form[:1]]
+    if math.prod(shape) * dtype.itemsize != len(raw) - start:
+        raise WireError(f"an array of shape {tuple(shape)} with {len(raw) - start} bytes")
+    order: Literal["C", "F"] = "F" if form[1:] == "F" else "C"
+    in_bytes: np.ndarray[Any, Any] = np.ndarray(tuple(shape), dtype, raw, start, order=order)
+    array = in_bytes.copy(order="K")  # numpy aligns its own memory
+    array.flags.writeable = False
+    return array
+
+
+def _gram(parts: Any) -> Gram:
+    if not isinstance(parts, list) or len(parts) != 3 or not isinstance(parts[0], bool):
+        raise WireError("a sum of squares without its parts")
+    down, rows, base = parts
+    if not _is_floats(rows, 2) or not (base is None or _is_floats(base, 2)):
+        raise WireError("a sum of squares that is not made of matrices")
+    if base is not None and base.shape != (rows.shape[1], rows.shape[1]):
+        raise WireError(f"a sum of squares of shapes {rows.shape} and {base.shape}")
+    return (Downdate if down else Gram)(rows, base)
+
+
+def _is_floats(value: Any, rank: int) -> bool:
+    return isinstance(value, np.ndarray) and value.dtype == DTYPES["f"] and value.ndim == rank
+
+
+class Codec:
+    """Writes and reads the messages of one algorithm.
+
+    Args:
+        kinds: the classes that its nodes send; no others are accepted.
+        dimension: arm dimension, the ``d`` of declared shapes.
+
+    Raises:
+        UnsupportedScenario: a message has a field that cannot be sent.
+    """
+
+    def __init__(self, kinds: Iterable[type[Message]], dimension: int) -> None:
+        self._kinds = {kind.__name__: kind for kind in dict.fromkeys(kinds)}
+        self._checks = {name: _checks_of(kind) for name, kind in self._kinds.items()}
+        self._dimension = dimension
+
+    def encode(self, message: Message) -> bytes:
+        """A message as bytes."""
+        name = type(message).__name__
+        if self._kinds.get(name) is not type(message):
+            raise UnsupportedScenario(
+                f"a {name} was sent, which the algorithm does not declare in `messages`, so that no other process "
+                "accepts it; declare it"
+            )
+        return pack([name, [getattr(message, item.name) for item in fields(message)]])
+
+    def decode(self, raw: bytes) -> Message:
+        """A message of bytes.
+
+        Raises:
+            WireError: it is no message of this algorithm, or a field is not what its class declares.
+        """
+        value = unpack(raw)
+        if not isinstance(value, list) or len(value) != 2 or not isinstance(value[1], list):
+            raise WireError("a message without a name and fields")
+        name, values = value
+        kind = self._kinds.get(name) if isinstance(name, str) else None
+        if kind is None:
+            raise WireError(f"a message {name!r:.40} that this algorithm does not have")
+        checks = self._checks[name]
+        if len(values) != len(checks):
+            raise WireError(f"a {name} with {len(values)} fields instead of {len(checks)}")
+        found: dict[str, Any] = {}
+        for (field, check), given in zip(checks, values, strict=True):
+            found[field] = tuple(given) if isinstance(given, list) else given
+            if (wrong := check(found[field])) is not None:
+                raise WireError(f"{name}.{field} {wrong}")
+        self._check_shapes(kind, found)
+        return kind(**found)
+
+    def _check_shapes(self, kind: type[Message], found: dict[str, Any]) -> None:
+        """Each letter of the declared shapes stands for one size in a message; d for the arm dimension."""
+        sizes = {"d": self._dimension}
+        for item in fields(kind):
+            shape, value = item.metadata.get("shape", ()), found[item.name]
+            if not shape or value is None:
+                continue
+            given = value.shape
+            if len(given) != len(shape):
+                raise WireError(f"{kind.__name__}.{item.name} has shape {given} instead of ({', '.join(shape)})")
+            for letter, size in zip(shape, given, strict=True):
+                if sizes.setdefault(letter, size) != size:
+                    raise WireError(
+                        f"{kind.__name__}.{item.name} has shape {given}, where {letter} is {sizes[letter]} in "
+                        f"({', '.join(shape)})"
+                    )
+
+
+def _checks_of(kind: type[Message]) -> list[tuple[str, Check]]:
+    hints = get_type_hints(kind)
+    return [(item.name, _check_of(hints[item.name], f"{kind.__name__}.{item.name}")) for item in fields(kind)]
+
+
+def _check_of(hint: Any, where: str) -> Check:
+    """The check of a declared type."""
+    origin = get_origin(hint)
+    if origin in (Union, UnionType):
+        return _any_of([_check_of(part, where) for part in get_args(hint)], hint)
+    if origin is tuple:
+        item, *more = get_args(hint)
+        if more == [...]:
+            return _each(_check_of(item, where))
+    if origin is np.ndarray:
+        return _array_of(get_args(get_args(hint)[1])[0], where)
+    if hint in _SIMPLE:
+        return _SIMPLE[hint]
+    raise UnsupportedScenario(f"{where} is declared as {hint}, which cannot be sent between processes")
+
+
+def _integer(value: Any) -> str | None:
+    return None if isinstance(value, int) and not isinstance(value, bool) else "is no integer"
+
+
+def _number(value: Any) -> str | None:
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return "is no number"
+    return None if math.isfinite(value) else "is not finite"
+
+
+def _sum_of_squares(value: Any) -> str | None:
+    if not isinstance(value, Gram):
+        return "is no sum of squares"
+    finite = np.isfinite(value.rows).all() and (value.base is None or np.isfinite(value.base).all())
+    return None if finite else "has entries that are not finite"
+
+
+_SIMPLE: dict[Any, Check] = {
+    int: _integer,
+    float: _number,
+    bool: lambda value: None if isinstance(value, bool) else "is neither true nor false",
+    str: lambda value: None if isinstance(value, str) else "is no text",
+    NoneType: lambda value: None if value is None else "is not None",
+    Gram: _sum_of_squares,
+}
+
+
+def _any_of(checks: list[Check], hint: Any) -> Check:
+    def check(value: Any) -> str | None:
+        found = [wrong for one in checks if (wrong := one(value)) is not None]
+        return None if len(found) < len(checks) else found[0] if value is not None else f"must be {hint}"
+
+    return check
+
+
+def _each(one: Check) -> Check:
+    def check(value: Any) -> str | None:
+        if not isinstance(value, tuple):
+            return "is no tuple"
+        return next((wrong for item in value if (wrong := one(item)) is not None), None)
+
+    return check
+
+
+def _array_of(kind: type[np.generic], where: str) -> Check:
+    dtype = DTYPES.get(np.dtype(kind).kind)
+    if dtype is None:
+        raise UnsupportedScenario(f"{where} is an array of {kind}, which cannot be sent between processes")
+
+    def check(value: Any) -> str | None:
+        if not isinstance(value, np.ndarray) or value.dtype != dtype:
+            return f"is no array of {dtype.name}"
+        return None if dtype.kind != "f" or np.isfinite(value).all() else "has entries that are not finite"
+
+    return check

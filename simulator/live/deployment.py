@@ -1,0 +1,125 @@
+"""Starts the processes of a run on this machine, starts them again when they are killed, and ends them."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from coband.simulator.core.audit.trace import Sink
+from coband.simulator.core.result import RunResult
+from coband.simulator.experiments.runs.blas import ONE_THREAD
+from coband.simulator.experiments.runs.job import Job, OnPull
+from coband.simulator.experiments.scenario.scenario import Scenario
+from coband.simulator.live.hub import Hub
+from coband.simulator.live.journal import Journal
+from coband.simulator.live.terms import LiveError, Terms
+
+TOKEN = "COBAND_LIVE_TOKEN"
+"""The environment variable in which stations find the token: arguments are there for everybody to see."""
+RESTARTS = 5
+"""So often a station is started again."""
+
+
+class Stations:
+    """The stations of this machine.
+
+    Args:
+        arguments: of ``coband live-agent``.
+        count: how many.
+        say: tells the user something.
+        fail: ends the run.
+    """
+
+    def __init__(
+        self,
+        arguments: list[str],
+        count: int,
+        token: str,
+        journals: Path,
+        say: Callable[[str], None],
+        fail: Callable[[Exception], None],
+    ) -> None:
+        self._arguments, self._journals, self._say, self._fail = arguments, journals, say, fail
+        self._environment = {**os.environ, **ONE_THREAD, TOKEN: token}
+        self._tasks = [asyncio.create_task(self._keep(number)) for number in range(count)]
+        self._processes: dict[int, asyncio.subprocess.Process] = {}
+        self._ending = False
+
+    async def _keep(self, number: int) -> None:
+        """Start a station, and again when it ends too early."""
+        journal = self._journals / f"station-{number}.journal"
+        for attempt in range(RESTARTS + 1):
+            command = [sys.executable, "-m", "coband", "live-agent", *self._arguments, "--journal", str(journal)]
+            process = await asyncio.create_subprocess_exec(
+                *command, env=self._environment, stdin=asyncio.subprocess.DEVNULL, start_new_session=True
+            )
+            self._processes[number] = process
+            status = await process.wait()
+            if self._ending or status == 0:
+                return
+            if status > 0:
+                self._fail(LiveError(f"process {process.pid} of this run ended with status {status}"))
+                return
+            again = "starting it again" if attempt < RESTARTS else f"it was started {RESTARTS + 1} times"
+            self._say(f"process {process.pid} was killed by signal {-status}; {again}")
+        self._fail(LiveError(f"a process of this run was killed {RESTARTS + 1} times"))
+
+    async def end(self) -> None:
+        """End those that have not ended by themselves."""
+        self._ending = True
+        _, running = await asyncio.wait(self._tasks, timeout=2.0)
+        for process in self._processes.values():
+            if process.returncode is None:
+                process.terminate()
+        if running:
+            await asyncio.wait(running, timeout=5.0)
+        for task in self._tasks:
+            task.cancel()
+
+
+async def deploy(
+    job: Job,
+    scenario: Scenario,
+    terms: Terms,
+    sink: Sink | None,
+    on_pull: OnPull | None,
+    say: Callable[[str], None],
+) -> RunResult:
+    """Run a job on this machine's stations, or on those that join from elsewhere.
+
+    Raises:
+        LiveError: it cannot go on.
+        InvariantViolation: something was lost or counted twice.
+    """
+    with _journals(terms.journals) as place:
+        journal = None if terms.journals is None else Journal(place / "hub.journal")
+        goes_on = journal is not None and journal.begun
+        hub = Hub(job, scenario, terms, say, on_pull, journal)
+        stations: Stations | None = None
+        try:
+            address = f"tcp://{terms.host}:{await hub.listen()}"
+            say(f"listening at {address}")
+            if terms.start and not goes_on:  # those of a hub that was killed come again by themselves
+                count = -(-scenario.agents.count // terms.share)
+                stations = Stations([address], count, terms.token, place, say, hub.fail)
+            return await hub.run(sink)
+        finally:
+            await hub.close()
+            if stations is not None:
+                await stations.end()  # before their journals go
+
+
+@contextmanager
+def _journals(place: Path | None) -> Iterator[Path]:
+    """Where journals are: a directory that stays, or one for the time of the run."""
+    if place is not None:
+        place.mkdir(parents=True, exist_ok=True)
+        yield place
+        return
+    with TemporaryDirectory(prefix="coband-live-") as scratch:
+        yield Path(scratch)

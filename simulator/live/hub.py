@@ -1,0 +1,346 @@
+"""The process with the server: stations connect to it, and it passes on what they send to each other.
+
+It also decides when the run begins, when it has come to its end, and, with virtual time, when time goes on: when all
+frames that were sent have been handled, and nobody has anything left to do.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import math
+import os
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any
+
+from coband.simulator.core.audit.trace import Sink, Trace
+from coband.simulator.core.node import UnsupportedScenario
+from coband.simulator.core.result import RunResult
+from coband.simulator.experiments.runs.job import Job, OnPull
+from coband.simulator.experiments.scenario.scenario import Scenario
+from coband.simulator.live import frames
+from coband.simulator.live.codec import WireError, pack, unpack
+from coband.simulator.live.course import Course
+from coband.simulator.live.journal import Journal
+from coband.simulator.live.merging import MergedTrace, Part, result_of
+from coband.simulator.live.peers import Peer
+from coband.simulator.live.pump import Pump
+from coband.simulator.live.session import NUMBERED
+from coband.simulator.live.terms import LiveError, Terms
+
+GREETING_SECONDS = 10.0
+"""So long a connection may take to show its token."""
+LAST_SECONDS = 3.0
+"""So long stations are waited for when a run is interrupted."""
+LONGEST_NAME = 80
+
+
+class Hub:
+    """Runs one job with stations.
+
+    Args:
+        say: tells the user something, in one line.
+        on_pull: called now and then with the number of pulls so far.
+        journal: what it does is written there; what is there already is done again first. None: nowhere.
+
+    Raises:
+        LiveError: the journal is of another run.
+    """
+
+    def __init__(
+        self,
+        job: Job,
+        scenario: Scenario,
+        terms: Terms,
+        say: Callable[[str], None],
+        on_pull: OnPull | None,
+        journal: Journal | None = None,
+    ) -> None:
+        self._job, self._scenario, self._terms, self._say, self._on_pull = job, scenario, terms, say, on_pull
+        self._journal = journal
+        self._course = Course(job, scenario, terms)
+        self._pump = Pump(self._course.machine, terms.speed, self._consider, self.fail, journal)
+        self._considering = False
+        self._ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._connections: set[asyncio.StreamWriter] = set()
+        self._serving: set[asyncio.Task[None]] = set()
+        self._losses: dict[int, asyncio.TimerHandle] = {}
+        self._server: asyncio.Server | None = None
+        self._port = self._replayed()
+
+    def _replayed(self) -> int:
+        """Do again what the journal says; returns the port to open."""
+        if self._journal is None:
+            return self._terms.port
+        told, entries = self._journal.read()
+        if told is None:
+            return self._terms.port
+        if (told["scenario"], told["job"]) != (self._scenario.to_yaml(), vars(self._job)):
+            self._journal.close()
+            raise LiveError("the journal is of another run; give another --journal, or the same scenario and options")
+        self._terms = replace(self._terms, token=told["token"])
+        now = 0.0
+        for now, raw in entries:
+            if not raw:
+                self._course.machine.run_due(now)
+                continue
+            with suppress(WireError):  # its sender was told when it happened
+                self._course.do(now, unpack(raw))
+        self._pump.epoch = self._course.epoch
+        if self._course.epoch is not None:
+            self._act("restarted", now)
+        for peer in self._course.peers:
+            self._wait_for(peer)
+        return int(told["port"])
+
+    def _act(self, *action: Any, now: float | None = None) -> None:
+        """Do something, and all that is due then."""
+        now = self._pump.now if now is None else now
+        if self._journal is not None:
+            self._journal.write(now, pack(list(action)))
+        self._course.do(now, action)
+        if self._course.failure is not None:
+            self.fail(self._course.failure)
+        if self._course.reported:
+            self._end()
+        if self._course.epoch is not None:
+            self._pump.drain()
+
+    async def listen(self) -> int:
+        """Open the port; returns its number.
+
+        Raises:
+            UnsupportedScenario: it cannot be opened.
+        """
+        host, port = self._terms.host, self._port
+        try:
+            self._server = await asyncio.start_server(self._serve, host, port)
+        except OSError as error:
+            reason = os.strerror(error.errno) if error.errno and error.errno > 0 else error
+            raise UnsupportedScenario(
+                f"{host}:{port} cannot be opened: {reason}; choose another --host, of this machine, or --port"
+            ) from None
+        self._port = int(self._server.sockets[0].getsockname()[1])
+        if self._journal is not None and not self._journal.begun:
+            told = {"job": vars(self._job), "port": self._port, "token": self._terms.token}
+            self._journal.begin({"scenario": self._scenario.to_yaml(), **told})
+        if self._course.reported:
+            self._end()
+        return self._port
+
+    async def run(self, sink: Sink | None) -> RunResult:
+        """Wait for the end of the run.
+
+        Raises:
+            LiveError: a station failed, or was lost for good.
+            InvariantViolation: something was lost or counted twice.
+        """
+        try:
+            await self._ended
+        except asyncio.CancelledError:
+            await self._keep_what_there_is(sink)
+            raise
+        return result_of(self._course.machine, self._parts(), sink)
+
+    def _parts(self) -> list[Part]:
+        machine = self._course.machine
+        own = machine.report()
+        return [Part([*machine.rows], own), *(peer.part for peer in self._course.peers if peer.part.report)]
+
+    async def _keep_what_there_is(self, sink: Sink | None) -> None:
+        """Store the trace of a run that was interrupted, as far as stations still send theirs."""
+        self._ended = asyncio.get_running_loop().create_future()
+        if not self._course.finishing:
+            self._act("finish")
+        await asyncio.wait([self._ended], timeout=LAST_SECONDS)
+        if sink is not None:
+            trace = Trace(sink)
+            MergedTrace(trace, self._parts())
+            trace.flush()
+
+    async def close(self) -> None:
+        """Close all connections."""
+        self._ended.cancel()
+        self._pump.stop()
+        for handle in self._losses.values():
+            handle.cancel()
+        if self._server is not None:
+            self._server.close()
+        for writer in tuple(self._connections):
+            writer.close()
+        if self._serving:
+            await asyncio.wait(self._serving, timeout=LAST_SECONDS)
+        if self._journal is not None:
+            self._journal.close()
+
+    def fail(self, error: Exception) -> None:
+        """End the run with an error, and tell stations from elsewhere."""
+        if not self._ended.done():
+            self._ended.set_exception(error)
+            for peer in self._course.peers:
+                peer.session.say(["bye"] if self._terms.start else ["over", str(error).partition("\n")[0]])
+
+    # --- connections
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        host, port = writer.get_extra_info("peername")[:2]
+        self._connections.add(writer)
+        task = asyncio.current_task()
+        assert task is not None
+        self._serving.add(task)
+        task.add_done_callback(self._serving.discard)
+        peer: Peer | None = None
+        try:
+            peer = await self._greeted(reader, writer)
+            if peer is not None:
+                await self._listen_to(peer, reader, writer)
+        except WireError as error:
+            self._say(f"connection from {host}:{port} closed: {error}")
+        except (asyncio.IncompleteReadError, ConnectionError, TimeoutError):
+            pass
+        except asyncio.CancelledError:
+            pass
+        except Exception as error:
+            self.fail(error)
+        finally:
+            self._connections.discard(writer)
+            writer.close()
+            if peer is not None:
+                self._lost(peer)
+
+    async def _greeted(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> Peer | None:
+        """Check the greeting of a connection and answer it; None: it was refused.
+
+        Raises:
+            WireError: it is no greeting, or has another token.
+        """
+        async with asyncio.timeout(GREETING_SECONDS):
+            hello = unpack(await frames.read(reader, frames.GREETING))
+        if not isinstance(hello, dict) or not isinstance(hello.get("token"), str):
+            raise WireError("no greeting")
+        if not hmac.compare_digest(hello["token"].encode(), self._terms.token.encode()):
+            raise WireError("wrong token")
+        try:
+            wanted = self._course.peers.wanted(hello)
+        except LiveError as refusal:
+            self._say(f"a station was refused: {refusal}")
+            writer.write(frames.framed(pack(["refused", str(refusal)])))
+            return None
+        name = str(hello.get("name"))[:LONGEST_NAME]
+        if isinstance(wanted, int):
+            self._act("peer", wanted, name)
+        peer = self._course.peers.newest if isinstance(wanted, int) else wanted
+        peer.name = name
+        writer.write(frames.framed(pack(["welcome", self._facts(peer)])))
+        return peer
+
+    def _facts(self, peer: Peer) -> dict[str, Any]:
+        """What a station is told."""
+        return {
+            "scenario": self._scenario.to_yaml(),
+            "base": str(self._scenario.base),
+            "job": vars(self._job),
+            "origin": peer.origin,
+            "agents": peer.agents,
+            "speed": self._terms.speed,
+            "epoch": self._pump.epoch,
+            "received": peer.session.received,
+            "largest": self._terms.largest,
+        }
+
+    async def _listen_to(self, peer: Peer, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while True:
+            frame = unpack(await frames.read(reader, self._terms.largest))
+            if not isinstance(frame, list) or not frame:
+                raise WireError("a frame that is no list")
+            if frame[0] == "ping":
+                writer.write(frames.framed(pack(["pong", asyncio.get_running_loop().time()])))
+            elif frame[0] == "ready" and len(frame) == 2:
+                peer.session.resume(writer, frame[1])
+                self._joined(peer)
+            elif not peer.session.connected:
+                raise WireError(f"a frame {frame[0]!r:.20} before the station was ready")
+            elif frame[0] == "status" and len(frame) == 5:
+                self._take_status(peer, frame)
+            elif frame[0] == NUMBERED and len(frame) > 2:
+                self._act("frame", peer.origin, *frame[1:])
+            else:
+                raise WireError(f"a frame {frame[0]!r:.20}, which there is not")
+
+    def _joined(self, peer: Peer) -> None:
+        peer.ready = True
+        if (handle := self._losses.pop(peer.origin, None)) is not None:
+            handle.cancel()
+            self._say(f"{peer.words} is back")
+        if peer.origin in self._course.down:
+            self._act("state", peer.origin, True)
+        if self._course.epoch is None and self._course.peers.complete:
+            self._pump.epoch = asyncio.get_running_loop().time()
+            self._act("start", self._pump.epoch, now=0.0)
+
+    def _lost(self, peer: Peer) -> None:
+        """A connection has ended: its agents are down until it comes again."""
+        if self._ended.done() or peer.part.report:
+            return
+        connected, peer.ready = peer.session.connected, False
+        peer.session.broken()
+        if connected and self._course.epoch is not None:
+            self._act("state", peer.origin, False)
+        self._say(f"{peer.words} is lost; waiting {self._terms.rejoin:g} s for it")
+        self._wait_for(peer)
+
+    def _wait_for(self, peer: Peer) -> None:
+        """End the run if a station that is not here does not come in time."""
+        rejoin = self._terms.rejoin
+        gone = LiveError(f"{peer.words} was lost, and did not come back within {rejoin:g} s")
+        self._losses[peer.origin] = asyncio.get_running_loop().call_later(rejoin, self.fail, gone)
+
+    # --- how far everybody is
+
+    def _take_status(self, peer: Peer, frame: Sequence[Any]) -> None:
+        handled, sent, due, pulls = frame[1:]
+        numbers = all(isinstance(number, int) for number in (handled, sent, pulls))
+        if not numbers or not isinstance(due, (int, float)) or math.isnan(due):
+            raise WireError("a status that says nothing")
+        peer.session.settle(handled)
+        peer.status = (handled, sent, float(due), pulls)
+        if self._on_pull is not None:
+            self._on_pull(sum(peer.status[3] for peer in self._course.peers))
+        self._consider()
+
+    def _consider(self) -> None:
+        """As long as all is done that is due, go on."""
+        if self._considering:
+            return
+        self._considering = True
+        try:
+            while self._go_on():
+                pass
+        finally:
+            self._considering = False
+
+    def _go_on(self) -> bool:
+        """Hand over what was sent, go to the next moment of virtual time, or to the end; False: there is no need."""
+        course, machine = self._course, self._course.machine
+        settled = all(peer.idle for peer in course.peers) and machine.next_due > self._pump.now
+        if course.epoch is None or course.finishing or not settled:
+            return False
+        due = min(machine.next_due, *(peer.status[2] for peer in course.peers))
+        if course.holds:
+            self._act("hand over")
+        elif due == math.inf:
+            self._act("finish")
+        elif self._terms.speed:
+            return False
+        else:
+            origins = [peer.origin for peer in course.peers if peer.status[2] <= due]
+            self._act("advance", due, origins, machine.next_due <= due)
+        return True
+
+    def _end(self) -> None:
+        for peer in self._course.peers:
+            peer.session.say(["bye"])
+        if not self._ended.done():
+            self._ended.set_result(None)

@@ -1,0 +1,286 @@
+"""One trace, one ledger and one result of what all processes of a run have recorded.
+
+Events are put in the order of their times, each after the event that is its cause: in the order of a Lamport clock. A
+process that takes a message goes on at the time of its sending at least, so causes come first wherever clocks differ.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from heapq import heappop, heappush
+from typing import Any
+
+import numpy as np
+
+from coband.simulator.arms import ArmSet
+from coband.simulator.arrays import FloatArray, IntArray
+from coband.simulator.core.audit import trace as tr
+from coband.simulator.core.audit.invariants import Audit, Copies, check_pulls
+from coband.simulator.core.audit.ledger import Entry, Ledger
+from coband.simulator.core.audit.progress import Progress
+from coband.simulator.core.decisions import ClosestDecision
+from coband.simulator.core.message import Message
+from coband.simulator.core.node import Address, Agent, BatchAgent, Client, Outbox
+from coband.simulator.core.result import Ended, RunResult
+from coband.simulator.core.run_context import RunContext
+from coband.simulator.experiments.runs.job import entry_of
+from coband.simulator.live.machine import Machine
+from coband.simulator.metrics import by_name
+
+BEGINNINGS = (tr.TURN, tr.DELIVER, tr.DROP, tr.DUPLICATE, tr.EXPIRE, tr.RETRANSMIT, tr.TIMER, tr.DOWN, tr.UP)
+"""Events that come of nothing that their process has just done."""
+
+
+@dataclass
+class Part:
+    """What one process has recorded.
+
+    Attributes:
+        rows: events, with numbers of their own and codes of ``report["names"]``.
+        report: of ``Machine.report``.
+    """
+
+    rows: list[Sequence[Any]] = field(default_factory=list)
+    report: Mapping[str, Any] = field(default_factory=dict)
+
+
+class MergedTrace:
+    """Puts the events of several processes into one trace.
+
+    Attributes:
+        numbers: number of an event in its process -> in the trace.
+        sends: (number of the event, scalars) of every send, in order.
+    """
+
+    def __init__(self, trace: tr.Trace, parts: Sequence[Part]) -> None:
+        self._trace, self._parts = trace, parts
+        self.numbers: dict[int, int] = {}
+        self.sends: list[tuple[int, int]] = []
+        self._messages: dict[int, int] = {}
+        self._places = [0] * len(parts)
+        self._ready: list[tuple[float, int]] = []
+        self._waiting: dict[int, list[int]] = defaultdict(list)
+        self._now = 0.0
+        for part in range(len(parts)):
+            self._offer(part)
+        while self._ready or self._waiting:
+            if not self._ready:  # a cause that nobody has recorded, of a process that is gone
+                self._ready = [(0.0, part) for part in self._waiting.pop(min(self._waiting))]
+            self._take(heappop(self._ready)[1])
+
+    def _offer(self, part: int) -> None:
+        """Let the next event of a process come, when its cause has."""
+        rows, place = self._parts[part].rows, self._places[part]
+        if place < len(rows):
+            time, cause = rows[place][1], rows[place][6]
+            if cause == tr.NONE or cause in self.numbers:
+                heappush(self._ready, (time, part))
+            else:
+                self._waiting[cause].append(part)
+
+    def _take(self, part: int) -> None:
+        """Record the next event of a process, with those of the same moment that come of it without a message."""
+        rows, released = self._parts[part].rows, list[int]()
+        while True:
+            row = rows[self._places[part]]
+            self._places[part] += 1
+            self._record(row, self._parts[part].report["names"])
+            released += self._waiting.pop(row[0], ())
+            following = rows[self._places[part]] if self._places[part] < len(rows) else None
+            if following is None or following[1] != row[1] or following[2] in BEGINNINGS:
+                break
+        for other in (part, *released):
+            self._offer(other)
+
+    def _record(self, row: Sequence[Any], names: Sequence[str]) -> None:
+        seq, time, event, node, peer, message, cause, kind, scalars, hop, round, version, value, reason, detail = row
+        self._now = max(self._now, time)
+        number = self._messages.setdefault(message, len(self._messages)) if message != tr.NONE else tr.NONE
+        self.numbers[seq] = self._trace.record(
+            self._now,
+            event,
+            node,
+            peer,
+            number,
+            self.numbers.get(cause, tr.NONE),
+            tr.NONE if kind == tr.NONE else self._trace.name(names[kind]),
+            scalars,
+            hop,
+            round,
+            version,
+            value,
+            tr.NONE if reason == tr.NONE else self._trace.name(names[reason]),
+            detail,
+        )
+        if event == tr.SEND:
+            self.sends.append((self.numbers[seq], scalars * int(value)))
+
+
+class Ending(ClosestDecision):
+    """What stations have said about the closest decisions of their agents."""
+
+    def __init__(self, found: Sequence[float | None]) -> None:
+        super().__init__(len(found))
+        self._found = list(found)
+
+    def of_agents(self) -> list[float | None]:
+        return self._found
+
+
+class Reported(Client):
+    """An agent as its process has reported it at the end."""
+
+    facts: Mapping[str, Any]
+
+    def told(self, facts: Mapping[str, Any]) -> Reported:
+        """The same with what was reported."""
+        self.facts, self.rounds, self.unshared = facts, facts["rounds"], facts["unshared"]
+        return self
+
+    def report(self) -> dict[str, float | int]:
+        return dict(self.facts["report"])
+
+    def report_own(self) -> dict[str, float | int | None]:
+        return dict(self.facts["own"])
+
+    def warnings(self) -> Any:
+        return iter(self.facts["warnings"])
+
+    def receive(self, message: Message, source: Address) -> Outbox:
+        raise AssertionError("the run has ended")
+
+
+class ReportedAgent(Reported, Agent):
+    """An agent that acted turn by turn."""
+
+    def choose(self, arms: ArmSet) -> int:
+        raise AssertionError("the run has ended")
+
+    def observe(self, arms: ArmSet, arm: int, reward: float) -> Outbox:
+        raise AssertionError("the run has ended")
+
+
+class ReportedBatchAgent(Reported, BatchAgent):
+    """An agent that acted phase by phase."""
+
+    def told(self, facts: Mapping[str, Any]) -> Reported:
+        self.answer = facts["answer"]
+        return super().told(facts)
+
+    def request(self) -> IntArray:
+        raise AssertionError("the run has ended")
+
+    def observe_batch(self, counts: IntArray, means: FloatArray) -> Outbox:
+        raise AssertionError("the run has ended")
+
+    def report_in_hindsight(self, means: FloatArray) -> dict[str, float | int]:
+        return dict(self.facts["hindsight"])
+
+
+def result_of(machine: Machine, parts: Sequence[Part], sink: tr.Sink | None) -> RunResult:
+    """The result of a run.
+
+    Args:
+        machine: with the server.
+        parts: what all processes have recorded, by their numbers; the first is the machine's own.
+        sink: takes the trace.
+
+    Raises:
+        InvariantViolation: a message or a pull is lost, or counted twice.
+    """
+    trace = tr.Trace(sink if machine.plan.trace != tr.OFF else None)
+    merged = MergedTrace(trace, parts)
+    ledger, audit = _ledger(machine, parts), _audit(machine, parts)
+    progress = _progress(machine, parts, merged, ledger)
+    agents = _agents(machine, parts)
+    audit.at_end()
+    applied = 0 if machine.server is None else machine.server.applied
+    check_pulls(progress.made, sum(agent.unshared for agent in agents), applied, audit.lost_for_good)
+    ended = Ended(
+        RunContext(machine.clock, trace, ledger, audit),
+        progress,
+        machine.world,
+        None,
+        agents,
+        machine.server,
+        max(part.report["last_delivery"] for part in parts),
+        stalled=sum(agent["stalled"] for part in parts for agent in part.report["agents"]),
+        declared=by_name(entry_of(machine.share.job, machine.share.scenario).algorithm.metrics),
+    )
+    result = ended.result()
+    result.totals |= _overheads(parts)
+    return result
+
+
+def _overheads(parts: Sequence[Part]) -> dict[str, int | float]:
+    """What the simulator does not have: bytes, and how late copies leave and arrive, in units of simulated time."""
+    found: dict[str, int | float] = {"live_bytes": sum(part.report["bytes"] for part in parts)}
+    for name in ("lateness", "transits"):
+        times = np.concatenate([np.array(part.report[name], dtype=np.float64) for part in parts])
+        if len(times):
+            found[f"live_{name}_median"], found[f"live_{name}_90"] = np.quantile(times, (0.5, 0.9)).tolist()
+    return found
+
+
+def _ledger(machine: Machine, parts: Sequence[Part]) -> Ledger:
+    network = machine.plan.network
+    total = Ledger(machine.plan.agents.count, network.scalar_bits, network.header_bits)
+    for found in (part.report["ledger"] for part in parts):
+        for kind, direction, *numbers in found["kinds"]:
+            entry = total.by_kind.setdefault((kind, direction), Entry())
+            _add(entry, numbers)
+            total.scalars += numbers[2]
+        for round, scalars in found["rounds"]:
+            total.by_round[round] += scalars
+        for own, theirs in zip(
+            (total.uplink_by_agent, total.downlink_by_agent, total.peer_by_agent), found["agents"], strict=True
+        ):
+            own[:] = [one + other for one, other in zip(own, theirs, strict=True)]
+        messages, scalars, acknowledgements = found["repeated"]
+        total.repeated_messages += messages
+        total.repeated_scalars += scalars
+        total.acknowledgements += acknowledgements
+    return total
+
+
+def _audit(machine: Machine, parts: Sequence[Part]) -> Audit:
+    audit = Audit(machine.plan.network.transport == "reliable")
+    for part in parts:
+        for kind, numbers in part.report["copies"].items():
+            _add(audit.copies[kind], numbers)
+    return audit
+
+
+def _add(record: Entry | Copies, numbers: Sequence[int]) -> None:
+    for name, number in zip(record.__dataclass_fields__, numbers, strict=True):
+        setattr(record, name, getattr(record, name) + number)
+
+
+def _progress(machine: Machine, parts: Sequence[Part], merged: MergedTrace, ledger: Ledger) -> Progress:
+    """The pulls of all processes in the order of the trace, each with the scalars that were sent by then."""
+    pulls = sorted(
+        (merged.numbers[mark], agent, count, time, regret, reward)
+        for part in parts
+        for agent, count, time, regret, reward, mark in zip(*part.report["pulls"], strict=True)
+    )
+    places, scalars = np.array(merged.sends, dtype=np.int64).reshape(-1, 2).T
+    sums = np.concatenate([[0], np.cumsum(scalars)])
+    total = Progress(ledger, None, None, False, getattr(machine.world, "realised", False))
+    now = 0.0
+    for place, agent, count, time, regret, reward in pulls:
+        now = max(now, time)
+        total.pulled(agent, now, regret, reward, place, count)
+        total.scalars[-1] = int(sums[np.searchsorted(places, place, side="right")])
+    return total
+
+
+def _agents(machine: Machine, parts: Sequence[Part]) -> list[Client]:
+    facts = sorted((agent for part in parts for agent in part.report["agents"]), key=lambda agent: int(agent["index"]))
+    closest = Ending([agent["closest"] for agent in facts])
+    made: list[Client] = []
+    for client, said in zip(machine.agents, facts, strict=True):
+        kind = ReportedBatchAgent if isinstance(client, BatchAgent) else ReportedAgent
+        made.append(kind(replace(client.context, closest=closest)).told(said))
+    return made

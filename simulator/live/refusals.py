@@ -1,0 +1,33 @@
+"""What cannot run live, in one sentence each."""
+
+from __future__ import annotations
+
+from coband.simulator.core.node import UnsupportedScenario
+from coband.simulator.experiments.runs.study import Study
+from coband.simulator.experiments.runs.variant import Variant
+
+
+def refuse(study: Study) -> None:
+    """Refuse a study that cannot run live.
+
+    Raises:
+        UnsupportedScenario: the text says why, and what to do.
+    """
+    for variant in study.variants:
+        if (reason := refusal(variant)) is not None:
+            raise UnsupportedScenario(f"{variant.entry}: {reason}")
+
+
+def refusal(variant: Variant) -> str | None:
+    """Why a variant cannot run live; None if it can."""
+    scenario = variant.scenario
+    if scenario.network.graph is not None:
+        return "live runs have a star; messages that agents of a graph pass on hop by hop are for `coband run`"
+    if scenario.agents.intermittent or scenario.network.outages:
+        return (
+            "in a live run nodes go down when their processes are killed; agents.availability and network.outages are "
+            "for `coband run` (--set agents.availability=null, or leave them out)"
+        )
+    if scenario.checks == "full":
+        return "checks: full looks into all nodes at once, which live are in different processes; use checks: cheap"
+    return None

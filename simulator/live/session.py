@@ -1,0 +1,85 @@
+"""A session between two processes: frames in order and exactly once, over connections that may break and come again.
+
+Frames are numbered and kept until the other end has said that it has them. After a break each end says how many it has,
+and the other sends the rest again.
+"""
+
+from __future__ import annotations
+
+from asyncio import StreamWriter
+from collections import deque
+from collections.abc import Sequence
+from typing import Any
+
+from coband.simulator.live.codec import WireError, pack
+from coband.simulator.live.frames import framed
+
+NUMBERED = "f"
+"""What a frame of a session begins with, before its number; others are about the connection, and are not repeated."""
+
+
+class Session:
+    """One end of a session.
+
+    Attributes:
+        sent: frames sent so far.
+        received: frames received so far.
+    """
+
+    def __init__(self) -> None:
+        self.sent = self.received = 0
+        self._kept: deque[tuple[int, bytes]] = deque()
+        self._writer: StreamWriter | None = None
+
+    @property
+    def connected(self) -> bool:
+        """Whether there is a connection now."""
+        return self._writer is not None
+
+    def post(self, frame: Sequence[Any]) -> None:
+        """Send a frame, now or when there is a connection."""
+        self.sent += 1
+        raw = framed(pack([NUMBERED, self.sent, *frame]))
+        self._kept.append((self.sent, raw))
+        if self._writer is not None:
+            self._writer.write(raw)
+
+    def say(self, frame: Sequence[Any]) -> None:
+        """Send a frame about the connection, if there is one."""
+        if self._writer is not None:
+            self._writer.write(framed(pack(list(frame))))
+
+    def accept(self, number: Any) -> bool:
+        """Count a frame that has come; False if it had come before.
+
+        Raises:
+            WireError: frames are missing before it.
+        """
+        if not isinstance(number, int) or number > self.received + 1:
+            raise WireError(f"frame {number!r:.20} where frame {self.received + 1} was due")
+        if number <= self.received:
+            return False
+        self.received = number
+        return True
+
+    def settle(self, received: int) -> None:
+        """The other end has the frames up to this number.
+
+        Raises:
+            WireError: it cannot have so many.
+        """
+        if not isinstance(received, int) or not 0 <= received <= self.sent:
+            raise WireError(f"{received!r:.20} frames received of {self.sent} sent")
+        while self._kept and self._kept[0][0] <= received:
+            self._kept.popleft()
+
+    def resume(self, writer: StreamWriter, received: int) -> None:
+        """Go on over a new connection, whose other end has the frames up to this number."""
+        self.settle(received)
+        self._writer = writer
+        for _, raw in self._kept:
+            writer.write(raw)
+
+    def broken(self) -> None:
+        """The connection is lost."""
+        self._writer = None

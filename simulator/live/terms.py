@@ -1,0 +1,42 @@
+"""How a live run is made, and what goes wrong with one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from coband.simulator.experiments.runs.job import JobFailure
+from coband.simulator.live import frames
+
+PROTOCOL = 1
+"""Version of what hub and stations say to each other."""
+
+
+class LiveError(JobFailure):
+    """A live run cannot go on; the text says why."""
+
+
+@dataclass(frozen=True)
+class Terms:
+    """How a run is made.
+
+    Attributes:
+        speed: seconds of one unit of simulated time; 0 for virtual time.
+        share: agents of each station, unless it asks for another number.
+        token: what stations show.
+        rejoin: so many seconds a station that is lost is waited for.
+        largest: bytes of the largest frame.
+        host, port: where stations connect; port 0: any that is free.
+        start: whether this machine's own stations are started; False: all come from elsewhere.
+        journals: directory of journals, from which a hub that was killed goes on; None: it cannot.
+    """
+
+    speed: float
+    share: int
+    token: str
+    rejoin: float = 30.0
+    largest: int = frames.LARGEST
+    host: str = "127.0.0.1"
+    port: int = 0
+    start: bool = True
+    journals: Path | None = None

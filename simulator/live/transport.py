@@ -1,0 +1,219 @@
+"""The simulator's links and transports with their two ends in two processes.
+
+The sender's process draws what a link does to a copy, and hands the copy over when the link would deliver it: the
+network between the processes is taken to be quicker than the links of the scenario. Acknowledgements come back the
+same way. What the simulator's transport knows of both ends at once, such as that a message which is given up has not
+arrived, two processes settle with frames that no link delays: ``skip``, ``skipped`` and ``silence``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from coband.simulator.core.audit import trace as tr
+from coband.simulator.core.audit.invariants import Audit
+from coband.simulator.core.clock.clock import DELIVERY, Due
+from coband.simulator.core.message import Message
+from coband.simulator.core.network.network import Network
+from coband.simulator.core.network.reliable import Receiving, ReliableTransport
+from coband.simulator.core.network.transport import Transport
+from coband.simulator.core.node import SERVER, Address
+from coband.simulator.core.packet import Packet
+from coband.simulator.core.router import Router
+from coband.simulator.core.run_context import RunContext
+from coband.simulator.live.codec import Codec, WireError
+
+Post = Callable[[Address, list[Any]], None]
+"""Sends a frame to the process in which a node is."""
+
+
+class LiveAudit(Audit):
+    """Counts the fate of the copies that one process has to do with; the sums of all are checked at the end."""
+
+    def delivered(self, packet: Packet, now: float) -> None:
+        self.copies[packet.message.kind].delivered += 1
+        if self._ordered:
+            self._in_order(packet)
+
+    def dropped(self, packet: Packet) -> None:
+        self.copies[packet.message.kind].dropped += 1
+
+    def skip(self, pair: tuple[Address, Address], number: int) -> None:
+        """The sender of a message has given it up."""
+        self._skipped.add((*pair, number))
+
+
+class LocalRouter(Router):
+    """Hands over packets to the hosts of this process, and silences to those elsewhere."""
+
+    post: Post
+
+    def give_up(self, packet: Packet, cause: int) -> None:
+        self._hosts[packet.source].on_expiry(packet, cause)
+        self.post(packet.destination, ["silence", packet.source, packet.destination, cause])
+
+    def silence(self, source: Address, destination: Address, cause: int) -> None:
+        """A node of this process notices that something from ``source`` does not come."""
+        self._hosts[destination].on_silence(source, cause)
+
+
+class OverSockets(Transport):
+    """Sends copies to other processes and takes theirs.
+
+    Args:
+        run: what the nodes of this process share.
+        network: the links; those that begin in this process are used.
+        router: to the hosts of this process.
+        ordered: messages of a pair do not overtake each other.
+        codec: writes and reads messages.
+        post: sends a frame to the process in which a node is.
+        first: number of this process's first message.
+    """
+
+    def __init__(
+        self,
+        run: RunContext,
+        network: Network,
+        router: LocalRouter,
+        ordered: bool,
+        codec: Codec,
+        post: Post,
+        first: int,
+    ) -> None:
+        super().__init__(run, network, router, self._written, ordered)
+        self._codec, self._post, self._messages = codec, post, first
+        self._ingress, network.ingress = network.ingress, None  # it is where the server is
+        self._bodies: WeakKeyDictionary[Message, bytes] = WeakKeyDictionary()
+        self.written_bytes = 0
+        self.lateness: list[float] = []  # from when copies should have left to when they did
+        self.transits: list[float] = []  # from there to the process of their receiver
+
+    def _written(self, message: Message) -> str:
+        """Encode a message that is sent; the trace says how many bytes it takes."""
+        body = self._bodies[message] = self._codec.encode(message)
+        return f'{{"bytes": {len(body)}}}'
+
+    def _schedule(self, packet: Packet, arrival: float) -> None:
+        self._clock.at(arrival, DELIVERY, packet.destination, self._depart, packet)
+
+    def _depart(self, event: Any) -> None:
+        """A copy has passed its link: hand it to the process of its receiver."""
+        packet: Packet = event.value
+        if packet.destination in self._down and self.mends:
+            self._lost(packet, "down")
+            return
+        self.lateness.append(self._clock.now - event[0])
+        body = self._bodies[packet.message]
+        self.written_bytes += len(body)
+        numbers = [packet.number, packet.id, packet.send, packet.attempts]
+        self._post(packet.destination, ["copy", packet.source, packet.destination, *numbers, self._clock.now, body])
+
+    @property
+    def mends(self) -> bool:
+        """Whether copies can be lost and are repeated."""
+        return False
+
+    def packet_of(self, frame: Sequence[Any]) -> Packet:
+        """The packet in a frame that begins with ``copy``.
+
+        Raises:
+            WireError: it holds no valid message.
+        """
+        _, source, destination, number, id, send, attempts, _, body = frame
+        message = self._codec.decode(body)
+        kind = self._trace.name(message.kind)
+        return Packet(message, id, source, destination, number, send, kind, message.scalars, attempts)
+
+    def take(self, packet: Packet) -> None:
+        """A copy has come from another process."""
+        arrival = self._clock.now
+        if packet.destination == SERVER and self._ingress is not None:
+            bits = packet.scalars * self._scalar_bits + self._header_bits
+            arrival = self._ingress.leave(arrival, packet.scalars, bits)
+        self._clock.at(arrival, DELIVERY, packet.destination, self._arrive, packet)
+
+    def lose(self, packet: Packet) -> None:
+        """A copy on its way from one process to another finds its receiver down."""
+        self._lost(packet, "down")
+
+    def settle(self, frame: Sequence[Any]) -> None:
+        """A frame of the transport at the other end, of another kind than ``copy``."""
+        raise WireError(f"a frame {frame[0]!r:.20}, which this transport does not have")
+
+
+class LiveDatagrams(OverSockets):
+    """Each copy is sent once; connections lose none, so that this is also a reliable transport over sound links."""
+
+
+class LiveReliable(OverSockets, ReliableTransport):
+    """Acknowledgement, repetition and giving up, where links lose copies."""
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        self._pending: dict[tuple[Address, Address, int], Packet] = {}
+        self._asked: set[Packet] = set()  # whether they have arrived; no timer of theirs runs any more
+
+    @property
+    def mends(self) -> bool:
+        return True
+
+    def _put(self, packet: Packet) -> float:
+        self._pending[*packet.pair, packet.number] = packet
+        return super()._put(packet)
+
+    def _acknowledged(self, event: Any) -> None:
+        """An acknowledgement has passed its link: hand it to the process of the sender."""
+        packet: Packet = event.value
+        self._post(packet.source, ["ack", packet.source, packet.destination, packet.number])
+
+    def _repeat(self, packet: Packet) -> None:
+        if packet.attempts < self._network.config.retransmission.max_attempts:
+            super()._repeat(packet)
+        else:
+            self._asked.add(packet)
+            self._post(packet.destination, ["skip", packet.source, packet.destination, packet.number])
+
+    def settle(self, frame: Sequence[Any]) -> None:
+        what, source, destination, number, *rest = frame
+        if what == "skip":
+            self._skip(source, destination, number)
+            return
+        packet = self._pending.get((source, destination, number))
+        if packet is None:
+            return
+        if what == "ack" and packet in self._asked:
+            packet.acknowledged = True
+        elif what == "ack":
+            ReliableTransport._acknowledged(self, Due((self._clock.now, 0, 0, self._depart, packet)))
+        elif what == "skipped":
+            self._skipped(packet, *rest)
+        else:
+            super().settle(frame)
+        if packet.acknowledged or packet.expired:
+            del self._pending[source, destination, number]
+            self._asked.discard(packet)
+
+    def _skip(self, source: Address, destination: Address, number: int) -> None:
+        """The sender wants to give a message up: agree, unless it has arrived."""
+        receiving = self._receiving.setdefault((source, destination), Receiving())
+        has = number < receiving.expected or number in receiving.held
+        if not has:
+            receiving.skipped.add(number)
+            self._audit_skip((source, destination), number)
+            self._release(receiving, destination)
+        self._post(source, ["skipped", source, destination, number, has])
+
+    def _audit_skip(self, pair: tuple[Address, Address], number: int) -> None:
+        assert isinstance(self._audit, LiveAudit)
+        self._audit.skip(pair, number)
+
+    def _skipped(self, packet: Packet, has: bool) -> None:
+        if has:
+            packet.acknowledged = True
+            return
+        seq = self._event(tr.EXPIRE, packet, reason=self._trace.name("max_attempts"))
+        self._audit.gave_up(packet)
+        packet.expired = True
+        self._handler.give_up(packet, seq)

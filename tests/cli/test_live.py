@@ -1,0 +1,125 @@
+"""``coband live``, ``live-agent``, ``fit``, and ``compare`` of a live run and a simulated one."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from coband.simulator.cli.main import exit_status
+from tests.live.together import SERIAL
+
+FAST = ("--speed", "0", "--agents-per-process", "2")
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    Path("serial.yaml").write_text(SERIAL)
+    return tmp_path
+
+
+def coband(*arguments: str) -> int:
+    return exit_status([str(word) for word in arguments])
+
+
+def test_a_live_run_beside_a_simulated_one(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert coband("run", "serial.yaml", "--only", "Async", "--out", "sim") == 0
+    assert coband("live", "serial.yaml", "--only", "Async", *FAST, "--out", "live") == 0
+    told = capsys.readouterr()
+    assert "listening at tcp://127.0.0.1:" in told.err
+    assert "run directory: live" in told.out
+    manifest = json.loads(Path("live/manifest.json").read_text())
+    assert manifest["live"] == {"speed": 0.0, "agents_per_process": 2, "host": "127.0.0.1"}
+    assert not (here / "live/jobs").exists()
+    for command in (["trace", "verify", "live"], ["trace", "diff", "sim", "live"], ["trace", "stats", "live"]):
+        assert coband(*command) == 0
+    assert "the same" in capsys.readouterr().out
+    assert coband("compare", "sim", "live") == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "Async, replication 0: measured over predicted"
+    assert any(line.split() == ["time", "of", "100%", "of", "the", "turns", "60", "60", "1.000"] for line in lines)
+    assert coband("compare", "live", "sim", "--json") == 0
+    rows = json.loads(capsys.readouterr().out)["measured"]
+    exact = [row for row in rows if row["group"] in ("messages", "regret")]
+    assert len(exact) > 8
+    assert all(row["predicted"] == row["measured"] for row in exact)
+    (written,) = (row for row in rows if row["title"].startswith("bytes written"))
+    assert written["measured"] > written["predicted"] > 0
+    assert {row["group"] for row in rows} == {"time", "regret", "messages", "bytes", "rounds", "delays", "overheads"}
+    assert coband("fit", "live") == 0
+    assert "compute: {kind: constant, value: 0}" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        (("network.topology={kind: ring}",), "hop by hop"),
+        (("agents.availability={kind: markov_on_off, mean_up: 5, mean_down: 1}",), "processes are killed"),
+        (("checks=full",), "checks: full looks into all nodes at once"),
+    ],
+)
+def test_what_cannot_run_live_is_refused_in_a_sentence(
+    changes: tuple[str, ...], sentence: str, here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    if "topology" in changes[0]:
+        Path("serial.yaml").write_text(
+            SERIAL.split("algorithms:")[0] + "algorithms:\n  - {algorithm: push_gossip_kernel_ucb, label: Gossip}\n"
+        )
+    settings = [word for change in changes for word in ("--set", change)]
+    assert coband("live", "serial.yaml", *settings, *FAST) == 2
+    error = capsys.readouterr().err
+    assert sentence in error
+    assert "Traceback" not in error
+    assert not Path("runs").exists()
+
+
+def test_bad_arguments(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert coband("live-agent", "localhost", "--token", "x") == 2
+    assert "is no address; write tcp://HOST:PORT" in capsys.readouterr().err
+    assert coband("live-agent", "tcp://127.0.0.1:9", "--token", "x", "--patience", "0") == 2
+    assert "no hub answers at 127.0.0.1:9" in capsys.readouterr().err
+    assert coband("live", "serial.yaml", "--host", "203.0.113.1", "--out", "x") == 2
+    assert "203.0.113.1:0 cannot be opened" in capsys.readouterr().err
+    assert coband("fit", "nowhere") == 2
+
+
+def test_two_simulated_runs_are_compared_as_ever(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name in ("one", "two"):
+        assert coband("run", "serial.yaml", "--only", "Dis", "--out", name) == 0
+    assert coband("compare", "one", "two") == 0
+    assert "measured over predicted" not in capsys.readouterr().out
+
+
+@pytest.mark.slow
+def test_a_process_that_is_killed_by_its_id_is_started_again(here: Path) -> None:
+    """In real time, and with agents that join from a shell."""
+    program = [sys.executable, "-m", "coband"]
+    environment = {**os.environ, "COBAND_LIVE_TOKEN": "of a test"}
+    command = ["live", "serial.yaml", "--only", "Async", "--speed", "0.1", "--join", "--out", "live"]
+    hub = subprocess.Popen([*program, *command], env=environment, stderr=subprocess.PIPE, text=True)
+    assert hub.stderr is not None
+    place = hub.stderr.readline().split()[-1]
+    stations = [_station(program, place, number, environment) for number in range(3)]
+    time.sleep(6.0)
+    stations[1].send_signal(signal.SIGKILL)
+    stations[1].wait()
+    stations[1] = _station(program, place, 1, environment)
+    errors = hub.communicate(timeout=60)[1]
+    assert hub.returncode == 0, errors
+    assert [station.wait(timeout=20) for station in stations] == [0, 0, 0]
+    assert "is lost" in errors
+    assert "is back" in errors
+    results = json.loads(Path("live/results.json").read_text())
+    assert results["results"][0]["replications"][0]["turns"] == 60
+
+
+def _station(program: list[str], place: str, number: int, environment: dict[str, str]) -> subprocess.Popen[bytes]:
+    command = [*program, "live-agent", place, "--agents", "1", "--journal", f"{number}.journal"]
+    return subprocess.Popen(command, env=environment)

@@ -1,0 +1,180 @@
+"""Processes that are killed and started again: nothing is lost, and nothing counted twice."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from coband.simulator.core.audit import trace as tr
+from coband.simulator.core.result import RunResult
+from coband.simulator.experiments.runs.job import JobFailure
+from coband.simulator.live.journal import Journal
+from tests.live.test_equality import DELAYS, LOSS
+from tests.live.together import SERIAL, Live, live, simulated
+
+
+def run_with_kills(one: Live, journals: Path, kills: dict[int, int]) -> RunResult:
+    """Run with a station for each agent; ``kills``: after so many pulls, which station is killed and started again."""
+    left = dict(kills)
+
+    async def kill(number: int) -> None:
+        one.tasks[number].cancel()
+        with suppress(asyncio.CancelledError):
+            await one.tasks[number]
+        one.join(journals / f"{number}.journal")
+        one.tasks[number] = one.tasks.pop()
+
+    killing: set[asyncio.Task[None]] = set()
+
+    def pulls(made: int) -> None:
+        for at in [at for at in left if made >= at]:
+            killing.add(asyncio.create_task(kill(left.pop(at))))
+
+    async def main() -> RunResult:
+        one.pulls = pulls
+        await one.open()
+        for number in range(one.scenario.agents.count):
+            one.join(journals / f"{number}.journal")
+        return await one.result()
+
+    result = asyncio.run(main())
+    assert not left
+    return result
+
+
+@pytest.mark.parametrize("label", ["Async", "Approx-Dis", "Dis"])
+def test_agents_that_are_killed_again_and_again_do_what_the_simulated_ones_do(label: str, tmp_path: Path) -> None:
+    one = live(SERIAL, label)
+    measured = run_with_kills(one, tmp_path, {10: 0, 11: 1, 25: 0, 26: 2, 40: 0})
+    predicted, rows = simulated(one.scenario, label)
+    assert measured.by_agent == predicted.by_agent
+    assert measured.totals | predicted.totals == measured.totals
+    comings = [row for row in one.rows if row.event in (tr.DOWN, tr.UP)]
+    assert len(comings) == 10
+    assert len(one.rows) == len(rows) + len(comings)
+    assert sum(line.endswith("is back") for line in one.said) == 5
+
+
+def test_also_between_losses_and_delays(tmp_path: Path) -> None:
+    """What reaches a killed process is lost and sent again, so that times are not those of the simulator."""
+    one = live(SERIAL, "Async", LOSS)
+    measured = run_with_kills(one, tmp_path, {8: 1, 20: 0})
+    predicted, _ = simulated(one.scenario, "Async")
+    assert measured.turns == predicted.turns
+    assert sum(agent["turns"] or 0 for agent in measured.by_agent) == 45
+    assert measured.stalled == 0
+
+
+def test_in_real_time(tmp_path: Path) -> None:
+    one = live(SERIAL, "Dis", DELAYS, speed=0.03)
+    measured = run_with_kills(one, tmp_path, {10: 1, 30: 2})
+    assert measured.turns == 45
+    assert measured.stalled == 0
+
+
+def run_with_restarts(one: Live, folder: Path, restarts: list[int]) -> RunResult:
+    """Run while the hub is killed and made again from its journal after so many pulls."""
+    made = asyncio.Queue[int]()
+
+    async def main() -> RunResult:
+        one.pulls = made.put_nowait
+        await one.open(folder / "hub.journal")
+        for number in range(one.scenario.agents.count):
+            one.join(folder / f"{number}.journal")
+        for at in restarts:
+            async with asyncio.timeout(30):
+                while await made.get() < at:
+                    pass
+            assert one.hub is not None
+            await one.hub.close()
+            await one.open(folder / "hub.journal")
+        return await one.result()
+
+    return asyncio.run(main())
+
+
+@pytest.mark.parametrize("label", ["Async", "Approx-Dis", "Dis", "One"])
+def test_a_server_that_is_killed_again_and_again_does_what_the_simulated_one_does(label: str, tmp_path: Path) -> None:
+    one = live(SERIAL, label)
+    measured = run_with_restarts(one, tmp_path, [5, 17, 18, 40, 59])
+    predicted, rows = simulated(one.scenario, label)
+    assert measured.by_agent == predicted.by_agent
+    assert measured.totals | predicted.totals == measured.totals
+    states = [row for row in one.rows if row.event in (tr.DOWN, tr.UP)]
+    assert {row.node for row in states} == {-1}
+    assert len(states) == 10
+    assert len(one.rows) == len(rows) + 10
+
+
+@pytest.mark.parametrize("speed", [0.0, 0.03])
+def test_a_server_that_is_killed_between_losses(speed: float, tmp_path: Path) -> None:
+    one = live(SERIAL, "Async", LOSS, speed=speed)
+    measured = run_with_restarts(one, tmp_path, [10, 25])
+    assert measured.turns == 45
+    assert measured.stalled == 0
+
+
+def test_a_journal_of_another_run_is_refused(tmp_path: Path) -> None:
+    run_with_restarts(live(SERIAL, "Alone"), tmp_path, [])
+
+    async def main() -> None:
+        await live(SERIAL, "Dis").open(tmp_path / "hub.journal")
+
+    with pytest.raises(JobFailure, match="the journal is of another run"):
+        asyncio.run(main())
+
+
+def test_an_entry_that_was_being_written_is_cut_off(tmp_path: Path) -> None:
+    file = tmp_path / "x.journal"
+    journal = Journal(file)
+    journal.begin({"origin": 3})
+    journal.write(1.5, b"frame")
+    journal.write(2.0)
+    journal.close()
+    whole = file.read_bytes()
+    for end in range(len(whole) - 17, len(whole)):
+        file.write_bytes(whole[:end])
+        journal = Journal(file)
+        facts, entries = journal.read()
+        journal.close()
+        expected = [(1.5, b"frame")] if end >= len(whole) - 12 else []
+        assert (facts, list(entries)) == ({"origin": 3}, expected)
+        assert file.stat().st_size <= end
+
+
+def test_a_station_that_does_not_come_back_fails_the_run() -> None:
+    one = live(SERIAL, "Dis", rejoin=0.2)
+
+    async def main() -> None:
+        await one.open()
+        for _ in range(3):
+            one.join()
+        one.pulls = lambda made: one.tasks[1].cancel() if made > 10 else None  # type: ignore[assignment, return-value]
+        await one.result()
+
+    with pytest.raises(JobFailure, match=r"agent 1 .* was lost, and did not come back within 0.2 s"):
+        asyncio.run(main())
+
+
+def test_a_station_of_another_run_is_refused(tmp_path: Path) -> None:
+    other = Journal(tmp_path / "other.journal")
+    one = live(SERIAL, "Dis")
+
+    async def main() -> None:
+        await one.open()
+        first = one.join(tmp_path / "0.journal")
+        await asyncio.sleep(0.3)
+        first.cancel()
+        for number in range(1, 3):
+            one.join(tmp_path / f"{number}.journal")
+        one.join(tmp_path / "0.journal")
+        with pytest.raises(JobFailure, match="all agents have a process already"):
+            await one.join(tmp_path / "late.journal")
+        await one.result()
+
+    other.close()
+    asyncio.run(main())
+    assert any("a station was refused: all agents have a process already" in line for line in one.said)
