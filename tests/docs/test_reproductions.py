@@ -17,3 +17,8 @@ def test_the_pages_are_up_to_date() -> None:
 def test_results_are_of_claims_that_exist() -> None:
     known = {claim.key for claim in reading.claims()}
     assert set(results.read(FOLDER / "results")) <= known
+
+
+def test_the_readme_tells_the_latest_verdicts() -> None:
+    readme = (FOLDER.parents[1] / "README.md").read_text(encoding="utf-8")
+    assert pages.badge(FOLDER / "results") in " ".join(readme.split())

@@ -67,7 +67,7 @@ class Claim(_Strict):
     title: str = Field(description="the claim in a few words")
     where: str = Field(description="figure, table or section of the paper")
     statement: str = Field(description="what is claimed, in our own words")
-    source: Literal["paper", "public code"] = Field(default="paper", description="who claims it")
+    source: Literal["paper", "public code", "coband"] = Field(default="paper", description="who claims it")
     open: dict[str, str] = Field(default={}, description="what the paper leaves open, and what is used here")
     ours: dict[str, str] = Field(default={}, description="what differs here from what is printed, and why")
     studies: Annotated[dict[str, ClaimedStudy], BeforeValidator(_named)] = Field(
@@ -132,7 +132,7 @@ class Paper(_Strict):
     """A paper: ``paper.yaml`` beside its claims."""
 
     title: str
-    cites: str = Field(description="its key in the bibliography")
+    cites: str = Field(default="", description="its key in the bibliography; empty for studies of coband itself")
     figures: list[Figure] = []
 
 

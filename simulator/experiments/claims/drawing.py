@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from io import StringIO
 from typing import Any
 
@@ -11,9 +12,10 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
 from coband.simulator.experiments.report.drawing import styled, tick
-from coband.simulator.experiments.report.palette import PAPER, line_style
+from coband.simulator.experiments.report.palette import PAPER, LineStyle, variant_style
 
 COLUMNS = 3
+PARAMETER = re.compile(r"\s+[-+.\d]+(e[-+]?\d+)?$")
 PANEL = (3.6, 2.7)
 """Inches."""
 AXIS_TITLES = {
@@ -29,12 +31,13 @@ def svg(figure: Mapping[str, Any]) -> str:
     panels = figure["panels"]
     columns = min(COLUMNS, len(panels))
     rows = -(-len(panels) // columns)
-    labels = list(dict.fromkeys(line["label"] for panel in panels for line in panel["lines"]))
+    styles = styles_of(line["label"] for panel in panels for line in panel["lines"])
+    labels = list(styles)
     width, height = PANEL[0] * max(columns, 2), PANEL[1] * rows + 0.3 + 0.22 * -(-len(labels) // 4)
     with styled():
         drawn = Figure(figsize=(width, height), layout="constrained", facecolor=PAPER)
         for number, panel in enumerate(panels):
-            _panel(drawn.add_subplot(rows, columns, number + 1), panel, labels)
+            _panel(drawn.add_subplot(rows, columns, number + 1), panel, styles)
         handles = {label: handle for axes in drawn.axes for handle, label in zip(*_entries(axes), strict=True)}
         drawn.legend(
             [handles[label] for label in labels], labels, loc="outside lower center", ncols=min(4, len(labels))
@@ -44,15 +47,27 @@ def svg(figure: Mapping[str, Any]) -> str:
     return "\n".join(line.rstrip() for line in out.getvalue().splitlines()) + "\n"
 
 
+def styles_of(labels: Iterable[str]) -> dict[str, LineStyle]:
+    """One colour for each algorithm: labels that differ in a number at their end, a parameter, differ in dashes."""
+    families: dict[str, list[str]] = {}
+    for label in dict.fromkeys(labels):
+        families.setdefault(PARAMETER.sub("", label), []).append(label)
+    return {
+        label: variant_style(number, place)
+        for number, family in enumerate(families.values())
+        for place, label in enumerate(family)
+    }
+
+
 def _entries(axes: Axes) -> tuple[Sequence[Any], Sequence[str]]:
     handles, labels = axes.get_legend_handles_labels()
     return handles, [str(label) for label in labels]
 
 
-def _panel(axes: Axes, panel: Mapping[str, Any], labels: Sequence[str]) -> None:
+def _panel(axes: Axes, panel: Mapping[str, Any], styles: Mapping[str, LineStyle]) -> None:
     curves = panel["against"] in AXIS_TITLES
     for line in panel["lines"]:
-        style = line_style(labels.index(line["label"]))
+        style = styles[line["label"]]
         axes.plot(
             line["x"],
             line["mean"],

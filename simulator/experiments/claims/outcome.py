@@ -12,6 +12,10 @@ from coband.simulator.experiments.statistics.evidence import Evidence, adjusted
 Verdict = Literal["holds", "does not hold", "undecided", "not run"]
 LEVEL = 0.05
 """Of the tests of one claim, and the false discovery rate over all of them."""
+ALONE = 0.004
+"""Level at which a claim needs no more replications: it stays decided beside 200 others if half of them are decided.
+Benjamini and Yekutieli's procedure rejects the smaller half of m p-values if all of them are at most
+LEVEL / (2 (1 + 1/2 + ... + 1/m)), 0.0043 for m = 200."""
 DIGITS = 16
 """Of a fingerprint that results files keep."""
 
@@ -61,8 +65,8 @@ class Outcome:
 
     @property
     def decided(self) -> bool:
-        """Whether the claim alone is decided, other claims left aside."""
-        return self.p <= LEVEL
+        """Whether it is decided so clearly that its verdict stands among many claims (`ALONE`)."""
+        return self.p <= ALONE
 
     @property
     def needed(self) -> int | None:

@@ -58,14 +58,14 @@ def texts(where: Path) -> Iterator[tuple[str, str]]:
 
 
 def badge(where: Path) -> str:
-    """One line for a README: how many claims were tried, and what came out."""
+    """One line for a README: how many of all claims were tried, and what came out."""
     outcomes = results.read(where)
     counts = Counter(verdicts(list(outcomes.values())))
     dates = sorted(str(one.origin.get("date", "")) for one in outcomes.values())
     tried = sum(counts.values()) - counts["not run"]
     date = f"; last run {dates[-1]}" if dates else ""
     return (
-        f"{tried} of {len(outcomes)} claims of five papers tried: {counts['holds']} hold, "
+        f"{tried} of {len(reading.claims())} claims tried: {counts['holds']} hold, "
         f"{counts['does not hold']} do not, {counts['undecided']} are undecided{date}."
     )
 
@@ -118,7 +118,7 @@ def _paper(
 def _claim(placed: PlacedClaim, outcome: Outcome | None, verdict: Verdict) -> list[str]:
     claim = placed.claim
     lines = [f"({_anchor(placed)})=", f"## {MARKS[verdict]} {claim.title}", ""]
-    who = "" if claim.source == "paper" else f"; claimed by the {claim.source}"
+    who = {"paper": "", "public code": "; claimed by the public code", "coband": "; claimed by coband"}[claim.source]
     lines += [f"**{verdict}** · {claim.where}{who} · `coband reproduce {placed.key}`", "", claim.statement.strip(), ""]
     if outcome is not None and outcome.findings:
         lines += ["| condition | estimate | 95 % interval | effect size | replications |", "|---|---|---|---|---|"]

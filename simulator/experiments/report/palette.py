@@ -64,6 +64,13 @@ def line_style(number: int) -> LineStyle:
     return LineStyle(SERIES[number % colours], MARKERS[number % colours], DASHES[number // colours % len(DASHES)])
 
 
+def variant_style(family: int, place: int) -> LineStyle:
+    """The style of one of several variants of a contender: its colour and marker, and dashes of the variant's own."""
+    style = line_style(family)
+    dashes = DASHES[(family // len(SERIES) + place) % len(DASHES)]
+    return LineStyle(style.colour, style.marker, dashes)
+
+
 def kind_colour(kind: str, kinds: Mapping[str, bool]) -> str:
     """The colour of a kind of message; those without payload have one in common.
 

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 
 POWER = 0.8
+STRICT = 0.0005
+"""Level at which `Evidence.needed` is estimated: of one test among those of several looks and of many claims."""
 MOST_NEEDED = 1_000_000
 
 
@@ -19,8 +21,8 @@ class Evidence:
     Attributes:
         holds: p-value of the hypothesis that the condition does not hold; small values speak for the condition.
         fails: p-value of the hypothesis that it holds; small values speak against it.
-        needed: about how many replications decide it at a level of 0.05 with a power of 0.8 if the means stay what they
-            are; None if they are at the border, or if there is no more than one replication.
+        needed: about how many replications decide it at the level `STRICT` with a power of 0.8 if the means stay what
+            they are; None if they are at the border, or if there is no more than one replication.
     """
 
     holds: float
@@ -93,7 +95,7 @@ def _sign(n: int, value: float) -> Evidence:
     """The sign test of n equal values: all have one sign with probability 2^-n where both signs are as likely."""
     if value == 0:
         return UNKNOWN
-    p, needed = 2.0**-n, max(n, math.ceil(-math.log2(0.05)))
+    p, needed = 2.0**-n, max(n, math.ceil(-math.log2(STRICT)))
     return Evidence(p, 1.0, needed) if value > 0 else Evidence(1.0, p, needed)
 
 
@@ -103,7 +105,7 @@ def _needed(n: int, ratio: float) -> int | None:
 
     if ratio == 0:
         return None
-    wanted = n * ((float(ndtri(0.95)) + float(ndtri(POWER))) / ratio) ** 2
+    wanted = n * ((float(ndtri(1.0 - STRICT)) + float(ndtri(POWER))) / ratio) ** 2
     return None if wanted > MOST_NEEDED else max(2, math.ceil(wanted))
 
 

@@ -7,6 +7,7 @@ import pytest
 from scipy import stats
 
 from coband.simulator.experiments.statistics.evidence import (
+    STRICT,
     UNKNOWN,
     Requirement,
     adjusted,
@@ -66,7 +67,7 @@ def test_the_number_of_replications_that_is_needed_gives_the_power() -> None:
     needed = Requirement(sample.tolist()).evidence().needed
     assert needed is not None
     draws = RNG.normal(effect, 1.0, size=(4000, needed))
-    rejected = [Requirement(row).evidence().holds <= 0.05 for row in draws.tolist()]
+    rejected = [Requirement(row).evidence().holds <= STRICT for row in draws.tolist()]
     assert 0.74 < float(np.mean(rejected)) < 0.86
 
 
