@@ -45,7 +45,7 @@ class Shared:
     @cached_property
     def styles(self) -> dict[tuple[StoredRun, str], LineStyle]:
         """(run, its own label) -> colour, marker and dashes."""
-        return styles(self.environments)
+        return styles(self.environments, self.entries)
 
     @property
     def entries(self) -> list[str]:

@@ -82,7 +82,9 @@ def surface(analysis: Analysis) -> sweeps.ResponseSurface | None:
     if len(runs) != 1 or not analysis.swept:
         return None
     measure = analysis.measures[0]
-    return sweeps.ResponseSurface(runs[0], measure.key, highest=measure.better == "higher")
+    return sweeps.ResponseSurface(
+        runs[0], measure.key, highest=measure.better == "higher", order=analysis.shared.entries
+    )
 
 
 def _totals(analysis: Analysis) -> Figure:

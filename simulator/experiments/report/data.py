@@ -40,6 +40,7 @@ class Contender:
         algorithm: registered name of the algorithm.
         run: the run.
         variant: the variant of a sweep; None in a single run.
+        family: the name that all variants of an algorithm share, where the label does not tell it.
     """
 
     label: str
@@ -47,12 +48,13 @@ class Contender:
     algorithm: str
     run: StoredRun
     variant: StoredVariant | None = None
+    family: str = ""
 
     @property
     def entry(self) -> str:
         """The label of the algorithm in the scenario file; all its variants in a sweep share it."""
         prefix = self.label.removesuffix(self.own) if self.label.endswith(self.own) else ""
-        return prefix + (self.own if self.variant is None else self.variant.entry)
+        return self.family or prefix + (self.own if self.variant is None else self.variant.entry)
 
     @property
     def chosen(self) -> dict[str, str]:

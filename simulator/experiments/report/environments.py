@@ -60,7 +60,7 @@ def _inside(
     entries = list(dict.fromkeys(one.entry for one in members))
     ordered = sorted(members, key=lambda one: entries.index(one.entry))
     labels = _short(ordered, several)
-    relabelled = tuple(replace(one, label=label) for one, label in zip(ordered, labels, strict=True))
+    relabelled = tuple(replace(one, label=label, family=one.entry) for one, label in zip(ordered, labels, strict=True))
     return replace(comparison, contenders=relabelled)
 
 

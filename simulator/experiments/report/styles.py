@@ -9,17 +9,20 @@ from coband.simulator.experiments.report.palette import DASHES, MARKERS, SERIES,
 from coband.simulator.experiments.store.store import StoredRun
 
 
-def styles(found: Sequence[Environment]) -> dict[tuple[StoredRun, str], LineStyle]:
+def styles(found: Sequence[Environment], entries: Sequence[str]) -> dict[tuple[StoredRun, str], LineStyle]:
     """(run, label in the run) -> its style.
 
     In a single run every label has a colour of its own. In a sweep an algorithm has one colour in all environments,
     and its variants differ in marker and dashes.
+
+    Args:
+        found: the environments.
+        entries: the algorithms, whose order determines the colours.
     """
     contenders = [one for each in found for one in each.comparison.contenders]
     pairs = list(dict.fromkeys((one.entry, one.label) for one in contenders))
-    entries = list(dict.fromkeys(entry for entry, _ in pairs))
     if len(entries) == len(pairs):
-        known = {pair: line_style(number) for number, pair in enumerate(pairs)}
+        known = {pair: line_style(entries.index(pair[0])) for pair in pairs}
     else:
         labels = {entry: [label for other, label in pairs if other == entry] for entry in entries}
         known = {pair: _variant(entries.index(pair[0]), labels[pair[0]].index(pair[1])) for pair in pairs}

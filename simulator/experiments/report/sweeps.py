@@ -58,10 +58,12 @@ class ResponseSurface:
         run: a sweep; with tuning, the tuning replications are used, since they cover the whole grid.
         key: name of the number.
         highest: whether the highest mean is the best.
+        order: the entries of ``algorithms`` in the order of their colours; None for the order in which they are stored.
     """
 
-    def __init__(self, run: StoredRun, key: str, *, highest: bool = False) -> None:
+    def __init__(self, run: StoredRun, key: str, *, highest: bool = False, order: Sequence[str] | None = None) -> None:
         self.key = key
+        self._order = order
         self._sign = -1.0 if highest else 1.0
         self._found = variants(run)
         self._values: dict[str, list[float]] = {}
@@ -83,7 +85,12 @@ class ResponseSurface:
     @property
     def entries(self) -> list[str]:
         """The entries of ``algorithms``."""
-        return list(dict.fromkeys(cell.variant.entry for cell in self.cells))
+        found = list(dict.fromkeys(cell.variant.entry for cell in self.cells))
+        return found if self._order is None else [one for one in self._order if one in found]
+
+    def style(self, entry: str) -> LineStyle:
+        """The style of an algorithm."""
+        return line_style((self._order or self.entries).index(entry))
 
     @cached_property
     def environments(self) -> list[dict[str, str]]:
@@ -183,7 +190,7 @@ def _styled(surface: ResponseSurface) -> list[tuple[LineStyle, float, str]]:
     """(style, step aside so that intervals do not cover each other, algorithm)."""
     middle = 0.5 * (len(surface.entries) - 1)
     step = min(ASIDE, 0.3 / max(1.0, middle))
-    return [(line_style(order), step * (order - middle), entry) for order, entry in enumerate(surface.entries)]
+    return [(surface.style(entry), step * (place - middle), entry) for place, entry in enumerate(surface.entries)]
 
 
 def _handles(surface: ResponseSurface) -> list[Line2D]:

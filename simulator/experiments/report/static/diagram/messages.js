@@ -13,7 +13,7 @@ function drawShades(found) {
   };
   for (const m of found) {
     count(job.from[m], job.sent[m], job.weight[m]);
-    if (job.to[m] === EVERYONE) for (const node of rows) { if (node !== job.from[m]) count(node, job.arrived[m], 1); }
+    if (job.to[m] === EVERYONE) for (const node of reaches(m) ? rows : []) { if (node !== job.from[m]) count(node, job.arrived[m], 1); }
     else if (!job.lost[m]) count(job.to[m], job.arrived[m], 1);
   }
   const tall = Math.max(1.5, height() * 0.55);
@@ -96,7 +96,7 @@ function drawLines(found) {
     if (fan && fans <= HULLS) drawHull(copies);
     pen.globalAlpha = fan ? faint : 0.85;
     pen.beginPath();
-    for (const m of copies) line(m);
+    for (const m of copies) line(m, fan);
     pen.stroke();
     pen.setLineDash([]);
     pen.globalAlpha = 1;
@@ -119,18 +119,31 @@ function drawHull(copies) {
   pen.fill();
 }
 
-function line(m) {
+function line(m, fan) {
   const from = job.from[m], to = job.to[m], x0 = x(job.sent[m]), x1 = x(job.arrived[m]);
-  if (to === EVERYONE) return toEveryone(from, x0, x1);
+  if (to === EVERYONE) return reaches(m) ? toEveryone(from, x0, x1) : toSome(from, x0);
   const share = job.lost[m] ? 0.5 : 1, end = job.lost[m] ? x0 + 6 : x1;
   const y1 = y(from) + (y(to) - y(from)) * share;
   pen.moveTo(x0, y(from));
   pen.lineTo(end, y1);
+  if (fan && !job.lost[m] && x1 - x0 < 2) tick(x1, y1);
   if (job.lost[m]) {
     pen.moveTo(end - 4, y1 - 4); pen.lineTo(end + 4, y1 + 4);
     pen.moveTo(end - 4, y1 + 4); pen.lineTo(end + 4, y1 - 4);
   }
 }
+
+/* Whether copies that are noted together went to all other agents; otherwise the trace does not say to which. */
+const reaches = (m) => job.weight[m] >= job.nodes[job.nodes.length - 1];
+
+/* Three rays at the sender: several receivers that are not known. */
+function toSome(from, x0) {
+  if (!rowOf.has(from)) return;
+  const level = y(from), reach = Math.min(9, height() * 0.45);
+  for (const side of [-1, 0, 1]) { pen.moveTo(x0, level); pen.lineTo(x0 + reach, level + side * reach); }
+}
+
+const tick = (at, level) => { pen.moveTo(at - 3, level); pen.lineTo(at + 4, level); };
 
 /* All copies arrive at once: a fan to every lane, or, where it takes no time, a line with a tick at every lane. */
 function toEveryone(from, x0, x1) {
@@ -139,6 +152,6 @@ function toEveryone(from, x0, x1) {
     const origin = rowOf.has(from) ? from : node;
     pen.moveTo(x0, y(origin));
     pen.lineTo(x1, y(node));
-    if (x1 - x0 < 2) { pen.moveTo(x1 - 2, y(node)); pen.lineTo(x1 + 3, y(node)); }
+    if (x1 - x0 < 2) tick(x1, y(node));
   }
 }
