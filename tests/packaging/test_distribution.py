@@ -229,6 +229,7 @@ def test_the_wheel_says_what_it_is(wheel: Path) -> None:
             "data",
             "dev",
             "docs",
+            "frontier",
             "jobqueue",
             "mutants",
             "notebook",

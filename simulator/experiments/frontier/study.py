@@ -22,7 +22,7 @@ from coband.simulator.experiments.runs.study import Study
 from coband.simulator.experiments.scenario.files import ScenarioText, read_scenario
 from coband.simulator.experiments.scenario.input_problems import ScenarioError
 from coband.simulator.experiments.scenario.loading import read_document
-from coband.simulator.experiments.scenario.nodes import Node
+from coband.simulator.experiments.scenario.nodes import MappingNode, Node
 from coband.simulator.experiments.scenario.validation import Validation
 from coband.simulator.experiments.sweep.address import configuration_digest
 from coband.simulator.experiments.sweep.grid import Grid, split
@@ -132,19 +132,13 @@ def load_search(
     """
     asked, registry = request or Request(), registry or Registry.installed()
     text, base = read_scenario(path)
-    root, problems = read_document(text, str(path), overrides, registry)
-    rest, grid, more = split(root, overrides)
-    problems += Validation(root, registry, []).shapes(("grid", "zip")) + more
-    if problems:
-        raise ScenarioError(problems)
+    rest, grid = _document(text, str(path), overrides, registry)
     first, settings = _first(rest, grid, registry)
     candidates = Candidates(first, base, registry, settings)
     scenario = candidates.scenario(Space(0, ""), ())  # which finds what is wrong without regard to ranges
     configuration_digest(scenario, candidates.files)  # which finds out whether data sets are there
     found = spaces(rest, grid, asked.vary, asked.only, registry)
-    checked = tuple(candidates.checked(space) for space in found)
     aim = registry.aim_of(str(getattr(scenario.problem, "kind", "")))
-    chosen = objectives(asked.objectives, aim, scenario.metrics, "--objectives")
     fresh = replications or max(LEAST_FRESH, scenario.replications)
     if fresh < 2:
         raise BudgetError("a frontier needs intervals, so at least 2 replications of each finalist: --replications 5")
@@ -153,17 +147,30 @@ def load_search(
         text,
         candidates.made,
         tuple(range(fresh)),
-        None,
-        candidates.files.missing,
-        asked,
-        checked,
-        candidates,
-        chosen,
-        Budget(asked.jobs, min(asked.trials, fresh), fresh),
-        scenario.seed,
+        missing=candidates.files.missing,
+        request=asked,
+        spaces=tuple(candidates.checked(space) for space in found),
+        candidates=candidates,
+        chosen=objectives(asked.objectives, aim, scenario.metrics, "--objectives"),
+        budget=Budget(asked.jobs, min(asked.trials, fresh), fresh),
+        scenario_seed=scenario.seed,
     )
     search.planner()  # makes the first candidates
     return search
+
+
+def _document(text: str, file: str, overrides: Sequence[str], registry: Registry) -> tuple[MappingNode, Grid]:
+    """The document without its grid, and the grid.
+
+    Raises:
+        ScenarioError: with what is wrong with either.
+    """
+    root, problems = read_document(text, file, overrides, registry)
+    rest, grid, more = split(root, overrides)
+    problems += Validation(root, registry, []).shapes(("grid", "zip")) + more
+    if problems:
+        raise ScenarioError(problems)
+    return rest, grid
 
 
 def _first(rest: Node, grid: Grid, registry: Registry) -> tuple[Node, list[str]]:
