@@ -73,7 +73,8 @@ class Catalogue:
         for known in self._known.values():
             if not known.checked and time.monotonic() < end:
                 known.checked = True
-                if not known.entry.trouble and (where := _damage(known.entry.path / DATABASE)):
+                ended = known.entry.status != RUNNING  # others have no checksums yet
+                if ended and not known.entry.trouble and (where := _damage(known.entry.path / DATABASE)):
                     known.entry = replace(known.entry, trouble=f"{DATABASE} is damaged at {where}")
 
 

@@ -27,6 +27,7 @@ REPORT_POLICY = (
 
 HEADERS = {
     "Cache-Control": "no-store",
+    "Connection": "close",
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
     "Referrer-Policy": "no-referrer",

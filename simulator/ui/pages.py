@@ -18,6 +18,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from coband.simulator.experiments.report import data, tables
 from coband.simulator.experiments.report.analysis import Analysis
 from coband.simulator.experiments.report.data import ReportError
+from coband.simulator.experiments.scenario.input_problems import ScenarioError
 from coband.simulator.experiments.statistics.numerals import number
 from coband.simulator.experiments.store.store import StoredRun, StoreError, open_run
 from coband.simulator.experiments.visible import visible
@@ -206,7 +207,7 @@ class Pages:
         try:
             with ExitStack() as stack:
                 yield [stack.enter_context(open_run(entry.path)) for entry in entries]
-        except (StoreError, ReportError, OSError) as error:
+        except (StoreError, ReportError, ScenarioError, OSError) as error:
             raise PageError(str(error)) from error
 
 

@@ -1,4 +1,4 @@
-"""The server: one thread for each connection, GET and HEAD alone, on loopback."""
+"""The server: one thread for each request, GET and HEAD alone, on loopback."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ class RunServer(ThreadingHTTPServer):
 
 
 class Handler(BaseHTTPRequestHandler):
-    """Answers one connection."""
+    """Answers one request."""
 
     server: RunServer
     protocol_version = "HTTP/1.1"
@@ -111,7 +111,6 @@ class Handler(BaseHTTPRequestHandler):
         raise AttributeError(name)
 
     def _refuse_method(self) -> None:
-        self.close_connection = True  # what follows may be the body of the request
         self._send(_refusal(HTTPStatus.METHOD_NOT_ALLOWED, "This server only shows; it changes nothing."))
 
     def _answer(self) -> Answer:

@@ -51,7 +51,7 @@ class Visitor:
 
     def raw(self, path: str, method: str = "GET", **headers: str) -> tuple[int, dict[str, str], str]:
         """Status, headers and text of the answer."""
-        connection = http.client.HTTPConnection("127.0.0.1", self.gate.port, timeout=60)
+        connection = http.client.HTTPConnection("127.0.0.1", self.gate.port, timeout=600)
         try:
             connection.putrequest(method, path, skip_host="Host" in headers, skip_accept_encoding=True)
             for name, value in headers.items():

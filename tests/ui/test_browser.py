@@ -96,6 +96,18 @@ def test_the_token_leaves_the_address(opened: Any, visitor: Visitor) -> None:
     assert complaints(opened) == []
 
 
+def test_it_says_when_the_server_has_gone(driver: Any, tmp_path: Path) -> None:
+    changed(copies(tmp_path, 1)[0], status="running")
+    with serving(tmp_path) as visitor:
+        driver.get(visitor.gate.address)
+        waits(driver, lambda: rows(driver))
+        note = one(driver, "#gone")
+        assert not note.is_displayed()
+    waits(driver, note.is_displayed)
+    assert note.text.startswith("No answer: coband ui has ended")
+    complaints(driver)  # that of the browser, that nobody answers
+
+
 def test_names_are_texts(opened: Any) -> None:
     assert any(BAD in row for row in rows(opened))
     assert opened.find_elements("css selector", "#list img") == []

@@ -108,6 +108,20 @@ def test_a_run_whose_job_broke_off(visitor: Visitor) -> None:
     assert "ZeroDivisionError: a bug" in text
 
 
+def test_a_sweep(tmp_path: Path) -> None:
+    (tmp_path / "tiny.yaml").write_text(
+        TINY.replace("replications: 3", "replications: 2") + "grid: {agents.count: [2, 3]}\n"
+    )
+    coband("sweep", tmp_path / "tiny.yaml", "--workers", 1, "--out", tmp_path / "runs/grid")
+    with serving(tmp_path / "runs") as visitor:
+        row = text_of(visitor("/").partition("<tr id=")[2])
+        assert "grid sweep" in row
+        assert "8 of 8" in row
+        for path in ("/run", "/compare", "/scenario"):
+            page = text_of(visitor(f"{path}?id={visitor.id('grid')}"))
+            assert "count=3" in page or "grid:" in page, path
+
+
 def test_a_damaged_run_breaks_no_page(visitor: Visitor) -> None:
     id = visitor.id("damaged")
     assert "run.sqlite is damaged at page" in visitor(f"/run?id={id}")

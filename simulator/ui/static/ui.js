@@ -4,7 +4,7 @@
   const list = document.getElementById("list");
   const filter = document.getElementById("filter");
   const picked = document.getElementById("picked");
-  const PAUSE = 250, PERIOD = 2000;
+  const PAUSE = 250, LIVE = 2000, QUIET = 10000;
   const chosen = new Set();  // also those that a filter hides
   let typed, asked = 0;
 
@@ -55,9 +55,23 @@
       if (!answer.ok || number !== asked) return;
       const fresh = new DOMParser().parseFromString(await answer.text(), "text/html").getElementById("list");
       if (fresh && number === asked) take(fresh);
+      gone(false);
     } catch {
-      // The server has ended, or is busy: what is shown stays.
+      gone(true);
     }
+  }
+
+  function gone(yes) {
+    const note = document.getElementById("gone");
+    if (note) note.hidden = !yes;
+  }
+
+  // Asks again and again: often while something goes on, now and then for runs that have begun since.
+  function follow() {
+    setTimeout(async () => {
+      if (!document.hidden) await ask(location.href);
+      follow();
+    }, list.dataset.live === "1" ? LIVE : QUIET);
   }
 
   if (filter) {
@@ -88,7 +102,7 @@
   if (list) {
     list.addEventListener("change", count);
     window.addEventListener("pageshow", count);
-    setInterval(() => { if (list.dataset.live === "1" && !document.hidden) ask(location.href); }, PERIOD);
     count();
+    follow();
   }
 })();
