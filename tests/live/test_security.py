@@ -115,7 +115,7 @@ def joined(*raws: bytes) -> Live:
 
 
 COPY = ["f", 1, "copy", 0, -1, 1, 5, 3, 1, 0.5]
-GOOD = pack(["SyncRequest", [-1, 0, 0]])
+GOOD = pack(["SyncRequest", [-1, 0, 0, -1]])
 
 
 @pytest.mark.parametrize(
@@ -134,8 +134,8 @@ GOOD = pack(["SyncRequest", [-1, 0, 0]])
         ([*COPY, b"\x93"], "these bytes cannot be read"),
         ([*COPY, pack(["Popen", [1]])], "a message 'Popen' that this algorithm does not have"),
         ([*COPY, pack(["Upload", [-1, 0, 0]])], "a message 'Upload' that this algorithm does not have"),
-        ([*COPY, pack(["SyncRequest", [-1, 0]])], "a SyncRequest with 2 fields instead of 3"),
-        ([*COPY, pack(["SyncRequest", [-1, "0", 0]])], "SyncRequest.version is no integer"),
+        ([*COPY, pack(["SyncRequest", [-1, 0]])], "a SyncRequest with 2 fields instead of 4"),
+        ([*COPY, pack(["SyncRequest", [-1, "0", 0, -1]])], "SyncRequest.version is no integer"),
     ],
 )
 def test_a_station_that_sends_what_it_may_not_loses_its_connection(frame: Any, complaint: str) -> None:
