@@ -120,6 +120,26 @@ def test_a_process_that_is_killed_by_its_id_is_started_again(here: Path) -> None
     assert results["results"][0]["replications"][0]["turns"] == 60
 
 
+@pytest.mark.slow
+def test_a_server_that_is_killed_by_its_id_goes_on_where_it_was(here: Path) -> None:
+    """The stations that the killed program has started come to the one that is started after it."""
+    options = ["--only", "Async", "--replication", "0", "--speed", "0.1", "--journal", "journals"]
+    command = [sys.executable, "-m", "coband", "live", "serial.yaml", *options]
+    first = subprocess.Popen([*command, "--out", "first"], stderr=subprocess.DEVNULL)
+    journal, until = here / "journals/hub.journal", time.monotonic() + 60
+    while not journal.exists() or journal.stat().st_size < 10_000:
+        assert time.monotonic() < until
+        time.sleep(0.1)
+    first.kill()
+    first.wait()
+    second = subprocess.run([*command, "--out", "second"], capture_output=True, text=True, timeout=100)
+    assert second.returncode == 0, second.stderr
+    assert second.stderr.count("is back") >= 1
+    (record,) = json.loads(Path("second/results.json").read_text())["results"][0]["replications"]
+    assert (record["turns"], record["stalled"]) == (60, 0)
+    assert coband("trace", "verify", "second") == 0
+
+
 def _station(program: list[str], place: str, number: int, environment: dict[str, str]) -> subprocess.Popen[bytes]:
     command = [*program, "live-agent", place, "--agents", "1", "--journal", f"{number}.journal"]
     return subprocess.Popen(command, env=environment)

@@ -66,6 +66,7 @@ def complaints(one: Live) -> list[str]:
         (struct.pack(">I", 1 << 17), "a frame of 131072 bytes, where 65536 are allowed"),
         (b"\x80\x04\x95" + bytes(200), "a frame of 2147783936 bytes"),
     ],
+    ids=lambda value: value if isinstance(value, str) else "raw",
 )
 def test_a_greeting_that_is_none_closes_the_connection_with_one_line(raw: bytes, complaint: str) -> None:
     one = visited(sending(raw))
