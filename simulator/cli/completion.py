@@ -16,7 +16,7 @@ from click.shell_completion import CompletionItem, split_arg_string
 
 Found = list[CompletionItem]
 Completer = Callable[[click.Context, str], Found]
-MANIFEST, RESULTS, RUNS = "manifest.json", "results.json", "runs"
+MANIFEST, RESULTS, RUNS, LATEST = "manifest.json", "results.json", "runs", "latest"
 SCENARIO_PARAMETERS = ("file", "files", "scenarios")
 RUN_PARAMETERS = ("path", "paths", "first", "second")
 LABEL_PARAMETERS = ("only", "label", "other_label", "against")
@@ -53,10 +53,10 @@ def scenarios(context: click.Context, incomplete: str) -> Found:
 
 
 def runs(context: click.Context, incomplete: str) -> Found:
-    """Run directories, here and in ``runs``."""
+    """Run directories, here and in ``runs``, and the word for the newest one where there are any."""
     places = [*_beside(incomplete), *_beside(f"{RUNS}/"), *_beside(f"{incomplete}/")]
     found = [str(path) for path in dict.fromkeys(places) if (path / MANIFEST).is_file()]
-    return _starting(found, incomplete) or [CompletionItem(incomplete, type="dir")]
+    return _starting([*found, *([LATEST] if found else [])], incomplete) or [CompletionItem(incomplete, type="dir")]
 
 
 def labels(context: click.Context, incomplete: str) -> Found:

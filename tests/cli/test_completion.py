@@ -59,7 +59,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("coband run quickstart --only A", ["Async", "Approx-Dis", "Alone"]),
         ("coband trace show runs/study-0001 --label A", ["Async", "Alone"]),
         ("coband report st", ["st"]),
-        ("coband report ", ["runs/study-0001"]),
+        ("coband report ", ["runs/study-0001", "latest"]),
         ("coband trace why runs/", ["runs/study-0001"]),
         ("coband describe fed_glb", ["fed_glb_ucb"]),
         ("coband describe network.topology.se", ["network.topology.seed"]),
