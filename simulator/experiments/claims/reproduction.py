@@ -185,8 +185,9 @@ class Reproduction:
         costs = [self._cost(key, count) for key in self._keys(placed)]
         if left > sum(costs):
             return False
-        hours = sum(costs) / HOUR
-        self._reasons[placed.key] = f"the budget ended before {count} replications, which take about {hours:.2g} h more"
+        begun = all(self._studies[key].done for key in self._keys(placed))
+        rest = f", which take about {sum(costs) / HOUR:.2g} h more" if begun else "; what they take is not known yet"
+        self._reasons[placed.key] = f"the budget ended before {count} replications{rest}"
         return True
 
     def _wanted(self, claims: Sequence[PlacedClaim]) -> dict[Key, int]:
