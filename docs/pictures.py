@@ -24,7 +24,7 @@ def make(folder: Path, *settings: str) -> None:
     with TemporaryDirectory() as scratch:
         run = Path(scratch) / "run"
         subprocess.run([*coband, "run", "quickstart", "--out", run, *settings], check=True, stdout=subprocess.DEVNULL)
-        subprocess.run([*coband, "plot", run, *PLOT, "--force", "-o", folder], check=True)
+        subprocess.run([*coband, "plot", run, *PLOT, "--force", "--out", folder], check=True)
 
 
 if __name__ == "__main__":

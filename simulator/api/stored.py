@@ -185,7 +185,7 @@ class Run:
         delay: Mapping[int, float] | None = None,
         agents: Mapping[int, Mapping[str, Any]] | None = None,
         set: Settings | None = None,
-        only: str | None = None,
+        label: str | None = None,
         replication: int | None = None,
         workers: int | None = None,
         out: str | PathLike[str] | None = None,
@@ -201,7 +201,7 @@ class Run:
             delay: number of the event -> simulated time by which its message arrives later.
             agents: agent -> what changes about it: ``{13: {"speed": 1}}``; also ``compute`` and ``handling``.
             set: values of the scenario to change, as for `coband.run`.
-            only, replication: label and replication of the jobs; None for all. Events are numbered within one job.
+            label, replication: those of the jobs; None for all. Events are numbered within one job.
             workers: processes; None for one per job, at most one per core.
             out: the directory of the what-if run; None for ``runs/NAME-what-if-NUMBER``.
             progress: show a bar, on a terminal or in a notebook.
@@ -219,7 +219,7 @@ class Run:
             delay=delay,
             agents=agents,
             set=set,
-            only=only,
+            label=label,
             replication=replication,
             workers=workers,
             out=out,
@@ -229,7 +229,7 @@ class Run:
     def split(
         self,
         *,
-        only: str | None = None,
+        label: str | None = None,
         replication: int | None = None,
         workers: int | None = None,
         out: str | PathLike[str] | None = None,
@@ -238,7 +238,7 @@ class Run:
         """Split the regret of stored jobs by what it is owed to, as ``coband whatif RUN --split`` does.
 
         Args:
-            only, replication: label and replication of the jobs; None for all.
+            label, replication: those of the jobs; None for all.
             workers, out, progress: as for `whatif`.
 
         Raises:
@@ -246,7 +246,9 @@ class Run:
         """
         from coband.simulator.api import whatif
 
-        return whatif.split(self.path, only=only, replication=replication, workers=workers, out=out, progress=progress)
+        return whatif.split(
+            self.path, label=label, replication=replication, workers=workers, out=out, progress=progress
+        )
 
     @property
     def plot(self) -> Plots:

@@ -102,7 +102,7 @@ def ask(
     delay: Mapping[int, float] | None = None,
     agents: Mapping[int, Mapping[str, Any]] | None = None,
     set: Settings | None = None,
-    only: str | None = None,
+    label: str | None = None,
     replication: int | None = None,
     workers: int | None = None,
     out: str | PathLike[str] | None = None,
@@ -113,7 +113,7 @@ def ask(
     with translated(), open_run(path) as run:
         drops = (drop,) if isinstance(drop, int) else tuple(drop)
         asked = question(drops, for_good, (delay or {}).items(), changes, settings_of(set))
-        study = study_of(run, asked, only, replication)
+        study = study_of(run, asked, label, replication)
         made = _performed(study, workers, out, progress)
         with open_run(made) as changed:
             found = [answer for answer in answers(run, changed, study.of) if answer.replications]
@@ -123,7 +123,7 @@ def ask(
 def split(
     path: Path,
     *,
-    only: str | None = None,
+    label: str | None = None,
     replication: int | None = None,
     workers: int | None = None,
     out: str | PathLike[str] | None = None,
@@ -131,7 +131,7 @@ def split(
 ) -> RegretSplit:
     """`Run.split`, of the run in a directory."""
     with translated(), open_run(path) as run:
-        study = split_study(run, only, replication)
+        study = split_study(run, label, replication)
         made = _performed(study, workers, out, progress)
         with open_run(made) as changed:
             found = list(splits(run, changed, study))

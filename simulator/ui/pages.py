@@ -15,7 +15,7 @@ from urllib.parse import urlencode
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from coband.simulator.experiments.report import data, tables
+from coband.simulator.experiments.report import data, tables, theory_table
 from coband.simulator.experiments.report.analysis import Analysis
 from coband.simulator.experiments.report.data import ReportError
 from coband.simulator.experiments.scenario.input_problems import ScenarioError
@@ -125,6 +125,7 @@ class Pages:
                 entries=entries,
                 analysis=analysis,
                 tables=tables,
+                theory=theory_table,
                 against=against,
                 several=len(analysis.labels) > 1,
                 ids=_ids(entries),

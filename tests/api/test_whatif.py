@@ -10,7 +10,7 @@ import coband
 
 
 def test_what_a_value_has_cost(done: coband.Run, tmp_path: Path) -> None:
-    found = done.whatif(set={"network.latency": 0}, only="Async", workers=1, out=tmp_path / "out", progress=False)
+    found = done.whatif(set={"network.latency": 0}, label="Async", workers=1, out=tmp_path / "out", progress=False)
     (regret,) = [row for row in found.changes if row["number"] == "regret"]
     rows = [row for row in done.results if row["label"] == "Async"]
     assert regret["stored"] == pytest.approx(sum(row["regret"] for row in rows) / 2)
@@ -29,16 +29,16 @@ def test_nothing_changes(done: coband.Run, tmp_path: Path) -> None:
 
 def test_a_lost_message(done: coband.Run, tmp_path: Path) -> None:
     (event, *_) = [row["seq"] for row in done.events(event="send", label="Async", replication=1)]
-    lost = done.whatif(drop=event, only="Async", replication=1, workers=1, out=tmp_path / "out", progress=False)
+    lost = done.whatif(drop=event, label="Async", replication=1, workers=1, out=tmp_path / "out", progress=False)
     late = done.whatif(
-        delay={event: 2.0}, only="Async", replication=1, workers=1, out=tmp_path / "late", progress=False
+        delay={event: 2.0}, label="Async", replication=1, workers=1, out=tmp_path / "late", progress=False
     )
     assert {row["number"]: row["difference"] for row in lost.changes}["dropped"] == 1
     assert {row["number"]: row["difference"] for row in late.changes}["dropped"] == 0
 
 
 def test_split(done: coband.Run, tmp_path: Path) -> None:
-    found = done.split(only="Async", workers=1, out=tmp_path / "out", progress=False)
+    found = done.split(label="Async", workers=1, out=tmp_path / "out", progress=False)
     assert [row["owed_to"] for row in found.shares][::4] == ["lost messages", "the rest"]
     owed = found.shares["owed"]
     regret = [row["regret"] for row in done.results if row["label"] == "Async"]
@@ -50,5 +50,5 @@ def test_split(done: coband.Run, tmp_path: Path) -> None:
 def test_a_bad_question(done: coband.Run) -> None:
     with pytest.raises(coband.RunError, match="give drop="):
         done.whatif()
-    with pytest.raises(coband.RunError, match="choose only="):
+    with pytest.raises(coband.RunError, match="choose label="):
         done.whatif(drop=5)

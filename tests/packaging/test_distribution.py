@@ -231,6 +231,7 @@ def test_the_wheel_says_what_it_is(wheel: Path) -> None:
             "docs",
             "frontier",
             "jobqueue",
+            "live",
             "mutants",
             "notebook",
             "pandas",

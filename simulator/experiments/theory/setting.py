@@ -16,8 +16,19 @@ def facts(scenario: Mapping[str, Any]) -> dict[str, Any]:
     """
     agents, network = scenario.get("agents") or {}, scenario.get("network") or {}
     found = {"N": agents.get("count", 1), "delays": _delays(scenario), "losses": _losses(agents, network)}
-    dimension = ((scenario.get("problem") or {}).get("arms") or {}).get("dimension")
+    dimension = _dimension(scenario.get("problem") or {})
     return found if dimension is None else {**found, "d": dimension}
+
+
+def _dimension(problem: Mapping[str, Any]) -> int | None:
+    """The dimension of the arms, where the problem says it or lists them; None where a file does."""
+    for key in ("arms", "domain"):
+        found = problem.get(key)
+        if isinstance(found, Mapping) and isinstance(found.get("dimension"), int):
+            return int(found["dimension"])
+        if isinstance(found, list) and found and isinstance(found[0], list):
+            return len(found[0])
+    return None
 
 
 def _delays(scenario: Mapping[str, Any]) -> bool:

@@ -28,7 +28,10 @@ def test_curves_are_means_over_parts_of_the_run(tmp_path: Path) -> None:
         assert np.isnan(alone.ages["age_time"]).all()
         figure = age_figure(analysis)
         assert figure is not None
-        assert [len(axis.lines) for axis in figure.axes] == [4, 1]  # two labels, and the legend's lines
+        assert [len(axis.lines) for axis in figure.axes] == [
+            2,
+            1,
+        ]  # agents alone hear nothing, so that they have no newest message
 
 
 def test_no_figure_without_ages(tmp_path: Path) -> None:
