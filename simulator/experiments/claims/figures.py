@@ -18,19 +18,21 @@ from coband.simulator.experiments.runs.variant import Variant
 from coband.simulator.experiments.statistics import estimates
 from coband.simulator.experiments.sweep.result_cache import ResultCache
 
+LEAST = 2
+"""Replications of a line; one alone has no interval, so it is not drawn."""
 POINTS = 60
 DIGITS = 4
 
 
 def of_papers(papers: Iterable[str], place: Path, size: Size) -> dict[str, list[dict[str, Any]]]:
-    """The figures of some papers, from the jobs that are finished in a directory; papers without any are left out.
+    """The figures of some papers, from the jobs that are finished in a directory; those without any line are left out.
 
     Raises:
         ScenarioError: a scenario is not valid with a panel's settings.
     """
     cache, known = ResultCache(place / JOBS), reading.papers()
     found = {name: [_figure(one, cache, size) for one in known[name].figures] for name in papers if name in known}
-    return {name: drawn for name, figures in found.items() if (drawn := [one for one in figures if one["panels"]])}
+    return {name: [one for one in figures if one["panels"]] for name, figures in found.items()}
 
 
 def _figure(figure: Figure, cache: ResultCache, size: Size) -> dict[str, Any]:
@@ -53,7 +55,7 @@ def _panel(panel: Panel, cache: ResultCache, size: Size) -> dict[str, Any]:
 def _curve(samples: StudySamples, variants: Sequence[Variant], panel: Panel) -> dict[str, Any] | None:
     """The mean of a curve at `POINTS` places of an axis, from 0 to the end of the shortest replication."""
     found = [one for one in samples.found.get(variants[0].number, ()) if len(one.series)]
-    if not found:
+    if len(found) < LEAST:
         return None
     end = min(one.end(panel.against) for one in found)
     places: FloatArray = np.linspace(0.0, end, POINTS)
@@ -66,7 +68,7 @@ def _means(samples: StudySamples, variants: Sequence[Variant], panel: Panel) -> 
     for variant in variants:
         value = next((one.number for one in variant.parameters if one.key == panel.against), None)
         found = samples.found.get(variant.number, ())
-        if value is not None and found:
+        if value is not None and len(found) >= LEAST:
             points.append((value, found))
     if not points:
         return None

@@ -71,10 +71,13 @@ class Outcome:
     @property
     def needed(self) -> int | None:
         """About how many replications decide it; None if that is not known."""
-        known = [one.evidence.needed for one in self.findings]
         if self.fails < self.holds:
-            known = [min((n for n in known if n is not None), default=None)]
-        return None if not known or None in known else max(n for n in known if n is not None)
+            against = [one.evidence.needed for one in self.findings if one.evidence.fails < one.evidence.holds]
+            known = [min((n for n in against if n is not None), default=None)]
+        else:
+            known = [one.evidence.needed for one in self.findings]
+        found = None if not known or None in known else max(n for n in known if n is not None)
+        return None if found is not None and found <= self.replications else found
 
     def _counted(self, p: float) -> float:
         return min(1.0, self.looks * p)
