@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from coband.simulator.experiments.claims.claim import PlacedClaim
+from coband.simulator.experiments.claims.claim import PlacedClaim, Size
 from coband.simulator.experiments.claims.outcome import DIGITS, Outcome
 from coband.simulator.experiments.claims.studies import Needed, needed
 from coband.simulator.experiments.runs.driver import drive
@@ -42,12 +42,11 @@ def sample(
 ) -> list[tuple[Needed, str, int, str]]:
     """Jobs drawn at random from those behind the outcomes: (study, variant, replication, stored fingerprint)."""
     found: dict[tuple[str, str, int], tuple[Needed, str, int, str]] = {}
-    for placed in claims:
-        outcome = outcomes.get(placed.key)
-        if outcome is None or not outcome.fingerprints:
-            continue
-        studies = needed([placed], "quick" if outcome.size == "quick" else "full")
-        by_name = {study.name: study for study in studies.values()}
+    with_jobs = [one for one in claims if one.key in outcomes and outcomes[one.key].fingerprints]
+    studies = {size: _by_name(with_jobs, size) for size in {_size(outcomes[one.key]) for one in with_jobs}}
+    for placed in with_jobs:
+        outcome = outcomes[placed.key]
+        by_name = studies[_size(outcome)]
         for name, variants in outcome.fingerprints.items():
             if name not in by_name:
                 continue  # the claim's settings have changed since
@@ -56,6 +55,15 @@ def sample(
                     found.setdefault((name, variant, replication), (by_name[name], variant, replication, print_))
     keys = sorted(found)
     return [found[key] for key in random.Random(seed).sample(keys, min(count, len(keys)))]
+
+
+def _size(outcome: Outcome) -> Size:
+    return "quick" if outcome.size == "quick" else "full"
+
+
+def _by_name(claims: Sequence[PlacedClaim], size: Size) -> dict[str, Needed]:
+    """The studies of all claims, each with the variants that any of them needs: claims share the jobs of a study."""
+    return {study.name: study for study in needed(claims, size).values()}
 
 
 def verify(
