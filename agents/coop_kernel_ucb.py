@@ -18,6 +18,7 @@ from typing import Self
 
 import numpy as np
 
+from coband.agents import theorems
 from coband.agents.cooperation import Cooperative, NaiveCoop, WithCliques, WithTasks, hops_of
 from coband.agents.knowledge import (
     FACTORS,
@@ -30,7 +31,7 @@ from coband.agents.knowledge import (
 from coband.agents.messages.sharing import Pull
 from coband.agents.widths import width_of
 from coband.simulator.arms import ArmSet
-from coband.simulator.core.algorithm import NO_LOSSES, Algorithm, Assumption, Bound, ClosedForm, MessageSize, Needs
+from coband.simulator.core.algorithm import Algorithm, ClosedForm, MessageSize, Needs
 from coband.simulator.core.message import Message
 from coband.simulator.core.node import Address, Agent, Neighbours, NodeContext, Outbox
 from coband.simulator.maths.graphs.covers import clique_cover, power_graph
@@ -223,12 +224,6 @@ class CoopKernelUCB(EagerKernelUCB):
 
 MESSAGES = (MessageSize(Pull, "peer", "d + 3 + d_z + (1 if arm_similarity < 1 else 0)"),)
 COUNTS = (ClosedForm("deliveries", "reach"), ClosedForm("transmissions", "copies"))
-THEOREMS_ASSUME = (
-    NO_LOSSES,
-    Assumption("arm sets are continua"),
-    Assumption("widths of lemma 1", "width == 'lemma_1'"),
-    Assumption("exact posteriors", "posterior.kind == 'exact'"),
-)
 REACH = (
     Metric("hops", "links", "gamma: how many links far a message goes", locked=True),
     Metric("extra_delay", "trials", "trials that pulls wait beyond d - 1 before they are used (parameter delay)"),
@@ -276,18 +271,7 @@ ALGORITHM = Algorithm(
     counts=COUNTS,
     metrics=(*REACH, *COVER),
     cites=("dubey2020kernel",),
-    bounds=(
-        Bound(
-            "regret",
-            "heterogeneity*2*gain*sqrt(cliques*T*log(N*lam/delta))",
-            "paper 004, corollary 1",
-            assumes=THEOREMS_ASSUME,
-            constants={
-                "heterogeneity": "rank of the matrix of the agents' contexts (definition 2)",
-                "cliques": "number of cliques that cover the graph of agents within `hops` links",
-            },
-        ),
-    ),
+    bounds=theorems.COOP_KERNEL_UCB,
 )
 
 EAGER = Algorithm(

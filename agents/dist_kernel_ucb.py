@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from coband.agents.coop_kernel_ucb import COUNTS, MESSAGES, REACH, THEOREMS_ASSUME, EagerKernelUCB, Groups
+from coband.agents import theorems
+from coband.agents.coop_kernel_ucb import COUNTS, MESSAGES, REACH, EagerKernelUCB, Groups
 from coband.agents.cooperation import WithTasks
 from coband.agents.messages.sharing import Pull
 from coband.simulator.arms import ArmSet
-from coband.simulator.core.algorithm import Algorithm, Bound, Needs
+from coband.simulator.core.algorithm import Algorithm, Needs
 from coband.simulator.core.node import NodeContext, Outbox
 from coband.simulator.maths.graphs.covers import Centres, centres, power_graph
 from coband.simulator.metrics import Metric
@@ -100,16 +101,5 @@ ALGORITHM = Algorithm(
         Metric("independent_set_exact", "0 or 1", "whether the independent set is a heaviest one for certain"),
     ),
     cites=("dubey2020kernel",),
-    bounds=(
-        Bound(
-            "regret",
-            "heterogeneity*2*gain*sqrt(independent*T*log(N*lam/delta))",
-            "paper 004, theorem 2",
-            assumes=THEOREMS_ASSUME,
-            constants={
-                "heterogeneity": "rank of the matrix of the agents' contexts (definition 2)",
-                "independent": "size of the largest independent set of the graph of agents within `hops` links",
-            },
-        ),
-    ),
+    bounds=theorems.DIST_KERNEL_UCB,
 )

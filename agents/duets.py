@@ -25,6 +25,7 @@ from typing import Annotated, ClassVar, Literal, Self
 import numpy as np
 from pydantic import Field, model_validator
 
+from coband.agents import theorems
 from coband.agents.domains import domain_of
 from coband.agents.in_step import PARTING, InStepClient
 from coband.agents.messages.epochs import EpochEnd, EpochModel, InducingSet, Projection
@@ -34,11 +35,7 @@ from coband.agents.parameters import AnyKernel, known_turns
 from coband.simulator.arms import ArmSet
 from coband.simulator.arrays import IndexArray
 from coband.simulator.core.algorithm import (
-    NO_DELAYS,
-    NO_LOSSES,
     Algorithm,
-    Assumption,
-    Bound,
     ClosedForm,
     MessageSize,
     Needs,
@@ -227,17 +224,6 @@ class Duets(InStepClient, Agent):
         self._start()
 
 
-_ASSUMES = (
-    NO_DELAYS,
-    NO_LOSSES,
-    Assumption("p0 = 72 log(4N/delta), or as in lemma A.3", "p0 == 'theory'"),
-    Assumption(
-        "points are kept by equation 9 with the beta of the analysis", "beta == 'theory' and elimination == 'mean'"
-    ),
-    Assumption("points are induced by their variance", "inducing == 'variance'"),
-    Assumption("T1 >= M/N for a constant M of kernel and domain, which the paper does not give"),
-)
-
 ALGORITHM = Algorithm(
     name="duets",
     agent=Duets,
@@ -268,8 +254,5 @@ ALGORITHM = Algorithm(
         SKIPPED_POINTS,
     ),
     cites=("pavlovic2024order",),
-    bounds=(
-        Bound("regret", "sqrt(T*gain)*log(T/(N*delta))", "paper 001, theorem 4.1", assumes=_ASSUMES),
-        Bound("scalars", "N*gain", "paper 001, theorem 4.1", assumes=_ASSUMES),
-    ),
+    bounds=theorems.DUETS,
 )

@@ -23,6 +23,7 @@ from typing import Any, Literal
 import numpy as np
 from pydantic import Field, model_validator
 
+from coband.agents import theorems
 from coband.agents.memory import NEURAL
 from coband.agents.messages.neural import NeuralModel, NeuralUpload
 from coband.agents.messages.synchronisation import SyncAbandoned, SyncRequest, SyncStart
@@ -31,7 +32,7 @@ from coband.agents.parameters import Synchronous
 from coband.agents.synchronisation import ABANDONED, SynchronousAgent
 from coband.simulator.arms import ArmSet
 from coband.simulator.arrays import FloatArray
-from coband.simulator.core.algorithm import NO_DELAYS, NO_LOSSES, Algorithm, Assumption, Bound, ClosedForm, MessageSize
+from coband.simulator.core.algorithm import Algorithm, ClosedForm, MessageSize
 from coband.simulator.core.message import Message
 from coband.simulator.core.node import SERVER, Address, NodeContext, Outbox
 from coband.simulator.maths.linalg.arm_batches import ArmBatches
@@ -310,19 +311,6 @@ def rescaled(values: FloatArray) -> FloatArray:
     return spread / np.where(height > 0.0, height, 1.0)
 
 
-_CONSTANTS = {
-    "dimension": "effective dimension of all contexts (section 2), taken as constant",
-    "dimension_max": "largest effective dimension of the contexts of one agent, taken as constant",
-}
-_ASSUMES = (
-    NO_DELAYS,
-    NO_LOSSES,
-    Assumption("lambda = 1 + 2/T", "0.999*(horizon + 2*N) <= lam*horizon <= 1.001*(horizon + 2*N)"),
-    Assumption("D = O(T/(N d)) for the effective dimension d, so a threshold that grows with T"),
-    Assumption("a network of width poly(T, K, N, L, 1/lambda0), and its learning rate and steps"),
-    Assumption("alpha > 0 in the first iteration of each epoch alone"),
-)
-
 ALGORITHM = Algorithm(
     name="fn_ucb",
     agent=FnUcb,
@@ -358,22 +346,7 @@ ALGORITHM = Algorithm(
     },
     cites=("dai2023federated",),
     search={"threshold": "0.1..1000"},
-    bounds=(
-        Bound(
-            "regret",
-            "dimension*sqrt(T) + dimension_max*sqrt(N*T)*(sqrt(N) if less_comm else 1)",
-            "paper 002, theorem 1 (less_comm: appendix C.7)",
-            assumes=_ASSUMES,
-            constants=_CONSTANTS,
-        ),
-        Bound(
-            "rounds",
-            "dimension*sqrt(N)",
-            "paper 002, theorem 2",
-            assumes=_ASSUMES[:-1],
-            constants=_CONSTANTS,
-        ),
-    ),
+    bounds=theorems.FN_UCB,
     always={"threshold": 0.0},
     memory=(NEURAL,),
 )

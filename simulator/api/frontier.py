@@ -178,10 +178,6 @@ def frontier(
     varied = tuple(f"{key}={_spelled(found)}" for key, found in (vary or {}).items())
     labels = (only,) if isinstance(only, str) else tuple(only or ())
     request = Request(tuple(objectives or ()), varied, labels, budget, trials, sampler)
-    words = [word for one in varied for word in ("--vary", one)] + [word for one in labels for word in ("--only", one)]
-    words += ["--objectives", ",".join(request.objectives)] if request.objectives else []
-    words += ["--budget", str(budget), "--trials", str(trials), "--sampler", sampler]
-    words += [] if replications is None else ["--replications", str(replications)]
     with asked.errors():
         try:
             study = load_search(asked.source, asked.settings, request, replications=replications)
@@ -190,8 +186,17 @@ def frontier(
         except ModuleNotFoundError as error:
             raise not_installed("optuna", "frontier", "proposing candidates") from error
         place = running.Place(workers, cluster, cluster_options, resume, out)
-        report = running.swept("frontier", asked, study, place, words, progress=progress)
+        report = running.swept("frontier", asked, study, place, _words(request, replications), progress=progress)
     return Frontier(report.directory)
+
+
+def _words(request: Request, replications: int | None) -> list[str]:
+    """The options of ``coband frontier`` that ask for the same."""
+    words = [word for one in request.vary for word in ("--vary", one)]
+    words += [word for one in request.only for word in ("--only", one)]
+    words += ["--objectives", ",".join(request.objectives)] if request.objectives else []
+    words += ["--budget", str(request.jobs), "--trials", str(request.trials), "--sampler", request.sampler]
+    return words if replications is None else [*words, "--replications", str(replications)]
 
 
 def _spelled(found: Range) -> str:

@@ -210,21 +210,10 @@ class Run:
             RunError: there is no such job or event, no trace was kept, or the run cannot be repeated here.
             ScenarioError: the settings are wrong.
         """
-        from coband.simulator.api import whatif
+        from coband.simulator.api.whatif import Again
 
-        return whatif.ask(
-            self.path,
-            drop=drop,
-            for_good=for_good,
-            delay=delay,
-            agents=agents,
-            set=set,
-            label=label,
-            replication=replication,
-            workers=workers,
-            out=out,
-            progress=progress,
-        )
+        again = Again(self.path, label, replication, workers, out, progress)
+        return again.ask(drop, for_good, delay, agents, set)
 
     def split(
         self,
@@ -244,11 +233,9 @@ class Run:
         Raises:
             RunError: there is no such job, nothing to split, or the run cannot be repeated here.
         """
-        from coband.simulator.api import whatif
+        from coband.simulator.api.whatif import Again
 
-        return whatif.split(
-            self.path, label=label, replication=replication, workers=workers, out=out, progress=progress
-        )
+        return Again(self.path, label, replication, workers, out, progress).split()
 
     @property
     def plot(self) -> Plots:

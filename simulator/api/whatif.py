@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 from collections.abc import Iterable, Mapping
 from contextlib import closing
+from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -94,57 +95,52 @@ class RegretSplit:
         return f"<p>regret of <code>{html.escape(str(self.path))}</code></p>{self.shares._repr_html_()}"
 
 
-def ask(
-    path: Path,
-    *,
-    drop: Events = (),
-    for_good: bool = False,
-    delay: Mapping[int, float] | None = None,
-    agents: Mapping[int, Mapping[str, Any]] | None = None,
-    set: Settings | None = None,
-    label: str | None = None,
-    replication: int | None = None,
-    workers: int | None = None,
-    out: str | PathLike[str] | None = None,
-    progress: bool = True,
-) -> WhatIf:
-    """`Run.whatif`, of the run in a directory."""
-    changes = [(agent, text) for agent, values in (agents or {}).items() for text in settings_of(values)]
-    with translated(), open_run(path) as run:
-        drops = (drop,) if isinstance(drop, int) else tuple(drop)
-        asked = question(drops, for_good, (delay or {}).items(), changes, settings_of(set))
-        study = study_of(run, asked, label, replication)
-        made = _performed(study, workers, out, progress)
-        with open_run(made) as changed:
-            found = [answer for answer in answers(run, changed, study.of) if answer.replications]
-    return WhatIf(made, found)
+@dataclass(frozen=True)
+class Again:
+    """Which jobs of a stored run are run again, and where; the arguments of `Run.whatif` of these names."""
 
+    path: Path
+    label: str | None
+    replication: int | None
+    workers: int | None
+    out: str | PathLike[str] | None
+    progress: bool
 
-def split(
-    path: Path,
-    *,
-    label: str | None = None,
-    replication: int | None = None,
-    workers: int | None = None,
-    out: str | PathLike[str] | None = None,
-    progress: bool = True,
-) -> RegretSplit:
-    """`Run.split`, of the run in a directory."""
-    with translated(), open_run(path) as run:
-        study = split_study(run, label, replication)
-        made = _performed(study, workers, out, progress)
-        with open_run(made) as changed:
-            found = list(splits(run, changed, study))
-    return RegretSplit(made, found)
+    def ask(
+        self,
+        drop: Events,
+        for_good: bool,
+        delay: Mapping[int, float] | None,
+        agents: Mapping[int, Mapping[str, Any]] | None,
+        settings: Settings | None,
+    ) -> WhatIf:
+        """What `Run.whatif` returns."""
+        changes = [(agent, text) for agent, values in (agents or {}).items() for text in settings_of(values)]
+        with translated(), open_run(self.path) as run:
+            drops = (drop,) if isinstance(drop, int) else tuple(drop)
+            asked = question(drops, for_good, (delay or {}).items(), changes, settings_of(settings))
+            study = study_of(run, asked, self.label, self.replication)
+            made = self._performed(study)
+            with open_run(made) as changed:
+                found = [answer for answer in answers(run, changed, study.of) if answer.replications]
+        return WhatIf(made, found)
 
+    def split(self) -> RegretSplit:
+        """What `Run.split` returns."""
+        with translated(), open_run(self.path) as run:
+            study = split_study(run, self.label, self.replication)
+            made = self._performed(study)
+            with open_run(made) as changed:
+                found = list(splits(run, changed, study))
+        return RegretSplit(made, found)
 
-def _performed(study: WhatIfStudy, workers: int | None, out: str | PathLike[str] | None, progress: bool) -> Path:
-    """The directory of the run of a study."""
-    with closing(pool_of(workers, study.jobs)) as pool:
-        where = place(study, None if out is None else Path(out))
-        commands = Commands((), ("coband", "whatif", str(study.about["run"])))
-        report = drive_study(study, where, pool, commands, RunBar(study.name) if progress else None)
-    return report.directory
+    def _performed(self, study: WhatIfStudy) -> Path:
+        """The directory of the run of a study."""
+        with closing(pool_of(self.workers, study.jobs)) as pool:
+            where = place(study, None if self.out is None else Path(self.out))
+            commands = Commands((), ("coband", "whatif", str(study.about["run"])))
+            report = drive_study(study, where, pool, commands, RunBar(study.name) if self.progress else None)
+        return report.directory
 
 
 def _ends(found: Estimate) -> tuple[float, float | None, float | None]:

@@ -218,5 +218,6 @@ def _pages(where: Path, pages: Path) -> None:
     try:
         for path in writing.write(where, pages):
             click.echo(f"page: {path}")
+        click.echo(writing.badge(where))
     except results.ResultsError as error:
         raise BadInput(str(error)) from error

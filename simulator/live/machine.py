@@ -32,8 +32,6 @@ from coband.simulator.live.transport import LiveAudit, LiveDatagrams, LiveReliab
 
 NUMBERS = 1 << 40
 """Events and messages of process p are numbered from p times this."""
-PULLS = ("agents", "pulls", "times", "regrets", "rewards", "scalars")
-"""What a report says of every pull."""
 COPY = (int, int, int, int, int, int, float, bytes)
 """What a ``copy`` holds: source, destination, number, id, send, attempts, time, message."""
 SETTLING = {

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from coband.agents.async_kernel_ucb import AsyncConfig
+from coband.agents.async_parameters import AsyncConfig
 from coband.simulator.conformance import kit
 from coband.simulator.conformance.runs import Run, run
 from coband.simulator.core.audit import trace as tr

@@ -64,11 +64,10 @@ def line_style(number: int) -> LineStyle:
     return LineStyle(SERIES[number % colours], MARKERS[number % colours], DASHES[number // colours % len(DASHES)])
 
 
-def variant_style(family: int, place: int) -> LineStyle:
-    """The style of one of several variants of a contender: its colour and marker, and dashes of the variant's own."""
-    style = line_style(family)
-    dashes = DASHES[(family // len(SERIES) + place) % len(DASHES)]
-    return LineStyle(style.colour, style.marker, dashes)
+def variant_style(entry: int, variant: int) -> LineStyle:
+    """The style of a variant of an algorithm: the algorithm's colour, and marker and dashes of its own."""
+    colour, marker = SERIES[entry % len(SERIES)], MARKERS[(entry + variant) % len(MARKERS)]
+    return LineStyle(colour, marker, DASHES[(entry // len(SERIES) + variant) % len(DASHES)])
 
 
 def kind_colour(kind: str, kinds: Mapping[str, bool]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from coband.simulator.experiments.report.environments import Environment
-from coband.simulator.experiments.report.palette import DASHES, MARKERS, SERIES, LineStyle, line_style
+from coband.simulator.experiments.report.palette import LineStyle, line_style, variant_style
 from coband.simulator.experiments.store.store import StoredRun
 
 
@@ -25,10 +25,5 @@ def styles(found: Sequence[Environment], entries: Sequence[str]) -> dict[tuple[S
         known = {pair: line_style(entries.index(pair[0])) for pair in pairs}
     else:
         labels = {entry: [label for other, label in pairs if other == entry] for entry in entries}
-        known = {pair: _variant(entries.index(pair[0]), labels[pair[0]].index(pair[1])) for pair in pairs}
+        known = {pair: variant_style(entries.index(pair[0]), labels[pair[0]].index(pair[1])) for pair in pairs}
     return {(one.run, one.own): known[one.entry, one.label] for one in contenders}
-
-
-def _variant(entry: int, variant: int) -> LineStyle:
-    colour, marker = SERIES[entry % len(SERIES)], MARKERS[(entry + variant) % len(MARKERS)]
-    return LineStyle(colour, marker, DASHES[variant % len(DASHES)])

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-DELAYING = ("compute", "handling")
-
 
 def facts(scenario: Mapping[str, Any]) -> dict[str, Any]:
     """N, d where the arms have a dimension, and whether there are delays and losses.
