@@ -117,8 +117,7 @@ def frontier(
         click.echo(dump(report.object), nl=False)
         click.echo(f"search directory: {report.directory}", err=True)
     else:
-        _show(report.object["frontier"], bounds)
-        click.echo(f"search directory: {report.directory}")
+        show_search(report.object["frontier"], report.directory, bounds)
     progress.warn_of_end(report)
     context.exit(progress.exit_code(report))
 
@@ -170,13 +169,23 @@ def _limits(given: Sequence[str], known: Sequence[str]) -> dict[str, float]:
     return found
 
 
-def _show(found: Mapping[str, Any], bounds: Mapping[str, float]) -> None:
-    """The finalists as a table, and which one to choose for what."""
+def show_search(found: Mapping[str, Any], directory: Path, bounds: Mapping[str, float]) -> None:
+    """The finalists as a table, which one to choose for what, and where the search is.
+
+    Args:
+        found: the section ``frontier`` of results.json.
+        directory: of the search.
+        bounds: objective -> the largest value that it may have.
+    """
+    if found["points"]:
+        _show_points(found, bounds)
+    click.echo(f"search directory: {directory}")
+
+
+def _show_points(found: Mapping[str, Any], bounds: Mapping[str, float]) -> None:
     from coband.simulator.experiments.frontier.choice import COMPROMISE, choose
 
     points = {point["label"]: point for point in found["points"]}
-    if not points:
-        return
     names = [one["name"] for one in found["objectives"]]
     parameters = list(dict.fromkeys(name for point in points.values() for name in point["parameters"]))
     tables.show(

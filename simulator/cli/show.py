@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 @RUN
 @JSON
 def show(path: Path, as_json: bool) -> None:
-    """Print the results of a run again: what `coband run` or `coband sweep` printed at its end.
+    """Print the results of a run again: what `coband run`, `sweep` or `frontier` printed at its end.
 
     Of a run that goes on, or that was ended, what is finished is shown.
     """
@@ -31,6 +31,10 @@ def show(path: Path, as_json: bool) -> None:
         found = summary(run)
         if as_json:
             click.echo(dump(found), nl=False)
+        elif "frontier" in found:
+            from coband.simulator.cli.frontier import show_search
+
+            show_search(found["frontier"], path, {})
         elif is_sweep(run):
             results.show_sweep(found, path, several_sizes=_has_several_sizes(run))
         else:

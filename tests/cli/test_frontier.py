@@ -67,6 +67,13 @@ def test_bad_input_ends_with_one_message(coband: Coband, arguments: tuple[str, .
     assert not Path("runs").exists()
 
 
+def test_show_prints_the_search_again(coband: Coband) -> None:
+    status, printed, _ = coband("frontier", "small.yaml", *FEW, "--out", "runs/found")
+    assert status == 0
+    status, shown, _ = coband("show", "runs/found")
+    assert (status, shown) == (0, printed)
+
+
 def test_without_optuna_small_spaces_are_searched(coband: Coband, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "optuna", None)
     assert coband("frontier", "small.yaml", *FEW)[0] == 0

@@ -1,4 +1,4 @@
-"""Which point of a frontier to choose: chosen by the search's replications, reported on fresh ones."""
+"""Which point of a frontier to choose: ranked by the replications of the search, confirmed and reported on fresh ones."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ def choose(
 ) -> Point | None:
     """The best point within limits, by the means of the search's replications.
 
-    The numbers of fresh replications play no part in the choice, so that they are no better than they should be: the
-    best of many was also lucky where it was chosen.
+    Fresh replications rank nothing, so that their numbers are no better than they should be: the best of many was also
+    lucky where it was chosen. They have a veto: a point that they show to be beaten is not chosen.
 
     Args:
-        points: the finalists.
+        points: the finalists; a ``verdict`` is how fresh replications judge one.
         better: objective -> which end is better.
         on: the objective; None for the point that loses least in its worst objective, of those that nothing beats.
         limits: objective -> the largest mean that is allowed, or the smallest where high is better.
@@ -46,7 +46,8 @@ def choose(
             near = did_you_mean(name, list(better)) or f"; there is {', '.join(better)}"
             raise ChoiceError(f"{quoted(name)} is no objective of this frontier{near}")
     signs = np.array([-1.0 if end == "higher" else 1.0 for end in better.values()])
-    known = [one for one in points if all(one["search"][name]["mean"] is not None for name in better)]
+    unbeaten = (one for one in points if one.get("verdict") != "beaten")
+    known = [one for one in unbeaten if all(one["search"][name]["mean"] is not None for name in better)]
     fit = [one for one in known if all(_within(one, name, better[name], bound) for name, bound in bounds.items())]
     if not fit:
         return None

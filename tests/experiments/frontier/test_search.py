@@ -197,6 +197,8 @@ def test_choices() -> None:
         "C",
         None,
     ]
+    points[0]["verdict"] = "beaten"  # on fresh replications
+    assert [chosen("regret"), chosen(), chosen("regret", scalars=1e5)] == ["B", "B", "B"]
     with pytest.raises(ChoiceError, match="did you mean scalars"):
         chosen("skalars")
     assert choose(points, {"regret": "higher", "scalars": "lower"}, "regret", {"regret": 40.5}) == points[3]
