@@ -1,4 +1,4 @@
-"""Which point of a frontier to choose: ranked by the replications of the search, confirmed and reported on fresh ones."""
+"""Which point of a frontier to choose: ranked by the search's replications, confirmed and reported on fresh ones."""
 
 from __future__ import annotations
 
