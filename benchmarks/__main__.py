@@ -1,11 +1,12 @@
 """Measure fast forms against textbook forms, and figures against targets.
 
-``python -m benchmarks [CASE]... [--full]``
+``python -m benchmarks [CASE]... [--full]``; its exit status is 1 if a fast form decides otherwise than its textbook form.
 """
 
 from __future__ import annotations
 
 import argparse
+import sys
 
 from benchmarks import (
     bandits,
@@ -44,7 +45,7 @@ FULL_FIGURES: Figures = {**bandits.FULL_FIGURES, **scale.FULL_FIGURES}
 ALL, LONG = (*CASES, *FIGURES), (*FULL, *FULL_FIGURES)
 
 
-def main() -> None:
+def main() -> int:
     """Run the cases and print one line each: first the ratios to textbook forms, then the figures."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument(
@@ -57,23 +58,28 @@ def main() -> None:
     if unknown:
         parser.error(f"unknown case {', '.join(sorted(unknown))}; known: {', '.join(known)}")
     names = arguments.cases or [*ALL, *(LONG if arguments.full else ())]
-    _ratios([name for name in names if name in {**CASES, **FULL}])
+    same = _ratios([name for name in names if name in {**CASES, **FULL}])
     _figures([name for name in names if name in {**FIGURES, **FULL_FIGURES}])
+    return 0 if same else 1
 
 
-def _ratios(names: list[str]) -> None:
+def _ratios(names: list[str]) -> bool:
+    """Measure cases; whether all fast forms decided as their textbook forms."""
     if not names:
-        return
+        return True
+    different = 0
     print(f"{'case':14}{'textbook':>10}{'fast':>10}{'ratio':>9}  same  what")
     for name in names:
         case, what = {**CASES, **FULL}[name]
         found = case()
         ratio = found.textbook / found.fast
+        different += not found.same
         print(
             f"{name:14}{found.textbook:9.2f}s{found.fast:9.3f}s{ratio:9.2f}  {'yes' if found.same else 'NO':4}  "
             f"{what}; {found.note}",
             flush=True,
         )
+    return different == 0
 
 
 def _figures(names: list[str]) -> None:
@@ -87,4 +93,4 @@ def _figures(names: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -40,7 +40,7 @@ def simulated(name: str, config: dict[str, Any], agents: int, turns: int, trace:
     streams = Streams(0)
     schedule = {"kind": "one_at_a_time", "turns": turns}
     plan = TypeAdapter(Plan).validate_python(
-        {"agents": {"count": agents}, "schedule": schedule, "network": {}, "trace": trace, "ties": "first"}
+        {"agents": {"count": agents}, "schedule": schedule, "network": {}, "trace": trace}
     )
     sink = (lambda rows, names: None) if trace != "off" else None
     world = PROBLEM.build(streams, agents)

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from benchmarks import __main__ as program
-from benchmarks import exploration, known_points, neural, rows, whole
-from benchmarks.measuring import Figure
+from benchmarks import bandits, exploration, known_points, neural, rows, whole
+from benchmarks.measuring import Figure, Measured
 
 ROOT = Path(__file__).parents[2]
 EVERYTHING = {**program.CASES, **program.FIGURES, **program.FULL, **program.FULL_FIGURES}
@@ -44,6 +44,19 @@ def test_modules_stay_short() -> None:
 def test_both_forms_decide_alike_on_small_instances() -> None:
     found = [known_points.domain(30, 40), known_points.known_arms(6000), exploration.rage(1), neural.trained(3)]
     assert [measured.same for measured in found] == [True] * 4
+
+
+def test_both_forms_break_ties_alike() -> None:
+    loops = [bandits.asynchronous(8, 60, 0.1, 1.0, 1.0), bandits.linear(8, 60)]
+    logs = [bandits.oracle(name, 40) for name in ("one_kernel_ucb", "dis_kernel_ucb")]
+    assert [measured.same for measured in loops + logs] == [True] * 4
+
+
+def test_the_exit_status_says_whether_decisions_differ(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.argv", ["benchmarks", "domain"])
+    for same, status in ((True, 0), (False, 1)):
+        monkeypatch.setitem(program.CASES, "domain", (lambda same=same: Measured(2.0, 1.0, same, ""), "a case"))
+        assert program.main() == status
 
 
 def test_a_figure_beside_a_reference() -> None:
