@@ -1,6 +1,6 @@
 """Measure fast forms against textbook forms, and figures against targets.
 
-``python -m benchmarks [CASE]... [--full]``; its exit status is 1 if a fast form decides otherwise than its textbook form.
+``python -m benchmarks [CASE]... [--full]``; exit status 1: a fast form decides otherwise than its textbook form.
 """
 
 from __future__ import annotations
