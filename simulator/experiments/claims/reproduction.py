@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from coband.simulator.experiments.claims.claim import PlacedClaim, Size
 from coband.simulator.experiments.claims.conditions import Term
 from coband.simulator.experiments.claims.outcome import DIGITS, Outcome
+from coband.simulator.experiments.claims.progress import StudyProgress
 from coband.simulator.experiments.claims.samples import Sample, SampleError, StudySamples
-from coband.simulator.experiments.claims.studies import Key, Needed, key_of, needed
+from coband.simulator.experiments.claims.studies import Key, key_of, needed
 from coband.simulator.experiments.runs.driver import Commands, Listener, drive
 from coband.simulator.experiments.runs.workers import WorkerPool
 from coband.simulator.experiments.sweep.directory import SweepDirectory
@@ -25,33 +26,6 @@ HOUR = 3600.0
 
 class Stopped(Exception):
     """Somebody has interrupted it; what is finished is kept."""
-
-
-@dataclass
-class _Progress:
-    """How far one study is.
-
-    Attributes:
-        done: replications that have run.
-        failure: why it cannot go on; empty while it can.
-    """
-
-    study: Needed
-    done: int = 0
-    failure: str = ""
-    samples: StudySamples = field(init=False)
-
-    def read(self, cache: ResultCache) -> None:
-        """Take in what is finished."""
-        self.samples = self.study.samples(cache)
-        self.done = min((len(found) for found in self.samples.found.values()), default=0)
-
-    @property
-    def seconds(self) -> float:
-        """CPU seconds of one replication of all variants; 0 before the first."""
-        found = [one for samples in self.samples.found.values() for one in samples]
-        total = sum(float(one.record["wall_seconds"] or 0.0) for one in found)
-        return total / self.done if self.done else 0.0
 
 
 class Reproduction:
@@ -84,13 +58,14 @@ class Reproduction:
         self._cache = ResultCache(place / JOBS)
         self._end = None if budget is None else time.monotonic() + budget * HOUR
         self._origin = dict(origin or {})
-        self._studies = {key: _Progress(study) for key, study in needed(self._claims, size).items()}
+        self._studies = {key: StudyProgress(study) for key, study in needed(self._claims, size).items()}
+        self._parts = {one.key: self._variants(one) for one in self._claims}
         self._reasons: dict[str, str] = {}
         for progress in self._studies.values():
             progress.read(self._cache)
 
     def run(self, settled: Callable[[Outcome], None] | None = None) -> None:
-        """Run replications; the cheapest study comes first.
+        """Run replications; the claim whose next look costs least comes first.
 
         Args:
             settled: told of each claim when its verdict is there, or cannot be had.
@@ -104,9 +79,8 @@ class Reproduction:
                 outcome = self.outcome(open_claims.pop(key))
                 if settled is not None:
                     settled(outcome)
-            wanted = self._wanted(list(open_claims.values()))
-            if wanted:
-                self._advance(*min(wanted.items(), key=lambda item: self._cost(*item)))
+            if open_claims:
+                self._advance(min(open_claims.values(), key=self._cost))
 
     def outcomes(self) -> list[Outcome]:
         """What is known of every claim."""
@@ -121,28 +95,43 @@ class Reproduction:
             findings, reason = [], str(error)
         looks = claim.replications.looks()
         count = min((len(find(term)) for term in claim.terms()), default=0) if findings else 0
-        used = [self._studies[key] for key in self._keys(placed)]
-        hours = sum(progress.seconds * progress.done for progress in used) / HOUR
+        spent = sum(progress.spent(numbers) for progress, numbers in self._used(placed))
         found = Outcome(
             placed.key,
             self._size,
             findings,
             len(looks) + (count not in looks),  # a look that was not planned counts too
             count,
-            round(hours, 4),
+            round(spent / HOUR, 6),
             reason,
             None,
-            {progress.study.name: _fingerprints(progress.samples) for progress in used},
+            {progress.study.name: _fingerprints(progress.samples) for progress, _ in self._used(placed)},
             self._origin,
         )
-        return _with_cost(found, used)
+        return self._with_cost(found, placed)
+
+    def _with_cost(self, outcome: Outcome, placed: PlacedClaim) -> Outcome:
+        """With an estimate of what a verdict still costs."""
+        wanted = outcome.needed
+        if outcome.decided or wanted is None:
+            return outcome
+        seconds = sum(progress.left(numbers, wanted) for progress, numbers in self._used(placed))
+        return replace(outcome, cost_hours=round(seconds / HOUR, 4))
 
     def _not_run(self, placed: PlacedClaim) -> Outcome:
         return Outcome(placed.key, self._size, [], 1, 0, 0.0, placed.claim.not_run or "", origin=self._origin)
 
-    def _keys(self, placed: PlacedClaim) -> list[Key]:
-        claim = placed.claim
-        return list(dict.fromkeys(key_of(claim.study_of(term), self._size) for term in claim.terms()))
+    def _variants(self, placed: PlacedClaim) -> dict[Key, set[int]]:
+        """The variants of studies that a claim is about."""
+        found: dict[Key, set[int]] = {}
+        for term in placed.claim.terms():
+            key = key_of(placed.claim.study_of(term), self._size)
+            found.setdefault(key, set()).update(self._studies[key].study.numbers(term))
+        return found
+
+    def _used(self, placed: PlacedClaim) -> list[tuple[StudyProgress, set[int]]]:
+        """The studies of a claim with its variants of each."""
+        return [(self._studies[key], numbers) for key, numbers in self._parts[placed.key].items()]
 
     def _find(self, placed: PlacedClaim) -> Callable[[Term], Sequence[Sample]]:
         count = self._count(placed)
@@ -153,22 +142,30 @@ class Reproduction:
 
         return find
 
+    def _done(self, placed: PlacedClaim) -> int:
+        """How many replications all its variants have."""
+        return min(progress.done(number) for progress, numbers in self._used(placed) for number in numbers)
+
     def _count(self, placed: PlacedClaim) -> int:
         """The replications that its verdict is from: those of its last look, or all before the first."""
-        done = min(self._studies[key].done for key in self._keys(placed))
+        done = self._done(placed)
         return max((look for look in placed.claim.replications.looks() if look <= done), default=done)
 
+    def _failure(self, placed: PlacedClaim) -> str:
+        """Why it cannot go on; empty while it can."""
+        used = self._used(placed)
+        return next((one.failures[number] for one, numbers in used for number in numbers & one.failures.keys()), "")
+
     def _reason(self, placed: PlacedClaim) -> str:
-        failures = [self._studies[key].failure for key in self._keys(placed)]
-        return next(filter(None, failures), self._reasons.get(placed.key, ""))
+        return self._failure(placed) or self._reasons.get(placed.key, "")
 
     def _look(self, placed: PlacedClaim) -> int | None:
         """How many replications its next look needs; None if it has had all."""
-        done = min(self._studies[key].done for key in self._keys(placed))
+        done = self._done(placed)
         return next((count for count in placed.claim.replications.looks() if count > done), None)
 
     def _settled(self, placed: PlacedClaim) -> bool:
-        if any(self._studies[key].failure for key in self._keys(placed)):
+        if self._failure(placed):
             return True
         next_look = self._look(placed)
         if next_look is None:
@@ -181,38 +178,38 @@ class Reproduction:
         """Whether the rest of the budget is not enough for its next look."""
         if self._end is None:
             return False
-        left = self._end - time.monotonic()
-        costs = [self._cost(key, count) for key in self._keys(placed)]
-        if left > sum(costs):
+        cost = self._cost(placed)
+        if self._end - time.monotonic() > cost:
             return False
-        begun = all(self._studies[key].done for key in self._keys(placed))
-        rest = f", which take about {sum(costs) / HOUR:.2g} h more" if begun else "; what they take is not known yet"
-        self._reasons[placed.key] = f"the budget ended before {count} replications{rest}"
+        rest = f", which take about {cost / HOUR:.2g} h more" if self._done(placed) else ""
+        self._reasons[placed.key] = f"the budget ended before {count} replications" + (
+            rest or "; what they take is not known yet"
+        )
         return True
 
-    def _wanted(self, claims: Sequence[PlacedClaim]) -> dict[Key, int]:
-        """Studies that have to go on, and to how many replications."""
-        found: dict[Key, int] = {}
-        for placed in claims:
-            look = self._look(placed)
-            for key in self._keys(placed):
-                if look is not None and self._studies[key].done < look:
-                    found[key] = min(look, found.get(key, look))
-        return found
+    def _cost(self, placed: PlacedClaim) -> float:
+        """Seconds of wall time until its next look, as far as is known."""
+        look = self._look(placed)
+        costs = [0.0 if look is None else progress.left(numbers, look) for progress, numbers in self._used(placed)]
+        return sum(costs) / self._pool.size()
 
-    def _cost(self, key: Key, count: int) -> float:
-        """Seconds of wall time until a study has so many replications."""
-        progress = self._studies[key]
-        return progress.seconds * max(0, count - progress.done) / self._pool.size()
+    def _advance(self, placed: PlacedClaim) -> None:
+        """Run what a claim needs for its next look, study by study; first replications alone."""
+        look = self._look(placed)
+        assert look is not None
+        learnt = any(not progress.done(number) for progress, numbers in self._used(placed) for number in numbers)
+        for progress, wanted in self._used(placed):
+            numbers, count = progress.next(wanted, 1 if learnt else look)
+            if numbers:
+                self._run(progress, numbers, count)
 
-    def _advance(self, key: Key, count: int) -> None:
-        """Run a study up to a number of replications; a first one alone, to learn what it costs."""
-        progress = self._studies[key]
-        study = progress.study.first(count if progress.done else 1)
+    def _run(self, progress: StudyProgress, numbers: Sequence[int], count: int) -> None:
+        """Run some variants of a study up to a number of replications."""
+        study = progress.study.part(numbers, count)
         where = self._place / STUDIES / progress.study.name
         where.mkdir(parents=True, exist_ok=True)
         if study.missing is not None:
-            progress.failure = f"its data are not here: {study.missing}"
+            progress.failures.update(dict.fromkeys(numbers, f"its data are not here: {study.missing}"))
             return
         listener = None if self._listener is None else self._listener(progress.study.name)
         report = drive(
@@ -222,23 +219,14 @@ class Reproduction:
             commands=Commands(["coband", "run", progress.study.key[0]], ["coband", "reproduce"]),
             listener=listener,
         )
-        before = progress.done
         progress.read(self._cache)
         if report.interrupted:
             raise Stopped
+        behind = [number for number in numbers if progress.done(number) < count]
+        reason = report.status.message or "no job has finished"
         if report.failures:
-            progress.failure = f"a job broke off: {report.failures[0].error.strip().splitlines()[-1]}"
-        elif progress.done == before:
-            progress.failure = report.status.message or "no job has finished"
-
-
-def _with_cost(outcome: Outcome, used: Sequence[_Progress]) -> Outcome:
-    """With an estimate of what a verdict still costs."""
-    wanted = outcome.needed
-    if outcome.decided or wanted is None:
-        return outcome
-    hours = sum(progress.seconds * max(0, wanted - progress.done) for progress in used) / HOUR
-    return replace(outcome, cost_hours=round(hours, 4))
+            reason = f"a job broke off: {report.failures[0].error.strip().splitlines()[-1]}"
+        progress.failures.update(dict.fromkeys(behind, reason))
 
 
 def _fingerprints(samples: StudySamples) -> dict[str, list[str]]:

@@ -46,9 +46,14 @@ class Needed:
         stem = scenario.removesuffix(".yaml").strip("/").replace("/", "-")[-LONGEST:]
         return f"{stem}-{sha256(scenario, *settings)[:8]}"
 
-    def first(self, count: int) -> Sweep:
-        """The study with so many replications."""
-        return replace(self.sweep, numbers=tuple(range(count)))
+    def part(self, numbers: Iterable[int], count: int) -> Sweep:
+        """Some variants of the study, by their numbers, with so many replications; they are numbered from 0 on."""
+        chosen = [variant for variant in self.sweep.variants if variant.number in set(numbers)]
+        return replace(self.sweep, variants=_numbered(chosen), numbers=tuple(range(count)))
+
+    def numbers(self, term: Term) -> list[int]:
+        """The numbers of the variants that a term means."""
+        return [variant.number for variant in StudySamples(self.sweep.variants, {}).matching(term.label, term.at)]
 
     def samples(self, cache: ResultCache) -> StudySamples:
         """What is known of it: of each variant the replications from 0 on that are finished."""
@@ -97,5 +102,10 @@ def _restricted(sweep: Sweep, terms: Sequence[Term]) -> Sweep:
             known = "; ".join(variant.label for variant in sweep.variants)
             raise SampleError(f"{sweep.name} has no {term}; there are {known}.")
         wanted.update((variant.number, variant) for variant in matching)
-    variants = [replace(wanted[old], number=new) for new, old in enumerate(sorted(wanted))]
-    return replace(sweep, variants=tuple(variants), until=None, tuning=None)
+    variants = _numbered([wanted[number] for number in sorted(wanted)])
+    return replace(sweep, variants=variants, until=None, tuning=None)
+
+
+def _numbered(variants: Iterable[Variant]) -> tuple[Variant, ...]:
+    """Variants with numbers from 0 on."""
+    return tuple(replace(variant, number=number) for number, variant in enumerate(variants))

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from coband.simulator.experiments.claims import reproduction as module
 from coband.simulator.experiments.claims.claim import PlacedClaim
 from coband.simulator.experiments.claims.outcome import Outcome, verdicts
+from coband.simulator.experiments.claims.progress import StudyProgress
 from coband.simulator.experiments.claims.reading import read_claim
 from coband.simulator.experiments.claims.reproduction import Reproduction, Stopped
 from coband.simulator.experiments.claims.samples import SampleError
@@ -87,7 +87,7 @@ def test_a_true_claim_holds_and_a_false_one_does_not(tmp_path: Path) -> None:
     assert verdicts(outcomes) == ["holds", "does not hold"]
     assert [one.replications for one in outcomes] == [3, 3]
     assert jobs == 6  # one job for each label, at the one point that claims are about
-    assert all(one.cpu_hours > 0 for one in outcomes) or all(one.cpu_hours == 0.0 for one in outcomes)
+    assert all(one.cpu_hours > 0 for one in outcomes)
 
 
 def test_one_false_condition_is_enough(tmp_path: Path) -> None:
@@ -103,6 +103,29 @@ def test_jobs_that_two_claims_need_run_once_and_never_again(tmp_path: Path) -> N
     assert [one.fingerprints for one in first] == [one.fingerprints for one in again]
     (variants,) = first[0].fingerprints.values()
     assert [len(prints) for prints in variants.values()] == [3]
+
+
+def test_a_claim_runs_the_variants_that_it_is_about_alone(tmp_path: Path) -> None:
+    """Two claims share a study; what one of them still needs is not run for the other."""
+    more = CLAIM.replace("first: 3, most: 6", "first: 5, most: 5")
+    claims = [placed(tmp_path, CLAIM + TRUE, "three"), placed(tmp_path, more + FALSE, "five")]
+    outcomes, jobs = reproduced(tmp_path, *claims)
+    assert ([one.replications for one in outcomes], jobs) == ([3, 5], 8)
+    (prints,) = outcomes[0].fingerprints.values()
+    assert {label: len(found) for label, found in prints.items()} == {"One [turns=20]": 3, "N [turns=20]": 5}
+
+
+def test_the_claim_that_costs_least_comes_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    claims = [placed(tmp_path, CLAIM + condition, name) for name, condition in (("dear", TRUE), ("cheap", FALSE))]
+    costs = {"One": 50.0, "N": 1.0}
+
+    def seconds(progress: StudyProgress, number: int) -> float:
+        return costs[progress.study.sweep.variants[number].entry] if progress.done(number) else 0.0
+
+    monkeypatch.setattr(StudyProgress, "seconds", seconds)
+    order: list[str] = []
+    Reproduction(claims, tmp_path / "out", Counted()).run(lambda outcome: order.append(outcome.claim))
+    assert [name.rpartition("/")[2] for name in order] == ["cheap", "dear"]
 
 
 def test_an_open_claim_runs_all_its_replications(tmp_path: Path) -> None:
@@ -139,7 +162,7 @@ def test_the_rest_of_the_budget_is_not_spent_on_what_it_cannot_pay(
 ) -> None:
     """After the first replication it is known that the next ones take longer than there is time."""
     claim = placed(tmp_path, CLAIM + TRUE)
-    monkeypatch.setattr(module._Progress, "seconds", 7200.0)
+    monkeypatch.setattr(StudyProgress, "left", lambda self, numbers, count: 7200.0 if self.done(0) else 0.0)
     pool = Counted()
     reproduction = Reproduction([claim], tmp_path / "out", pool, budget=1)
     began = time.monotonic()

@@ -1,0 +1,56 @@
+"""How far the studies of claims are, variant by variant, and what their replications cost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from coband.simulator.experiments.claims.samples import StudySamples
+from coband.simulator.experiments.claims.studies import Needed
+from coband.simulator.experiments.sweep.result_cache import ResultCache
+
+
+@dataclass
+class StudyProgress:
+    """How far one study is.
+
+    Attributes:
+        study: what there is to run.
+        failures: why variants cannot go on, by their numbers.
+        samples: what is finished.
+    """
+
+    study: Needed
+    failures: dict[int, str] = field(default_factory=dict)
+    samples: StudySamples = field(init=False)
+
+    def read(self, cache: ResultCache) -> None:
+        """Take in what is finished."""
+        self.samples = self.study.samples(cache)
+
+    def done(self, number: int) -> int:
+        """How many replications of a variant have run."""
+        return len(self.samples.found.get(number, ()))
+
+    def seconds(self, number: int) -> float:
+        """CPU seconds of one replication of a variant; 0 before the first."""
+        done = self.done(number)
+        return self.spent([number]) / done if done else 0.0
+
+    def spent(self, numbers: Iterable[int]) -> float:
+        """CPU seconds of all replications of some variants."""
+        found = [one for number in numbers for one in self.samples.found.get(number, ())]
+        return sum(float(one.record["wall_seconds"] or 0.0) for one in found)
+
+    def left(self, numbers: Iterable[int], count: int) -> float:
+        """CPU seconds until some variants have so many replications; one that has none counts as free."""
+        return sum(self.seconds(number) * max(0, count - self.done(number)) for number in numbers)
+
+    def next(self, numbers: Iterable[int], count: int) -> tuple[list[int], int]:
+        """Which of some variants run next, and to how many replications, until all have ``count``.
+
+        A first replication of each comes alone: it says what the others cost.
+        """
+        behind = [number for number in sorted(numbers) if self.done(number) < count]
+        new = [number for number in behind if not self.done(number)]
+        return (new, 1) if new else (behind, count)
