@@ -29,6 +29,7 @@ INTERRUPTED = 130
 @click.option("--list", "listing", is_flag=True, help="List the claims, and do nothing else.")
 @click.option("--quick", is_flag=True, help="Scaled-down studies: the mechanics, not the papers' sizes.")
 @click.option("--full", is_flag=True, help="The papers' sizes; the default.")
+@click.option("--seed", type=click.IntRange(min=0), metavar="N", help="Seed of all studies, instead of their own.")
 @click.option("--budget", type=click.FloatRange(min=0, min_open=True), metavar="HOURS", help="Stop after this time.")
 @placed
 @click.option(
@@ -60,6 +61,7 @@ def reproduce(
     listing: bool,
     quick: bool,
     full: bool,
+    seed: int | None,
     budget: float | None,
     workers: int | None,
     cluster: str | None,
@@ -78,7 +80,7 @@ def reproduce(
     """
     if quick and full:
         raise BadInput("give --quick or --full, not both.")
-    claims = _chosen(names)
+    claims = [one.seeded(seed) for one in _chosen(names)]
     where = results or out / "results"
     if listing:
         _list(claims)
@@ -86,12 +88,12 @@ def reproduce(
         with pool(workers, cluster, cluster_options) as found:
             status = _verify(claims, where, verify, found)
         context.exit(status)
-    elif pages is not None and not (names or quick or full or budget or resume):
+    elif pages is not None and not (names or quick or full or budget or resume or seed is not None):
         _pages(where, pages)
     else:
         _begin(out, resume)
         with pool(workers, cluster, cluster_options) as found:
-            status = _run(claims, out, where, "quick" if quick else "full", budget, found, as_json)
+            status = _run(claims, out, where, "quick" if quick else "full", seed, budget, found, as_json)
         if pages is not None:
             _pages(where, pages)
         context.exit(status)
@@ -129,6 +131,7 @@ def _run(
     out: Path,
     where: Path,
     size: Size,
+    seed: int | None,
     budget: float | None,
     workers: WorkerPool,
     as_json: bool,
@@ -140,7 +143,7 @@ def _run(
     interrupted = False
     try:
         reproduction = Reproduction(
-            claims, out, workers, size=size, budget=budget, origin=origin.origin(), listener=sweep_view.View
+            claims, out, workers, size=size, budget=budget, origin=origin.origin(seed), listener=sweep_view.View
         )
         reproduction.run(_told)
     except SampleError as error:
@@ -148,7 +151,7 @@ def _run(
     except Stopped:
         interrupted = True
     outcomes = reproduction.outcomes()
-    written = results.write(where, outcomes, figures.of_papers({one.paper for one in claims}, out, size))
+    written = results.write(where, outcomes, figures.of_papers({one.paper for one in claims}, out, size, seed))
     _show(outcomes, as_json)
     for path in written:
         click.echo(f"results file: {path}", err=as_json)

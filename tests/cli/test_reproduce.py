@@ -97,6 +97,20 @@ def test_claims_that_share_a_study_are_verified_with_all_its_variants(coband: Co
     assert (status, out.splitlines()[-1]) == (0, "6 jobs run again: 6 the same, 0 different")
 
 
+def test_another_seed_gives_other_jobs_and_is_said(coband: Coband) -> None:
+    coband("reproduce", "true", "--results", "own")
+    assert coband("reproduce", "true", "--seed", "11", "--resume", "--results", "others", "--pages", "pages")[0] == 0
+    found = [results.read(Path(folder))["small/true"].fingerprints for folder in ("own", "others")]
+    own, other = ({job for study in one.values() for jobs in study.values() for job in jobs} for one in found)
+    assert len(own) == len(other) == 3
+    assert not own & other
+    assert "; seed 11; p" in Path("pages/small.md").read_text()
+    assert "<svg" in Path("pages/small_1.svg").read_text()
+    assert coband("reproduce", "true", "--verify", "2", "--seed", "11", "--results", "others")[0] == 0
+    status, _, err = coband("reproduce", "true", "--verify", "2", "--results", "others")
+    assert (status, "has no results of these claims" in err) == (2, True)
+
+
 def test_json(coband: Coband) -> None:
     status, out, _ = coband("reproduce", "true", "--json")
     (claim,) = json.loads(out)["claims"]

@@ -36,6 +36,10 @@ class ClaimedStudy(_Strict):
         more = {"full": {}, "quick": self.quick, "toy": {**self.quick, **self.toy}}[size]
         return tuple(f"{key}={dump(value, indented=False).strip()}" for key, value in {**self.set, **more}.items())
 
+    def seeded(self, seed: int | None) -> ClaimedStudy:
+        """The study with another seed; with its own if there is none."""
+        return self if seed is None else self.model_copy(update={"set": {**self.set, "seed": seed}})
+
 
 class Replications(_Strict):
     """How often the studies of a claim run."""
@@ -150,3 +154,8 @@ class PlacedClaim(BaseModel):
     def key(self) -> str:
         """How commands call it, such as ``duets/figure_1a_regret``."""
         return f"{self.paper}/{self.name}"
+
+    def seeded(self, seed: int | None) -> PlacedClaim:
+        """The claim about studies with another seed; with their own if there is none."""
+        studies = {name: study.seeded(seed) for name, study in self.claim.studies.items()}
+        return self.model_copy(update={"claim": self.claim.model_copy(update={"studies": studies})})

@@ -10,7 +10,7 @@ import numpy as np
 
 from coband.simulator.arrays import FloatArray
 from coband.simulator.experiments.claims import reading
-from coband.simulator.experiments.claims.claim import Figure, Panel, Size
+from coband.simulator.experiments.claims.claim import ClaimedStudy, Figure, Panel, Size
 from coband.simulator.experiments.claims.reproduction import JOBS
 from coband.simulator.experiments.claims.samples import AXES, Sample, SampleError, StudySamples
 from coband.simulator.experiments.claims.studies import loaded
@@ -24,26 +24,34 @@ POINTS = 60
 DIGITS = 4
 
 
-def of_papers(papers: Iterable[str], place: Path, size: Size) -> dict[str, list[dict[str, Any]]]:
+def of_papers(
+    papers: Iterable[str], place: Path, size: Size, seed: int | None = None
+) -> dict[str, list[dict[str, Any]]]:
     """The figures of some papers, from the jobs that are finished in a directory; those without any line are left out.
+
+    Args:
+        papers: their names.
+        place: the directory.
+        size: of the studies.
+        seed: of the studies, if it is not their own.
 
     Raises:
         ScenarioError: a scenario is not valid with a panel's settings.
     """
     cache, known = ResultCache(place / JOBS), reading.papers()
-    found = {name: [_figure(one, cache, size) for one in known[name].figures] for name in papers if name in known}
+    found = {name: [_figure(one, cache, size, seed) for one in known[name].figures] for name in papers if name in known}
     return {name: [one for one in figures if one["panels"]] for name, figures in found.items()}
 
 
-def _figure(figure: Figure, cache: ResultCache, size: Size) -> dict[str, Any]:
-    panels = [_panel(panel, cache, size) for panel in figure.panels]
+def _figure(figure: Figure, cache: ResultCache, size: Size, seed: int | None) -> dict[str, Any]:
+    panels = [_panel(panel, panel.study.seeded(seed), cache, size) for panel in figure.panels]
     return {"title": figure.title, "where": figure.where, "panels": [panel for panel in panels if panel["lines"]]}
 
 
-def _panel(panel: Panel, cache: ResultCache, size: Size) -> dict[str, Any]:
+def _panel(panel: Panel, study: ClaimedStudy, cache: ResultCache, size: Size) -> dict[str, Any]:
     lines = []
     wanted = [(term, {**panel.at, **term.at}) for term in panel.labels]
-    samples = loaded(panel.study, size, [(term.label, at) for term, at in wanted]).samples(cache)
+    samples = loaded(study, size, [(term.label, at) for term, at in wanted]).samples(cache)
     for term, at in wanted:
         variants = samples.matching(term.label, at)
         found = _curve(samples, variants, panel) if panel.against in AXES else _means(samples, variants, panel)

@@ -12,9 +12,14 @@ from coband.simulator.experiments.store.git_state import git_state
 from coband.simulator.experiments.store.manifest import PACKAGES, version
 
 
-def origin() -> dict[str, Any]:
-    """What a results file says about the machine and the program that made an outcome."""
+def origin(seed: int | None = None) -> dict[str, Any]:
+    """What a results file says about the machine and the program that made an outcome.
+
+    Args:
+        seed: that of all studies, if it is not their own.
+    """
     return {
+        **({} if seed is None else {"seed": seed}),
         "date": now()[:10],
         "versions": {"python": platform.python_version(), **{name: version(name) for name in PACKAGES}},
         "git": git_state(Path(__file__).parent),

@@ -163,8 +163,9 @@ def _origin(outcome: Outcome) -> str:
     p = min(outcome.holds, outcome.fails)
     shown = "< 0.0001" if p < 1e-4 else f"= {p:.2g}"
     size = "the papers' sizes" if outcome.size == "full" else f"{outcome.size} sizes"
+    seed = f"; seed {outcome.origin['seed']}" if "seed" in outcome.origin else ""
     where = f"coband {version}{commit}, {outcome.origin.get('date', '')}"
-    return f"<small>{size}; p {shown}; {outcome.cpu_hours:.2g} CPU hours; {where}.</small>"
+    return f"<small>{size}{seed}; p {shown}; {outcome.cpu_hours:.2g} CPU hours; {where}.</small>"
 
 
 def _anchor(placed: PlacedClaim) -> str:
