@@ -6,7 +6,6 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -86,11 +85,8 @@ algorithms: [{algorithm: n_kernel_ucb, kernel: {kind: linear}}]
 """
 
 
-NOTHING_KEPT = {"PYTHONDONTWRITEBYTECODE": "1"}
-
-
-def loaded(folder: Path, *arguments: str, environment: Mapping[str, str] = NOTHING_KEPT) -> set[str]:
-    """The modules that a command has loaded when it ends; compiled code is kept in the folder alone."""
+def loaded(folder: Path, *arguments: str) -> set[str]:
+    """The modules that a command has loaded when it ends; compiled code and answers are kept in the folder alone."""
     code = f"""if True:
         import sys
         from coband.simulator.cli.main import _status
@@ -99,7 +95,8 @@ def loaded(folder: Path, *arguments: str, environment: Mapping[str, str] = NOTHI
         print(*sys.modules)
         sys.exit(status)"""
     (folder / "trivial.yaml").write_text(TRIVIAL, encoding="utf-8")
-    done = start(code, PYTHONPYCACHEPREFIX=str(folder / "compiled"), **environment)
+    kept = {"PYTHONPYCACHEPREFIX": str(folder / "compiled"), "XDG_CACHE_HOME": str(folder / "cache")}
+    done = start(code, **kept)
     assert done.returncode == 0, done.stderr
     return set(done.stdout.splitlines()[-1].split())
 
@@ -113,8 +110,7 @@ def test_help_loads_no_library(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("arguments", [["list"], ["describe", "coop_kernel_ucb"], ["describe", "regret"]])
 def test_what_has_been_answered_before_loads_no_library(tmp_path: Path, arguments: list[str]) -> None:
-    environment = {"PYTHONDONTWRITEBYTECODE": ""}
-    first, second = (loaded(tmp_path, *arguments, environment=environment) for _ in range(2))
+    first, second = (loaded(tmp_path, *arguments) for _ in range(2))
     assert "coband.agents.coop_kernel_ucb" in first
     assert not second & LIBRARIES
     assert not {module for module in second if module.startswith("coband.agents")}
