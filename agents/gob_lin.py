@@ -22,7 +22,7 @@ from coband.agents.knowledge import OnTasks
 from coband.simulator.arrays import FloatArray, IntArray
 from coband.simulator.core.config import REWARD
 from coband.simulator.maths.kernels.library import Linear
-from coband.simulator.maths.posteriors.choose import Multitask, multitask
+from coband.simulator.maths.posteriors.choose_multitask import Multitask, multitask
 
 
 class GobConfig(CentralConfig):

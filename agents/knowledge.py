@@ -16,7 +16,7 @@ from coband.simulator.arms import ArmSet
 from coband.simulator.arrays import FloatArray
 from coband.simulator.core.memory import NUMBER, Memory, RunSize
 from coband.simulator.core.node import NodeContext, UnsupportedScenario
-from coband.simulator.maths.posteriors.choose import GIB, Multitask, factor_memory, multitask
+from coband.simulator.maths.posteriors.choose_multitask import GIB, Multitask, factor_memory, multitask
 from coband.simulator.maths.posteriors.observations import Observations
 from coband.simulator.maths.posteriors.protocol import MultitaskPosterior
 from coband.simulator.maths.posteriors.together import learn, scores
@@ -89,7 +89,7 @@ class OnTasks(Learnt):
 
 
 class Knowledge(OnTasks):
-    """The posterior of equation 9, as ``maths.posteriors.choose`` chooses it.
+    """The posterior of equation 9, as ``maths.posteriors.choose_multitask`` chooses it.
 
     Args:
         context: the agent's.

@@ -38,7 +38,7 @@ def processes(arguments: Sequence[str], repeats: int = REPEATS) -> float:
     with tempfile.TemporaryDirectory(prefix="coband-benchmark-") as folder:
         (Path(folder) / "trivial.yaml").write_text(TRIVIAL, encoding="utf-8")
         environment = {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
-        environment["PYTHONPYCACHEPREFIX"] = str(Path(folder) / "compiled")
+        environment |= {name: str(Path(folder) / name) for name in ("PYTHONPYCACHEPREFIX", "XDG_CACHE_HOME")}
         times = []
         for number in range(repeats + 1):
             given = [word.format(folder=folder, number=number) for word in arguments]

@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel
 
@@ -18,24 +18,19 @@ from coband.simulator.core.audit.invariants import Audit
 from coband.simulator.core.audit.ledger import Ledger
 from coband.simulator.core.audit.progress import Progress
 from coband.simulator.core.audit.trace import Trace
-from coband.simulator.core.checks.draws import LinkDraws, RecordedStreams
-from coband.simulator.core.checks.inspection import FullAudit
 from coband.simulator.core.clock.clock import Clock
 from coband.simulator.core.clock.schedule import OneAtATime, Phases, Recorded, Renewal, Rounds
 from coband.simulator.core.decisions import ClosestDecision
 from coband.simulator.core.hosts.agent_host import AgentHost
 from coband.simulator.core.hosts.cohort import Cohort, chooses_together
 from coband.simulator.core.hosts.host import ClientHost, Host, Inspector, Send
-from coband.simulator.core.hosts.phases import PhaseHost, PhaseTiming
 from coband.simulator.core.hosts.speed import SlowPeriod, SlowPeriodDraws
 from coband.simulator.core.hosts.turns import Turns
 from coband.simulator.core.message import Message
 from coband.simulator.core.network.direct import Direct
 from coband.simulator.core.network.graphs import Graph
-from coband.simulator.core.network.hop_by_hop import HopByHop
 from coband.simulator.core.network.local import Local
 from coband.simulator.core.network.network import Network
-from coband.simulator.core.network.reliable import ReliableTransport
 from coband.simulator.core.network.transport import Transport
 from coband.simulator.core.node import (
     SERVER,
@@ -54,10 +49,10 @@ from coband.simulator.core.randomness.distributions import BaseDistribution, Dra
 from coband.simulator.core.randomness.streams import Streams
 from coband.simulator.core.router import Router
 from coband.simulator.core.run_context import RunContext
-from coband.simulator.core.whatif.addresses import AddressedTimes
-from coband.simulator.core.whatif.changes import AgentChange, WhatIf
-from coband.simulator.core.whatif.transports import transport_of
 from coband.simulator.core.world import BatchWorld, World
+
+if TYPE_CHECKING:
+    from coband.simulator.core.whatif.changes import WhatIf
 
 
 @dataclass(frozen=True)
@@ -78,7 +73,7 @@ class HostContext:
 
 
 class Assembly:
-    """Builds what a plan describes."""
+    """Builds what a plan describes; parts that few plans have are imported when they are built."""
 
     def __init__(
         self, plan: Plan, world: World, streams: Streams, graph: Graph | None, whatif: WhatIf | None = None
@@ -89,9 +84,16 @@ class Assembly:
         """The clock and empty accounts; ``sink``: where trace batches go, if the plan keeps a trace."""
         plan, network = self._plan, self._plan.network
         down: set[Address] = set()
-        audit = (FullAudit if plan.checks == "full" else Audit)(network.transport == "reliable", down)
+        audit = self._audit(network.transport == "reliable", down)
         ledger = Ledger(plan.agents.count, network.scalar_bits, network.header_bits)
         return RunContext(Clock(), Trace(sink if plan.trace != tr.OFF else None), ledger, audit, down)
+
+    def _audit(self, reliable: bool, down: set[Address]) -> Audit:
+        if self._plan.checks != "full":
+            return Audit(reliable, down)
+        from coband.simulator.core.checks.inspection import FullAudit
+
+        return FullAudit(reliable, down)
 
     def progress(self, ledger: Ledger, on_pull: Callable[[int], None] | None) -> Progress:
         """What takes note of pulls."""
@@ -104,14 +106,27 @@ class Assembly:
         reliable = plan.network.transport == "reliable"
         mending = reliable and (plan.network.faulty or plan.intermittent)
         if self._whatif is not None:
+            from coband.simulator.core.whatif.transports import transport_of
+
             parts = (run, plan.network, self._streams, router, self._describe, self._whatif)
             return transport_of(*parts, mending=mending)
-        kind = ReliableTransport if mending else Transport
         network = Network(plan.network, self._streams)
-        if isinstance(run.audit, FullAudit) and isinstance(self._streams, RecordedStreams):
-            run.audit.acknowledges = mending
-            run.audit.draws = LinkDraws(self._streams, network.model, network.heals)
-        return kind(run, network, router, self._describe, reliable)
+        if plan.checks == "full":
+            self._record_draws(run.audit, network, mending)
+        if not mending:
+            return Transport(run, network, router, self._describe, reliable)
+        from coband.simulator.core.network.reliable import ReliableTransport
+
+        return ReliableTransport(run, network, router, self._describe, reliable)
+
+    def _record_draws(self, audit: Audit, network: Network, mending: bool) -> None:
+        """Let a full audit know what the links draw."""
+        from coband.simulator.core.checks.draws import LinkDraws, RecordedStreams
+        from coband.simulator.core.checks.inspection import FullAudit
+
+        if isinstance(audit, FullAudit) and isinstance(self._streams, RecordedStreams):
+            audit.acknowledges = mending
+            audit.draws = LinkDraws(self._streams, network.model, network.heals)
 
     def _describe(self, message: Message) -> str | None:
         """A message's payload as JSON, for the trace at level ``full``."""
@@ -127,6 +142,8 @@ class Assembly:
         interval = schedule.interval if isinstance(schedule, OneAtATime | Rounds) else 1.0
         trial = interval if config.trial is None else config.trial
         if self._plan.walks_hops:
+            from coband.simulator.core.network.hop_by_hop import HopByHop
+
             return HopByHop(self._graph, trial, run, transport, router.hand_over)
         return Direct(self._graph, trial, run, transport, router.hand_over, router.hear, router.accepts)
 
@@ -236,11 +253,15 @@ class Assembly:
         slow_periods = self._plan.agents.episodes(self._streams, around.run.clock)
         for agent, factor, slow_period in zip(agents, slowness, slow_periods, strict=True):
             index, config = agent.context.index, self._plan.agents
-            changed = AgentChange() if self._whatif is None else self._whatif.of_agent(index)
-            if changed.speed is not None:
-                factor, slow_period = 1.0 / changed.speed, None
-            handling = self._draws(changed.handling or config.handling, index, "handling", factor, slow_period)
-            compute = self._draws(changed.compute or config.compute, index, "compute", factor, slow_period)
+            times = {"handling": config.handling, "compute": config.compute}
+            if self._whatif is not None:
+                changed = self._whatif.of_agent(index)
+                times = {purpose: getattr(changed, purpose) or usual for purpose, usual in times.items()}
+                if changed.speed is not None:
+                    factor, slow_period = 1.0 / changed.speed, None
+            handling, compute = (
+                self._draws(time, index, purpose, factor, slow_period) for purpose, time in times.items()
+            )
             parts = (agent, run.clock, run.trace, handling, around.send, around.check)
             hosts.append(self._client_host(agent, factor, slow_period, compute, parts, around))
         if server is not None:
@@ -262,6 +283,8 @@ class Assembly:
         if isinstance(agent, BatchAgent):
             if not isinstance(schedule, Phases) or not isinstance(world, BatchWorld):
                 raise TypeError("a batch agent needs schedule.kind phases and a problem that can be pulled in batches")
+            from coband.simulator.core.hosts.phases import PhaseHost, PhaseTiming
+
             pace = PhaseTiming(schedule.pull_time * factor, compute, schedule.limit, slow_period)
             return PhaseHost(*parts, world=world, pace=pace, progress=around.progress)
         after_turn = around.think if isinstance(schedule, Renewal) else None
@@ -286,6 +309,8 @@ class Assembly:
         if is_zero(distribution):
             return None
         if self._whatif is not None and purpose == "handling":
+            from coband.simulator.core.whatif.addresses import AddressedTimes
+
             return AddressedTimes(self._whatif.book, self._streams, index, distribution, factor, slow_period)
         parts = (distribution, self._streams("compute", index, purpose), factor)
         return Draws(*parts) if slow_period is None else SlowPeriodDraws(slow_period, *parts)

@@ -6,6 +6,7 @@ algorithm + agents + schedule + network + world + streams  ->  events  ->  ledge
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import numpy as np
 from pydantic import BaseModel
@@ -14,21 +15,22 @@ from coband.simulator.core.algorithm import Algorithm
 from coband.simulator.core.assembly import Assembly, HostContext
 from coband.simulator.core.audit import trace as tr
 from coband.simulator.core.audit.invariants import InvariantViolation, check_pulls
-from coband.simulator.core.checks.draws import RecordedStreams
-from coband.simulator.core.checks.inspection import FullAudit, Inspection
-from coband.simulator.core.checks.receivers import Receivers
 from coband.simulator.core.churn import Churn
 from coband.simulator.core.hosts.host import ClientHost
 from coband.simulator.core.network.direct import Direct
 from coband.simulator.core.network.graphs import Graph
-from coband.simulator.core.node import SERVER
+from coband.simulator.core.node import SERVER, Node
 from coband.simulator.core.plan import Plan
 from coband.simulator.core.randomness.streams import Streams
 from coband.simulator.core.result import Ended, RunResult
 from coband.simulator.core.router import Router
-from coband.simulator.core.whatif.changes import WhatIf
 from coband.simulator.core.world import World
 from coband.simulator.metrics import by_name
+
+if TYPE_CHECKING:
+    from coband.simulator.core.checks.inspection import Inspection
+    from coband.simulator.core.network.local import Local
+    from coband.simulator.core.whatif.changes import WhatIf
 
 __all__ = ["Engine", "Plan", "RunResult", "World"]
 
@@ -67,6 +69,8 @@ class Engine:
         spec = plan.network.graph
         self.world = world
         if plan.checks == "full":
+            from coband.simulator.core.checks.draws import RecordedStreams  # like all checks, few runs need it
+
             streams = RecordedStreams(streams.seed, streams.replication)
         self.graph = graph if graph is not None or spec is None else spec.build(plan.agents.count, streams)
         assembly = Assembly(plan, world, streams, self.graph, whatif)
@@ -81,18 +85,24 @@ class Engine:
         self._turns = assembly.turns(algorithm, self._run, self.progress, local)
         self.agents, self.server = assembly.nodes(algorithm, config)
         self._inspection: Inspection | None = None
-        if isinstance(self.audit, FullAudit):
-            twins = assembly.twins(algorithm, config)
-            once = plan.network.transport == "reliable" or self.graph is not None or not plan.network.duplicating
-            receivers = Receivers(plan.agents.count, self.graph, once, self._router.accepts)
-            direct = self.graph if isinstance(local, Direct) else None
-            nodes = self.agents, self.server
-            self._inspection = Inspection(self.audit, self.progress, *nodes, twins, receivers, direct)
+        if plan.checks == "full":
+            self._inspection = self._inspected(plan, local, assembly.twins(algorithm, config))
         around = HostContext(self._run, self.progress, self._router.send, self._inspection, self._turns.think)
         self._hosts = assembly.hosts(self.agents, self.server, around)
         self._router.connect(self._hosts, self.transport, local)
         if plan.intermittent:
             Churn(plan, self._run, self._hosts, self.server is not None, self.transport, local).start(streams)
+
+    def _inspected(self, plan: Plan, local: Local | None, twins: list[Node]) -> Inspection:
+        """What looks at every message and turn, with ``checks: full``."""
+        from coband.simulator.core.checks.inspection import FullAudit, Inspection
+        from coband.simulator.core.checks.receivers import Receivers
+
+        assert isinstance(self.audit, FullAudit)
+        once = plan.network.transport == "reliable" or self.graph is not None or not plan.network.duplicating
+        receivers = Receivers(plan.agents.count, self.graph, once, self._router.accepts)
+        direct = self.graph if isinstance(local, Direct) else None
+        return Inspection(self.audit, self.progress, self.agents, self.server, twins, receivers, direct)
 
     def run(self) -> RunResult:
         """Run until every turn is taken and every message has arrived.

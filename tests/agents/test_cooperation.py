@@ -267,7 +267,7 @@ def test_with_few_fixed_arms_too(name: str, case: int) -> None:
 @pytest.mark.parametrize("name", ["coop_kernel_ucb", "eager_kernel_ucb", "dist_kernel_ucb"])
 def test_with_linear_kernels_task_by_task_too(name: str, case: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """As with so many tasks that their features are too many."""
-    monkeypatch.setattr("coband.simulator.maths.posteriors.choose.PRIMAL_FEATURES", 0)
+    monkeypatch.setattr("coband.simulator.maths.posteriors.choose_multitask.PRIMAL_FEATURES", 0)
     solved: list[Solution] = []
     solve = Solution.weights
     monkeypatch.setattr(Solution, "weights", lambda self, own, out: solved.append(self) or solve(self, own, out))

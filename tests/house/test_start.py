@@ -6,7 +6,7 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Mapping
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -77,6 +77,28 @@ HEAVY = {
     "scipy.stats",
 }
 """What takes longer to import than a small run takes."""
+WAIT = {
+    "coband.simulator.core.checks.draws": "checks: full",
+    "coband.simulator.core.checks.inspection": "checks: full",
+    "coband.simulator.core.checks.receivers": "checks: full",
+    "coband.simulator.core.checks.twins": "checks: full",
+    "coband.simulator.core.network.hop_by_hop": "messages that walk the hops of a graph",
+    "coband.simulator.core.network.reliable": "messages that are lost",
+    "coband.simulator.core.whatif.addresses": "what-if jobs",
+    "coband.simulator.core.whatif.changes": "what-if jobs",
+    "coband.simulator.core.whatif.transports": "what-if jobs",
+    "coband.simulator.experiments.runs.counterfactual": "what-if jobs",
+    "coband.simulator.experiments.scenario.explain": "mistakes in a document",
+    "coband.simulator.experiments.scenario.wording": "mistakes in a document",
+    "coband.simulator.experiments.sweep.planner": "sweeps that run",
+    "coband.simulator.experiments.sweep.summary": "sweeps that run",
+    "coband.simulator.maths.kernels.multitask": "algorithms on the tasks of several agents",
+    "coband.simulator.maths.posteriors.choose_multitask": "algorithms on the tasks of several agents",
+    "coband.simulator.maths.posteriors.growing_nystrom": "algorithms on the tasks of several agents",
+    "coband.simulator.problems.datasets": "problems on data",
+    "coband.simulator.problems.ratings": "problems on data",
+}
+"""Modules of coband that an ordinary validation or run does without, and what needs them."""
 TRIVIAL = """\
 name: trivial
 agents: {count: 1}
@@ -86,11 +108,8 @@ algorithms: [{algorithm: n_kernel_ucb, kernel: {kind: linear}}]
 """
 
 
-NOTHING_KEPT = {"PYTHONDONTWRITEBYTECODE": "1"}
-
-
-def loaded(folder: Path, *arguments: str, environment: Mapping[str, str] = NOTHING_KEPT) -> set[str]:
-    """The modules that a command has loaded when it ends; compiled code is kept in the folder alone."""
+def loaded(folder: Path, *arguments: str) -> set[str]:
+    """The modules that a command has loaded when it ends; compiled code and answers are kept in the folder alone."""
     code = f"""if True:
         import sys
         from coband.simulator.cli.main import _status
@@ -99,7 +118,8 @@ def loaded(folder: Path, *arguments: str, environment: Mapping[str, str] = NOTHI
         print(*sys.modules)
         sys.exit(status)"""
     (folder / "trivial.yaml").write_text(TRIVIAL, encoding="utf-8")
-    done = start(code, PYTHONPYCACHEPREFIX=str(folder / "compiled"), **environment)
+    kept = {"PYTHONPYCACHEPREFIX": str(folder / "compiled"), "XDG_CACHE_HOME": str(folder / "cache")}
+    done = start(code, **kept)
     assert done.returncode == 0, done.stderr
     return set(done.stdout.splitlines()[-1].split())
 
@@ -113,8 +133,7 @@ def test_help_loads_no_library(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("arguments", [["list"], ["describe", "coop_kernel_ucb"], ["describe", "regret"]])
 def test_what_has_been_answered_before_loads_no_library(tmp_path: Path, arguments: list[str]) -> None:
-    environment = {"PYTHONDONTWRITEBYTECODE": ""}
-    first, second = (loaded(tmp_path, *arguments, environment=environment) for _ in range(2))
+    first, second = (loaded(tmp_path, *arguments) for _ in range(2))
     assert "coband.agents.coop_kernel_ucb" in first
     assert not second & LIBRARIES
     assert not {module for module in second if module.startswith("coband.agents")}
@@ -125,9 +144,17 @@ def test_what_has_been_answered_before_loads_no_library(tmp_path: Path, argument
     [["validate", "quickstart"], ["run", "trivial.yaml", "--out", "out"], ["describe", "coop_kernel_ucb"], ["list"]],
     ids=lambda arguments: str(arguments[0]),
 )
-def test_commands_load_no_heavy_library(tmp_path: Path, arguments: list[str]) -> None:
+def test_commands_load_no_heavy_library_and_nothing_that_waits(tmp_path: Path, arguments: list[str]) -> None:
     given = [str(tmp_path / word) if word in ("trivial.yaml", "out") else word for word in arguments]
-    assert not loaded(tmp_path, *given) & HEAVY
+    modules = loaded(tmp_path, *given)
+    assert not modules & HEAVY
+    if arguments[0] in ("validate", "run"):
+        assert not modules & WAIT.keys()
+
+
+@pytest.mark.parametrize("module", WAIT)
+def test_what_waits_exists(module: str) -> None:
+    assert find_spec(module) is not None
 
 
 @pytest.mark.parametrize("command", ["validate", "describe"])

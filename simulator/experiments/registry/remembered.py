@@ -1,8 +1,8 @@
-"""Answers about what is installed, kept beside Python's compiled code, so that they need no import of algorithms.
+"""Answers about what is installed, kept in the user's cache directory, so that they need no import of algorithms.
 
-Like compiled code, an answer counts as long as the sources have the sizes and times of change that they had when it was
-computed. It is computed anew whenever that is not certain: when other packages offer algorithms, or in a process that
-has imported coband's own. Where Python may not write compiled code, nothing is kept.
+Like Python's compiled code, an answer counts as long as the sources have the sizes and times of change that they had
+when it was computed. It is computed anew whenever that is not certain: when other packages offer algorithms, or in a
+process that has imported coband's own. Where the directory cannot be written, nothing is kept.
 """
 
 from __future__ import annotations
@@ -10,14 +10,16 @@ from __future__ import annotations
 import json
 import os
 import sys
+from binascii import crc32
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from importlib.util import cache_from_source, find_spec
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from coband.simulator.offers import Offer, of_others, offers
 
+PACKAGE = Path(__file__).parents[3]
 SUFFIXES = (".py", ".yaml", ".bib")
 REGISTRY = "coband.simulator.experiments.registry.registry"
 
@@ -41,9 +43,27 @@ def remembered(question: str, compute: Callable[[], Any]) -> Any:
     return answers[question]
 
 
-def file() -> Path:
-    """Where answers are kept: beside the compiled code of this module, which tells versions of Python apart."""
-    return Path(cache_from_source(__file__)).with_suffix(".json")
+def file() -> Path | None:
+    """Where answers are kept: one file for each place where coband is installed, and each version of Python."""
+    folder = _cache_directory()
+    if folder is None:
+        return None
+    return folder / "coband" / "answers" / f"{crc32(os.fsencode(PACKAGE)):08x}-{sys.implementation.cache_tag}.json"
+
+
+def _cache_directory() -> Path | None:
+    """The user's directory of files that can be computed again; None if the user has no home."""
+    chosen = Path(os.environ.get("XDG_CACHE_HOME", ""))
+    if chosen.is_absolute():  # the XDG specification says to ignore relative paths
+        return chosen
+    if sys.platform == "win32":
+        local = os.environ.get("LOCALAPPDATA")
+        return Path(local) if local else None
+    try:
+        home = Path.home()
+    except RuntimeError:
+        return None
+    return home / "Library" / "Caches" if sys.platform == "darwin" else home / ".cache"
 
 
 def _broken() -> bool:
@@ -52,26 +72,32 @@ def _broken() -> bool:
 
 
 def _read(state: str) -> dict[str, Any]:
+    place = file()
     with suppress(OSError, ValueError, KeyError, TypeError):
-        kept = json.loads(file().read_text(encoding="utf-8"))
+        kept = json.loads("" if place is None else place.read_text(encoding="utf-8"))
         if kept["state"] == state:
             return dict(kept["answers"])
     return {}
 
 
 def _write(state: str, answers: dict[str, Any]) -> None:
-    if sys.dont_write_bytecode:
+    """Replace the file at once, whoever else writes or reads it; answers of another state go."""
+    place = file()
+    if place is None:
         return
-    draft = file().with_name(f"{file().name}.{os.getpid()}")
-    with suppress(OSError):
-        draft.parent.mkdir(parents=True, exist_ok=True)
+    draft = place.with_name(f"{place.name}.{os.getpid()}")
+    try:
+        place.parent.mkdir(parents=True, exist_ok=True)
         draft.write_text(json.dumps({"state": state, "answers": answers}), encoding="utf-8")
-        os.replace(draft, file())
+        os.replace(draft, place)
+    except OSError:
+        with suppress(OSError):
+            draft.unlink(missing_ok=True)
 
 
 def _state(found: list[Offer]) -> str:
     """What answers depend on: coband's files and entry points, and the version of pydantic, which words the types."""
-    lines = [repr(offer) for offer in found] + sorted(_files(Path(__file__).parents[3]))
+    lines = [repr(offer) for offer in found] + sorted(_files(PACKAGE))
     pydantic = find_spec("pydantic")
     if pydantic is not None and pydantic.origin is not None:
         lines.append(_line(pydantic.origin.replace("__init__", "version")))

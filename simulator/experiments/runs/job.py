@@ -9,7 +9,7 @@ import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from coband.simulator.core.audit.invariants import InvariantViolation
 from coband.simulator.core.audit.trace import Sink
@@ -18,15 +18,17 @@ from coband.simulator.core.network.graphs import Graph, GraphError
 from coband.simulator.core.node import UnsupportedScenario
 from coband.simulator.core.plan import Ties
 from coband.simulator.core.randomness.streams import Streams
-from coband.simulator.core.whatif.changes import WhatIf
 from coband.simulator.experiments.runs import memory
 from coband.simulator.experiments.runs.blas import one_thread, warm_up
-from coband.simulator.experiments.runs.counterfactual import Counterfactual
 from coband.simulator.experiments.runs.free_memory import address_space
 from coband.simulator.experiments.runs.results import Record, record
 from coband.simulator.experiments.scenario.loading import BAD_INPUT
 from coband.simulator.experiments.scenario.scenario import Scenario, ScenarioEntry
 from coband.simulator.problems.world import World
+
+if TYPE_CHECKING:
+    from coband.simulator.core.whatif.changes import WhatIf
+    from coband.simulator.experiments.runs.counterfactual import Counterfactual
 
 COMMIT_SECONDS = 1.0
 YOUNG_OBJECTS = 50_000  # a trace makes thousands of small tuples; collecting garbage every 700 of them finds none

@@ -66,14 +66,14 @@ def preflight(file: Path | ScenarioText, settings: tuple[str, ...], study: Study
         settings: ``key.path=value``, as given to ``--set``.
         study: what was read from them.
     """
-    root, _ = read_document(read_scenario(file)[0], str(file), settings, Registry.installed())
     found = Preflight()
     tried: dict[str, Any] = {}
+    refused: list[tuple[KeyPath, str]] = []
     for variant in study.variants[:MOST_VARIANTS]:
-        for path, message in _refusals(variant.scenario, variant.entry, study, tried, found):
-            problem = _located(root, path, message)
-            if problem not in found.problems:
-                found.problems.append(problem)
+        refused += _refusals(variant.scenario, variant.entry, study, tried, found)
+    if refused:
+        root, _ = read_document(read_scenario(file)[0], str(file), settings, Registry.installed())
+        found.problems += dict.fromkeys(_located(root, path, message) for path, message in refused)
     if len(study.variants) > MOST_VARIANTS:
         found.left_out.append(f"only the first {MOST_VARIANTS} of {len(study.variants)} variants were tried")
     return found

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from coband.simulator.experiments.runs.counterfactual import Counterfactual
 from coband.simulator.experiments.scenario.scenario import Scenario
+
+if TYPE_CHECKING:
+    from coband.simulator.experiments.runs.counterfactual import Counterfactual
 
 FRESH = "fresh"
 """The phase of replications that are reported."""

@@ -18,6 +18,7 @@ from coband.simulator.experiments.scenario.nodes import (
     SequenceNode,
     child,
     descend,
+    given,
     plain,
 )
 from coband.simulator.experiments.scenario.wording import TAG_KEYS, Wording, number
@@ -39,17 +40,6 @@ class _LocatedError:
     type: str
     context: Mapping[str, Any]
     message: str
-
-
-def given(node: Node) -> str:
-    """A value as the user wrote it, shortened."""
-    if isinstance(node, MappingNode):
-        return "a mapping"
-    if isinstance(node, SequenceNode):
-        return "a list" if node.items else "an empty list"
-    if isinstance(node.value, str):
-        return quoted(node.value)
-    return node.text if 0 < len(node.text) <= 60 else f"{node.text[:57]}..." if node.text else "an empty value"
 
 
 class Explainer:

@@ -9,7 +9,6 @@ from pathlib import Path
 from coband.simulator.experiments.scenario.input_problems import ScenarioError
 from coband.simulator.experiments.scenario.nodes import MappingNode, Mark, Node, ScalarNode, SequenceNode, descend
 from coband.simulator.experiments.scenario.shipped import located, similar
-from coband.simulator.problems.datasets import data_directory
 
 MAX_BYTES = 1_000_000
 KINDS_WITH_FILES = ("empirical", "matrix", "edge_list", "trace")
@@ -140,6 +139,8 @@ def _downloaded(file: ScalarNode) -> ScalarNode:
     path = Path(str(file.value))
     if not path.name or path.exists():
         return file
+    from coband.simulator.problems.datasets import data_directory  # few scenarios have data
+
     directory = data_directory()
     found = [one for one in (directory / path.name, *sorted(directory.glob(f"*/{path.name}"))) if one.is_file()]
     return ScalarNode(file.mark, str(found[0]), file.text) if found else file

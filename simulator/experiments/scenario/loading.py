@@ -14,10 +14,9 @@ from coband.simulator.experiments.scenario.document import (
     Tuning,
     Until,
 )
-from coband.simulator.experiments.scenario.explain import given
 from coband.simulator.experiments.scenario.files import ScenarioText, read_scenario, with_absolute_paths
 from coband.simulator.experiments.scenario.input_problems import InputProblem, ScenarioError
-from coband.simulator.experiments.scenario.nodes import MappingNode, Node, child, plain
+from coband.simulator.experiments.scenario.nodes import MappingNode, Node, child, given, plain
 from coband.simulator.experiments.scenario.overrides import override
 from coband.simulator.experiments.scenario.scenario import Scenario
 from coband.simulator.experiments.scenario.schema_version import check_version

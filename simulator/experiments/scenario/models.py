@@ -17,31 +17,31 @@ class _ForeignError(Exception):
     """A value of a class that is not coband's, of which pydantic alone knows how it is written."""
 
 
-def in_json_types(model: BaseModel) -> dict[str, Any]:
-    """What ``model.model_dump(mode="json", by_alias=True)`` returns, at once for coband's own models."""
+def in_json_types(model: BaseModel, *, by_alias: bool = True) -> dict[str, Any]:
+    """What ``model.model_dump(mode="json", by_alias=by_alias)`` returns, at once for coband's own models."""
     try:
-        found: dict[str, Any] = _plain(model)
+        found: dict[str, Any] = _plain(model, by_alias)
     except _ForeignError:
-        return model.model_dump(mode="json", by_alias=True)
+        return model.model_dump(mode="json", by_alias=by_alias)
     return found
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: Any, by_alias: bool) -> Any:
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
     if isinstance(value, (list, tuple)):
-        return [_plain(item) for item in value]
+        return [_plain(item, by_alias) for item in value]
     if isinstance(value, Mapping):
-        return {_key(key): _plain(item) for key, item in value.items()}
+        return {_key(key): _plain(item, by_alias) for key, item in value.items()}
     if isinstance(value, Path):
         return str(value)
     if not _is_own(type(value)):
         raise _ForeignError
     if isinstance(value, BaseModel):
         named = type(value).model_fields.items()
-        return {info.alias or name: _plain(getattr(value, name)) for name, info in named}
+        return {(by_alias and info.alias) or name: _plain(getattr(value, name), by_alias) for name, info in named}
     if is_dataclass(value):
-        return {field.name: _plain(getattr(value, field.name)) for field in fields(value) if field.init}
+        return {field.name: _plain(getattr(value, field.name), by_alias) for field in fields(value) if field.init}
     raise _ForeignError
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from coband.simulator.experiments.scenario.input_problems import InputProblem, KeyPath, key_path
+from coband.simulator.experiments.scenario.input_problems import InputProblem, KeyPath, key_path, quoted
 
 _LARGEST_EXACT = 2.0**53
 
@@ -81,3 +81,14 @@ def plain(node: Node) -> Any:
     if isinstance(value, float) and abs(value) < _LARGEST_EXACT and value.is_integer():
         return int(value)
     return value
+
+
+def given(node: Node) -> str:
+    """A value as the user wrote it, shortened."""
+    if isinstance(node, MappingNode):
+        return "a mapping"
+    if isinstance(node, SequenceNode):
+        return "a list" if node.items else "an empty list"
+    if isinstance(node.value, str):
+        return quoted(node.value)
+    return node.text if 0 < len(node.text) <= 60 else f"{node.text[:57]}..." if node.text else "an empty value"

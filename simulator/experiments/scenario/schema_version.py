@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from coband.simulator.experiments.scenario.explain import given
 from coband.simulator.experiments.scenario.input_problems import ScenarioError
-from coband.simulator.experiments.scenario.nodes import MappingNode, ScalarNode, child
+from coband.simulator.experiments.scenario.nodes import MappingNode, ScalarNode, child, given
 
 KEY = "schema_version"
 CURRENT = 1

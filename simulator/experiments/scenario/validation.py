@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails
@@ -19,12 +19,13 @@ from coband.simulator.experiments.scenario.document import (
     document_model,
     json_schema,
 )
-from coband.simulator.experiments.scenario.explain import Explainer
 from coband.simulator.experiments.scenario.input_problems import InputProblem, ScenarioError
 from coband.simulator.experiments.scenario.models import part_of
 from coband.simulator.experiments.scenario.nodes import Node, child, plain
 from coband.simulator.experiments.scenario.scenario import Scenario, ScenarioEntry
-from coband.simulator.experiments.scenario.wording import Wording
+
+if TYPE_CHECKING:
+    from coband.simulator.experiments.scenario.explain import Explainer
 
 
 @lru_cache(maxsize=256)
@@ -70,6 +71,9 @@ class Validation:
 
     @cached_property
     def _explainer(self) -> Explainer:
+        from coband.simulator.experiments.scenario.explain import Explainer  # valid documents do without
+        from coband.simulator.experiments.scenario.wording import Wording
+
         return Explainer(self._root, Wording(json_schema(self._registry)), self._registry.broken)
 
     def scenario(self, base: Path) -> Scenario:

@@ -11,12 +11,12 @@ from typing import Any
 from pydantic import BaseModel
 
 from coband.simulator.experiments.runs.code_version import code_version, sha256
+from coband.simulator.experiments.scenario.models import in_json_types
 from coband.simulator.experiments.scenario.scenario import Scenario, ScenarioEntry
 from coband.simulator.experiments.sweep.foreign_code import code_of
 from coband.simulator.maths.kernels import registry as kernel_registry
-from coband.simulator.problems import datasets
+from coband.simulator.problems.data_error import DataError
 from coband.simulator.problems.python_reward import PythonReward
-from coband.simulator.problems.ratings import RATINGS
 from coband.simulator.problems.rewards import rewards
 
 WORLD = ("agents", "server", "schedule", "network", "problem", "checks", "share")
@@ -58,7 +58,7 @@ class Files:
     def __init__(self, base: Path | None = None) -> None:
         self._bases = [Path.cwd(), *([] if base is None else [base])]
         self._known: dict[Path, str] = {}
-        self.missing: datasets.DataError | None = None
+        self.missing: DataError | None = None
 
     def digest(self, file: Path) -> str:
         """Digest of a file's content.
@@ -111,7 +111,7 @@ def address(digest: str, replication: int) -> str:
 
 
 def _dumped(part: Any) -> Any:
-    return part.model_dump(mode="json") if isinstance(part, BaseModel) else part
+    return in_json_types(part, by_alias=False) if isinstance(part, BaseModel) else part
 
 
 def _canonical(part: Any, files: Files) -> str:
@@ -132,6 +132,9 @@ def _with_content(part: Any, files: Files) -> Any:
 
 
 def _files_of(name: str, path: Path | None, base: Path) -> list[Path]:
+    from coband.simulator.problems import datasets  # few scenarios have data
+    from coband.simulator.problems.ratings import RATINGS
+
     rated = RATINGS.get(name)
     if rated is not None:
         return [datasets.locate(rated, path, base)]
@@ -147,6 +150,6 @@ def _data_set(scenario: Scenario, files: Files) -> str | None:
         return None
     try:
         return sha256(*map(files.digest, _files_of(name, path, scenario.base)))
-    except datasets.DataError as error:
+    except DataError as error:
         files.missing = files.missing or error
         return None

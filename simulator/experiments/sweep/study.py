@@ -7,12 +7,10 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from coband.simulator.experiments.registry.registry import Registry
 from coband.simulator.experiments.runs.job import Level
-from coband.simulator.experiments.runs.planner import Planner
-from coband.simulator.experiments.runs.results import Failure
 from coband.simulator.experiments.runs.study import Study
 from coband.simulator.experiments.runs.variant import Parameter, Variant
 from coband.simulator.experiments.scenario.document import Tuning
@@ -26,8 +24,10 @@ from coband.simulator.experiments.scenario.validation import Validation
 from coband.simulator.experiments.scenario.yaml_nodes import resolve
 from coband.simulator.experiments.sweep.address import Files, configuration_digest
 from coband.simulator.experiments.sweep.grid import Coordinates, Grid, Key, Value, split
-from coband.simulator.experiments.sweep.planner import TuningPlanner
-from coband.simulator.experiments.sweep.summary import summary
+
+if TYPE_CHECKING:
+    from coband.simulator.experiments.runs.planner import Planner
+    from coband.simulator.experiments.runs.results import Failure
 
 _PLAIN = re.compile(r"[\w./-]+")
 MOST_POINTS = 20_000
@@ -54,10 +54,16 @@ class Sweep(Study):
 
     def planner(self) -> Planner:
         """Decides what runs."""
-        return Planner(self) if self.tuning is None else TuningPlanner(self, self.tuning)
+        if self.tuning is None:
+            return super().planner()
+        from coband.simulator.experiments.sweep.planner import TuningPlanner  # not needed to validate
+
+        return TuningPlanner(self, self.tuning)
 
     def summary(self, planner: Planner, failures: Sequence[Failure]) -> dict[str, Any]:
         """The object that ``coband sweep --json`` prints and results.json holds."""
+        from coband.simulator.experiments.sweep.summary import summary  # not needed to validate
+
         return summary(self, planner, failures)
 
 

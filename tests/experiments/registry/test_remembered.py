@@ -1,12 +1,14 @@
-"""Answers that are kept beside compiled code: they equal the truth, and are given up when anything changes."""
+"""Answers that are kept in the cache directory: they equal the truth, and are given up when anything changes."""
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -23,12 +25,15 @@ OWN = Offer("coband", "somewhere", b"[coband.algorithms]\nx = y:Z\n")
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[int]:
     """Let answers be kept in a folder, as in a process without the registry; holds a 1 for each one computed."""
-    place = tmp_path / "kept.json"
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setattr(module, "REGISTRY", "coband.not_there")
-    monkeypatch.setattr(module, "file", lambda: place)
     monkeypatch.setattr(module, "offers", lambda: [OWN])
-    monkeypatch.setattr(sys, "dont_write_bytecode", False)
     return []
+
+
+def kept() -> list[Path]:
+    """All files in the cache directory."""
+    return [path for path in Path(os.environ["XDG_CACHE_HOME"]).rglob("*") if path.is_file()]
 
 
 def answer(asked: list[int], value: Any = (1, {"a": None})) -> Callable[[], Any]:
@@ -75,32 +80,94 @@ def test_nothing_is_kept_beside_other_packages(
     monkeypatch.setattr(module, "offers", lambda: found)
     for _ in range(2):
         remembered("list", answer(asked))
-    assert (len(asked), module.file().exists()) == (2, False)
+    assert (len(asked), kept()) == (2, [])
 
 
-def test_nothing_is_kept_where_python_keeps_no_compiled_code(asked: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_answers_are_kept_where_python_keeps_no_compiled_code(
+    asked: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    for _ in range(2):
+        remembered("list", answer(asked))
+    assert (len(asked), kept()) == (1, [module.file()])
+
+
+@pytest.mark.parametrize(
+    ("platform", "variables", "folder"),
+    [
+        ("linux", {}, "home/.cache"),
+        ("linux", {"XDG_CACHE_HOME": "relative"}, "home/.cache"),
+        ("linux", {"XDG_CACHE_HOME": "{}/elsewhere"}, "elsewhere"),
+        ("darwin", {}, "home/Library/Caches"),
+        ("darwin", {"XDG_CACHE_HOME": "{}/elsewhere"}, "elsewhere"),
+        ("win32", {"LOCALAPPDATA": "{}/local"}, "local"),
+        ("win32", {}, None),
+    ],
+)
+def test_the_cache_directory_is_that_of_the_system(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, platform: str, variables: dict[str, str], folder: str | None
+) -> None:
+    for name in ("XDG_CACHE_HOME", "LOCALAPPDATA"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in {"HOME": "{}/home", "USERPROFILE": "{}/home", **variables}.items():
+        monkeypatch.setenv(name, value.format(tmp_path))
+    monkeypatch.setattr(sys, "platform", platform)
+    found = module.file()
+    assert (found and found.parent) == (folder and tmp_path / folder / "coband" / "answers")
+
+
+def test_each_installation_and_each_python_has_a_file_of_its_own(
+    asked: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
     remembered("list", answer(asked))
-    assert not module.file().exists()
+    monkeypatch.setattr(module, "PACKAGE", Path("/elsewhere/coband"))
+    monkeypatch.setattr(module, "_files", lambda folder: [])
+    remembered("list", answer(asked))
+    monkeypatch.setattr(sys, "implementation", SimpleNamespace(cache_tag="cpython-399"))
+    remembered("list", answer(asked))
+    assert (len(asked), len(kept())) == (3, 3)
+
+
+def test_a_user_without_a_home_is_no_error(asked: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail() -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    monkeypatch.setattr(sys, "platform", "linux")
+    monkeypatch.setattr(Path, "home", fail)
+    assert remembered("list", answer(asked)) == [1, {"a": None}]
 
 
 def test_nothing_is_kept_where_the_registry_is_loaded(asked: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "REGISTRY", REGISTRY)
     for _ in range(2):
         remembered("list", answer(asked))
-    assert (len(asked), module.file().exists()) == (2, False)
+    assert (len(asked), kept()) == (2, [])
 
 
 @pytest.mark.parametrize("damaged", ["", "{", "[]", '{"state": 1}', '{"state": "other", "answers": {"list": 0}}'])
 def test_a_damaged_file_is_replaced(asked: list[int], damaged: str) -> None:
-    module.file().write_text(damaged)
+    place = module.file()
+    assert place is not None
+    place.parent.mkdir(parents=True)
+    place.write_text(damaged)
     assert remembered("list", answer(asked)) == [1, {"a": None}]
-    assert json.loads(module.file().read_text())["answers"] == {"list": [1, {"a": None}]}
+    assert json.loads(place.read_text())["answers"] == {"list": [1, {"a": None}]}
+    assert kept() == [place]
 
 
 def test_a_folder_that_cannot_be_written_is_no_error(asked: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "file", lambda: Path(os.devnull) / "kept.json")
+    monkeypatch.setenv("XDG_CACHE_HOME", os.devnull)
     assert remembered("list", answer(asked)) == [1, {"a": None}]
+
+
+def test_a_full_disk_leaves_no_part_of_a_file(asked: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(draft: Path, place: Path) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "replace", fail)
+    assert remembered("list", answer(asked)) == [1, {"a": None}]
+    assert kept() == []
 
 
 def test_an_error_is_not_kept(asked: list[int]) -> None:
@@ -109,7 +176,7 @@ def test_an_error_is_not_kept(asked: list[int]) -> None:
 
     with pytest.raises(KeyError):
         remembered("describe nothing", fail)
-    assert not module.file().exists()
+    assert kept() == []
 
 
 def test_kept_answers_equal_the_truth(asked: list[int]) -> None:

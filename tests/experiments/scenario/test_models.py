@@ -13,6 +13,7 @@ from coband.simulator.experiments.scenario.loading import load
 from coband.simulator.experiments.scenario.models import in_json_types, part_of
 from coband.simulator.experiments.scenario.shipped import paths
 from coband.simulator.experiments.sweep.study import load_study
+from coband.simulator.problems.arms import PoolArms
 
 SCENARIOS = [name for name, path in paths().items() if "data:" not in path.read_text(encoding="utf-8")]
 
@@ -26,7 +27,19 @@ def parts(name: str) -> list[BaseModel]:
 @pytest.mark.parametrize("name", SCENARIOS[:: max(1, len(SCENARIOS) // 12)])
 def test_json_types_are_those_of_pydantic(name: str) -> None:
     for part in parts(name):
-        assert json.dumps(in_json_types(part)) == json.dumps(part.model_dump(mode="json", by_alias=True))
+        _written_alike(part)
+
+
+def test_names_are_those_of_fields_where_nobody_wants_aliases() -> None:
+    pool = PoolArms.model_validate({"kind": "pool", "dimension": 2, "size": 3, "from": "box"})
+    assert (in_json_types(pool)["from"], in_json_types(pool, by_alias=False)["shape"]) == ("box", "box")
+    _written_alike(pool)
+
+
+def _written_alike(part: BaseModel) -> None:
+    for by_alias in (True, False):
+        written = in_json_types(part, by_alias=by_alias)
+        assert json.dumps(written) == json.dumps(part.model_dump(mode="json", by_alias=by_alias))
 
 
 class Foreign(Config):

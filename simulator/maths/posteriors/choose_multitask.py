@@ -1,0 +1,215 @@
+"""Which posterior on the tasks of several agents when (`maths.posteriors.choose` has the table of all)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Literal
+
+from coband.simulator.arrays import FloatArray
+from coband.simulator.maths.kernels.base import KernelSpec
+from coband.simulator.maths.kernels.library import Kernel, Linear
+from coband.simulator.maths.kernels.multitask import Augmented, Composition, Table, augmented
+from coband.simulator.maths.linalg.caches import RecentCache, Sharing, WeakCache
+from coband.simulator.maths.posteriors.augmented import AugmentedObservations, AugmentedPosterior
+from coband.simulator.maths.posteriors.counts import Factors, RepeatsPosterior
+from coband.simulator.maths.posteriors.group_log import CanonicalPosterior
+from coband.simulator.maths.posteriors.growing_nystrom import GrowingNystrom
+from coband.simulator.maths.posteriors.linear_features import ArmFeatures, PrimalKnowledge, PrimalPosterior
+from coband.simulator.maths.posteriors.linear_multitask import TaskwisePosterior
+from coband.simulator.maths.posteriors.linear_tasks import TasksInCommon
+from coband.simulator.maths.posteriors.nystrom_choice import relevance_of
+from coband.simulator.maths.posteriors.observations import Observations
+from coband.simulator.maths.posteriors.protocol import MultitaskPosterior, Posterior
+from coband.simulator.maths.posteriors.shared_log import SharedLog
+
+PRIMAL_FEATURES = 256
+"""Largest number of features of all tasks together; with more of them a linear kernel is computed task by task."""
+GIB = 2.0**30
+
+Form = Literal["primal", "taskwise", "nystrom", "counts", "log"]
+
+
+@dataclass(frozen=True, eq=False)
+class Multitask:
+    """What decides about the posterior of one agent on the tasks of several (paper 004, eq. 9).
+
+    Attributes:
+        kernel: K_x of arms.
+        network: K_z as a function of network contexts; None for 1, or if it is estimated.
+        estimated: whether K_z is a table of agents that changes.
+        composition: how K_z and K_x make K.
+        arm_similarity: K_arm of arms in different places of an arm set.
+        lam: ridge parameter.
+        dimension: d.
+        agents: number of agents.
+        members: the agents whose observations are learnt, in ascending order.
+        own: the agent's number.
+        task: its own task, as ``Observations.tasks`` has it, (s,).
+        dictionary: points of a Nystrom dictionary; None for an exact posterior.
+        domain: points of the arm set, if that is the same at all turns; else None.
+        horizon: turns of each agent at least; None if nobody knows.
+    """
+
+    kernel: KernelSpec
+    network: KernelSpec | None
+    estimated: bool
+    composition: Composition
+    arm_similarity: float
+    lam: float
+    dimension: int
+    agents: int
+    members: tuple[int, ...]
+    own: int
+    task: FloatArray
+    dictionary: int | None
+    domain: int | None
+    horizon: int | None
+
+    @property
+    def single(self) -> bool:
+        """Whether all agents have one task, K_z = 1."""
+        return self.network is None and not self.estimated
+
+    @property
+    def form(self) -> Form:
+        """Which posterior it is."""
+        if isinstance(self.kernel, Linear) and self.arm_similarity == 1.0:
+            if self._features <= PRIMAL_FEATURES:
+                return "primal"
+            if not self.single and self.composition == "product" and self.dictionary is None:
+                return "taskwise"
+        if self.dictionary is not None:
+            return "nystrom"
+        return "counts" if self._repeats else "log"
+
+    @property
+    def _features(self) -> int:
+        """An upper bound on the rank of a K that is linear in the arm."""
+        tasks = 1 if self.single else len(self.members)
+        if isinstance(self.network, Linear):
+            tasks = min(tasks, len(self.task) + 1)
+        return tasks * (1 if self.composition == "sum" else self.dimension + 1) + self.dimension
+
+    @property
+    def _repeats(self) -> bool:
+        """Whether arms are so few and turns so many that counts of points do better than observations one by one.
+
+        A new factor of M points per task at each of T turns costs T M^3, and one that grows with all T turns costs T^3.
+        """
+        return self.domain is not None and (self.horizon is None or self.domain**3 <= self.horizon**2)
+
+    def rows(self) -> int:
+        """Rows of an exact factor: the observations, or the different points among them where those are counted."""
+        assert self.horizon is not None, "without a horizon nobody knows how many"
+        observations = len(self.members) * self.horizon
+        if self.domain is None or not self._repeats:
+            return observations
+        return min(observations, (1 if self.single else len(self.members)) * self.domain)
+
+
+def factor_memory(setting: Multitask, groups: Sequence[tuple[int, ...]], shared: bool) -> tuple[float, list[int]]:
+    """GiB that the exact factors of all agents take together, and the rows of each factor.
+
+    Args:
+        setting: of any of the agents.
+        groups: of each agent the ``members``.
+        shared: whether agents with the same group share a log.
+    """
+    if shared and setting.form != "counts":
+        groups = list(dict.fromkeys(groups))
+    factors = [one for group in groups if (one := replace(setting, members=group)).form in ("counts", "log")]
+    # A growing factor is a triangle in a square, one begun anew fills it, and counts need the kernel matrix too.
+    entry = 16.0 if setting.form == "counts" else 8.0 if setting.estimated else 4.0
+    sizes = [one.rows() for one in factors]
+    return sum(entry * size**2 for size in sizes) / GIB, sizes
+
+
+def multitask(
+    setting: Multitask, sharing: Sharing, table: FloatArray | None = None, seen: Observations | None = None
+) -> MultitaskPosterior:
+    """The posterior on the tasks of several agents.
+
+    Args:
+        setting: what decides about it.
+        sharing: caches in common with agents that learn from the same members.
+        table: K_z where it is estimated, (agents, agents).
+        seen: observations that it begins with, in the order (trial, agent).
+    """
+    if setting.form == "taskwise":
+        posterior: MultitaskPosterior = _taskwise(setting, sharing)
+        if table is not None:
+            posterior.follow(table)
+    elif setting.form == "primal":
+        return _primal(setting, sharing, table, seen)
+    else:
+        network = setting.network if table is None else table
+        kernel = augmented(
+            setting.kernel,
+            network,
+            len(setting.task),
+            setting.dimension,
+            setting.composition,
+            setting.arm_similarity,
+        )
+        posterior = AugmentedPosterior(kernel, setting.task, _of_points(setting, sharing, kernel, seen))
+        if setting.form == "log":
+            return posterior
+    if seen is not None:
+        posterior.update(seen)
+    return posterior
+
+
+def _of_points(setting: Multitask, sharing: Sharing, kernel: Augmented, seen: Observations | None) -> Posterior:
+    """On augmented points. A log has ``seen`` already."""
+    if setting.form == "nystrom":
+        assert setting.dictionary is not None
+        relevance = None if setting.single else partial(_relevance, kernel, setting.task)
+        return GrowingNystrom(kernel.kernel, setting.lam, setting.dictionary, relevance)
+    first = b"" if seen is None else seen.key_bytes
+    if setting.form == "counts":
+        # One factor for all who accept the same observations, and estimate K_z from the same ones.
+        kept: WeakCache[Factors] = sharing.get(("factors", setting.members), WeakCache)
+        return RepeatsPosterior(kernel.kernel, setting.lam, kept.get(first, lambda: Factors(1)))
+    logs: WeakCache[SharedLog] = sharing.get(("logs", setting.members), WeakCache)
+    log = logs.get(first, lambda: SharedLog(kernel.kernel, setting.lam))
+    if seen is None:
+        return CanonicalPosterior(log, setting.members)
+    log.extend(0, AugmentedObservations(kernel, seen))
+    assert seen.keys is not None
+    return CanonicalPosterior(log, setting.members, seen.keys)
+
+
+def _relevance(kernel: Augmented, task: FloatArray, points: FloatArray) -> FloatArray:
+    """How much each of n augmented points tells about the same arm of a task, (n,)."""
+    twins = points.copy()
+    twins[:, : len(task)] = task if kernel.scale is None else task * kernel.scale[: len(task)]
+    return relevance_of(kernel.kernel, points, twins)
+
+
+def _primal(
+    setting: Multitask, sharing: Sharing, table: FloatArray | None, seen: Observations | None
+) -> PrimalPosterior:
+    assert isinstance(setting.kernel, Linear)
+    linear = setting.kernel
+    network: Kernel | None = setting.network if table is None else Table(table, 0)
+
+    def begun() -> PrimalPosterior:
+        add_up = setting.composition == "sum"
+        knowledge = PrimalKnowledge(linear, network, setting.dimension, setting.lam, add_up)
+        posterior = PrimalPosterior(knowledge, setting.task)
+        if seen is not None:
+            posterior.update(seen)
+        return posterior
+
+    kept: RecentCache[PrimalPosterior] = sharing.get(("begun", setting.members), partial(RecentCache, 1))
+    return kept.get(b"" if seen is None else seen.key_bytes, begun).copied(setting.task)
+
+
+def _taskwise(setting: Multitask, sharing: Sharing) -> TaskwisePosterior:
+    assert isinstance(setting.kernel, Linear)
+    features, agents, lam = ArmFeatures(setting.kernel, setting.dimension).count, setting.agents, setting.lam
+    common = sharing.get("tasks", lambda: TasksInCommon(agents, features, lam)) if sharing.on else None
+    network, dimension, task = setting.network, setting.dimension, setting.task
+    return TaskwisePosterior(setting.kernel, network, dimension, lam, agents, setting.own, task, common)
