@@ -11,7 +11,7 @@ from xdist.scheduler import LoadScopeScheduling
 class Spread(LoadScopeScheduling):
     """Units of tests, each for one process, in the order of the tests.
 
-    Groups of pytest-xdist 3.8 (``xdist_group``) have no effect under pytest 9.2, which does not read the names they set.
+    Groups of pytest-xdist 3.8 (``xdist_group``) have no effect under pytest 9.2, which does not read names they set.
 
     Args:
         config: of pytest.
