@@ -35,8 +35,6 @@ CHEAP_TO_DEAR = (
 """The folders of tests in the order in which they run: a mistake shows as early as it can.
 
 Last come many tests that share nothing: however they are spread, several processes end at about the same time."""
-ONE_BY_ONE = ("tests/scenarios/", "tests/docs/test_pages.py")
-"""Where tests share nothing and take long; elsewhere all tests of a module run in one process."""
 
 settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("any machine")
@@ -63,7 +61,7 @@ def _rank(item: pytest.Item, ranks: dict[str, int]) -> int:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """Of several processes, one gets all tests of a module, and makes its fixtures once."""
+    """Of several processes, one gets all tests of a module."""
     from tests.spread import Spread
 
-    return Spread(config, log, lambda name: name if name.startswith(ONE_BY_ONE) else name.partition("::")[0])
+    return Spread(config, log)

@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 from xdist.scheduler import LoadScopeScheduling
+
+ONE_BY_ONE = ("tests/scenarios/", "tests/docs/test_pages.py")
+"""Where tests share nothing and take long."""
+
+
+def unit(name: str) -> str:
+    """What goes to one process together with a test: its module, which makes its fixtures once, or nothing else."""
+    return name if name.startswith(ONE_BY_ONE) else name.partition("::")[0]
 
 
 class Spread(LoadScopeScheduling):
-    """Units of tests, each for one process, in the order of the tests.
+    """Hands out units of tests in the order of the tests.
 
     Groups of pytest-xdist 3.8 (``xdist_group``) have no effect under pytest 9.2, which does not read names they set.
-
-    Args:
-        config: of pytest.
-        log: where xdist notes what it does.
-        unit: the unit of a test's name; tests of one unit run in one process, which makes their fixtures once.
     """
 
-    def __init__(self, config: Any, log: Any, unit: Callable[[str], str]) -> None:
-        super().__init__(config, log)
-        self._unit = unit
-
     def _split_scope(self, nodeid: str) -> str:
-        return self._unit(nodeid)
+        return unit(nodeid)
