@@ -26,16 +26,19 @@ DATA_FILES = {
     "movielens": "ml-latest-small/ratings.csv",
 }
 SMALLER = {
-    f"scenarios/coop_kernel_ucb/{name}_quick.yaml": ("agents.count=20", "schedule.turns=10")
-    for name in (
-        "autonomous_systems",
-        "autonomous_systems_linear",
-        "erdos_renyi_rbf",
-        "facebook",
-        "facebook_linear",
-        "twitch",
-        "twitch_linear",
-    )
+    "scenarios/quickstart.yaml": ("agents.count=20", "schedule.turns=20"),
+    **{
+        f"scenarios/coop_kernel_ucb/{name}_quick.yaml": ("agents.count=20", "schedule.turns=10")
+        for name in (
+            "autonomous_systems",
+            "autonomous_systems_linear",
+            "erdos_renyi_rbf",
+            "facebook",
+            "facebook_linear",
+            "twitch",
+            "twitch_linear",
+        )
+    },
 }
 """Scenarios that take long, with what makes them smaller."""
 
