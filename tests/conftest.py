@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import signal
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -26,29 +28,40 @@ CHEAP_TO_DEAR = (
     "ui",
     "attacks",
     "mutants",
-    "scenarios",
-    "docs",
     "packaging",
+    "docs",
+    "scenarios",
 )
-"""The folders of tests in the order in which they run: a mistake shows as early as it can."""
-ONE_BY_ONE = ("scenarios", "docs")  # their tests share nothing, and take long
+"""The folders of tests in the order in which they run: a mistake shows as early as it can.
+
+Last come many tests that share nothing: however they are spread, several processes end at about the same time."""
 
 settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("any machine")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Let Ctrl-C work, in the programs that tests start too: a shell's background jobs inherit that it is ignored."""
-    if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+    """Prepare the programs that tests start, which inherit the environment and what is done with signals."""
+    if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:  # a shell's background jobs inherit that Ctrl-C is ignored
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # otherwise hundreds of starts compile all sources each
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Cheap tests first; of several processes, one gets all tests of a module, and makes its fixtures once."""
-    places = {item: item.path.relative_to(TESTS) for item in items if item.path.is_relative_to(TESTS)}
+    """Cheap tests first."""
     ranks = {folder: rank for rank, folder in enumerate(CHEAP_TO_DEAR)}
-    items.sort(key=lambda item: ranks[places[item].parts[0]] if item in places else len(ranks))
-    for item, place in places.items():
-        if place.parts[0] not in ONE_BY_ONE:
-            item.add_marker(pytest.mark.xdist_group(place.as_posix()))
+    items.sort(key=lambda item: _rank(item, ranks))
+
+
+def _rank(item: pytest.Item, ranks: dict[str, int]) -> int:
+    ours = item.path.is_relative_to(TESTS)
+    return ranks[item.path.relative_to(TESTS).parts[0]] if ours else len(ranks)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Of several processes, one gets all tests of a module."""
+    from tests.spread import Spread
+
+    return Spread(config, log)

@@ -1,7 +1,11 @@
-"""Communication counts of every quick scenario: a counts lock, rewritten on purpose by ``make golden``."""
+"""Communication counts of every quick scenario: counts locks, rewritten on purpose by ``make golden``.
+
+Scenarios that take long are counted at their own sizes by ``make slow``, and every day at the sizes in ``SMALLER``.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -11,6 +15,7 @@ from tests.problems.files import write_yelp
 
 ROOT = Path(__file__).resolve().parent.parent
 FILE = ROOT / "tests" / "golden_counts.json"
+SMALL_FILE = ROOT / "tests" / "golden_counts_small.json"
 DATA_FILES = {
     "magic": "magic/magic04.data",
     "mushroom": "mushroom/agaricus-lepiota.data",
@@ -20,6 +25,22 @@ DATA_FILES = {
     "autonomous_systems": "as-733/as20000102.txt",
     "movielens": "ml-latest-small/ratings.csv",
 }
+SMALLER = {
+    "scenarios/quickstart.yaml": ("agents.count=20", "schedule.turns=20"),
+    **{
+        f"scenarios/coop_kernel_ucb/{name}_quick.yaml": ("agents.count=20", "schedule.turns=10")
+        for name in (
+            "autonomous_systems",
+            "autonomous_systems_linear",
+            "erdos_renyi_rbf",
+            "facebook",
+            "facebook_linear",
+            "twitch",
+            "twitch_linear",
+        )
+    },
+}
+"""Scenarios that take long, with what makes them smaller."""
 
 
 def scenarios() -> list[str]:
@@ -33,15 +54,15 @@ def data_file(name: str) -> str | None:
     return next((file for data, file in DATA_FILES.items() if f"/{data}_" in name), None)
 
 
-def lock() -> LockFile:
-    """The file; its scenarios are named from the repository."""
-    return LockFile(FILE, base=ROOT)
+def lock(file: Path = FILE) -> LockFile:
+    """A file of counts; its scenarios are named from the repository."""
+    return LockFile(file, base=ROOT)
 
 
-def counts(name: str) -> Counts:
-    """By label: turns, rounds and communication counts of the first replication."""
+def counts(name: str, smaller: Sequence[str] = ()) -> Counts:
+    """By label: turns, rounds and communication counts of the first replication, with settings that make it smaller."""
     with TemporaryDirectory() as place:
-        return count(ROOT / name, settings(name, Path(place)))
+        return count(ROOT / name, [*settings(name, Path(place)), *smaller])
 
 
 def settings(name: str, place: Path) -> list[str]:
@@ -54,13 +75,13 @@ def settings(name: str, place: Path) -> list[str]:
 
 
 def main() -> None:
-    """Write the file anew; scenarios whose data are not here keep what they have."""
-    kept = lock()
-    for name in scenarios():
-        file = data_file(name)
-        if file is None or (DATA / file).is_file():
-            kept.counts[name] = counts(name)
-    kept.write()
+    """Write the files anew; scenarios whose data are not here keep what they have."""
+    for kept, sizes in ((lock(), dict.fromkeys(scenarios(), ())), (lock(SMALL_FILE), SMALLER)):
+        for name, smaller in sizes.items():
+            file = data_file(name)
+            if file is None or (DATA / file).is_file():
+                kept.counts[name] = counts(name, smaller)
+        kept.write()
 
 
 if __name__ == "__main__":

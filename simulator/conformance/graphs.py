@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from pydantic import TypeAdapter
-
 from coband.simulator.conformance.demands import demand
-from coband.simulator.conformance.runs import Recorder, Run, algorithm
+from coband.simulator.conformance.runs import Recorder, Run, algorithm, plan_of
 from coband.simulator.core.audit import trace as tr
 from coband.simulator.core.audit.trace import Row, keep
-from coband.simulator.core.engine import Plan
 from coband.simulator.core.network.network import NetworkConfig
 from coband.simulator.core.randomness.streams import Streams
 from coband.simulator.problems.network import NetworkProblem
@@ -52,7 +49,7 @@ def run(
     rows: list[Row] = []
     entry, graph = algorithm(name), graph_of(topology, agents, seed)
     engine = Recorder(
-        TypeAdapter(Plan).validate_python(full),
+        plan_of(full),
         entry,
         entry.config.model_validate(config),
         world(problem, seed, graph),

@@ -42,6 +42,17 @@ def registry() -> Registry:
     return Registry.installed()
 
 
+@lru_cache(maxsize=1)
+def _adapter() -> TypeAdapter[Plan]:
+    """What validates plans; making it takes longer than a small run."""
+    return TypeAdapter(Plan)
+
+
+def plan_of(given: dict[str, Any]) -> Plan:
+    """The engine's plan from the parts of a scenario."""
+    return _adapter().validate_python(given)
+
+
 def algorithm(name: str) -> Algorithm:
     """A registered algorithm."""
     return registry().algorithms[name]
@@ -158,7 +169,7 @@ def run(
     }
     rows: list[Row] = []
     engine = Recorder(
-        TypeAdapter(Plan).validate_python(full),
+        plan_of(full),
         entry,
         entry.config.model_validate(config),
         world(problem or problem_of(name), seed, agents),

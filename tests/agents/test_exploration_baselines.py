@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from pydantic import TypeAdapter, ValidationError
+from pydantic import ValidationError
 
-from coband.simulator.conformance.runs import TASKS, algorithm, run, world
-from coband.simulator.core.engine import Engine, Plan
+from coband.simulator.conformance.runs import TASKS, algorithm, plan_of, run, world
+from coband.simulator.core.engine import Engine
 from coband.simulator.core.node import UnsupportedScenario
 from coband.simulator.core.randomness.streams import Streams
 from tests.agents.test_pure_exploration import gram, oracle_arms, paper, random_case, samples_of
@@ -193,7 +193,7 @@ def test_alba_without_a_norm_is_refused() -> None:
                 setattr(self, name, getattr(world, name))
 
     made: Any = Silent(world(TASKS, 0, 2))
-    plan = TypeAdapter(Plan).validate_python({"agents": {"count": 2}, "schedule": {"kind": "phases"}, "network": {}})
+    plan = plan_of({"agents": {"count": 2}, "schedule": {"kind": "phases"}, "network": {}})
     entry = algorithm("ind_alba")
     with pytest.raises(UnsupportedScenario, match=r"does not tell the norm of its parameter; give norm"):
         Engine(plan, entry, entry.config(), made, Streams(0))

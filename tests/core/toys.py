@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from pydantic import TypeAdapter
 
 from coband.simulator.arms import ArmSet
 from coband.simulator.arrays import FloatArray
+from coband.simulator.conformance.runs import plan_of
 from coband.simulator.core.algorithm import Algorithm
 from coband.simulator.core.audit.trace import Row, keep
 from coband.simulator.core.config import Config
-from coband.simulator.core.engine import Engine, Plan, RunResult
+from coband.simulator.core.engine import Engine, RunResult
 from coband.simulator.core.message import Message, payload
 from coband.simulator.core.node import ALL_AGENTS, SERVER, Address, Agent, NodeContext, Outbox, Server
 from coband.simulator.core.randomness.streams import Streams
@@ -143,7 +143,5 @@ def run_on_toys(
 ) -> tuple[RunResult, list[Row], Engine]:
     """One run in the toy's world: the result, all trace rows, and the engine."""
     rows: list[Row] = []
-    engine = Engine(
-        TypeAdapter(Plan).validate_python(plan), algorithm, config, ToyWorld(), Streams(seed), sink=keep(rows)
-    )
+    engine = Engine(plan_of(plan), algorithm, config, ToyWorld(), Streams(seed), sink=keep(rows))
     return engine.run(), rows, engine

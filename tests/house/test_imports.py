@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
 
@@ -99,7 +100,17 @@ def files(part: str) -> list[Path]:
     return sorted((ROOT / part).rglob("*.py"))
 
 
-def imports(tree: ast.AST) -> Iterator[tuple[int, str]]:
+def parse(file: Path) -> ast.Module:
+    return ast.parse(file.read_text(encoding="utf-8"))
+
+
+@cache
+def imports(file: Path) -> list[tuple[int, str]]:
+    """(line, dotted name) of everything that a file imports; it is read once for all tests."""
+    return list(imported(parse(file)))
+
+
+def imported(tree: ast.AST) -> Iterator[tuple[int, str]]:
     """(line, dotted name) of everything imported; `from a import b` may mean the module a.b."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
@@ -113,10 +124,6 @@ def covered(name: str, allowed: tuple[str, ...]) -> bool:
     return any(name == module or name.startswith(f"{module}.") for module in allowed)
 
 
-def parse(file: Path) -> ast.AST:
-    return ast.parse(file.read_text(encoding="utf-8"))
-
-
 def place(file: Path, line: int) -> str:
     return f"{file.relative_to(ROOT)}:{line}"
 
@@ -127,7 +134,7 @@ def test_layers(part: str) -> None:
     wrong = [
         f"{place(file, line)} imports {name}"
         for file in files(part)
-        for line, name in imports(parse(file))
+        for line, name in imports(file)
         if name.startswith(PREFIX) and not covered(name.removeprefix(PREFIX), (*EVERYWHERE, *ALLOWED[part]))
     ]
     assert wrong == []
@@ -139,13 +146,14 @@ def dotted(file: Path) -> str:
     return ".".join(part for part in ("coband", *parts) if part != "__init__")
 
 
+@cache
 def module_graph() -> nx.DiGraph[str]:
     """Which module imports which, in the whole program; what only type checkers import counts too."""
     modules = {dotted(file): file for part in OURS for file in files(part)}
     graph: nx.DiGraph[str] = nx.DiGraph()
     for name, file in modules.items():
         graph.add_node(name)
-        for _, found in imports(parse(file)):
+        for _, found in imports(file):
             target = found if found in modules else found.rpartition(".")[0]
             if target in modules and target != name:
                 graph.add_edge(name, target)
@@ -191,7 +199,7 @@ def test_imports_go_through_the_import_name() -> None:
         f"{place(file, line)} imports {name}"
         for part in (*OURS, "tests", "benchmarks", "docs")
         for file in files(part)
-        for line, name in imports(parse(file))
+        for line, name in imports(file)
         if name.split(".")[0] in OURS
     ]
     assert wrong == []
@@ -201,7 +209,7 @@ def test_the_root_package_imports_the_standard_library_alone() -> None:
     tree = parse(ROOT / "coband/__init__.py")
     assert isinstance(tree, ast.Module)
     tree.body = [node for node in tree.body if not isinstance(node, ast.If)]  # those for type checkers
-    assert {name.split(".")[0] for _, name in imports(tree)} <= {"__future__", "importlib", "os", "sys", "typing"}
+    assert {name.split(".")[0] for _, name in imported(tree)} <= {"__future__", "importlib", "os", "sys", "typing"}
 
 
 def test_only_the_core_imports_simpy() -> None:
@@ -209,7 +217,7 @@ def test_only_the_core_imports_simpy() -> None:
         str(file.relative_to(ROOT))
         for part in ALLOWED
         for file in files(part)
-        for _, name in imports(parse(file))
+        for _, name in imports(file)
         if name.split(".")[0] == "simpy"
     }
     assert users == {"simulator/core/clock/clock.py"}
@@ -220,7 +228,7 @@ def test_what_talks_over_sockets_is_in_its_rooms() -> None:
     users = {
         str(file.relative_to(ROOT).parent)
         for file in files("simulator") + files("agents") + files("server")
-        for _, name in imports(parse(file))
+        for _, name in imports(file)
         if name.split(".")[0] in ("asyncio", "msgpack", "hmac") and file.name != "live_agent.py"
     }
     assert users == {"simulator/live", "simulator/ui"}
@@ -230,7 +238,7 @@ def test_nothing_that_crosses_processes_live_is_pickled() -> None:
     wrong = [
         f"{place(file, line)} imports {name}"
         for file in files("simulator/live")
-        for line, name in imports(parse(file))
+        for line, name in imports(file)
         if name.split(".")[0] in ("pickle", "cloudpickle", "marshal", "shelve", "joblib", "dill")
     ]
     assert wrong == []
@@ -242,7 +250,7 @@ def test_mathematics_needs_no_other_library() -> None:
     wrong = [
         f"{place(file, line)} imports {name}"
         for file in files("simulator/maths")
-        for line, name in imports(parse(file))
+        for line, name in imports(file)
         if (top := name.split(".")[0]) not in MATHS_LIBRARIES | {"coband"} and top not in sys.stdlib_module_names
     ]
     assert wrong == []
@@ -254,7 +262,7 @@ def test_the_packages_of_the_mathematics_have_no_circle() -> None:
     needs: dict[str, set[str]] = {}
     for file in files(root):
         own = file.relative_to(ROOT / root).parts[0].removesuffix(".py")
-        named = (name.removeprefix("coband.simulator.maths.") for _, name in imports(parse(file)))
+        named = (name.removeprefix("coband.simulator.maths.") for _, name in imports(file))
         needs.setdefault(own, set()).update(name.split(".")[0] for name in named if not name.startswith("coband"))
     inside = {name: {other for other in others & set(needs) if other != name} for name, others in needs.items()}
     TopologicalSorter(inside).prepare()  # raises CycleError with the circle
@@ -263,13 +271,12 @@ def test_the_packages_of_the_mathematics_have_no_circle() -> None:
 
 def effects(file: Path) -> Iterator[str]:
     """Clocks, files, output and global random streams."""
-    tree = parse(file)
-    for line, name in imports(tree):
+    for line, name in imports(file):
         if name.split(".")[0] in FORBIDDEN_MODULES:
             yield f"{place(file, line)} imports {name}"
         if name.startswith("numpy.random.") and name.rpartition(".")[2] not in GENERATORS:
             yield f"{place(file, line)} imports {name}"
-    for node in ast.walk(tree):
+    for node in ast.walk(parse(file)):
         if isinstance(node, ast.Attribute):
             owner = ast.unparse(node.value)
             if owner in ("np.random", "numpy.random") and node.attr not in GENERATORS:

@@ -8,14 +8,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pytest
-from pydantic import TypeAdapter
 
 from coband.simulator.arrays import FloatArray, IntArray
+from coband.simulator.conformance.runs import plan_of
 from coband.simulator.core.algorithm import Algorithm, Needs
 from coband.simulator.core.audit import trace as tr
 from coband.simulator.core.audit.trace import Row, keep
 from coband.simulator.core.config import Config
-from coband.simulator.core.engine import Engine, Plan, RunResult
+from coband.simulator.core.engine import Engine, RunResult
 from coband.simulator.core.message import Message, payload
 from coband.simulator.core.node import Address, BatchAgent, Multicast, Outbox
 from coband.simulator.core.randomness.streams import Streams
@@ -96,7 +96,7 @@ def greet(agents: int = 3, world: Any = None, **plan: Any) -> tuple[RunResult, l
     rows: list[Row] = []
     full = {"agents": {"count": agents, **plan.pop("agent", {})}, "schedule": {"kind": "phases"}, "network": {}, **plan}
     engine = Engine(
-        TypeAdapter(Plan).validate_python(full),
+        plan_of(full),
         GREETING,
         GreetingConfig(),
         world or BatchToyWorld(),

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from pydantic import TypeAdapter
-
+from coband.simulator.conformance.runs import plan_of
 from coband.simulator.core.audit import trace as tr
 from coband.simulator.core.audit.trace import Row, keep
-from coband.simulator.core.engine import Engine, Plan, RunResult
+from coband.simulator.core.engine import Engine, RunResult
 from coband.simulator.core.randomness.streams import Streams
 from coband.simulator.core.whatif.addresses import AddressBook
 from coband.simulator.core.whatif.changes import AgentChange, Key, MessageChange, WhatIf
@@ -19,7 +18,7 @@ def perform(plan: dict[str, Any], whatif: WhatIf | None, seed: int = 0, **config
     """One run of the toy protocol."""
     rows: list[Row] = []
     parts = TOY, ToyConfig(**config), ToyWorld(), Streams(seed), keep(rows)
-    engine = Engine(TypeAdapter(Plan).validate_python(plan), *parts, whatif=whatif)
+    engine = Engine(plan_of(plan), *parts, whatif=whatif)
     return engine.run(), rows
 
 

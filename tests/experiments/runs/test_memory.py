@@ -53,7 +53,7 @@ CASES = {
     "neural": written("neural_ucb", 5, 3, ball(20, 5), width=40),
     "pool": written("lin_ucb", 2, 2, {**ball(2, 2), "arms": {"kind": "pool", "size": 400_000, "dimension": 20}}),
     "arms": written("lin_ucb", 500, 2, ball(20, 1000)),
-    "exact": written("n_kernel_ucb", 1, 3500, ball(2, 3), **GAUSSIAN),
+    "exact": written("n_kernel_ucb", 1, 2040, ball(2, 3), **GAUSSIAN),
 }
 
 
@@ -116,7 +116,7 @@ def test_refusals_and_warnings() -> None:
     assert memory.refusal(found, FreeMemory(None)) is None
     refused = memory.refusal(found, FreeMemory(1 << 20))
     assert refused is not None
-    for words in ("1 agent, 3,500 turns", "an exact posterior for each agent", "1.0 MiB are free", "schedule.turns"):
+    for words in ("1 agent, 2,040 turns", "an exact posterior for each agent", "1.0 MiB are free", "schedule.turns"):
         assert words in refused
     some = FreeMemory(int(3 * found.size))
     assert list(memory.cautions([found], some, 1)) == []

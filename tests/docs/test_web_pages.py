@@ -1,0 +1,71 @@
+"""The documentation as web pages: Sphinx builds it without a warning, and browsers read it without a server."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.docs.test_pages import DOCS, PAGES
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The documentation as web pages, built once."""
+    pytest.importorskip(
+        "furo", reason="the documentation is built with Sphinx, furo and myst: pip install -e '.[docs]'"
+    )
+    html = tmp_path_factory.mktemp("docs") / "html"
+    words = ["-q", "-W", "--keep-going", "-b", "html", str(DOCS), str(html)]
+    done = subprocess.run([sys.executable, "-m", "sphinx", *words], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return html
+
+
+def test_every_page_is_in_the_table_of_contents_and_every_link_leads_somewhere(built: Path) -> None:
+    assert "fed_ucb1" in (built / "tutorial.html").read_text(encoding="utf-8")
+
+
+def test_the_reference_has_pages_of_commands_keys_kinds_and_algorithms(built: Path) -> None:
+    for page in ("commands/coband_run", "keys/network.topology", "kinds/pareto", "algorithms/async_kernel_ucb"):
+        assert (built / "reference" / f"{page}.html").is_file()
+    assert "reference/keys/index.html" in (built / "reference.html").read_text(encoding="utf-8")
+
+
+LOADED = re.compile(
+    r"<(?:script|img|iframe)[^>]*\ssrc=\"([^\"]+)\"|<link[^>]*rel=\"(?:stylesheet|icon|preload)\"[^>]*href=\"([^\"]+)\""
+)
+
+
+def test_pages_load_nothing_from_elsewhere(built: Path) -> None:
+    pages = sorted(built.rglob("*.html"))
+    assert len(pages) > 400
+    loaded = {one or other for page in pages for one, other in LOADED.findall(page.read_text(encoding="utf-8"))}
+    styles = "".join(style.read_text(encoding="utf-8") for style in built.rglob("*.css"))
+    assert loaded
+    assert [address for address in loaded if "//" in address] == []
+    assert re.findall(r"(?:@import|url\()\s*[\"']?(?:https?:)?//[^)]*", styles) == []
+
+
+def test_the_search_finds_keys_without_a_server(built: Path, tmp_path: Path) -> None:
+    """In a real browser, from files: a key that no written page names is found on its own page."""
+    from tests.experiments.report.browser import PATIENCE, browser, complaints
+
+    written = " ".join(page.read_text(encoding="utf-8") for page in PAGES)
+    assert "arm_similarity" not in written
+    with browser(tmp_path) as driver:
+        from selenium.webdriver.support.ui import WebDriverWait
+
+        for query, page in (("arm_similarity", "algorithms.arm_similarity"), ("erdos_renyi", "erdos_renyi")):
+            driver.get(f"{(built / 'search.html').as_uri()}?q={query}")
+            WebDriverWait(driver, PATIENCE).until(
+                lambda _: driver.execute_script("return document.querySelectorAll('#search-results li a').length")
+            )
+            found = driver.execute_script(
+                "return [...document.querySelectorAll('#search-results li a')].map(a => a.href)"
+            )
+            assert any(address.partition("?")[0].endswith(f"/{page}.html") for address in found), found
+        assert complaints(driver) == []
