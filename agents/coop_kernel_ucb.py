@@ -97,8 +97,10 @@ class LocalAgent(Agent):
 
     def receive_all(self, messages: Sequence[tuple[Address, Message]]) -> Outbox:
         """The same for all messages of a trial."""
-        accepted = self.accepts
-        self._arrived += [message for source, message in messages if source in accepted]  # type: ignore[misc]
+        sources, pulls = zip(*messages, strict=True) if messages else ((), ())
+        if not self.accepts.issuperset(sources):
+            pulls = tuple(pull for source, pull in messages if source in self.accepts)
+        self._arrived += pulls
         return []
 
     def prefetch(self, arms: ArmSet) -> None:

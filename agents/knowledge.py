@@ -116,7 +116,7 @@ class Knowledge(OnTasks):
 
     def starts(self, observations: PullObservations) -> bool:
         """Count new observations; whether the posterior has still to learn them."""
-        self.observations += len(observations.pulls)
+        self.observations += len(observations)
         return self._takes(observations)
 
     def _takes(self, observations: PullObservations) -> bool:
@@ -138,13 +138,13 @@ class Knowledge(OnTasks):
 
 def learn_together(news: Sequence[tuple[Knowledge, Sequence[Pull]]]) -> None:
     """Each learns its new pulls; all columns are put together once, and what several learn alike is learnt once."""
-    everything = news[0][0].in_order({pull for _, pulls in news for pull in pulls})
+    everything = news[0][0].in_order(set[Pull]().union(*(pulls for _, pulls in news)))
     row_of = {pull: row for row, pull in enumerate(everything.pulls)}
     latest: dict[tuple[int, ...], tuple[list[int], SomePulls]] = {}
     left: list[tuple[MultitaskPosterior, Observations]] = []
     for knowledge, pulls in news:
         if pulls:
-            members, rows = knowledge.members, sorted([row_of[pull] for pull in pulls])
+            members, rows = knowledge.members, sorted(map(row_of.__getitem__, pulls))
             alike = latest.get(members)
             if alike is None or alike[0] != rows:
                 alike = latest[members] = rows, SomePulls(everything, rows)

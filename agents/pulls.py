@@ -68,8 +68,21 @@ class SomePulls(PullObservations):
     """
 
     def __init__(self, table: PullObservations, rows: Sequence[int]) -> None:
-        super().__init__([table.pulls[row] for row in rows], table.by_agent)
+        self.by_agent = table.by_agent
         self._table, self._rows = table, np.array(rows)
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    @cached_property
+    def pulls(self) -> Sequence[Pull]:  # type: ignore[override]
+        """The pulls themselves, by trial and agent."""
+        return [self._table.pulls[row] for row in self._rows.tolist()]
+
+    @cached_property
+    def keys(self) -> list[Key]:
+        """(trial, agent) of each."""
+        return [self._table.keys[row] for row in self._rows.tolist()]
 
     @cached_property
     def points(self) -> FloatArray:

@@ -67,7 +67,9 @@ class _Scalars:
             return self
         found = 0
         for name in message.payload_fields():
-            found += size_of(getattr(message, name))
+            value = getattr(message, name)
+            size = _SIZES.get(type(value))
+            found += size_of(value) if size is None else size
         message.__dict__["scalars"] = found
         return found
 

@@ -141,7 +141,7 @@ class Direct(Local):
         for node, (origins, accepted) in enumerate(self._layers(hop)):
             if everyone:
                 arriving, last = len(origins), origins[-1] if origins else node
-                heard = [first[origin] for origin in accepted]
+                heard = list(map(first.__getitem__, accepted))
             else:
                 speaking = [origin for origin in origins if origin in said]
                 arriving, last = sum(len(said[origin]) for origin in speaking), speaking[-1] if speaking else node

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from functools import cached_property
+from typing import Self
 
 import numpy as np
 
@@ -38,6 +39,13 @@ class AugmentedPosterior(MultitaskPosterior):
     def update(self, observations: Observations) -> None:
         """Learn observations of any tasks."""
         self.posterior.update(AugmentedObservations(self.kernel, observations))
+
+    @classmethod
+    def update_alike(cls, posteriors: Sequence[Self], observations: Observations) -> None:
+        """All of these, which know the same and so have one kernel, learn the same observations."""
+        augmented = AugmentedObservations(posteriors[0].kernel, observations)
+        for posterior in posteriors:
+            posterior.posterior.update(augmented)
 
     def prefetch(self, arms: Points) -> None:
         """Announce the augmented arms."""

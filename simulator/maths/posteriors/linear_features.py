@@ -132,6 +132,8 @@ class PrimalKnowledge:
         """Mean and variance of n arms X (n, d), each (n,), on tasks with features (n, count) and K_z(z, z) (n,)."""
         Phi = self._phi(of_tasks, X)
         mean, variance = self.ridge.predict(Phi)
+        if self.tasks.basis is None:  # features of arms are the kernel
+            return mean, variance
         prior = self.kernel.diag(X)
         prior = prior + norms if self.add_up else prior * norms
         unseen = np.maximum(prior - np.einsum("ij,ij->i", Phi, Phi), 0.0)
