@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, fields, is_dataclass
-from functools import cache
 from typing import Any, ClassVar, overload
 
 import numpy as np
@@ -51,11 +50,6 @@ def size_of(value: object) -> int:
     raise TypeError(f"a payload of type {type(value).__name__} has no size in scalars; use arrays or numbers")
 
 
-@cache
-def _payload_fields_of(kind: type[Message]) -> tuple[str, ...]:
-    return tuple(item.name for item in fields(kind) if item.metadata.get("payload"))
-
-
 class _Scalars:
     """Payload size in scalars: computed from the payload at its first use, and then kept in the message.
 
@@ -72,7 +66,7 @@ class _Scalars:
         if message is None:
             return self
         found = 0
-        for name in _payload_fields_of(type(message)):
+        for name in message.payload_fields():
             found += size_of(getattr(message, name))
         message.__dict__["scalars"] = found
         return found
@@ -88,6 +82,7 @@ class Message:
     """
 
     kind: ClassVar[str] = "message"
+    _payload_fields: ClassVar[tuple[str, ...]] = ()
     round: int = -1
     version: int = -1
     pulls: int = 0
@@ -96,7 +91,9 @@ class Message:
     @classmethod
     def payload_fields(cls) -> tuple[str, ...]:
         """Names of the fields that are payload, in order of declaration."""
-        return _payload_fields_of(cls)
+        if "_payload_fields" not in cls.__dict__:
+            cls._payload_fields = tuple(item.name for item in fields(cls) if item.metadata.get("payload"))
+        return cls._payload_fields
 
     scalars = _Scalars()
     """Payload size in scalars: computed from the payload, never typed in by hand."""

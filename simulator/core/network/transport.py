@@ -57,7 +57,7 @@ class Transport:
 
     def send(self, source: Address, recipient: Recipient, message: Message, cause: int) -> None:
         """Send ``message`` from ``source``, because of the event ``cause``."""
-        receivers = [recipient] if type(recipient) is int else self._receivers(recipient)
+        receivers = self._receivers(recipient)
         kind, scalars, round = message.kind, message.scalars, message.round
         if source == SERVER:
             self._ledger.first_copies(kind, DOWN, receivers, scalars, round)
