@@ -191,9 +191,9 @@ class Assembly:
         count_turns = cache(lambda: self._plan.schedule.turns_per_agent(count, self._streams))
         knowledge = world.knowledge() if isinstance(world, BatchWorld) else None
         contexts, norms = getattr(world, "contexts", None), getattr(world, "norms", None)
-        closest = ClosestDecision(count)
-
-        policy = self._plan.network.retry_policy
+        closest, policy, delays = ClosestDecision(count), self._plan.network.retry_policy, self._plan.delays
+        open_ties = self._streams.ties if self._plan.ties == "random" else None
+        total_turns = self._plan.schedule.total_turns(count)
 
         def context_of(index: int) -> NodeContext:
             network_context = None if contexts is None or index == SERVER else contexts[index]
@@ -204,15 +204,15 @@ class Assembly:
                 config,
                 sharing,
                 self._streams.coin,
-                self._streams.ties if self._plan.ties == "random" else None,
-                self._plan.delays,
+                open_ties,
+                delays,
                 domain,
                 count_turns,
                 self._graph,
                 network_context,
                 knowledge,
                 None if norms is None or index == SERVER else float(norms[index]),
-                self._plan.schedule.total_turns(count),
+                total_turns,
                 closest,
                 policy,
             )

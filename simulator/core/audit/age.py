@@ -26,23 +26,24 @@ NEVER = -1.0
 
 @dataclass(slots=True)
 class Decisions:
-    """What is noted of every decision while a run goes on, in the order of pulls.
+    """What is noted of every decision while a run goes on, in the order of pulls; nothing where nobody counts.
 
     Attributes:
-        in_model: pulls in the model; None: nobody counts them.
+        in_model: pulls in the model.
         newest: when the newest message was sent from which the agent had learnt; NEVER without one.
         events: number of the event that chose the arm.
     """
 
-    in_model: list[int | None] = field(default_factory=list)
+    in_model: list[int] = field(default_factory=list)
     newest: list[float] = field(default_factory=list)
     events: list[int] = field(default_factory=list)
 
     def note(self, in_model: int | None, newest: float, event: int) -> None:
-        """Take note of a decision."""
-        self.in_model.append(in_model)
-        self.newest.append(newest)
-        self.events.append(event)
+        """Take note of a decision; ``in_model``: None if nobody counts."""
+        if in_model is not None:
+            self.in_model.append(in_model)
+            self.newest.append(newest)
+            self.events.append(event)
 
 
 @dataclass(frozen=True)
@@ -62,12 +63,11 @@ class Ages:
     @classmethod
     def of(cls, decisions: Decisions, times: Sequence[float]) -> Ages:
         """The ages of decisions at some times; every pull is one decision."""
-        counted = [number for number in decisions.in_model if number is not None]
-        if len(counted) < len(times):
+        if len(decisions.in_model) < len(times):
             return NO_AGES
         newest = np.asarray(decisions.newest)
         since = np.where(newest == NEVER, math.nan, np.asarray(times) - newest)
-        return cls(np.arange(len(counted)) - np.asarray(counted, dtype=np.intp), since, decisions.events)
+        return cls(np.arange(len(newest)) - np.asarray(decisions.in_model, dtype=np.intp), since, decisions.events)
 
     @property
     def known(self) -> bool:

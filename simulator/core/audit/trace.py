@@ -11,6 +11,8 @@ import hashlib
 import math
 import struct
 from collections.abc import Callable, Iterable, Sequence
+from itertools import starmap
+from operator import itemgetter
 from typing import NamedTuple
 
 import numpy as np
@@ -99,6 +101,7 @@ Sink = Callable[[Sequence[PlainRow], Sequence[str]], None]
 Block = NDArray[np.void]
 """Events as one array with a field for each of :data:`NUMERIC`, without details: many that are recorded at once."""
 
+_NUMBERS_OF = itemgetter(slice(NUMBERS))
 _TYPES = {"q": "<i8", "d": "<f8", "h": "<i2", "i": "<i4"}
 _BLOCK = np.dtype([(name, _TYPES[code]) for name, code in zip(NUMERIC, RECORD.format[1:], strict=True)])
 _BLANK = np.array((0, 0.0, 0, 0, *Row(0, 0.0, 0, 0)[4:NUMBERS]), dtype=_BLOCK).tobytes()
@@ -215,8 +218,7 @@ class Trace:
         """Take the events at hand into the fingerprint."""
         rows = self._rows
         if rows:
-            pack = RECORD.pack
-            self._hash.update(b"".join([pack(*row[:NUMBERS]) for row in rows]))
+            self._hash.update(b"".join(starmap(RECORD.pack, map(_NUMBERS_OF, rows))))
             self._sealed.append(rows)
             self._room -= len(rows)
             self._rows = []

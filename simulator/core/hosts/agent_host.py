@@ -179,7 +179,8 @@ class AgentHost(ClientHost):
             self._carry_out(outbox, cause)
             if self._check is not None:
                 self._check.heard(self.node, messages, outbox, cause)
-            self._after_handling(cause)
+            self._note_waiting(cause)
+            self._go_on()
             return
         for origin, message in messages:
             packet = Packet(message, -1, origin, self.address, 0, cause, tr.NONE, message.scalars)
@@ -220,11 +221,11 @@ class AgentHost(ClientHost):
             told = packet.origin in node.accepts if node.accepts is not None else node.pulls_in_model != before
             if told:
                 self.newest = max(self.newest, packet.sent)
-        self._after_handling(seq)
+        self._go_on()
         return seq
 
-    def _after_handling(self, seq: int) -> None:
-        self._note_waiting(seq)
+    def _go_on(self) -> None:
+        """After a message: a turn that is due can be taken now."""
         if self._due and not self._busy and not self.node.waiting and not self._inbox:
             self._clock.at(self._clock.now, TURN, self.address, self._take_due)
 

@@ -51,10 +51,11 @@ class Cohort:
                 turn.host.enter(turn)
             return
         for turn in turns:
-            if alike and bool(alike[0].outbox) != bool(turn.outbox):
+            outbox = turn.outbox
+            if alike and bool(alike[0].outbox) != bool(outbox):
                 self._enter(alike)
                 alike = []
-            if turn.uneventful and (not turn.outbox or (self._floods is not None and turn.floods)):
+            if turn.uneventful and (not outbox or (self._floods is not None and turn.floods)):
                 alike.append(turn)
             else:
                 self._enter(alike)
@@ -96,10 +97,12 @@ class Cohort:
             assert self._floods is not None
             scalars = self._floods.send_together(agents, [turn.outbox[0] for turn in turns], block[:, 3])
         trace.record_block(block)
-        decisions = self._progress.decisions
-        decisions.in_model += [turn.in_model for turn in turns]
-        decisions.newest += [turn.host.newest for turn in turns]
-        decisions.events += block["seq"][:, 1].tolist()
+        in_model = [turn.in_model for turn in turns if turn.in_model is not None]
+        if len(in_model) == len(turns):
+            decisions = self._progress.decisions
+            decisions.in_model += in_model
+            decisions.newest += [turn.host.newest for turn in turns]
+            decisions.events += block["seq"][:, 1].tolist()
         self._progress.pulled_together(agents, now, [(turn.reward, turn.regret) for turn in turns], scalars)
 
 

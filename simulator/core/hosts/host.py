@@ -84,12 +84,15 @@ class Host:
             packet.send,
             packet.kind,
             packet.scalars,
-            packet.hop,
+            0 if packet.flood is None else packet.flood.hop,
             message.round,
             message.version,
             packet.attempts,
         )
-        self._take(packet, seq)
+        if self._busy or self._handling is not None:
+            self._take(packet, seq)
+        else:
+            self._handle(packet, seq)
 
     def on_expiry(self, packet: Packet, seq: int) -> None:
         """The transport has given up a message that this node sent."""

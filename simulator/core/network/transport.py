@@ -89,8 +89,9 @@ class Transport:
         flood: Flood | None = None,
     ) -> None:
         scalars, kind, id = message.scalars, self._trace.name(message.kind), self.number()
+        now = self._clock.now
         seq = self._trace.record(
-            self._clock.now,
+            now,
             tr.SEND,
             source,
             peer,
@@ -104,7 +105,7 @@ class Transport:
             len(receivers),
             detail=self.describe(message),
         )
-        numbers, sent = self._numbers, self._clock.now if flood is None else flood.sent
+        numbers, sent = self._numbers, now if flood is None else flood.sent
         for receiver in receivers:
             pair = (source, receiver)
             number = numbers[pair] = numbers.get(pair, 0) + 1
@@ -159,7 +160,8 @@ class Transport:
         """When a copy may arrive, so that it does not overtake an earlier one of its pair."""
         if self._ordered:
             pair = packet.source, packet.destination
-            arrival = self._latest[pair] = max(arrival, self._latest.get(pair, 0.0))
+            latest = self._latest.get(pair, 0.0)
+            arrival = self._latest[pair] = latest if latest > arrival else arrival
         return arrival
 
     def _enter_server(self, event: Any) -> None:
