@@ -76,7 +76,7 @@ class Reach:
 
         Tests that killed mutants of the module come first; then one case of each test function, the quickest first.
         """
-        names = self._of(mutant.module, mutant.line)
+        names = self._of(mutant)
         kills = self.kills.get(mutant.module, Counter())
         by_time = sorted(names, key=lambda name: self.tests[name]["seconds"])
         cases = Counter[str]()
@@ -94,10 +94,16 @@ class Reach:
             if portion:
                 yield portion
 
-    def _of(self, module: str, line: int) -> list[str]:
-        """The tests that run a line."""
-        places = _around(self.sources[module], line)
-        if places and not places & self._imports.get(module, set()):
+    def at_import(self, mutant: Mutant) -> bool:
+        """Whether a mutant changes what runs at import."""
+        places = _around(self.sources[mutant.module], mutant.line)
+        return not places or bool(places & self._imports.get(mutant.module, set()))
+
+    def _of(self, mutant: Mutant) -> list[str]:
+        """The tests that run what a mutant changes: what runs at import, all tests that run anything of the module."""
+        module = mutant.module
+        if not self.at_import(mutant):
+            places = _around(self.sources[module], mutant.line)
             return [name for name, test in self.tests.items() if places & test["ran"].get(module, set())]
         return [name for name, test in self.tests.items() if module in test["ran"]] or [*self.tests]
 

@@ -17,10 +17,10 @@ from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from tests.mutants import operators, selection
+from tests.mutants import operators, patches, selection
 from tests.mutants.operators import Mutant
 from tests.mutants.reach import OPTIONS, Reach, files
-from tests.mutants.zygote import Zygote
+from tests.mutants.zygote import FAULT, Zygote
 
 SEED = 7
 SLACK, FACTOR = 3.0, 5.0  # a test of a mutant may take so many seconds of the processor and so many times what it takes
@@ -86,14 +86,16 @@ class Session:
         end = time.monotonic() + 60.0 * minutes
         self._copy()
         zygote = Zygote(self._tree)
+        collected = Zygote(self._tree, selection.test_files())
         try:
             self._reach.record(zygote)
             for mutant in self.untested:
                 if time.monotonic() > end:
                     return
-                self._keep(mutant, *self._test(mutant, zygote))
+                self._keep(mutant, *self._test(mutant, zygote, collected))
         finally:
             zygote.close()
+            collected.close()
 
     def _copy(self) -> None:
         """A fresh copy of what git knows of, so that nothing here changes while mutants are tested."""
@@ -106,19 +108,28 @@ class Session:
                 target.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copy2(source, target, follow_symlinks=False)
 
-    def _test(self, mutant: Mutant, zygote: Zygote) -> tuple[bool, str]:
-        """Whether all tests that run a changed statement pass, and what noticed the change otherwise."""
+    def _test(self, mutant: Mutant, zygote: Zygote, collected: Zygote) -> tuple[bool, str]:
+        """Whether the tests that run a changed statement pass, and what noticed the change otherwise.
+
+        What runs at import is tested in a fork that imports it; of what does not, the functions are replaced.
+        """
+        source = self.sources[mutant.module]
+        changed = mutant.applied(source)
+        at_import = self._reach.at_import(mutant) or patches.patches(source, changed, mutant.module) is None
+        options = {"changed": True} if at_import else {"patch": [mutant.module, source, changed]}
         file = self._tree / mutant.module
-        file.write_text(mutant.applied(self.sources[mutant.module]), encoding="utf-8")
+        file.write_text(changed, encoding="utf-8")
         try:
             for portion in self._reach.portions(mutant):
                 limits = {name: SLACK + FACTOR * seconds for name, seconds in portion.items()}
-                arguments = ["-x", *OPTIONS, *files([*portion])]
-                answer = zygote.run(arguments, WAIT + 20.0 * sum(limits.values()), order=limits, changed=True)
+                arguments, wait = ["-x", *OPTIONS, *files([*portion])], WAIT + 20.0 * sum(limits.values())
+                answer = (zygote if at_import else collected).run(arguments, wait, order=limits, **options)
+                if answer["code"] == FAULT:
+                    raise RuntimeError(f"no tests could run: {answer['tests']}")
                 if answer["code"] not in (0, NO_TESTS):
                     return False, _culprit(answer)
         finally:
-            file.write_text(self.sources[mutant.module], encoding="utf-8")
+            file.write_text(source, encoding="utf-8")
         return True, ""
 
     def _keep(self, mutant: Mutant, survived: bool, killer: str) -> None:

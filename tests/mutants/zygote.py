@@ -1,8 +1,9 @@
-"""Runs tests in forks of a process that has imported what all tests import from others, and nothing of the product.
+"""Runs tests in forks of a process that has imported what they need.
 
-A test run that starts anew spends most of its time on imports. A fork has them already: it imports only the product
-and the tests. This file runs by itself (``python zygote.py`` in the repository that is tested), reads a request in
-each line of its input and answers each with a line.
+A test run that starts anew spends most of its time on imports. A fork has them already: ``python zygote.py`` has
+imported what is no part of the product, and its forks import the product and the tests; ``python zygote.py FILE ...``
+has collected the tests of these files, and its forks only run them. It reads a request in each line of its input and
+answers each with a line.
 """
 
 from __future__ import annotations
@@ -17,11 +18,11 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from importlib.machinery import SourceFileLoader
 from pathlib import Path
-from types import CodeType
+from types import CodeType, FunctionType
 from typing import Any, NoReturn
 
 import pytest
@@ -34,6 +35,7 @@ HEAVY = (
     *("pydantic_core", "unittest.mock", "multiprocessing.pool", "concurrent.futures", "http.server", "sqlite3"),
 )
 """What is imported before the first fork, as far as it is installed."""
+FAULT = 99  # exit code of a fork that could not run tests
 MEMORY = 6 << 30  # bytes that a run may ask for: a mutant may ask for ever more
 
 
@@ -42,9 +44,10 @@ class Zygote:
 
     Args:
         root: the repository whose tests run, in which nothing else writes.
+        files: test files that are collected before the first fork; none: each fork collects.
     """
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, files: Sequence[str] = ()) -> None:
         self._root = root
         environment = os.environ | {
             "PYTHONPATH": str(root),
@@ -56,7 +59,7 @@ class Zygote:
         command = [sys.executable, "-m", "compileall", "-q", "--invalidation-mode", "checked-hash", "."]
         subprocess.run(command, cwd=root, env=environment, check=True)
         self._process = subprocess.Popen(
-            [sys.executable, __file__],
+            [sys.executable, __file__, *files],
             cwd=root,
             env=environment,
             stdin=subprocess.PIPE,
@@ -70,7 +73,8 @@ class Zygote:
         Args:
             arguments: of pytest.
             wait: seconds after which the run is ended.
-            options: of `Plugin`, and ``changed``: whether a module differs from what was compiled.
+            options: of `Plugin`; ``changed``: whether a module differs from what was compiled; ``marked``: modules that
+                note their statements; ``patch``: a module, its source and a changed one, whose functions are replaced.
 
         Returns:
             ``code``, the exit code, or a negative number where it was killed; ``tests``, what `Plugin` has reported.
@@ -191,64 +195,131 @@ def _places(flags: bytes) -> list[int]:
 
 
 def serve() -> None:
-    """Answer requests until there are no more."""
-    answers = os.dup(1)
-    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    """Answer requests with forks that import."""
+    requests, answers = _channels()
     for name in (*PLUGINS, *HEAVY):
         with contextlib.suppress(ImportError):
             importlib.import_module(name)
     sys.path.insert(0, os.getcwd())
+    _loop(requests, answers, _child)
+
+
+def serve_collected(files: Sequence[str]) -> None:
+    """Answer requests with forks that run collected tests."""
+    sys.path.insert(0, os.getcwd())
+    arguments = ["-x", "-q", "-p", "no:cacheprovider", "--hypothesis-seed=0", *files]
+    pytest.main(arguments, plugins=[*map(importlib.import_module, PLUGINS), Collected(*_channels())])
+
+
+class Collected:
+    """Serves requests instead of running the tests of a session.
+
+    Args:
+        requests, answers: file descriptors.
+    """
+
+    def __init__(self, requests: int, answers: int) -> None:
+        self._requests, self._answers = requests, answers
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        """Fork for each request."""
+        live = patches.functions(Path.cwd())
+
+        def child(request: dict[str, Any], report: int) -> NoReturn:
+            _guarded(report, lambda: self._run(session, request["options"], report, live))
+
+        _loop(self._requests, self._answers, child)
+        return True
+
+    @staticmethod
+    def _run(
+        session: pytest.Session, options: dict[str, Any], report: int, live: dict[CodeType, list[FunctionType]]
+    ) -> int:
+        """Run the tests that are asked for, up to the first that fails, as pytest does."""
+        module, source, changed = options.pop("patch")
+        found = patches.patches(source, changed, module)
+        assert found is not None
+        patches.apply(found, live)
+        plugin = Plugin(report, options["order"])
+        session.config.pluginmanager.register(plugin)
+        plugin.pytest_collection_modifyitems(session.items)
+        for item, following in zip(session.items, [*session.items[1:], None], strict=True):
+            item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
+            if session.shouldfail:
+                break
+        return int(session.testsfailed > 0)
+
+
+def _channels() -> tuple[int, int]:
+    """Where requests come from and answers go to, while nothing else reads or writes there."""
+    requests, answers = os.dup(0), os.dup(1)
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    return requests, answers
+
+
+def _loop(requests: int, answers: int, child: Callable[[dict[str, Any], int], NoReturn]) -> None:
     gc.collect()
     gc.freeze()
-    for line in sys.stdin:
-        answer = _answer(json.loads(line))
-        os.write(answers, (json.dumps(answer) + "\n").encode())
+    with os.fdopen(requests) as lines:
+        for line in lines:
+            answer = _answer(json.loads(line), child)
+            os.write(answers, (json.dumps(answer) + "\n").encode())
 
 
-def _answer(request: dict[str, Any]) -> dict[str, Any]:
+def _answer(request: dict[str, Any], child: Callable[[dict[str, Any], int], NoReturn]) -> dict[str, Any]:
     """Fork, wait, and give what was reported."""
     path = Path(os.environ.get("TMPDIR", "/tmp")) / f"zygote-{os.getpid()}.jsonl"
     report = os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC)
     if "marked" in request["options"]:
         _marked(tuple(request["options"]["marked"]))  # here, for all forks
-    child = os.fork()
-    if child == 0:
-        _child(request, report)
+    number = os.fork()
+    if number == 0:
+        child(request, report)
     end = time.monotonic() + float(request["wait"])
     while True:
-        done, status = os.waitpid(child, os.WNOHANG)
+        done, status = os.waitpid(number, os.WNOHANG)
         if done or time.monotonic() > end:
             break
         time.sleep(0.01)
     with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(child, signal.SIGKILL)  # what it has started, too
+        os.killpg(number, signal.SIGKILL)  # what it has started, too
     if not done:
-        _, status = os.waitpid(child, 0)
+        _, status = os.waitpid(number, 0)
     os.close(report)
     lines = path.read_text(encoding="utf-8").splitlines()
     path.unlink()
     return {"code": os.waitstatus_to_exitcode(status), "tests": [json.loads(line) for line in lines]}
 
 
-def _child(request: dict[str, Any], report: int) -> NoReturn:
-    """Run pytest and end."""
-    code = 99
+def _guarded(report: int, run: Callable[[], int]) -> NoReturn:
+    """Run and end, in a process group of its own."""
+    code = FAULT
     try:
         os.setpgid(0, 0)
-        os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
         os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
         resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+        code = run()
+    except BaseException as problem:
+        os.write(report, (json.dumps({"problem": repr(problem)}) + "\n").encode())
+    os._exit(code)
+
+
+def _child(request: dict[str, Any], report: int) -> NoReturn:
+    """Run pytest and end."""
+
+    def run() -> int:
         options = request["options"]
         sys.dont_write_bytecode = bool(options.pop("changed", False))
         marked = options.pop("marked", None)
         if marked is not None:
             signal.signal(signal.SIGPROF, _too_long)  # without this it ends the process
             options["marks"] = _marking(marked)
-        plugins = [*(importlib.import_module(name) for name in PLUGINS), Plugin(report, **options)]
-        code = int(pytest.main(request["arguments"], plugins=plugins))
-    except BaseException as problem:
-        os.write(report, (json.dumps({"problem": repr(problem)}) + "\n").encode())
-    os._exit(code)
+        plugins = [*map(importlib.import_module, PLUGINS), Plugin(report, **options)]
+        return int(pytest.main(request["arguments"], plugins=plugins))
+
+    _guarded(report, run)
 
 
 def _too_long(*_: object) -> NoReturn:
@@ -258,8 +329,6 @@ def _too_long(*_: object) -> NoReturn:
 @cache
 def _marked(modules: tuple[str, ...]) -> dict[str, tuple[CodeType, int]]:
     """Programs of modules that note which of their statements run, and how many statements they have."""
-    import statements
-
     made = {}
     for module in modules:
         tree, count = statements.marked(Path(module).read_text(encoding="utf-8"), module)
@@ -284,4 +353,13 @@ def _marking(modules: Sequence[str]) -> dict[str, bytearray]:
 
 
 if __name__ == "__main__":
-    serve()
+    sys.path.insert(0, str(Path(__file__).parent))  # by itself this file is no part of a package
+    import patches
+    import statements
+
+    if len(sys.argv) > 1:
+        serve_collected(sys.argv[1:])
+    else:
+        serve()
+else:
+    from tests.mutants import patches, statements
