@@ -32,7 +32,8 @@ def main(arguments: list[str]) -> int:
     judged = [one for entry in before.values() for one in entry["survivors"]]
     session = Session(FOLDER, names, {one["key"] for one in judged if one["verdict"] == EQUIVALENT})
     try:
-        session.run(minutes)
+        if minutes > 0:
+            session.run(minutes)
     finally:
         record = recorded(session, before)
         RECORD.write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")

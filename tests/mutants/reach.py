@@ -16,7 +16,7 @@ from tests.mutants.zygote import Zygote
 
 OPTIONS = ("-q", "-p", "no:cacheprovider", "--hypothesis-seed=0")
 SLOW = 1.0  # seconds of the processor: a test that takes longer tests no mutants
-PORTIONS = (1.0, 4.0, 10.0)  # seconds that the first, the second and the last run of a mutant's tests take
+PORTIONS = (1.0, 3.0)  # seconds that the first and the second run of a mutant's tests take
 TOGETHER = 8  # test files run at once
 WAIT = 3600.0
 
