@@ -117,22 +117,17 @@ def _counts(entries: list[dict[str, Any]]) -> tuple[int, int]:
 
 
 def _estimate(entries: list[dict[str, Any]]) -> str:
-    """The score of all mutants, as a random sample of them gives it: before and after survivors got tests."""
-    killed, different = _counts(entries)
+    """What the tests noticed before any was written for a survivor: that alone says something of other mutants."""
+    _, different = _counts(entries)
     tested, first = (sum(entry[key] for entry in entries) for key in ("tested", "survived_at_first"))
     if not different:
         return "No mutant has been tested."
-    parts = []
-    for name, count in (
-        ("as the tests are now", killed),
-        ("as they were when a mutant was first tested", tested - first),
-    ):
-        low, high = wilson([1.0] * count + [0.0] * (different - count))
-        share = 100.0 * count / different
-        parts.append(
-            f"{name}, {count} of {different} ({share:.1f} %, 95 % interval {100 * low:.1f} to {100 * high:.1f} %)"
-        )
-    return "Killed of the tested mutants that are not equivalent: " + "; ".join(parts) + "."
+    killed = tested - first
+    low, high = wilson([1.0] * killed + [0.0] * (different - killed))
+    return (
+        f"When they were tested first, {killed} of {different} mutants that are not equivalent were killed: "
+        f"{100.0 * killed / different:.1f} %, 95 % interval {100 * low:.1f} to {100 * high:.1f} % (Wilson)."
+    )
 
 
 if __name__ == "__main__":

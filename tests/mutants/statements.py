@@ -73,7 +73,7 @@ def around(source: str, line: int) -> set[int]:
 
 
 def _first_line(node: ast.stmt) -> int:
-    decorators = getattr(node, "decorator_list", [])
+    decorators: list[ast.expr] = getattr(node, "decorator_list", [])
     return min([node.lineno, *(one.lineno for one in decorators)])
 
 
@@ -82,5 +82,5 @@ def _header_end(node: ast.stmt) -> int:
     body = getattr(node, "body", None) or getattr(node, "cases", None)
     if not body:
         return node.end_lineno or node.lineno
-    first = getattr(body[0], "lineno", None) or body[0].pattern.lineno
+    first: int = getattr(body[0], "lineno", None) or body[0].pattern.lineno
     return max(node.lineno, first - 1)
