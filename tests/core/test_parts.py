@@ -227,6 +227,19 @@ def test_turns_that_every_agent_gets(schedule: dict[str, Any], expected: int | N
     assert SCHEDULE.validate_python(schedule).turns_per_agent(4, Streams(1)) == expected
 
 
+@pytest.mark.parametrize(
+    ("schedule", "expected"),
+    [
+        ({"kind": "rounds", "turns": 7}, 28),
+        ({"kind": "one_at_a_time", "turns": 17}, 17),
+        ({"kind": "renewal", "turns": 7, "think": 1.0}, 28),
+        ({"kind": "renewal", "duration": 7.0, "think": 1.0}, None),
+    ],
+)
+def test_turns_of_all_agents_together(schedule: dict[str, Any], expected: int | None) -> None:
+    assert SCHEDULE.validate_python(schedule).total_turns(4) == expected
+
+
 def test_turns_that_every_agent_gets_are_counted_tick_by_tick() -> None:
     schedule = OneAtATime(kind="one_at_a_time", turns=90)
     counts = np.bincount([agent for _, agent in schedule.ticks(5, Streams(2))], minlength=5)

@@ -13,6 +13,7 @@ from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
+from coband.simulator.experiments.statistics.estimates import wilson
 from tests.mutants import selection
 from tests.mutants.session import Session
 
@@ -20,18 +21,21 @@ FOLDER = selection.ROOT / ".mutants"
 RECORD = selection.ROOT / "docs" / "mutants.json"
 PAGE = selection.ROOT / "docs" / "reliability.md"
 BEGIN, END = "<!-- mutants: begin -->", "<!-- mutants: end -->"
-UNJUDGED = "not judged yet"
+UNJUDGED, EQUIVALENT = "not judged yet", "equivalent"
 
 
 def main(arguments: list[str]) -> int:
     """Test, record, write; 1 when a survivor has not been judged."""
     minutes = float(arguments[0]) if arguments else math.inf
     names = [name for chosen in arguments[1:] or selection.WHOLE for name in selection.modules((chosen,))]
-    session = Session(FOLDER, names)
+    before = json.loads(RECORD.read_text(encoding="utf-8")) if RECORD.is_file() else {}
+    judged = [one for entry in before.values() for one in entry["survivors"]]
+    session = Session(FOLDER, names, {one["key"] for one in judged if one["verdict"] == EQUIVALENT})
     try:
-        session.run(minutes)
+        if minutes > 0:
+            session.run(minutes)
     finally:
-        record = recorded(session, json.loads(RECORD.read_text(encoding="utf-8")) if RECORD.is_file() else {})
+        record = recorded(session, before)
         RECORD.write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
         write_page(PAGE, record)
     open_cases = [one for entry in record.values() for one in entry["survivors"] if one["verdict"] == UNJUDGED]
@@ -46,15 +50,17 @@ def recorded(session: Session, before: dict[str, Any]) -> dict[str, Any]:
         by_module[mutant.module].append(mutant)
     for module, mutants in by_module.items():
         tested = [mutant for mutant in mutants if mutant.key in session.survived]
-        if not tested:
+        if module in before and not tested:
             continue
         judged = {one["change"]: one for one in before.get(module, {}).get("survivors", ())}
         survivors = [mutant for mutant in tested if session.survived[mutant.key]]
         found[module] = {
             "mutants": len(mutants),
             "tested": len(tested),
+            "survived_at_first": sum(session.at_first[mutant.key] for mutant in tested),
             "survivors": [
                 {
+                    "key": mutant.key,
                     "line": mutant.line,
                     "change": mutant.change,
                     "verdict": judged.get(mutant.change, {}).get("verdict", UNJUDGED),
@@ -74,11 +80,15 @@ def write_page(page: Path, record: dict[str, Any]) -> None:
 
 
 def table(record: dict[str, Any]) -> str:
-    """The score of each module, and every survivor with its judgement."""
-    head = "| module | mutants | tested | killed | survived | of these equivalent | score |"
+    """The score of each folder, what the sample says of all mutants, and every survivor with its judgement."""
+    head = "| folder | mutants | tested | survived at first | survive now | of these equivalent | score |"
     lines = [head, "|---|---|---|---|---|---|---|"]
-    lines += [_line(f"`{module}`", [entry]) for module, entry in record.items()]
+    folders: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    for module, entry in record.items():
+        folders[str(Path(module).parent)].append(entry)
+    lines += [_line(f"`{folder}`", entries) for folder, entries in folders.items()]
     lines.append(_line("all", list(record.values())))
+    lines += ["", _estimate(list(record.values()))]
     if any(entry["survivors"] for entry in record.values()):
         lines += ["", "| survivor | judgement |", "|---|---|"]
     for module, entry in record.items():
@@ -91,12 +101,33 @@ def table(record: dict[str, Any]) -> str:
 
 def _line(name: str, entries: list[dict[str, Any]]) -> str:
     """Score: the share of the mutants that are no equivalents which were killed."""
-    made, tested = (sum(entry[key] for entry in entries) for key in ("mutants", "tested"))
+    made, tested, first = (sum(entry[key] for entry in entries) for key in ("mutants", "tested", "survived_at_first"))
     survivors = [one for entry in entries for one in entry["survivors"]]
-    equivalent = sum(one["verdict"] == "equivalent" for one in survivors)
-    killed, different = tested - len(survivors), tested - equivalent
+    killed, different = _counts(entries)
     score = f"{100.0 * killed / different:.1f} %" if different else "-"
-    return f"| {name} | {made} | {tested} | {killed} | {len(survivors)} | {equivalent} | {score} |"
+    equivalent = tested - different
+    return f"| {name} | {made} | {tested} | {first} | {len(survivors)} | {equivalent} | {score} |"
+
+
+def _counts(entries: list[dict[str, Any]]) -> tuple[int, int]:
+    """How many mutants were killed, and how many are no equivalents."""
+    survivors = [one for entry in entries for one in entry["survivors"]]
+    tested = sum(entry["tested"] for entry in entries)
+    return tested - len(survivors), tested - sum(one["verdict"] == EQUIVALENT for one in survivors)
+
+
+def _estimate(entries: list[dict[str, Any]]) -> str:
+    """What the tests noticed before any was written for a survivor: that alone says something of other mutants."""
+    _, different = _counts(entries)
+    tested, first = (sum(entry[key] for entry in entries) for key in ("tested", "survived_at_first"))
+    if not different:
+        return "No mutant has been tested."
+    killed = tested - first
+    low, high = wilson([1.0] * killed + [0.0] * (different - killed))
+    return (
+        f"When they were tested first, {killed} of {different} mutants that are not equivalent were killed: "
+        f"{100.0 * killed / different:.1f} %, 95 % interval {100 * low:.1f} to {100 * high:.1f} % (Wilson)."
+    )
 
 
 if __name__ == "__main__":

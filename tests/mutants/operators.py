@@ -6,14 +6,16 @@ A mutant whose program is the same as before (a type that nobody evaluates, a do
 from __future__ import annotations
 
 import ast
+import copy
 import hashlib
+import itertools
+import textwrap
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import parso
 from cosmic_ray.ast import ast_nodes, get_ast
-from cosmic_ray.mutating import mutate_code
 from cosmic_ray.operators.operator import Operator
 from cosmic_ray.plugins import get_operator
 
@@ -96,7 +98,9 @@ class Mutant:
         operator: what was changed.
         line: where, from 1.
         before, after: the changed lines.
-        source: the whole changed module.
+        start, end: the characters of the module that are replaced.
+        text: by what.
+        key: the same for the same change of the same module.
     """
 
     module: str
@@ -104,17 +108,19 @@ class Mutant:
     line: int
     before: str
     after: str
-    source: str
-
-    @property
-    def key(self) -> str:
-        """The same for the same change of the same module."""
-        return hashlib.sha256(f"{self.module}\n{self.source}".encode()).hexdigest()[:16]
+    start: int
+    end: int
+    text: str
+    key: str
 
     @property
     def change(self) -> str:
         """What was changed, by which a judgement finds it whatever else is in the module."""
         return f"{self.before} -> {self.after}"
+
+    def applied(self, source: str) -> str:
+        """The whole changed module."""
+        return source[: self.start] + self.text + source[self.end :]
 
 
 def operators() -> Iterator[tuple[str, Operator]]:
@@ -126,17 +132,62 @@ def operators() -> Iterator[tuple[str, Operator]]:
 
 def mutants(module: str, source: str) -> Iterator[Mutant]:
     """Every mutant of a module that is another program, each once."""
-    seen = {_program(source)}
+    tree = get_ast(source)
+    nodes = list(ast_nodes(tree))
+    begins = [0, *itertools.accumulate(len(line) for line in source.splitlines(keepends=True))]
+    originals: dict[tuple[int, int], str | None] = {}
+    seen: set[tuple[int, str]] = set()
     for name, operator in operators():
-        tree = get_ast(source)
-        count = sum(1 for node in ast_nodes(tree) for _ in operator.mutation_positions(node))
-        for occurrence in range(count):
-            changed = mutate_code(source, operator, occurrence)
-            program = None if changed is None else _program(changed)
-            if changed is None or program is None or program in seen:
-                continue
-            seen.add(program)
-            yield Mutant(module, name, *_difference(source, changed), changed)
+        for node in nodes:
+            for index, _ in enumerate(operator.mutation_positions(node)):
+                start, end = _span(node, begins)
+                text = _mutated(operator, node, index)
+                first, last = scope = _span(_scope(node), begins)
+                if scope not in originals:
+                    originals[scope] = _program(source[first:last])
+                changed = source[:start] + text + source[end:]
+                rest = len(source) - last
+                if originals[scope] is None:
+                    first, rest = 0, 0
+                original = _program(source) if originals[scope] is None else originals[scope]
+                program = _program(changed[first : len(changed) - rest])
+                if program is None or program == original or (first, program) in seen:
+                    continue
+                seen.add((first, program))
+                key = hashlib.sha256(f"{module}\n{changed}".encode()).hexdigest()[:16]
+                yield Mutant(module, name, *_difference(source, changed), start, end, text, key)
+
+
+def _span(node: Any, begins: list[int]) -> tuple[int, int]:
+    """Where a node stands in the text, with what is before it up to the node before."""
+    (line, column), (last_line, last_column) = node.get_start_pos_of_prefix(), node.end_pos
+    return begins[line - 1] + column, begins[last_line - 1] + last_column
+
+
+def _mutated(operator: Operator, node: Any, index: int) -> str:
+    """The text of a node after an operator has changed it; the tree stays as it is."""
+    parent, node.parent = node.parent, None
+    try:
+        changed = copy.deepcopy(node)
+    finally:
+        node.parent = parent
+    changed.parent = parent
+    result = operator.mutate(changed, index)
+    return "" if result is None else str(result.get_code())
+
+
+def _scope(node: Any) -> Any:
+    """The function or statement, in a module or class, that holds a node: no more need be compared."""
+    chain = [node]
+    while chain[-1].parent is not None:
+        chain.append(chain[-1].parent)
+    inner = iter(reversed(chain[:-1]))
+    found = next(inner, node)
+    while found.type in ("classdef", "suite", "decorated", "async_stmt"):
+        found = next(inner, found)
+        if found is node:
+            break
+    return found
 
 
 def _difference(source: str, changed: str) -> tuple[int, str, str]:
@@ -149,7 +200,7 @@ def _difference(source: str, changed: str) -> tuple[int, str, str]:
 def _program(source: str) -> str | None:
     """What runs: the syntax tree without types of functions, types of local names, and docstrings; None: no program."""
     try:
-        tree = ast.parse(source)
+        tree = ast.parse(textwrap.dedent(source))
     except (SyntaxError, ValueError):
         return None
     for node in ast.walk(tree):

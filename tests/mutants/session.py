@@ -9,23 +9,24 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
-import shlex
 import shutil
 import subprocess
-import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
-from cosmic_ray.testing import run_tests
-from cosmic_ray.work_item import TestOutcome
-
-from tests.mutants import operators, selection
+from tests.mutants import operators, patches, selection
 from tests.mutants.operators import Mutant
+from tests.mutants.reach import OPTIONS, Reach, files
+from tests.mutants.zygote import FAULT, Zygote
 
 SEED = 7
-SLACK = 60.0  # seconds beyond four times what the tests of a module take
+SLACK, FACTOR = 3.0, 5.0  # a test of a mutant may take so many seconds of the processor and so many times what it takes
+WAIT = 120.0  # seconds beyond twenty times that: for what waits for ever
+NO_TESTS = 5  # pytest's exit code
+_MAKING = Path(operators.__file__).read_text(encoding="utf-8")  # how mutants are made
 
 
 class Session:
@@ -34,22 +35,38 @@ class Session:
     Args:
         folder: where the copy and the results are.
         modules: paths of the modules.
+        equivalent: keys of mutants that no test can notice, and that are not tested again.
+
+    Attributes:
+        survived: whether a mutant passes the tests as they are now, by key.
+        at_first: the same of the tests as they were when it was tested first.
     """
 
-    def __init__(self, folder: Path, modules: Sequence[str]) -> None:
+    def __init__(self, folder: Path, modules: Sequence[str], equivalent: Collection[str] = ()) -> None:
         self._tree, self._results = folder / "tree", folder / "results.jsonl"
         self.sources = {module: (selection.ROOT / module).read_text(encoding="utf-8") for module in modules}
         self.mutants = [mutant for module, source in self.sources.items() for mutant in self._made(module, source)]
         self.mutants.sort(key=lambda mutant: hashlib.sha256(f"{SEED} {mutant.key}".encode()).digest())
+        self._tests = _digest()
+        self._reach = Reach(folder)
+        self.survived: dict[str, bool] = {}
+        self.at_first: dict[str, bool] = {}
         lines = self._results.read_text(encoding="utf-8").splitlines() if self._results.is_file() else []
-        self._tests = {module: _digest(module) for module in modules}
-        held = {False, *self._tests.values()}
-        entries = [entry for entry in map(json.loads, lines) if (entry["survived"] and entry["tests"]) in held]
-        self.survived: dict[str, bool] = {entry["key"]: entry["survived"] for entry in entries}
+        for line in lines:
+            self._know(json.loads(line), equivalent)
+
+    def _know(self, entry: dict[str, Any], equivalent: Collection[str]) -> None:
+        """Take a result over from an earlier session, as far as it still holds."""
+        key, survived, killer = entry["key"], entry["survived"], entry["killer"]
+        self.at_first.setdefault(key, survived)
+        if not survived or key in equivalent or entry["tests"] == self._tests:
+            self.survived[key] = survived
+        if killer:
+            self._reach.kills.setdefault(entry["module"], Counter())[killer] += 1
 
     def _made(self, module: str, source: str) -> Iterator[Mutant]:
         """All mutants of a module, from a file where they were made before."""
-        name = hashlib.sha256(f"{module}\n{source}".encode()).hexdigest()[:16]
+        name = hashlib.sha256(f"{module}\n{source}\n{_MAKING}".encode()).hexdigest()[:16]
         cache = self._results.parent / "made" / f"{name}.json"
         if cache.is_file():
             yield from (Mutant(**entry) for entry in json.loads(cache.read_text(encoding="utf-8")))
@@ -68,16 +85,17 @@ class Session:
         """Test mutants until none is left or the time is over."""
         end = time.monotonic() + 60.0 * minutes
         self._copy()
-        os.chdir(self._tree)  # Cosmic Ray runs the tests in the folder that is current
-        os.environ["PYTHONPATH"] = str(self._tree)
-        waits: dict[str, float] = {}  # by command
-        for mutant in self.untested:
-            if time.monotonic() > end:
-                return
-            command = _command(mutant.module)
-            if command not in waits:
-                waits[command] = self._unchanged(mutant.module)
-            self._keep(mutant, self._test(mutant, waits[command]))
+        zygote = Zygote(self._tree)
+        collected = Zygote(self._tree, selection.test_files())
+        try:
+            self._reach.record(zygote)
+            for mutant in self.untested:
+                if time.monotonic() > end:
+                    return
+                self._keep(mutant, *self._test(mutant, zygote, collected))
+        finally:
+            zygote.close()
+            collected.close()
 
     def _copy(self) -> None:
         """A fresh copy of what git knows of, so that nothing here changes while mutants are tested."""
@@ -90,47 +108,50 @@ class Session:
                 target.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copy2(source, target, follow_symlinks=False)
 
-    def _unchanged(self, module: str) -> float:
-        """How long a mutant may take: its tests pass on the module as it is, in a quarter of that.
+    def _test(self, mutant: Mutant, zygote: Zygote, collected: Zygote) -> tuple[bool, str]:
+        """Whether the tests that run a changed statement pass, and what noticed the change otherwise.
 
-        Raises:
-            RuntimeError: they do not pass.
+        What runs at import is tested in a fork that imports it; of what does not, the functions are replaced.
         """
-        before = time.monotonic()
-        outcome, output = run_tests(_command(module), 3600.0)
-        if outcome != TestOutcome.SURVIVED:
-            raise RuntimeError(f"the tests of {module} do not pass without a change:\n{output[-2000:]}")
-        return SLACK + 4.0 * (time.monotonic() - before)
-
-    def _test(self, mutant: Mutant, timeout: float) -> bool:
-        """Whether all tests pass with a change."""
+        source = self.sources[mutant.module]
+        changed = mutant.applied(source)
+        at_import = self._reach.at_import(mutant) or patches.patches(source, changed, mutant.module) is None
+        options = {"changed": True} if at_import else {"patch": [mutant.module, source, changed]}
         file = self._tree / mutant.module
-        file.write_text(mutant.source, encoding="utf-8")
+        file.write_text(changed, encoding="utf-8")
         try:
-            outcome, _ = run_tests(_command(mutant.module), timeout)
+            for portion in self._reach.portions(mutant):
+                limits = {name: SLACK + FACTOR * seconds for name, seconds in portion.items()}
+                arguments, wait = ["-x", *OPTIONS, *files([*portion])], WAIT + 20.0 * sum(limits.values())
+                answer = (zygote if at_import else collected).run(arguments, wait, order=limits, **options)
+                if answer["code"] == FAULT:
+                    raise RuntimeError(f"no tests could run: {answer['tests']}")
+                if answer["code"] not in (0, NO_TESTS):
+                    return False, _culprit(answer)
         finally:
-            file.write_text(self.sources[mutant.module], encoding="utf-8")
-        return bool(outcome == TestOutcome.SURVIVED)
+            file.write_text(source, encoding="utf-8")
+        return True, ""
 
-    def _keep(self, mutant: Mutant, survived: bool) -> None:
+    def _keep(self, mutant: Mutant, survived: bool, killer: str) -> None:
         self.survived[mutant.key] = survived
+        self.at_first.setdefault(mutant.key, survived)
+        if killer:
+            self._reach.kills.setdefault(mutant.module, Counter())[killer] += 1
+        entry = {"key": mutant.key, "module": mutant.module, "survived": survived, "killer": killer}
         with self._results.open("a", encoding="utf-8") as stream:
-            entry = {"key": mutant.key, "survived": survived, "tests": self._tests[mutant.module]}
-            stream.write(json.dumps(entry) + "\n")
+            stream.write(json.dumps(entry | {"tests": self._tests}) + "\n")
         verdict = "survived" if survived else "killed"
-        print(f"{verdict}: {mutant.module}:{mutant.line} {mutant.operator}: {mutant.change}", flush=True)
+        print(f"{verdict}: {mutant.module}:{mutant.line} {mutant.operator}: {mutant.change} {killer}", flush=True)
 
 
-def _digest(module: str) -> str:
-    """What stands in the tests of a module."""
-    places = [selection.ROOT / name for name in selection.tests_of(module)]
-    files = sorted(file for place in places for file in (place.rglob("*.py") if place.is_dir() else [place]))
-    text = _command(module).encode() + b"".join(file.read_bytes() for file in files)
-    return hashlib.sha256(text.replace(sys.executable.encode(), b"")).hexdigest()[:16]
+def _culprit(answer: dict[str, Any]) -> str:
+    """The test that failed, or did not end; empty: the import did."""
+    failed = [entry["failed"] for entry in answer["tests"] if "failed" in entry]
+    started = [entry["starts"] for entry in answer["tests"] if "starts" in entry]
+    return str((failed or started or [""])[-1])
 
 
-def _command(module: str) -> str:
-    """The tests of a module, up to the first that fails."""
-    keyword = selection.KEYWORDS.get(module)
-    options = ["-x", "-q", "-p", "no:cacheprovider", "--hypothesis-seed=0", *(["-k", keyword] if keyword else [])]
-    return shlex.join([sys.executable, "-m", "pytest", *options, *selection.tests_of(module)])
+def _digest() -> str:
+    """What stands in the tests."""
+    text = b"".join((selection.ROOT / name).read_bytes() for name in selection.test_files())
+    return hashlib.sha256(text).hexdigest()[:16]

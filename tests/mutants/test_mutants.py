@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import signal
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +12,7 @@ import pytest
 pytest.importorskip("cosmic_ray", reason="mutation tests need the extra `mutants`")
 
 from tests.mutants import __main__ as command
-from tests.mutants import operators, selection, session
+from tests.mutants import operators, reach, selection, session, statements, zygote
 
 SOURCE = '''"""A module."""
 
@@ -42,28 +44,123 @@ def test_mutants_are_other_programs() -> None:
     }
 
 
+def test_a_mutant_is_the_module_with_one_change() -> None:
+    """Every one is what stands in its description, and no other line differs."""
+    found = list(operators.mutants("m.py", SOURCE))
+    assert len({one.key for one in found}) == len(found)
+    for one in found:
+        changed = one.applied(SOURCE).splitlines()
+        differ = [n for n, pair in enumerate(zip(SOURCE.splitlines(), changed, strict=True), 1) if pair[0] != pair[1]]
+        assert differ == [one.line]
+        assert changed[one.line - 1].strip() == one.after
+
+
 def test_every_module_has_tests_that_exist() -> None:
-    found = list(selection.modules())
-    assert len(found) > 90
-    assert all((selection.ROOT / place).exists() for module in found for place in selection.tests_of(module))
-    assert selection.tests_of("server/async_kernel_ucb.py") != selection.tests_of("server/duets.py")
+    assert len(list(selection.modules())) > 90
+    files = selection.test_files()
+    assert len(files) > 30
+    assert all((selection.ROOT / name).is_file() for name in files)
+
+
+BRANCHES = '''"""A module."""
+from __future__ import annotations
+
+ONE = 1
+
+
+def sign(x: int,
+         y: int = 0) -> int:
+    """A function."""
+    if x > y:
+        return ONE
+    elif (x <
+          y):
+        return -1
+    return 0
+'''
+
+
+def ran(*arguments: int) -> set[int]:
+    """The lines of the statements of `BRANCHES` that run in a call of the program that notes them."""
+    tree, count = statements.marked(BRANCHES, "m.py")
+    marks = {"m.py": bytearray(count)}
+    names: dict[str, Any] = {}
+    sys.coband_marks = marks  # type: ignore[attr-defined]
+    exec(compile(tree, "m.py", "exec", dont_inherit=True), names)
+    assert names["sign"].__doc__ == "A function."
+    assert not any(marks["m.py"])
+    names["sign"](*arguments)
+    lines = [node.lineno for node in statements.numbered(BRANCHES)[1]]
+    return {line for line, flag in zip(lines, marks["m.py"], strict=True) if flag}
+
+
+def test_a_program_notes_which_of_its_statements_run() -> None:
+    assert ran(1) == {10, 11}
+    assert ran(-1) == {10, 12, 14}
+    assert ran(0) == {10, 12, 15}
+
+
+@pytest.mark.parametrize(("line", "expected"), [(11, {11}), (13, {12}), (8, {9, 10, 11, 12, 14, 15}), (4, set())])
+def test_the_statements_that_stand_for_a_line(line: int, expected: set[int]) -> None:
+    """Its own, with continuation lines; for a default all of the function; for what runs at import none."""
+    lines = [node.lineno for node in statements.numbered(BRANCHES)[1]]
+    assert {lines[place] for place in statements.around(BRANCHES, line)} == expected
+
+
+TESTED = """import time
+from m import sign
+
+def test_one(): assert sign(1) == 1
+def test_less(): assert sign(-1) == -1
+def test_equal(): assert sign(0) == 0
+"""
+
+
+def test_a_fork_tests_the_module_as_it_is_now(tmp_path: Path) -> None:
+    """A change is noticed by the test that runs it, at once and each time; a loop without end is ended."""
+    (tmp_path / "m.py").write_text(BRANCHES)
+    (tmp_path / "test_m.py").write_text(TESTED)
+    started = zygote.Zygote(tmp_path)
+    limits = dict.fromkeys(["test_m.py::test_equal", "test_m.py::test_one"], 0.5)
+
+    def failed(source: str) -> tuple[int, list[str]]:
+        (tmp_path / "m.py").write_text(source)
+        answer = started.run(["-x", *reach.OPTIONS, "test_m.py"], 60.0, order=limits, changed=True)
+        return answer["code"], [entry["failed"] for entry in answer["tests"] if "failed" in entry]
+
+    try:
+        seen = started.run([*reach.OPTIONS, "test_m.py"], 60.0, marked=["m.py"])["tests"]
+        lengths = {entry["test"]: len(entry["ran"]["m.py"]) for entry in seen if "test" in entry}
+        assert lengths == {"test_m.py::test_one": 2, "test_m.py::test_less": 3, "test_m.py::test_equal": 3}
+        assert failed(BRANCHES) == (0, [])
+        assert failed(BRANCHES.replace("return 0", "return 1")) == (1, ["test_m.py::test_equal"])
+        assert failed(BRANCHES.replace("ONE = 1", "ONE = 2")) == (1, ["test_m.py::test_one"])
+        assert failed(BRANCHES.replace("return -1", "return 1")) == (0, []), "by a test that was not asked for"
+        assert failed(BRANCHES.replace("return 0", "while x < 1: pass")) == (-signal.SIGPROF, [])
+        assert failed(BRANCHES) == (0, [])
+    finally:
+        started.close()
 
 
 def test_a_session_goes_on_where_it_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(selection, "ROOT", tmp_path)
-    monkeypatch.setattr(selection, "tests_of", lambda module: ("test_m.py",))
+    monkeypatch.setattr(selection, "test_files", lambda: ["test_m.py"])
+    monkeypatch.setattr(selection, "modules", lambda: ["m.py"])
     (tmp_path / "m.py").write_text(SOURCE)
     (tmp_path / "test_m.py").write_text("first")
     folder = tmp_path / "held"
     started = session.Session(folder, ["m.py"])
     one, other, *left = started.untested
-    started._keep(one, False)
-    started._keep(other, True)
+    started._keep(one, False, "test_m.py::test")
+    started._keep(other, True, "")
     again = session.Session(folder, ["m.py"])
     assert [mutant.key for mutant in again.untested] == [mutant.key for mutant in left]
     (tmp_path / "test_m.py").write_text("second")
     keys = [mutant.key for mutant in session.Session(folder, ["m.py"]).untested]
     assert set(keys) == {other.key, *(mutant.key for mutant in left)}, "a survivor is tested again by other tests"
+    judged = session.Session(folder, ["m.py"], {other.key})
+    assert other.key not in {mutant.key for mutant in judged.untested}, "one that no test can notice is not"
+    assert judged.at_first == {one.key: False, other.key: True}
     (tmp_path / "m.py").write_text(SOURCE + "\n\nfirst(1)\n")
     changed = session.Session(folder, ["m.py"])
     assert len(changed.untested) == len(changed.mutants) > len(started.mutants)
@@ -71,15 +168,20 @@ def test_a_session_goes_on_where_it_stopped(tmp_path: Path, monkeypatch: pytest.
 
 def test_the_page_gives_the_score_without_equivalents(tmp_path: Path) -> None:
     def survivor(verdict: str, why: str = "") -> dict[str, Any]:
-        return {"line": 3, "change": "a | b -> b", "verdict": verdict, "why": why}
+        return {"key": "0", "line": 3, "change": "a | b -> b", "verdict": verdict, "why": why}
 
     found = [survivor("equivalent", "faster"), survivor(command.UNJUDGED)]
     page = tmp_path / "page.md"
-    page.write_text(f"before {command.BEGIN} old {command.END} after")
-    command.write_page(page, {"m.py": {"mutants": 50, "tested": 11, "survivors": found}})
+    page.write_text(f"before {command.BEGIN} stale {command.END} after")
+    entry = {"mutants": 50, "tested": 11, "survived_at_first": 4, "survivors": found}
+    command.write_page(
+        page, {"a/m.py": entry, "a/n.py": {"mutants": 9, "tested": 0, "survived_at_first": 0, "survivors": []}}
+    )
     text = page.read_text()
-    assert "| all | 50 | 11 | 9 | 2 | 1 | 90.0 % |" in text
-    assert "| `m.py`, line 3: `a \\| b -> b` | equivalent: faster |" in text
+    assert "| `a` | 59 | 11 | 4 | 2 | 1 | 90.0 % |" in text
+    assert "| all | 59 | 11 | 4 | 2 | 1 | 90.0 % |" in text
+    assert "7 of 10 mutants that are not equivalent were killed: 70.0 %, 95 % interval 39.7 to 89.2 %" in text
+    assert "| `a/m.py`, line 3: `a \\| b -> b` | equivalent: faster |" in text
     assert text.startswith("before <!--")
     assert text.endswith("--> after")
-    assert "old" not in text
+    assert "stale" not in text

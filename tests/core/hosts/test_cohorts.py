@@ -130,6 +130,7 @@ def test_turns_are_evaluated_several_at_once(monkeypatch: pytest.MonkeyPatch) ->
 
 def test_turns_of_a_file_at_one_time_are_taken_in_order(tmp_path: Path) -> None:
     turns = [(agent, time) for time in (1, 2, 2, 3.5) for agent in range(9) if agent % 2 or time != 3.5]
+    turns += [(2, 4), (7, 5)]  # one after the other, though no agent acts twice
     file = tmp_path / "turns.csv"
     file.write_text("agent,time\n" + "".join(f"{agent},{time}\n" for agent, time in turns))
     schedule = {"kind": "trace", "file": str(file)}

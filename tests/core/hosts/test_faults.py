@@ -244,6 +244,13 @@ def test_slowness_that_comes_and_goes() -> None:
     assert factors.count(5.0) / len(factors) == pytest.approx(0.25, rel=0.1)
 
 
+def test_as_many_are_slow_at_the_start_as_later() -> None:
+    """mean_slow / (mean_slow + mean_fast) of them."""
+    episodes = Episodes(mean_slow=2.0, mean_fast=6.0)
+    factors = [SlowPeriod(episodes, 5.0, np.random.default_rng(seed), Clock()).factor() for seed in range(800)]
+    assert factors.count(5.0) / len(factors) == pytest.approx(0.25, abs=0.05)
+
+
 # --- everything at once
 
 
