@@ -2,70 +2,36 @@
 
 A node never sleeps and never touches a clock, a file or a global random stream. The simulator calls it when its turn
 has come or a message has arrived, and carries out what it answers: an outbox of (recipient, message).
+Authors of algorithms find here all that these interfaces mention.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
+from typing import ClassVar, Self
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from coband.simulator.arms import ArmSet
 from coband.simulator.arrays import FloatArray, IntArray
-from coband.simulator.core.decisions import ClosestDecision
 from coband.simulator.core.message import Message
-from coband.simulator.core.recovery import RetryPolicy
+from coband.simulator.core.node_context import NodeContext as NodeContext
+from coband.simulator.core.outbox import ALL_AGENTS as ALL_AGENTS
+from coband.simulator.core.outbox import NEIGHBOURS as NEIGHBOURS
+from coband.simulator.core.outbox import SERVER as SERVER
+from coband.simulator.core.outbox import Address as Address
+from coband.simulator.core.outbox import Later as Later
+from coband.simulator.core.outbox import Multicast as Multicast
+from coband.simulator.core.outbox import Neighbours as Neighbours
+from coband.simulator.core.outbox import Outbox as Outbox
+from coband.simulator.core.outbox import Recipient as Recipient
+from coband.simulator.core.sharing import Sharing as Sharing
 from coband.simulator.core.timers import OutOfPatience as OutOfPatience
 from coband.simulator.core.timers import Resend, Silence
 from coband.simulator.core.timers import Timer as Timer
-
-if TYPE_CHECKING:
-    from coband.simulator.core.network.graphs import Graph
-
-Address = int
-SERVER: Address = -1
-T = TypeVar("T")
-
-
-@dataclass(frozen=True, slots=True)
-class Multicast:
-    """Recipient: every agent, but for ``excluding`` where given."""
-
-    excluding: Address | None = None
-
-
-ALL_AGENTS = Multicast()
-
-
-@dataclass(frozen=True, slots=True)
-class Neighbours:
-    """Recipient, in a graph: every agent at most ``hops`` links away (LOCAL, paper 004, section 3.1).
-
-    The network passes the message on from neighbour to neighbour, each node once, one trial per hop.
-    """
-
-    hops: int = 1
-
-
-@dataclass(frozen=True, slots=True)
-class Later:
-    """Recipient: the node itself, after ``delay`` simulated time units; the message comes back through ``on_timer``.
-
-    A timer, not a message on the network. It rings at a node that is down when that node is up again.
-    """
-
-    delay: float
-
-
-NEIGHBOURS = Neighbours()
-NO_POLICY = RetryPolicy()
-Recipient = Address | Multicast | Neighbours | Later
-Outbox = list[tuple[Recipient, Message]]
 
 
 @dataclass(slots=True)
@@ -80,99 +46,6 @@ class Note:
 
 class UnsupportedScenario(ValueError):
     """An algorithm cannot do what a scenario asks of it; the text says why, and what to change."""
-
-
-class Sharing:
-    """Work that several nodes would do alike, done once.
-
-    ``get(key, build)`` hands out one object per key. What it returns may save work, never pass information: with
-    ``on=False`` every caller gets an object of its own and the run is identical.
-    """
-
-    def __init__(self, on: bool = True) -> None:
-        self.on = on
-        self._objects: dict[Hashable, Any] = {}
-        self._common: dict[Hashable, Any] = {}
-
-    def get(self, key: Hashable, build: Callable[[], T]) -> T:
-        """The object under ``key``, built at the first call (at every call when sharing is off)."""
-        if not self.on:
-            return build()
-        if key not in self._objects:
-            self._objects[key] = build()
-        found: T = self._objects[key]
-        return found
-
-    def common(self, key: Hashable, build: Callable[[], T]) -> T:
-        """One object for all nodes whether sharing is on or off, through which they do learn from each other.
-
-        Only for reproducing published code in which nodes have storage in common; nothing of it is counted.
-        """
-        found: T = self._common.setdefault(key, build())
-        return found
-
-    @property
-    def has_common(self) -> bool:
-        """Whether nodes have anything in common, so that they must be in one process."""
-        return bool(self._common)
-
-
-@dataclass(frozen=True)
-class NodeContext:
-    """All that a node may know when it is made.
-
-    Attributes:
-        index: its address; ``SERVER`` for the server.
-        agents: number of agents.
-        dimension: arm dimension d.
-        config: the algorithm's parameters.
-        sharing: see :class:`Sharing`.
-        open_coin: opens the private stream of an agent or the server; a node asks for its own (``rng``).
-        open_ties: opens the stream that decides an agent's ties between arms; None: the first of them is taken.
-        delays: whether anything between two nodes takes time: links, turns, handling, or nodes that are down.
-        domain: the arm set when every agent is offered the same one, this very object, at every turn; else None.
-        count_turns: finds ``horizon``.
-        graph: the graph of the agents, an input of the algorithms that run on one; None in a star.
-        network_context: the agent's own network context z_v (paper 004, section 3), where the problem has them.
-        knowledge: what the problem tells everybody beforehand; None where agents see arms turn by turn.
-        parameter_norm: norm of the parameter of the agent's own rewards, where the problem tells it.
-        total_turns: turns of all agents together, as the schedule allows them; None when only a duration limits them.
-        closest: takes note of how close decisions are; None: nobody does.
-        recovery: waits and attempts after messages that were given up.
-    """
-
-    index: Address
-    agents: int
-    dimension: int
-    config: Any
-    sharing: Sharing
-    open_coin: Callable[[int], np.random.Generator]
-    open_ties: Callable[[int], np.random.Generator] | None = None
-    delays: bool = False
-    domain: ArmSet | None = None
-    count_turns: Callable[[], int | None] = lambda: None
-    graph: Graph | None = None
-    network_context: FloatArray | None = None
-    knowledge: Any = None
-    parameter_norm: float | None = None
-    total_turns: int | None = None
-    closest: ClosestDecision | None = None
-    recovery: RetryPolicy = NO_POLICY
-
-    @cached_property
-    def rng(self) -> np.random.Generator:
-        """This node's private stream."""
-        return self.open_coin(self.index)
-
-    @cached_property
-    def ties(self) -> np.random.Generator | None:
-        """The stream that decides this agent's ties; None: the first of the best arms is taken."""
-        return None if self.open_ties is None else self.open_ties(self.index)
-
-    @cached_property
-    def horizon(self) -> int | None:
-        """Turns that the schedule gives every agent at least; None when only a duration limits them."""
-        return self.count_turns()
 
 
 class Node(ABC):

@@ -40,7 +40,7 @@ class Reach:
         self._folder.mkdir(parents=True, exist_ok=True)
         sources = hashlib.sha256(json.dumps(self.sources).encode()).hexdigest()
         places = {}
-        for file in selection.test_files():
+        for file in selection.files_with_tests():
             text = (selection.ROOT / file).read_text(encoding="utf-8")
             places[file] = self._folder / f"{hashlib.sha256(f'{file} {sources} {text}'.encode()).hexdigest()[:16]}.json"
         new = [file for file, place in places.items() if not place.is_file()]

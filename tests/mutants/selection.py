@@ -20,7 +20,7 @@ def modules(names: tuple[str, ...] = WHOLE) -> Iterator[str]:
         yield from (str(file.relative_to(ROOT)) for file in files if file.name != "__init__.py")
 
 
-def test_files() -> list[str]:
+def files_with_tests() -> list[str]:
     """The files with these tests, in order."""
     found = [file for name in TESTS for file in sorted((ROOT / name).rglob("test_*.py"))]
     return [str(file.relative_to(ROOT)) for file in found]

@@ -86,7 +86,7 @@ class Session:
         end = time.monotonic() + 60.0 * minutes
         self._copy()
         zygote = Zygote(self._tree)
-        collected = Zygote(self._tree, selection.test_files())
+        collected = Zygote(self._tree, selection.files_with_tests())
         try:
             self._reach.record(zygote)
             for mutant in self.untested:
@@ -153,5 +153,5 @@ def _culprit(answer: dict[str, Any]) -> str:
 
 def _digest() -> str:
     """What stands in the tests."""
-    text = b"".join((selection.ROOT / name).read_bytes() for name in selection.test_files())
+    text = b"".join((selection.ROOT / name).read_bytes() for name in selection.files_with_tests())
     return hashlib.sha256(text).hexdigest()[:16]

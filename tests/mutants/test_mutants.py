@@ -57,7 +57,7 @@ def test_a_mutant_is_the_module_with_one_change() -> None:
 
 def test_every_module_has_tests_that_exist() -> None:
     assert len(list(selection.modules())) > 90
-    files = selection.test_files()
+    files = selection.files_with_tests()
     assert len(files) > 30
     assert all((selection.ROOT / name).is_file() for name in files)
 
@@ -144,7 +144,7 @@ def test_a_fork_tests_the_module_as_it_is_now(tmp_path: Path) -> None:
 
 def test_a_session_goes_on_where_it_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(selection, "ROOT", tmp_path)
-    monkeypatch.setattr(selection, "test_files", lambda: ["test_m.py"])
+    monkeypatch.setattr(selection, "files_with_tests", lambda: ["test_m.py"])
     monkeypatch.setattr(selection, "modules", lambda: ["m.py"])
     (tmp_path / "m.py").write_text(SOURCE)
     (tmp_path / "test_m.py").write_text("first")

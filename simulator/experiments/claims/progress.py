@@ -46,11 +46,6 @@ class StudyProgress:
         """CPU seconds until some variants have so many replications; one that has none counts as free."""
         return sum(self.seconds(number) * max(0, count - self.done(number)) for number in numbers)
 
-    def next(self, numbers: Iterable[int], count: int) -> tuple[list[int], int]:
-        """Which of some variants run next, and to how many replications, until all have ``count``.
-
-        A first replication of each comes alone: it says what the others cost.
-        """
-        behind = [number for number in sorted(numbers) if self.done(number) < count]
-        new = [number for number in behind if not self.done(number)]
-        return (new, 1) if new else (behind, count)
+    def behind(self, numbers: Iterable[int], count: int) -> list[int]:
+        """Which of some variants have fewer replications."""
+        return [number for number in sorted(numbers) if self.done(number) < count]

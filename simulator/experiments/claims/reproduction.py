@@ -181,10 +181,9 @@ class Reproduction:
         cost = self._cost(placed)
         if self._end - time.monotonic() > cost:
             return False
-        rest = f", which take about {cost / HOUR:.2g} h more" if self._done(placed) else ""
-        self._reasons[placed.key] = f"the budget ended before {count} replications" + (
-            rest or "; what they take is not known yet"
-        )
+        begun = self._done(placed) > 0
+        rest = f", which take about {cost / HOUR:.2g} h more" if begun else "; what they take is not known yet"
+        self._reasons[placed.key] = f"the budget ended before {count} replications{rest}"
         return True
 
     def _cost(self, placed: PlacedClaim) -> float:
@@ -194,14 +193,13 @@ class Reproduction:
         return sum(costs) / self._pool.size()
 
     def _advance(self, placed: PlacedClaim) -> None:
-        """Run what a claim needs for its next look, study by study; first replications alone."""
-        look = self._look(placed)
+        """Run what a claim needs for its next look, study by study; a first replication alone says what others cost."""
+        look = self._look(placed) if self._done(placed) else 1
         assert look is not None
-        learnt = any(not progress.done(number) for progress, numbers in self._used(placed) for number in numbers)
-        for progress, wanted in self._used(placed):
-            numbers, count = progress.next(wanted, 1 if learnt else look)
-            if numbers:
-                self._run(progress, numbers, count)
+        for progress, numbers in self._used(placed):
+            behind = progress.behind(numbers, look)
+            if behind:
+                self._run(progress, behind, look)
 
     def _run(self, progress: StudyProgress, numbers: Sequence[int], count: int) -> None:
         """Run some variants of a study up to a number of replications."""
@@ -222,11 +220,10 @@ class Reproduction:
         progress.read(self._cache)
         if report.interrupted:
             raise Stopped
-        behind = [number for number in numbers if progress.done(number) < count]
         reason = report.status.message or "no job has finished"
         if report.failures:
             reason = f"a job broke off: {report.failures[0].error.strip().splitlines()[-1]}"
-        progress.failures.update(dict.fromkeys(behind, reason))
+        progress.failures.update(dict.fromkeys(progress.behind(numbers, count), reason))
 
 
 def _fingerprints(samples: StudySamples) -> dict[str, list[str]]:
