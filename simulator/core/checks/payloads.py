@@ -86,7 +86,7 @@ def _alike(one: Any, other: Any, rounding: float) -> bool:
     if isinstance(one, tuple | list):
         same = type(one) is type(other) and len(one) == len(other)
         return same and all(_alike(*pair, rounding) for pair in zip(one, other, strict=True))
-    if one is None or other is None or isinstance(one, str | int):
+    if one is None or other is None or isinstance(one, str) or (isinstance(one, int) and isinstance(other, int)):
         return bool(one == other)
     if is_dataclass(one):
         return type(one) is type(other) and all(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
@@ -69,6 +70,22 @@ def test_a_copy_shares_nothing_and_cannot_be_written_to() -> None:
     assert difference(copy, replace(copy, round=3)) == "round"
     with pytest.raises(ValueError, match="read-only"):
         copy.values[0] = 1.0
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        (1.0, 1.0 + 1e-9, True),
+        (0, -0.0, True),
+        (1, 2, False),
+        (np.array([1.0, math.nan]), np.array([1.0 + 1e-9, math.nan]), True),
+        (np.array([1.0, 0.0]), np.array([1.0, 1e-3]), False),
+        (np.array([1, 2]), np.array([1.0, 2.0]), True),
+        (1, np.array([1.0, 1.0]), False),
+    ],
+)
+def test_payloads_are_alike_up_to_rounding(one: Any, other: Any, same: bool) -> None:
+    assert (difference(Laden(values=one), Laden(values=other)) is None) == same
 
 
 def test_a_size_that_counts_rows_alone(monkeypatch: Patch) -> None:
