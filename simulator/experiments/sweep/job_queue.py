@@ -99,8 +99,7 @@ class JobQueue(Cluster):
     def _end_jobs(self) -> None:
         """Without a scheduler, workers of jobs that could not be cancelled end by themselves."""
         if self._queue is not None:
-            with suppress(Exception):
-                self._queue.close(timeout=CLOSE_SECONDS)
+            _end(self._queue)
             self._queue = None
 
 
@@ -244,12 +243,24 @@ def _started(system: str, kind: Any, scheduler: dict[str, Any], job: dict[str, A
             queue.worker_spec.update(queue.new_worker_spec())
         queue.sync(submitted)
     except BaseException as error:
-        with suppress(Exception):
-            queue.close(timeout=CLOSE_SECONDS)
+        _end(queue)
         if isinstance(error, Exception):
             raise WorkerPoolError(f"--cluster {system}: no job could be started: {_first_lines(error)}") from error
         raise
     return queue
+
+
+def _end(queue: Any) -> None:
+    """Cancel the jobs and end the scheduler.
+
+    dask-jobqueue leaves the status of jobs as it was, and Dask does not end what is around a job that has not ended.
+    """
+    from distributed import Status
+
+    for job in queue.workers.values():
+        job.status = Status.closing
+    with suppress(Exception):
+        queue.close(timeout=CLOSE_SECONDS)
 
 
 def _first_lines(error: Exception) -> str:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import re
 import signal
 import sys
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -182,8 +184,14 @@ def test_wrong_systems_are_one_clear_message(monkeypatch: pytest.MonkeyPatch) ->
 
 def test_a_queue_that_takes_no_jobs_is_one_clear_message(slurm: Path, tmp_path: Path) -> None:
     (tmp_path / "slurm" / "sbatch").write_text("#!/bin/sh\necho 'invalid partition specified: shrt' >&2\nexit 1\n")
-    with pytest.raises(WorkerPoolError, match=r"--cluster slurm: no job could be started: .*invalid partition spec"):
-        cluster_of("slurm", [*HERE, "queue=shrt"])
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always", ResourceWarning)
+        with pytest.raises(
+            WorkerPoolError, match=r"--cluster slurm: no job could be started: .*invalid partition spec"
+        ):
+            cluster_of("slurm", [*HERE, "queue=shrt"])
+        gc.collect()
+    assert [str(one.message) for one in warned if "unclosed cluster" in str(one.message)] == []
 
 
 @pytest.mark.parametrize("system", job_queue.SYSTEMS)
