@@ -9,6 +9,7 @@ from __future__ import annotations
 import errno
 import gc
 import os
+import signal
 import sys
 import traceback
 from collections.abc import Mapping, Sequence
@@ -93,16 +94,18 @@ def cli(ctx: click.Context) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
-    """Run the program and exit.
+    """Run the program and exit; SIGTERM ends it as Ctrl-C does.
 
     Args:
         arguments: the command line without the program's name; None for that of this process.
     """
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")  # it would look for them in every installed package
     gc.set_threshold(YOUNG_OBJECTS, *gc.get_threshold()[1:])
+    handler = signal.signal(signal.SIGTERM, signal.default_int_handler)  # which queues send at their time limit
     try:
         status = exit_status(arguments)
     finally:
+        signal.signal(signal.SIGTERM, handler)
         gc.freeze()  # else Python would look through all objects several times when it ends
     sys.exit(status)
 

@@ -3,15 +3,20 @@ from __future__ import annotations
 import errno
 import json
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from coband.simulator.cli import progress, tables
+from coband.simulator.cli.main import INTERRUPTED
 from coband.simulator.experiments.runs.driver import Report
 from coband.simulator.experiments.runs.status import EntryStatus, Status
 from coband.simulator.experiments.store.directory import RunDirectory
+from coband.simulator.experiments.store.store import open_run
 from tests.cli.fake_cli import Program, install
+from tests.experiments.runs.fake_runs import ROOT, results_of, wait_until
 from tests.experiments.runs.fakes import FakeScenario
 
 
@@ -30,6 +35,29 @@ def test_a_table_and_the_run_directory(coband: Program) -> None:
     assert " ± " in lines[1]
     assert lines[-1] == "run directory: runs/fake-0001"
     assert coband("run", "x.yaml", "--workers", 1)[1].endswith("run directory: runs/fake-0002\n")
+
+
+def test_sigterm_keeps_what_is_finished_as_ctrl_c_does(tmp_path: Path) -> None:
+    (tmp_path / "long.yaml").write_text(
+        "name: long\nagents: {count: 2}\nreplications: 5000\nschedule: {kind: rounds, turns: 50}\n"
+        "problem: {kind: contextual, arms: {kind: ball, dimension: 2, count: 3}, reward: {kind: cosine}}\n"
+        "algorithms: [{algorithm: lin_ucb}]\n"
+    )
+    command = [sys.executable, "-m", "coband", "run", "long.yaml", "--workers", "1", "--out", "out"]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    with subprocess.Popen(command, cwd=tmp_path, env=environment, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            wait_until(lambda: results_of(tmp_path / "out") > 1, process)
+            process.terminate()
+            _, errors = process.communicate(timeout=60)
+        finally:
+            process.kill()
+    assert process.returncode == INTERRUPTED
+    assert "interrupted: " in errors
+    assert "finished jobs are kept in out" in errors
+    with open_run(tmp_path / "out") as run:
+        assert run.manifest["status"] == "interrupted"
+        assert [job.status for job in run.jobs[:2]] == ["finished", "finished"]
 
 
 def test_json_is_one_strict_object_and_nothing_else(coband: Program) -> None:

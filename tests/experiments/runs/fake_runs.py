@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 import time
@@ -90,6 +91,12 @@ def started(out: Path, workers: int = 1, **scenario: Any) -> AbstractContextMana
         f"report = fake_runs.perform(Path({str(out)!r}), {workers}, **{scenario!r})\n"
         f"print(report.interrupted, report.missing)"
     )
+
+
+def results_of(out: Path) -> int:
+    """Records in results.json."""
+    file = out / "results.json"
+    return len(json.loads(file.read_text())["results"][0]["replications"]) if file.exists() else 0
 
 
 def wait_until(condition: Callable[[], bool], process: subprocess.Popen[str] | None = None) -> None:

@@ -20,7 +20,7 @@ from coband.simulator.experiments.scenario.document import Until
 from coband.simulator.experiments.store import directory, store
 from coband.simulator.experiments.store.recording import sampled_turns
 from coband.simulator.problems.datasets import DataError
-from tests.experiments.runs.fake_runs import Notes, perform, started, wait_until
+from tests.experiments.runs.fake_runs import Notes, perform, results_of, started, wait_until
 from tests.experiments.runs.fakes import FakeScenario
 
 
@@ -160,12 +160,6 @@ def test_a_killed_run_loses_nothing_finished_and_keeps_partial_traces(tmp_path: 
         assert [job.status for job in run.jobs] == ["finished", "running"]
         assert [event.seq for event in run.events(replication=1)] == list(range(stored_events(out, 1)))
         assert run.results() == json.loads((out / "results.json").read_text())
-
-
-def results_of(out: Path) -> int:
-    """Records in results.json."""
-    file = out / "results.json"
-    return len(json.loads(file.read_text())["results"][0]["replications"]) if file.exists() else 0
 
 
 def stored_events(out: Path, replication: int) -> int:
