@@ -36,7 +36,11 @@ class Reach:
         self.kills: dict[str, Counter[str]] = {}  # by module
 
     def record(self, zygote: Zygote) -> None:
-        """Run every test file, those that have been run before and are as they were apart."""
+        """Run every test file, those that have been run before and are as they were apart.
+
+        Raises:
+            RuntimeError: the tests of a file cannot be collected.
+        """
         self._folder.mkdir(parents=True, exist_ok=True)
         sources = hashlib.sha256(json.dumps(self.sources).encode()).hexdigest()
         places = {}
@@ -47,22 +51,19 @@ class Reach:
         while new:
             together, new = new[:TOGETHER], new[TOGETHER:]
             entries = zygote.run([*OPTIONS, *together], WAIT, limit=SLOW, marked=[*self.sources])["tests"]
+            for entry in entries:
+                if "uncollected" in entry:
+                    raise RuntimeError(f"{entry['uncollected']} cannot be collected: {entry['why']}")
             for file in together:
                 own = [entry for entry in entries if _file(entry) in (file, None)]
                 places[file].write_text(json.dumps(own), encoding="utf-8")
-        for file, place in places.items():
-            self._read(file, json.loads(place.read_text(encoding="utf-8")))
+        for place in places.values():
+            self._read(json.loads(place.read_text(encoding="utf-8")))
 
-    def _read(self, file: str, entries: list[dict[str, Any]]) -> None:
-        """Add the tests of a file; those that fail or take too long test nothing.
-
-        Raises:
-            RuntimeError: the file has no tests.
-        """
+    def _read(self, entries: list[dict[str, Any]]) -> None:
+        """Add the tests of a file; those that fail or take too long test nothing."""
         failed = {entry["failed"] for entry in entries if "failed" in entry}
         found = {entry["test"]: entry for entry in entries if "test" in entry and entry["test"] not in failed}
-        if not (found or failed):
-            raise RuntimeError(f"{file} does not run without a change: {entries}")
         for name, entry in found.items():
             self.tests[name] = {
                 "seconds": entry["seconds"],

@@ -142,6 +142,27 @@ def test_a_fork_tests_the_module_as_it_is_now(tmp_path: Path) -> None:
         started.close()
 
 
+def test_files_without_tests_are_no_mistake_and_broken_ones_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(selection, "ROOT", tmp_path)
+    monkeypatch.setattr(selection, "files_with_tests", lambda: ["test_m.py", "test_none.py"])
+    monkeypatch.setattr(selection, "modules", lambda: ["m.py"])
+    (tmp_path / "m.py").write_text(BRANCHES)
+    (tmp_path / "test_m.py").write_text(TESTED)
+    (tmp_path / "test_none.py").write_text("from m import sign\n")
+    started = zygote.Zygote(tmp_path)
+    try:
+        recorded = reach.Reach(tmp_path / "held")
+        recorded.record(started)
+        assert sorted(recorded.tests) == ["test_m.py::test_equal", "test_m.py::test_less", "test_m.py::test_one"]
+        (tmp_path / "test_none.py").write_text("from m import signs\n")
+        with pytest.raises(RuntimeError, match=r"(?s)^test_none\.py cannot be collected: .*cannot import name 'signs'"):
+            reach.Reach(tmp_path / "held").record(started)
+    finally:
+        started.close()
+
+
 def test_a_session_goes_on_where_it_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(selection, "ROOT", tmp_path)
     monkeypatch.setattr(selection, "files_with_tests", lambda: ["test_m.py"])

@@ -134,6 +134,12 @@ class Plugin:
         """Write which statements ran at import."""
         self._write({"imports": {module: _places(flags) for module, flags in self._take().items()}})
 
+    @pytest.hookimpl
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        """Write which file's tests cannot be collected."""
+        if report.failed:
+            self._write({"uncollected": report.nodeid, "why": str(report.longrepr)[-1500:]})
+
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
         """Write what a test took and which statements it ran, those of its shared fixtures too."""
