@@ -16,7 +16,7 @@ from tests.mutants.zygote import Zygote
 
 OPTIONS = ("-q", "-p", "no:cacheprovider", "--hypothesis-seed=0")
 SLOW = 1.0  # seconds of the processor: a test that takes longer tests no mutants
-PORTIONS = (1.0, 3.0)  # seconds that the first and the second run of a mutant's tests take
+PORTIONS = (1.0, 3.0, 20.0)  # seconds that the first, second and third run of a mutant's tests take
 TOGETHER = 8  # test files run at once
 WAIT = 3600.0
 
@@ -75,7 +75,8 @@ class Reach:
     def portions(self, mutant: Mutant) -> Iterator[dict[str, float]]:
         """The tests of a mutant with their seconds, in portions, the most telling first.
 
-        Tests that killed mutants of the module come first; then one case of each test function, the quickest first.
+        Tests of declarations come first where they are asked for, then those that killed mutants of the module; then
+        one case of each test function, the quickest first.
         """
         names = self._of(mutant)
         kills = self.kills.get(mutant.module, Counter())
@@ -84,7 +85,7 @@ class Reach:
         ranks = {}
         for name in by_time:
             function = name.split("[")[0]
-            ranks[name] = (-kills[name], cases[function], self.tests[name]["seconds"])
+            ranks[name] = (not _of_declarations(name), -kills[name], cases[function], self.tests[name]["seconds"])
             cases[function] += 1
         left = sorted(by_time, key=ranks.__getitem__)
         for budget in PORTIONS:
@@ -101,17 +102,25 @@ class Reach:
         return not places or bool(places & self._imports.get(mutant.module, set()))
 
     def _of(self, mutant: Mutant) -> list[str]:
-        """The tests that run what a mutant changes: what runs at import, all tests that run anything of the module."""
+        """The tests that run what a mutant changes.
+
+        For what runs at import: those of declarations, and all that run anything of the module.
+        """
         module = mutant.module
         if not self.at_import(mutant):
             places = _around(self.sources[module], mutant.line)
             return [name for name, test in self.tests.items() if places & test["ran"].get(module, set())]
-        return [name for name, test in self.tests.items() if module in test["ran"]] or [*self.tests]
+        of_module = [name for name, test in self.tests.items() if module in test["ran"]] or [*self.tests]
+        return list({*filter(_of_declarations, self.tests), *of_module})
 
 
 @cache
 def _around(source: str, line: int) -> frozenset[int]:
     return frozenset(statements.around(source, line))
+
+
+def _of_declarations(test: str) -> bool:
+    return test.split("::")[0] in selection.DECLARED
 
 
 def _file(entry: dict[str, Any]) -> str | None:

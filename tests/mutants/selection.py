@@ -11,6 +11,9 @@ WHOLE = ("simulator/core", "agents", "server")
 TESTS = ("tests/core", "tests/agents", "tests/server", "tests/conformance", "tests/oracles")
 """Folders of the tests that a mutant has to pass to survive, as far as they run the statement that it changes."""
 
+DECLARED = ("tests/agents/test_parameters.py", "tests/agents/test_declarations.py")
+"""Tests of what modules declare, which run at import: they look at it without running a statement of the module."""
+
 
 def modules(names: tuple[str, ...] = WHOLE) -> Iterator[str]:
     """The modules in these folders and files, in order."""

@@ -1,0 +1,111 @@
+"""What algorithms declare beside their parameters, and what records promise: changed on purpose alone.
+
+Needs, sizes of messages, closed forms, metrics, memory and bounds are shown by ``coband describe`` and decide what is
+refused. Records are instances of dataclasses: frozen ones are not changed by whoever is given them, those with slots
+have no other attributes, those without ``eq`` are told apart by identity. ``python -m tests.agents.test_declarations``
+writes the file anew.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import pkgutil
+from collections.abc import Iterator, Mapping
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import coband.agents
+import coband.server
+import coband.simulator.core
+from coband.simulator.core.algorithm import Algorithm
+from coband.simulator.experiments.registry.registry import Registry
+
+FILE = Path(__file__).with_name("declarations.json")
+PACKAGES = (coband.agents, coband.server, coband.simulator.core)
+APART = ("name", "agent", "config", "summary")  # what other tests and pages are about
+
+
+def declared(algorithm: Algorithm) -> dict[str, Any]:
+    """All that an algorithm declares, as far as it differs from the defaults."""
+    found: dict[str, Any] = {key: value for key, value in _plain(algorithm).items() if key not in APART}
+    found["noted"] = dict(algorithm.agent.noted)
+    if algorithm.server is not None:
+        module, name = algorithm.server.split(":")
+        found["noted by the server"] = dict(getattr(import_module(module), name).noted)
+    return found
+
+
+def _plain(value: Any) -> Any:
+    """What JSON can hold; functions and classes by name."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {
+            field.name: _plain(getattr(value, field.name)) for field in dataclasses.fields(value) if _said(value, field)
+        }
+    if isinstance(value, Mapping):
+        return {str(key): _plain(one) for key, one in value.items()}
+    if isinstance(value, tuple | list | frozenset):
+        return [_plain(one) for one in value]
+    return (
+        value if isinstance(value, str | float | int | None) else getattr(value, "__qualname__", type(value).__name__)
+    )
+
+
+def _said(record: Any, field: dataclasses.Field[Any]) -> bool:
+    """Whether a field has another value than its default."""
+    default = field.default if field.default_factory is dataclasses.MISSING else field.default_factory()
+    return bool(getattr(record, field.name) != default)
+
+
+def records() -> dict[str, str]:
+    """Of each dataclass of nodes and core whether it is frozen, has slots, and is compared by value."""
+    return {f"{one.__module__}.{one.__qualname__}": _promises(one) for one in _dataclasses()}
+
+
+def _dataclasses() -> Iterator[type]:
+    for package in PACKAGES:
+        for info in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+            module = import_module(info.name)
+            for one in vars(module).values():
+                if isinstance(one, type) and one.__module__ == info.name and "__dataclass_fields__" in vars(one):
+                    yield one
+
+
+def _promises(record: Any) -> str:
+    given = record.__dataclass_params__
+    words = {"frozen": given.frozen, "slots": "__slots__" in vars(record), "eq": given.eq, "order": given.order}
+    return ", ".join(word for word, holds in words.items() if holds) or "nothing"
+
+
+def pinned() -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(FILE.read_text(encoding="utf-8"))
+    return found
+
+
+def algorithms() -> dict[str, Algorithm]:
+    return dict(Registry.installed().algorithms)
+
+
+@pytest.mark.parametrize("name", sorted(algorithms()))
+def test_algorithms_declare_the_same_as_before(name: str) -> None:
+    now = json.loads(json.dumps(declared(algorithms()[name])))
+    assert now == pinned()["algorithms"].get(name), "python -m tests.agents.test_declarations writes the file"
+
+
+def test_records_promise_the_same_as_before() -> None:
+    assert records() == pinned()["records"], "python -m tests.agents.test_declarations writes the file"
+
+
+def test_nothing_is_pinned_that_is_gone() -> None:
+    assert set(pinned()["algorithms"]) == set(algorithms())
+
+
+if __name__ == "__main__":
+    everything = {name: declared(algorithm) for name, algorithm in sorted(algorithms().items())}
+    text = json.dumps(
+        {"algorithms": everything, "records": dict(sorted(records().items()))}, indent=1, ensure_ascii=False
+    )
+    FILE.write_text(f"{text}\n", encoding="utf-8")
