@@ -16,7 +16,7 @@ from tests.mutants.zygote import Zygote
 
 OPTIONS = ("-q", "-p", "no:cacheprovider", "--hypothesis-seed=0")
 SLOW = 1.0  # seconds of the processor: a test that takes longer tests no mutants
-PORTIONS = (1.0, 3.0, 20.0)  # seconds that the first, second and third run of a mutant's tests take
+PORTIONS = (1.0, 3.0, 8.0)  # seconds that the first, second and third run of a mutant's tests take
 TOGETHER = 8  # test files run at once
 WAIT = 3600.0
 
