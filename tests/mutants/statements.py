@@ -65,9 +65,8 @@ def around(source: str, line: int) -> set[int]:
         if isinstance(node, ast.FunctionDef | ast.ClassDef | ast.Try | ast.Match)
         and _first_line(node) <= line <= (node.end_lineno or node.lineno)
     ]
-    if not within:
+    if not within or isinstance(node := max(within, key=_first_line), ast.ClassDef):
         return set()
-    node = max(within, key=_first_line)
     last = node.end_lineno or node.lineno
     return {number for number, one in enumerate(statements) if node.lineno <= one.lineno <= last}
 

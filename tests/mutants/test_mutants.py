@@ -107,6 +107,20 @@ def test_the_statements_that_stand_for_a_line(line: int, expected: set[int]) -> 
     assert {lines[place] for place in statements.around(BRANCHES, line)} == expected
 
 
+FIELDS = """class Config:
+    size: int = 3
+
+    def doubled(self, by: int = 2) -> int:
+        return by * self.size
+"""
+
+
+@pytest.mark.parametrize(("line", "expected"), [(1, set()), (2, set()), (4, {5}), (5, {5})])
+def test_fields_of_classes_run_at_import(line: int, expected: set[int]) -> None:
+    lines = [node.lineno for node in statements.numbered(FIELDS)[1]]
+    assert {lines[place] for place in statements.around(FIELDS, line)} == expected
+
+
 TESTED = """import time
 from m import sign
 
