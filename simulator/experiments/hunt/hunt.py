@@ -9,7 +9,6 @@ still fails.
 from __future__ import annotations
 
 import copy
-import json
 import traceback
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -24,7 +23,7 @@ from coband.simulator.core.randomness.streams import Streams
 from coband.simulator.experiments.hunt.swarm import Fault, draw
 from coband.simulator.experiments.runs.blas import one_thread
 from coband.simulator.experiments.runs.job import graph_and_world, plan
-from coband.simulator.experiments.scenario.loading import BAD_INPUT, loads
+from coband.simulator.experiments.scenario.loading import BAD_INPUT, from_document
 from coband.simulator.experiments.scenario.scenario import Scenario
 from coband.simulator.experiments.scenario.yaml_text import to_yaml
 
@@ -165,8 +164,7 @@ class Hunt:
         return document
 
     def _scenario(self, label: str, seed: int, faults: tuple[Fault, ...]) -> Scenario:
-        text = json.dumps(self._with_faults(label, seed, faults))  # which is YAML, and is written in less time
-        return loads(text, f"{label}, seed {seed}", base=Path(self._base))
+        return from_document(self._with_faults(label, seed, faults), f"{label}, seed {seed}", Path(self._base))
 
     def _run(self, scenario: Scenario) -> RunResult:
         """Run a scenario and check its end.

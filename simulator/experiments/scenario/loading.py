@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from coband.simulator.core.network.graphs import GraphError
 from coband.simulator.core.node import UnsupportedScenario
@@ -16,7 +17,7 @@ from coband.simulator.experiments.scenario.document import (
 )
 from coband.simulator.experiments.scenario.files import ScenarioText, read_scenario, with_absolute_paths
 from coband.simulator.experiments.scenario.input_problems import InputProblem, ScenarioError
-from coband.simulator.experiments.scenario.nodes import MappingNode, Node, child, given, plain
+from coband.simulator.experiments.scenario.nodes import MappingNode, Mark, Node, child, given, plain, tree
 from coband.simulator.experiments.scenario.overrides import override
 from coband.simulator.experiments.scenario.scenario import Scenario
 from coband.simulator.experiments.scenario.schema_version import check_version
@@ -94,9 +95,31 @@ def loads(
     return _point(text, file, overrides, Path.cwd() if base is None else base, registry).scenario
 
 
+def from_document(document: Mapping[str, Any], name: str, base: Path, *, registry: Registry | None = None) -> Scenario:
+    """A scenario from what its file would say, in JSON types; ``name`` stands for the file in errors.
+
+    Raises:
+        ScenarioError: the scenario is invalid; the error lists every mistake.
+    """
+    root = tree(document, Mark(name, 1, 1))  # a place in a file, so that relative names are relative to ``base``
+    assert isinstance(root, MappingNode)
+    return _validated(root, [], name, (), base, registry or Registry.installed()).scenario
+
+
 def _point(text: str, file: str, overrides: Sequence[str], base: Path, registry: Registry | None) -> Point:
     registry = registry or Registry.installed()
     root, problems = read_document(text, file, overrides, registry)
+    return _validated(root, problems, file, overrides, base, registry)
+
+
+def _validated(
+    root: MappingNode,
+    problems: list[InputProblem],
+    file: str,
+    overrides: Sequence[str],
+    base: Path,
+    registry: Registry,
+) -> Point:
     _, grid, _ = split(root, overrides)
     if grid.axes:
         raise ScenarioError([*problems, _is_a_sweep(root, grid, file)])

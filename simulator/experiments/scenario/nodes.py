@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from typing import Any
 
@@ -81,6 +82,15 @@ def plain(node: Node) -> Any:
     if isinstance(value, float) and abs(value) < _LARGEST_EXACT and value.is_integer():
         return int(value)
     return value
+
+
+def tree(value: Any, mark: Mark) -> Node:
+    """Dicts, lists and scalars as a tree whose nodes all have one position; the inverse of `plain`."""
+    if isinstance(value, dict):
+        return MappingNode(mark, {key: (mark, tree(entry, mark)) for key, entry in value.items()})
+    if isinstance(value, (list, tuple)):
+        return SequenceNode(mark, tuple(tree(item, mark) for item in value))
+    return ScalarNode(mark, value, value if isinstance(value, str) else json.dumps(value))
 
 
 def given(node: Node) -> str:

@@ -18,7 +18,7 @@ from coband.simulator.experiments.registry.registry import Registry
 from coband.simulator.experiments.scenario.cross_checks import cross_check
 from coband.simulator.experiments.scenario.document import json_schema
 from coband.simulator.experiments.scenario.input_problems import ScenarioError
-from coband.simulator.experiments.scenario.loading import load, loads
+from coband.simulator.experiments.scenario.loading import from_document, load, loads
 from coband.simulator.experiments.scenario.scenario import Scenario
 from coband.simulator.experiments.scenario.yaml_nodes import read
 from coband.simulator.experiments.scenario.yaml_text import to_yaml
@@ -78,6 +78,13 @@ def test_round_trip(text: str) -> None:
     scenario = good(text, "algorithms.Bold.kernel={kind: product, factors: [{kind: linear}, {kind: matern}]}")
     assert loads(scenario.to_yaml(), registry=REGISTRY) == scenario
     assert loads(json.dumps(scenario.resolved()), registry=REGISTRY) == scenario
+    assert from_document(scenario.resolved(), "memory", scenario.base, registry=REGISTRY) == scenario
+
+
+def test_errors_of_a_document_name_it_in_place_of_a_file() -> None:
+    document = good().resolved() | {"seed": "seven"}
+    with pytest.raises(ScenarioError, match=r"^a hunt:1:1: seed: 'seven' "):
+        from_document(document, "a hunt", Path(), registry=REGISTRY)
 
 
 def test_a_scenario_with_expectations_can_be_pickled() -> None:
