@@ -8,7 +8,7 @@ still fails.
 
 from __future__ import annotations
 
-import copy
+import json
 import traceback
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -85,7 +85,8 @@ class Hunt:
 
     def __init__(self, scenario: Scenario, labels: Sequence[str] = ()) -> None:
         self._base = scenario.base
-        self._document = {**scenario.resolved(), "replications": 1, "expect": [], "checks": "full", "trace": "off"}
+        document = {**scenario.resolved(), "replications": 1, "expect": [], "checks": "full", "trace": "off"}
+        self._seed, self._document = scenario.seed, json.dumps(document)
         names = [entry.label for entry in scenario.algorithms if not labels or entry.label in labels]
         self.labels = names
         self._agents, self._star = scenario.agents.count, scenario.network.graph is None
@@ -111,7 +112,7 @@ class Hunt:
     def horizon(self) -> float:
         """The largest simulated time of the algorithms' runs without additional faults."""
         if self._horizon is None:
-            times = [self._run(self._scenario(label, int(self._document["seed"]), ())) for label in self.labels]
+            times = [self._run(self._scenario(label, self._seed, ())) for label in self.labels]
             self._horizon = max(1.0, *(result.simulated_time for result in times))
         return self._horizon
 
@@ -153,7 +154,7 @@ class Hunt:
         return None
 
     def _with_faults(self, label: str, seed: int, faults: tuple[Fault, ...]) -> dict[str, Any]:
-        document = copy.deepcopy(self._document)
+        document: dict[str, Any] = json.loads(self._document)
         document["seed"] = seed
         document["algorithms"] = [entry for entry in document["algorithms"] if entry["label"] == label]
         for fault in faults:

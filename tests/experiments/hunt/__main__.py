@@ -14,7 +14,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +32,7 @@ Chunk = tuple[str, int]
 """A family and the first of its seeds."""
 
 
-@lru_cache(maxsize=4)
+@cache
 def hunt_of(family: str, variant: int) -> Hunt:
     """The hunt for seeds of ``variant`` modulo 4: odd ones give up at once, in 2 and 3 one agent acts at a time."""
     changes: dict[str, Any] = {}
