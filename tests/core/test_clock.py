@@ -66,3 +66,17 @@ def test_an_error_in_a_callback_ends_the_run() -> None:
     with pytest.raises(ValueError, match="planted"):
         clock.run()
     assert [name for _, name in seen] == ORDER
+
+
+def test_where_a_real_clock_decides_events_run_in_the_same_order_at_its_time() -> None:
+    """As in a live run: nothing is early, and what was due a while ago happens now."""
+    clock, seen = filled()
+    now = 0.0
+    while clock.ahead:
+        now += 0.75
+        clock.advance(now)
+        while clock.next_due <= now:
+            clock.run_due(now)
+        assert clock.now == now
+    assert seen == [(1.5, name) for name in ORDER] + [(2.25, "later")]
+    assert clock.next_due == float("inf")

@@ -70,6 +70,16 @@ def test_empirical_values_from_a_file(tmp_path: Path) -> None:
     [
         {"kind": "uniform", "low": 3.0, "high": 1.0},
         {"kind": "exponential", "rate": 0.0},
+        {"kind": "exponential", "rate": -0.5},
+        {"kind": "shifted_exponential", "shift": 0.2, "rate": 0.0},
+        {"kind": "shifted_exponential", "shift": 0.2, "rate": -0.5},
+        {"kind": "shifted_exponential", "shift": -0.2, "rate": 2.0},
+        {"kind": "gamma", "shape": 0.0},
+        {"kind": "gamma", "shape": 3.0, "scale": 0.0},
+        {"kind": "lognormal", "median": 0.0, "sigma": 0.5},
+        {"kind": "lognormal", "median": 1.0, "sigma": -0.5},
+        {"kind": "pareto", "minimum": 0.0, "shape": 4.0},
+        {"kind": "pareto", "minimum": 1.0, "shape": 0.0},
         -1,
         {"kind": "constant", "value": -1.0},
         {"kind": "empirical"},
@@ -164,6 +174,13 @@ def test_size_is_computed_from_the_payload_alone() -> None:
         size_of("text")
 
 
+@pytest.mark.parametrize("number", [True, 3, 2.5, np.int64(3), np.uint8(3), np.float32(2.5), np.float64(2.5)])
+def test_every_kind_of_number_is_one_scalar(number: Any) -> None:
+    assert size_of(number) == 1
+    assert size_of((number, [number, None])) == 2
+    assert Parcel(matrix=np.array(number), number=number, absent=None, nested=[number]).scalars == 3
+
+
 def test_stage_handles_one_copy_at_a_time() -> None:
     stage = Stage(2.0)
     assert [stage.leave(0.0, 4, 0), stage.leave(1.0, 2, 0), stage.leave(10.0, 2, 0)] == [2.0, 3.0, 11.0]
@@ -203,6 +220,15 @@ def test_ledger_totals() -> None:
     assert totals["wire_scalars"] == 35
     assert totals["wire_bits"] == 35 * 32 + 7 * 8
     assert ledger.by_round == {4: 15}
+
+
+def test_rounds_are_counted_from_0_and_messages_without_a_round_are_in_none() -> None:
+    ledger = Ledger(3)
+    for round in (-1, 0, 0, 1):
+        ledger.first_copies("a", "up", [1], 10, round)
+        ledger.peer_copies("b", 2, 3, round)
+    assert ledger.by_round == {0: 2 * (10 + 6), 1: 10 + 6}
+    assert ledger.scalars == 4 * (10 + 6)
 
 
 def test_the_servers_coin_is_its_own() -> None:

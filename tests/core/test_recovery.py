@@ -83,6 +83,25 @@ def test_the_policy_follows_from_the_network() -> None:
     assert config.until_given_up(1.0) == 1 + 2 + 4 + 997 * 5.0
 
 
+@pytest.mark.parametrize(
+    ("network", "first"),
+    [
+        ({}, 1.0),
+        ({"latency": 3.0}, 12.0),
+        ({"latency": 3.0, "links": [{"agents": [0], "latency": 5.0}]}, 20.0),
+        ({"latency": {"kind": "matrix", "values": [[9.0, 3.0], [5.0, 9.0]]}}, 20.0),
+        ({"latency": {"kind": "matrix", "values": [[0.0]]}}, 1.0),
+        ({"latency": {"kind": "matrix", "values": [[0, 3], [5, 0]]}, "retransmission": {"timeout": 2.0}}, 2.0),
+        ({"latency": {"kind": "pareto", "minimum": 1.0, "shape": 0.5}}, 1.0),
+    ],
+)
+def test_the_first_wait_is_four_times_the_delay_of_the_slowest_link(network: dict[str, Any], first: float) -> None:
+    config = NetworkConfig.model_validate(network)
+    policy = config.retry_policy
+    assert policy.timeout == first
+    assert policy.patience == first * (1.0 + 64.0) + config.retransmission.until_given_up(first)
+
+
 def test_attempts_come_later_and_later_until_they_are_used_up() -> None:
     _, rows, engine = run({**DEAD, "recovery": {"attempts": 3}})
     agent = engine.agents[0]

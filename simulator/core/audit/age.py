@@ -100,9 +100,8 @@ NO_AGES = Ages(np.empty(0, dtype=np.intp), np.empty(0), ())
 def _means_between(values: FloatArray, ends: FloatArray) -> FloatArray:
     """Means of the values up to each end, from the end before on; NaN is left out."""
     there = ~np.isnan(values)
-    index = np.asarray(ends, dtype=np.intp)
-    sums = np.concatenate([[0.0], np.cumsum(np.where(there, values, 0.0))])[index]
-    counts = np.concatenate([[0], np.cumsum(there)])[index]
+    last = np.asarray(ends, dtype=np.intp) - 1
+    sums, counts = np.cumsum(np.where(there, values, 0.0))[last], np.cumsum(there)[last]
     total, number = np.diff(sums, prepend=0.0), np.diff(counts, prepend=0)
     means: FloatArray = np.where(number > 0, total / np.maximum(number, 1), np.nan)
     return means

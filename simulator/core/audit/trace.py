@@ -104,7 +104,7 @@ Block = NDArray[np.void]
 _NUMBERS_OF = itemgetter(slice(NUMBERS))
 _TYPES = {"q": "<i8", "d": "<f8", "h": "<i2", "i": "<i4"}
 _BLOCK = np.dtype([(name, _TYPES[code]) for name, code in zip(NUMERIC, RECORD.format[1:], strict=True)])
-_BLANK = np.array((0, 0.0, 0, 0, *Row(0, 0.0, 0, 0)[4:NUMBERS]), dtype=_BLOCK).tobytes()
+_BLANK = np.array(Row(0, 0.0, 0, 0)[:NUMBERS], dtype=_BLOCK).tobytes()
 
 
 def keep(rows: list[Row]) -> Sink:

@@ -88,6 +88,12 @@ class Matrix(Config):
         """The delays."""
         return self.values if self.values is not None else _read_rows(str(self.file))
 
+    @property
+    def largest(self) -> float:
+        """The longest delay between two nodes."""
+        pairs = ((row, column, value) for row, values in enumerate(self.rows) for column, value in enumerate(values))
+        return max((value for row, column, value in pairs if row != column), default=0.0)
+
     def between(self, source: Address, destination: Address) -> Constant:
         """The delay of one link; the server's address -1 is the last row and column."""
         return Constant(value=self.rows[source][destination])

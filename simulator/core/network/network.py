@@ -143,7 +143,7 @@ class NetworkConfig(Config):
     def largest_mean(self) -> float:
         """Largest mean latency of any link."""
         latencies = [self.latency, *(rule.latency for rule in self.links if rule.latency is not None)]
-        return max(0.0 if isinstance(latency, Matrix) else latency.mean for latency in latencies)
+        return max(latency.largest if isinstance(latency, Matrix) else latency.mean for latency in latencies)
 
     @property
     def lossy(self) -> bool:

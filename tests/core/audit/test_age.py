@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from coband.simulator.core.audit import trace as tr
 from coband.simulator.core.audit.age import NEVER, Ages, Decisions
 from coband.simulator.core.node import BatchAgent
 from coband.simulator.experiments.registry.registry import Registry
 from coband.simulator.experiments.store.store import StoredRun, open_run
+from tests.core import toys
 from tests.experiments.traces.runs import GRAPH, STAR, perform
 from tests.oracles import ages as oracle
 
@@ -95,6 +98,26 @@ def test_copies_that_are_handed_over_together_have_the_same_ages(tmp_path: Path)
             found.append(run.connection.execute("SELECT age, age_time FROM decisions ORDER BY seq").fetchall())
     assert found[0] == found[1]
     assert len({time for _, time in found[0]}) > 1
+
+
+class KnowsItself(toys.ToyAgent):
+    """Has learnt from its own pulls alone."""
+
+    @property
+    def pulls_in_model(self) -> int:
+        return self.unshared
+
+
+@pytest.mark.parametrize("cohorts", [True, False])
+def test_agents_that_act_at_one_moment_know_nothing_of_each_others_pulls(cohorts: bool) -> None:
+    """The age of the n-th pull is n less the agent's own pulls, also where turns are entered together."""
+    plan = {"agents": {"count": 10}, "schedule": {"kind": "rounds", "turns": 3}, "network": {}, "cohorts": cohorts}
+    silent = toys.ToyConfig(every=1000)
+    result, rows, _ = toys.run_on_toys(replace(toys.TOY, agent=KnowsItself), silent, plan, 0)
+    assert result.ages.pulls.tolist() == [10 * turn + agent - turn for turn in range(3) for agent in range(10)]
+    assert list(result.ages.events) == [row.seq for row in rows if row.event == tr.CHOOSE]
+    assert np.isnan(result.ages.times).all()
+    assert result.ages.means() == {"mean_age": np.mean(result.ages.pulls)}
 
 
 def test_models_that_nobody_counts_have_no_age(runs: dict[str, StoredRun]) -> None:

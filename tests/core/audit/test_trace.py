@@ -166,6 +166,28 @@ def test_a_nodes_own_invariant_is_checked_after_every_message(monkeypatch: pytes
     assert "deliver at server" in str(caught.value)
 
 
+def test_what_the_last_event_does_to_other_nodes_is_found_at_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    from tests.core import toys
+
+    receive = toys.ToyAgent.receive
+
+    def acting(self: toys.ToyAgent, message: Any, source: int) -> Any:
+        self.context.sharing.get("who", list)[:] = [self.context.index]
+        return receive(self, message, source)
+
+    def broken(self: toys.ToyAgent) -> Any:
+        damaged = self.context.index == 0 and self.context.sharing.get("who", list) == [2]
+        return iter(["agent 0 is broken by agent 2"] * damaged)
+
+    monkeypatch.setattr(toys.ToyAgent, "receive", acting)
+    monkeypatch.setattr(toys.ToyAgent, "broken_invariants", broken)
+    plan = {"agents": {"count": 3}, "schedule": {"kind": "rounds", "turns": 1}, "network": {}}
+    run(plan)
+    with pytest.raises(InvariantViolation) as caught:
+        run({**plan, "checks": "full"})
+    assert str(caught.value) == "agent 0 is broken by agent 2"
+
+
 def test_a_negative_regret_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     from tests.core import toys
 

@@ -88,6 +88,14 @@ def test_payloads_are_alike_up_to_rounding(one: Any, other: Any, same: bool) -> 
     assert (difference(Laden(values=one), Laden(values=other)) is None) == same
 
 
+@pytest.mark.parametrize(("one", "other"), [(1, 1.0 + 1e-9), (1.0 + 1e-9, 1), (1.0, 1), (1.0, 1.0 + 1e-9), (None, 0.0)])
+def test_parts_of_a_payload_are_compared_like_a_payload(one: Any, other: Any) -> None:
+    """Numbers that are counted must be equal, and measured ones up to rounding: alone, in a tuple and in a list."""
+    pairs: list[tuple[Any, Any]] = [(one, other), ((one,), (other,)), ([0.5, (one, 2)], [0.5, (other, 2)])]
+    found = {difference(Laden(values=first), Laden(values=second)) for first, second in pairs}
+    assert len(found) == 1
+
+
 def test_a_size_that_counts_rows_alone(monkeypatch: Patch) -> None:
     monkeypatch.setattr("coband.simulator.core.message.size_of", lambda value: len(np.atleast_1d(value)) - 1)
     assert violation().startswith("a 'report' of node 0 is counted as 2 scalars and carries 3")

@@ -190,6 +190,30 @@ def test_agents_that_wait_for_what_they_cannot_know() -> None:
     assert f"{LEAK} has (waiting, done, pulls held or applied, rounds)" in violation(Idle)
 
 
+class Alarmed(toys.ToyAgent):
+    """Has no use for its timer, or a use alone, once the timer of another agent has rung."""
+
+    first: Outbox | None
+    later: Outbox | None
+
+    def observe(self, arms: Any, arm: int, reward: float) -> Outbox:
+        self.unshared += 1
+        return [(Later(0.5), toys.News(total=reward))]
+
+    def on_timer(self, timer: Message) -> Outbox | None:
+        log: list[int] = self.context.sharing.get("log", list)
+        log.append(1)
+        return self.first if len(log) == 1 else self.later
+
+
+@pytest.mark.parametrize(("first", "later", "text"), [([], None, "a use"), (None, [], "no use")])
+def test_agents_whose_timers_matter_to_each_other(first: Any, later: Any, text: str) -> None:
+    agent = type("Agent", (Alarmed,), {"first": first, "later": later})
+    found = violation(agent, plan(agents=2, checks="full"))
+    assert found.startswith(f"agent 1 {LEAK} has {text} for the timer 'news'")
+    assert "at agent 1" in found
+
+
 def test_a_server_that_looks_into_its_agents(monkeypatch: pytest.MonkeyPatch) -> None:
     receive, seen = toys.ToyServer.receive, [0.0]
 

@@ -92,6 +92,8 @@ def assert_same(one: Run, other: Run) -> None:
         assert getattr(one.result, part) == getattr(other.result, part), part
     assert one.result.ledger == other.result.ledger
     assert one.result.audit.copies == other.result.audit.copies
+    for part in ("pulls", "times", "events"):
+        np.testing.assert_array_equal(getattr(one.result.ages, part), getattr(other.result.ages, part))
 
 
 @pytest.mark.parametrize("case", range(6))

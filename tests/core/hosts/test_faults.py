@@ -137,7 +137,9 @@ def test_a_message_to_a_node_that_is_down_waits_or_is_lost() -> None:
 
 def test_a_node_that_is_down_takes_its_turns_later() -> None:
     _, rows, _ = run(plan(turns=4, network=outage(0, start=2.0, end=3.5)))
-    assert times(rows, tr.TURN) == [1.0, 3.5, 3.5, 4.0]
+    turns = [row for row in rows if row.event == tr.TURN]
+    assert [row.time for row in turns] == [1.0, 3.5, 3.5, 4.0]
+    assert [rows[row.cause].event if row.cause >= 0 else None for row in turns] == [None, tr.UP, None, None]
     assert (times(rows, tr.DOWN), times(rows, tr.UP)) == ([2.0], [3.5])
 
 

@@ -176,6 +176,23 @@ def test_slow_agents_and_pull_time() -> None:
     } != set()
 
 
+def test_what_starts_a_phase_is_the_end_of_the_wait_or_of_the_outage_before_it() -> None:
+    """Agent 1 is down at first, so that the others wait for its greeting; agent 0 when the greeting comes."""
+    outages = [{"start": 0, "end": 7, "nodes": [1]}, {"start": 16, "end": 40, "nodes": [0]}]
+    _, rows = greet(network={"outages": outages, "retransmission": {"timeout": 1.0}})
+    causes = {
+        (row.node, row.value): (row.time, tr.EVENTS[rows[row.cause].event], rows[row.cause].node)
+        for row in rows
+        if row.event == tr.TURN and row.cause != tr.NONE
+    }
+    assert {turn: causes.get(turn) for turn in ((1, 1), (2, 2), (0, 2))} == {
+        (1, 1): (7.0, "up", 1),
+        (2, 2): (17.0, "resume", 2),
+        (0, 2): (42.0, "resume", 0),  # what agent 2 sends at 27 is sent again after 1, 2, 4 and 8
+    }
+    assert not {(0, 1), (2, 1)} & causes.keys()  # nothing came before these
+
+
 def test_limits() -> None:
     assert greet(schedule={"kind": "phases", "limit": 2})[0].turns == 60
     assert greet(schedule={"kind": "phases", "duration": 15.0})[0].turns == 60

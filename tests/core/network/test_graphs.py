@@ -85,6 +85,8 @@ def test_topologies_that_are_none(spec: Any) -> None:
         ("from,to\n3,4\n4,5\n", 2),
         ("#from,to\n3,4\n5,4\n3,5\n", 3),
         ("anna bert\nbert carl\n", 2),
+        ("\n0 1\n  \n\t\n1 2\n\n", 2),
+        ("from,to,\n0,1,\n1,2,\n2, 0 ,\n", 3),
     ],
 )
 def test_edge_lists(tmp_path: Path, text: str, edges: int) -> None:
