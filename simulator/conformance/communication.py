@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from coband.simulator.conformance.demands import demand
+from coband.simulator.conformance.demands import NonConformance, demand
 from coband.simulator.conformance.runs import Run, algorithm, registry
 from coband.simulator.core.algorithm import ClosedForm, MessageSize, attributes
 from coband.simulator.core.audit import trace as tr
@@ -28,16 +28,17 @@ Sent = tuple[Message, str, int, int]
 
 def check_messages(name: str, run: Run) -> None:
     """Every message is declared and has the size that its formula says."""
-    entry = algorithm(name)
+    entry, everywhere = algorithm(name), common(run)
     for message, direction, scalars, _ in sent(run):
         what = f"a {message.kind!r} message that goes {direction}"
-        values = entry.quantities(common(run), run.engine.config, message)
+        values = entry.quantities(everywhere, run.engine.config, message)
         found = [size for size in entry.messages if _speaks_of(size, message, direction, values)]
         demand(bool(found), f"{what} was sent, of which Algorithm.messages of {name} says nothing")
         for size in found:
             expected = evaluate(size.size, values)
-            explained = f"{size.size} = {expected:,} scalars ({_given(size.size, values)})"
-            demand(expected == scalars, f"{what} has {scalars:,} scalars, but Algorithm.messages says {explained}")
+            if expected != scalars:
+                explained = f"{size.size} = {expected:,} scalars ({_given(size.size, values)})"
+                raise NonConformance(f"{what} has {scalars:,} scalars, but Algorithm.messages says {explained}")
 
 
 def check_closed_forms(name: str, run: Run, schedule: str) -> None:

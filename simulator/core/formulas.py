@@ -61,6 +61,7 @@ class FormulaError(ValueError):
     """A formula that cannot be read or evaluated; the text says why."""
 
 
+@lru_cache(maxsize=512)
 def names_in(formula: str) -> tuple[str, ...]:
     """The quantities that a formula speaks of, in the order of their first use.
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Iterator
-from dataclasses import fields, is_dataclass
+from dataclasses import Field, fields, is_dataclass
+from functools import cache
 from typing import Any, TypeVar
 
 import numpy as np
@@ -16,12 +17,29 @@ HEADER = (bool, int, str, np.integer, np.bool_, type(None))
 """What a header field may hold, alone or in a tuple: it costs nothing, so it must not carry what was learnt."""
 ROUNDING = 1e-6
 """Relative to the largest entry: how far apart two ways to compute one payload may be."""
+IMMUTABLE = (bool, int, float, str, type(None))
 M = TypeVar("M", bound=Message)
+
+
+@cache
+def _declared(kind: Any) -> tuple[Field[Any], ...]:
+    return fields(kind)
+
+
+def _fields(value: Any) -> tuple[Field[Any], ...]:
+    """The fields of an instance of a dataclass."""
+    return _declared(value.__class__)
+
+
+@cache
+def _slots(kind: Any) -> tuple[str, ...]:
+    """The attributes for which a class and its ancestors have slots."""
+    return tuple(name for ancestor in kind.__mro__ for name in getattr(ancestor, "__slots__", ()))
 
 
 def numbers_in(message: Message) -> int:
     """Scalars of the payload, counted entry by entry."""
-    marked = [item.name for item in fields(message) if item.metadata.get("payload")]
+    marked = [item.name for item in _fields(message) if item.metadata.get("payload")]
     return sum(_count(getattr(message, name)) for name in marked)
 
 
@@ -31,18 +49,18 @@ def _count(value: object) -> int:
     if isinstance(value, tuple | list):
         return sum(map(_count, value))
     if is_dataclass(value):
-        return sum(_count(getattr(value, item.name)) for item in fields(value))
+        return sum(_count(getattr(value, item.name)) for item in _fields(value))
     return math.prod(np.asarray(value).shape)
 
 
 def stowaway(message: Message) -> str | None:
     """The name of something beside the payload that carries more than a header may; None: there is none."""
-    header = {item.name for item in fields(message) if not item.metadata.get("payload")}
+    header = {item.name for item in _fields(message) if not item.metadata.get("payload")}
     for name in header:
         value = getattr(message, name)
         if not all(isinstance(item, HEADER) for item in (value if isinstance(value, tuple) else (value,))):
             return name
-    declared = {item.name for item in fields(message)}
+    declared = {item.name for item in _fields(message)}
     undeclared = [name for name in vars(message) if name not in declared and not hasattr(type(message), name)]
     return min(undeclared, default=None)
 
@@ -50,7 +68,7 @@ def stowaway(message: Message) -> str | None:
 def frozen(message: M) -> M:
     """A copy of all that a message declares, which shares no memory with it and cannot be written to."""
     made = object.__new__(type(message))
-    for item in fields(message):
+    for item in _fields(message):
         object.__setattr__(made, item.name, _frozen(getattr(message, item.name)))
     return made
 
@@ -58,6 +76,8 @@ def frozen(message: M) -> M:
 def _frozen(value: Any) -> Any:
     if isinstance(value, tuple | list):
         return type(value)(map(_frozen, value))
+    if type(value) in IMMUTABLE:
+        return value
     made = copy.deepcopy(value)
     for array in _arrays_of(made):
         array.flags.writeable = False
@@ -66,8 +86,9 @@ def _frozen(value: Any) -> Any:
 
 def _arrays_of(value: Any) -> Iterator[np.ndarray[Any, Any]]:
     """The arrays that a payload value is made of."""
-    slots = [name for kind in type(value).__mro__ for name in getattr(kind, "__slots__", ())]
-    parts = [getattr(value, name, None) for name in slots] + list(getattr(value, "__dict__", {}).values())
+    parts = [getattr(value, name, None) for name in _slots(value.__class__)] + list(
+        getattr(value, "__dict__", {}).values()
+    )
     yield from (part for part in (value, *parts) if isinstance(part, np.ndarray))
 
 
@@ -75,7 +96,7 @@ def difference(one: Message, other: Message, rounding: float = ROUNDING) -> str 
     """The first field in which two messages differ, payloads by more than rounding; None: they are alike."""
     if type(one) is not type(other):
         return "kind"
-    for item in fields(one):
+    for item in _fields(one):
         close = rounding if item.metadata.get("payload") else 0.0
         if not _alike(getattr(one, item.name), getattr(other, item.name), close):
             return item.name
@@ -90,7 +111,7 @@ def _alike(one: Any, other: Any, rounding: float) -> bool:
         return bool(one == other)
     if is_dataclass(one):
         return type(one) is type(other) and all(
-            _alike(getattr(one, item.name), getattr(other, item.name), rounding) for item in fields(one)
+            _alike(getattr(one, item.name), getattr(other, item.name), rounding) for item in _fields(one)
         )
     return _close(np.asarray(one), np.asarray(other), rounding)
 
