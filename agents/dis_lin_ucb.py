@@ -35,7 +35,7 @@ class DisLinUCB(SynchronousAgent):
     def __init__(self, context: NodeContext) -> None:
         super().__init__(context)
         self.config: DisLinConfig = context.config
-        start = self.in_step("start", lambda: RidgeVersion(ridge(context.dimension, self.config.lam)))
+        start = context.sharing.get("start", lambda: RidgeVersion(ridge(context.dimension, self.config.lam)))
         self._synchronised = SynchronisedRidge(start)
         self.ridge = LocalRidge(self._synchronised)
 

@@ -82,7 +82,7 @@ class FedGlbUCB(SynchronousAgent):
         self._low, high = self.config.reward_range
         self._spread = high - self._low
         lam = self.config.lam / self._c_mu
-        start = self.in_step("start", lambda: RidgeVersion(ridge(context.dimension, lam)))
+        start = context.sharing.get("start", lambda: RidgeVersion(ridge(context.dimension, lam)))
         self._synchronised = SynchronisedRidge(start)
         self.ridge = LocalRidge(self._synchronised)
         self.theta = np.zeros(context.dimension)

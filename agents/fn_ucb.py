@@ -57,7 +57,7 @@ class FnUcb(SynchronousAgent):
         self.theta_0, self._centre = first, first.copy()
         if config.networks == "shared_storage":
             self.theta_0 = context.sharing.common("storage", lambda: first)
-        start = self.in_step("start", lambda: RidgeVersion(ridge(p, config.lam, config.diagonal)))
+        start = context.sharing.get("start", lambda: RidgeVersion(ridge(p, config.lam, config.diagonal)))
         self._synchronised = SynchronisedRidge(start)
         self._ridge = LocalRidge(self._synchronised)
         self._arm_batches = context.sharing.get("offers", ArmBatches)

@@ -8,15 +8,14 @@ has. The statistics of an answer that did not get through are its news again, an
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping
-from typing import ClassVar, TypeVar
+from collections.abc import Mapping
+from typing import ClassVar
 
 from coband.agents.messages.synchronisation import SyncAbandoned, SyncRequest
 from coband.simulator.core.algorithm import MessageSize
 from coband.simulator.core.message import Message
 from coband.simulator.core.node import SERVER, Address, Agent, Outbox, OutOfPatience
 
-T = TypeVar("T")
 ABANDONED = MessageSize(SyncAbandoned, "down", "0", "to all, when a synchronisation has to be given up")
 
 
@@ -102,8 +101,3 @@ class SynchronousAgent(Agent):
         if self._unsent is not None:
             self.take_back(self._unsent)
             self._unsent = None
-
-    def in_step(self, key: Hashable, build: Callable[[], T]) -> T:
-        """One object for all agents where a synchronisation waits for everyone; with a quorum one for each."""
-        everyone = getattr(self.context.config, "wait", "all") == "all"
-        return self.context.sharing.get(key, build) if everyone else build()

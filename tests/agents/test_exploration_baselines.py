@@ -181,6 +181,49 @@ def test_the_problem_tells_alba_the_norm_of_theta() -> None:
     assert norms == pytest.approx(np.linalg.norm(theta, axis=1))
 
 
+def pulled_in_phases(name: str, gap: float, phases: int, **config: Any) -> list[set[int]]:
+    """Arms that one agent pulls in each of the first phases on the paper's instance, 6 arms in 4 dimensions."""
+    schedule = {"kind": "phases", "limit": phases}
+    simulated = run(name, config, agents=1, problem=paper("same", gap), schedule=schedule)
+    return [set(np.flatnonzero(phase[0]).tolist()) for phase in samples_of(simulated, 1, 6)]
+
+
+@pytest.mark.parametrize(("gap", "rounds"), [(0.8, 1), (0.1, 2)])
+def test_poly_alba_first_looks_for_the_d_best_arms_however_far_behind_the_others_are(gap: float, rounds: int) -> None:
+    """The best mean is 3 gaps ahead of number d + 1: 2.4, above 2^-1, or 0.3, above 2^-2. Number 2 is 1 gap behind."""
+    pulled = pulled_in_phases("ind_poly_alba", gap, rounds + 1)
+    assert [len(arms) > 4 for arms in pulled] == [True] * rounds + [False]
+    assert pulled[-1] == {2, 3, 4, 5}  # the means are 0.2 + gap times 1, 2, 3, 3, 4, 5
+
+
+def orthogonal(arms: int) -> dict[str, Any]:
+    """Arms that are orthogonal to each other, with gaps far above the noise."""
+    return {"kind": "pure_exploration", "features": {"kind": "table", "size": arms, "ones": 1}, "gap": 5.0}
+
+
+def left_after_a_round(name: str, arms: int, **config: Any) -> list[int]:
+    """Which of orthogonal arms are alive after the first round."""
+    result = run(name, config, agents=1, problem=orthogonal(arms), schedule={"kind": "phases", "limit": 1})
+    (agent,) = result.engine.agents
+    return np.flatnonzero(agent.alive[0]).tolist()  # type: ignore[attr-defined, no-any-return]
+
+
+@pytest.mark.parametrize(("halving", "left"), [("rounded_up", [1, 2, 3]), ("exact", [2, 3])])
+def test_what_peace_keeps_has_half_the_complexity_or_that_rounded_up(halving: str, left: list[int]) -> None:
+    """n orthogonal arms have gamma = n m^2, m the mean of the largest of n normals: 4.24, 2.15 and 0.64 for 4, 3, 2.
+
+    Half of 4.24 is 2.12, rounded up 3.
+    """
+    assert left_after_a_round("ind_peace_fb", 4, budget=400, halving=halving) == left
+
+
+@pytest.mark.parametrize("arms", [4, 8])
+def test_arms_of_exactly_half_the_dimension_stay(arms: int) -> None:
+    """omega of n orthogonal arms is 2n (xi and the solver leave a little more or less), so half of them are kept."""
+    kept = left_after_a_round("co_kernel_fb", arms, budget=400, xi=1e-7)
+    assert kept == list(range(arms // 2, arms))
+
+
 def test_alba_without_a_norm_is_refused() -> None:
     class Silent:
         """A world that keeps the norm to itself."""

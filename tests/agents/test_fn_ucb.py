@@ -400,6 +400,18 @@ def test_shared_storage_is_one_set_of_weights_even_without_shared_work() -> None
     assert [pull[2] for pull in separate.pulls] != [pull[2] for pull in runs[0].pulls]
 
 
+@pytest.mark.parametrize("when", ["always", "alpha"])
+def test_networks_are_trained_at_every_synchronisation_or_once_they_have_a_say(when: str) -> None:
+    """The networks have weight alpha in the choice: 0 up to turn 3, then 1/5, 2/5, ..."""
+    config = {"width": 4, "steps": 2, "threshold": 0.0, "alpha_start": 3, "alpha_ramp": 5, "train_when": when}
+    simulated = run("fn_ucb", config, agents=2, schedule={"kind": "rounds", "turns": 6})
+    uploads: list[Any] = [message for message in simulated.sent if message.kind == "upload"]
+    nodes: list[Any] = list(simulated.engine.agents)
+    assert [upload.alpha for upload in uploads] == pytest.approx([0, 0, 0, 0, 0, 0, 0.2, 0.2, 0.4, 0.4, 0.6, 0.6])
+    trained = [not np.array_equal(upload.theta, nodes[0].theta_0) for upload in uploads]
+    assert trained == [when == "always" or upload.alpha > 0 for upload in uploads]
+
+
 def test_training_stops() -> None:
     config = {"width": 4, "steps": 2, "train_until": 3}
     weights = [run("fn_ucb", config, agents=1, schedule={"kind": "rounds", "turns": turns}) for turns in (2, 3, 4, 9)]

@@ -12,8 +12,9 @@ from coband.agents.messages.linear import LinearUpload, PointsUpload
 from coband.agents.messages.neural import NeuralUpload
 from coband.simulator.arrays import FloatArray
 from coband.simulator.conformance import kit
-from coband.simulator.conformance.runs import Run, run
+from coband.simulator.conformance.runs import PROBLEM, Run, batches, registry, run
 from coband.simulator.core.audit import trace as tr
+from coband.simulator.core.node import SERVER
 from coband.simulator.maths.linalg.gram import Gram
 from tests.agents.test_quorum import GIVING_UP
 
@@ -203,3 +204,74 @@ def test_a_server_that_reaches_nobody_abandons_the_synchronisation_and_everybody
         kit.check_messages(name, result)
         assert result.result.rounds == 0
         assert [message.kind for message in result.sent].count("sync_abandoned") > 0
+
+
+# --- links that are dead for a while
+
+DEAD = 0.9999
+UNTIL_MENDED: dict[str, tuple[int, dict[str, Any]]] = {  # number of agents, and what is cut off up to time 10.5
+    "requests": (1, {"links": [{"direction": "up", "loss": DEAD}], "heals": 10.5}),
+    "answers": (2, {"links": [{"direction": "down", "loss": DEAD}], "heals": 10.5}),
+    "uploads": (2, {"partitions": [{"start": 2.5, "end": 10.5, "groups": [[0]], "one_way": True}]}),
+}
+HASTY: dict[str, Any] = {
+    "latency": 0.1,
+    "retransmission": {"timeout": 0.5, "max_attempts": 1},
+    "recovery": {"timeout": 1.0, "attempts": 2, "patience": 4.0},
+}
+
+
+@pytest.mark.parametrize("cut_off", UNTIL_MENDED)
+@pytest.mark.parametrize("name", sorted(name for name, entry in registry().algorithms.items() if entry.always))
+def test_once_a_link_is_mended_the_server_gets_all_pulls_of_the_time_before(name: str, cut_off: str) -> None:
+    """Every pull asks for an exchange; arms have length 1, so that pulls are the trace of the sum of x x^T."""
+    agents, broken = UNTIL_MENDED[cut_off]
+    config = {**({"width": 4, "steps": 2} if name == "fn_ucb" else {}), **registry().algorithms[name].always}
+    if name == "fed_glb_ucb":
+        config["max_rounds"] = 3
+    problem = {**PROBLEM, "arms": {"kind": "sphere", "dimension": 3, "count": 5}}
+    schedule, network = {"kind": "rounds", "turns": 20}, {**HASTY, **broken}
+    result = run(name, config, agents=agents, problem=problem, schedule=schedule, network=network)
+    assert result.result.audit.given_up > 0
+    server: Any = result.engine.server
+    assert server.applied == 20 * agents
+    assert [agent.unshared for agent in result.engine.agents] == [0] * agents
+    if name in ("dis_lin_ucb", "fed_glb_ucb", "fed_lin_ucb"):
+        assert np.trace(server.sums.gram.dense()) == pytest.approx(20 * agents)
+
+
+TOGETHER: dict[str, tuple[str, dict[str, Any]]] = {
+    "duets": ("duets", {}),
+    "bpe": ("bpe", {}),
+    "co_kernel_fc": ("co_kernel_fc", {}),
+    "co_kernel_fc by server": ("co_kernel_fc", {"via": "server"}),
+}
+
+
+def together(case: str, **network: Any) -> Run:
+    name, config = TOGETHER[case]
+    schedule = None if batches(name) else {"kind": "rounds", "turns": 30}
+    return run(name, config, agents=3, schedule=schedule, network={**HASTY, **network})
+
+
+def parting(result: Run) -> list[tr.Row]:
+    return [row for row in result.events(tr.SEND) if result.names[row.kind] == "sync_abandoned"]
+
+
+@pytest.mark.parametrize("case", TOGETHER)
+def test_nobody_goes_on_alone_when_what_was_given_up_comes_at_the_second_attempt(case: str) -> None:
+    prompt = together(case)
+    first = prompt.events(tr.SEND)[0]
+    cut_off = {"start": first.time - 0.5, "end": first.time + 1.0, "groups": [[first.node]]}
+    late = together(case, partitions=[cut_off])
+    assert late.result.audit.given_up > 0
+    assert parting(late) == []
+    assert (late.result.turns, late.result.rounds) == (prompt.result.turns, prompt.result.rounds)
+    assert late.result.simulated_time > first.time + 10.0  # longer than anybody's patience
+
+
+@pytest.mark.parametrize("case", TOGETHER)
+def test_an_agent_that_goes_on_alone_tells_those_with_whom_it_exchanges(case: str) -> None:
+    result = together(case, partitions=[{"start": 0.0, "end": 1e9, "groups": [[0]]}])
+    told = {row.peer for row in parting(result) if row.node != SERVER}
+    assert told == {tr.EVERYONE if case == "co_kernel_fc" else SERVER}

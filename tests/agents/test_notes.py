@@ -1,17 +1,25 @@
-"""What nodes note is explained where they note it, so that `coband trace show` can say what a number means."""
+"""What nodes note is explained where they note it, so that `coband trace show` can say what a number means.
+
+Whatever a trace is asked about models and eliminations is answered from these notes: each stands there once.
+"""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from coband.simulator.conformance.runs import FIXED_PROBLEM, Run, algorithm, registry, run
+from coband.simulator.core.audit import trace as tr
 from coband.simulator.experiments.registry.registry import Registry
 from coband.simulator.experiments.traces.meaning import meanings
 
 ROOT = Path(__file__).parents[2]
+MODELS = {"model", "missing_points"}  # kinds of messages that an agent makes its next model from
+SMALL: dict[str, dict[str, Any]] = {"fn_ucb": {"width": 4, "steps": 2}, "fed_glb_ucb": {"max_rounds": 3}}
 
 
 def notes(file: Path) -> Iterator[tuple[str, str]]:
@@ -65,3 +73,45 @@ def test_explanations_are_inherited(algorithm: str, events: set[str]) -> None:
 def test_explanations_of_every_algorithm_can_be_read() -> None:
     for name in Registry.installed().algorithms:
         assert all(text and text == text.strip() for text in meanings(name).values())
+
+
+def talks(name: str, **plan: Any) -> Run:
+    """A run in which every pull of two agents leads to a model."""
+    config = {**SMALL.get(name, {}), **algorithm(name).always}
+    return run(name, config, agents=2, schedule={"kind": "rounds", "turns": 6}, **plan)
+
+
+def with_models() -> list[str]:
+    return sorted(
+        name
+        for name, entry in registry().algorithms.items()
+        if any(size.message.kind in MODELS for size in entry.messages)
+    )
+
+
+@pytest.mark.parametrize("name", with_models())
+def test_every_model_that_an_agent_is_sent_is_noted_with_its_version_and_round(name: str) -> None:
+    result = talks(name, network={"latency": 0.1})
+    told = [row for row in result.events(tr.DELIVER) if result.names[row.kind] in MODELS]
+    noted = {row.cause: (row.node, row.version, row.round) for row in result.events(tr.MODEL)}
+    assert noted == {row.seq: (row.node, row.version, row.round) for row in told}
+    assert {row.node for row in told} == {0, 1}
+    assert min(row.version for row in told) == 1
+
+
+@pytest.mark.parametrize("name", [*with_models(), "bpe", "duets"])
+def test_the_server_notes_every_version_that_it_makes(name: str) -> None:
+    result = talks(name)
+    assert [row.version for row in result.events(tr.APPLY)] == list(range(1, result.result.rounds + 1))
+    assert result.result.rounds > 0
+
+
+@pytest.mark.parametrize("name", ["bpe", "duets"])
+def test_server_and_agents_note_how_many_points_each_elimination_leaves(name: str) -> None:
+    result = run(name, {"beta": 0.3}, agents=2, problem=FIXED_PROBLEM, schedule={"kind": "rounds", "turns": 30})
+    left = [(row.version, float(row.detail or 0)) for row in result.events(tr.APPLY)]
+    for agent in range(2):
+        noted = [row for row in result.events(tr.CODES["eliminate"]) if row.node == agent]
+        assert [(row.version, float(row.detail or 0)) for row in noted] == left
+    server: Any = result.engine.server
+    assert left[-1][1] == len(server.active) < 40

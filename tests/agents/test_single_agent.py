@@ -80,6 +80,19 @@ def test_on_a_graph_they_are_silent(name: str) -> None:
     assert (totals["deliveries"], totals["transmissions"], totals["scalars"]) == (0, 0, 0)
 
 
+@pytest.mark.parametrize("turns", [1, 2, 20])
+def test_the_radius_of_oful_is_that_of_theorem_2(turns: int) -> None:
+    """R sqrt(2 log(det(V)^(1/2) det(lam I)^(-1/2) / delta)) + sqrt(lam) S, from the first pull on."""
+    lam, delta, R, S = 8.0, 0.4, 0.7, 1.5
+    config = {"lam": lam, "delta": delta, "sub_gaussian": R, "norm": S}
+    simulated = run("oful", config, agents=1, schedule={"kind": "rounds", "turns": turns})
+    truth = world(PROBLEM, 0, 1)
+    X = np.array([truth.arms(0, turn)[arm] for _, turn, arm, _ in simulated.pulls])
+    ratio = np.linalg.det(lam * np.eye(3) + X.T @ X) / lam**3
+    (agent,) = simulated.engine.agents
+    assert agent.radius() == pytest.approx(R * np.sqrt(2 * np.log(np.sqrt(ratio) / delta)) + np.sqrt(lam) * S)  # type: ignore[attr-defined]
+
+
 def test_kernel_ucb_is_n_kernel_ucb() -> None:
     runs = [run(name, {"kernel": KERNEL, "alpha": 0.5}) for name in ("kernel_ucb", "n_kernel_ucb")]
     assert runs[0].pulls == runs[1].pulls

@@ -77,6 +77,19 @@ def test_statistics_that_are_not_the_sum_of_the_uploads_are_seen(case: str) -> N
     assert found.startswith(sentence)
 
 
+@pytest.mark.parametrize("name", ["bpe", "duets"])
+def test_an_active_set_that_is_empty_or_grows_is_seen(name: str) -> None:
+    server: Any = run(name, {"beta": 0.3}, agents=2, schedule={"kind": "rounds", "turns": 30}).engine.server
+    left = server.active
+    assert list(server.broken_invariants()) == []
+    server.active = np.arange(len(left) + 1)
+    assert list(server.broken_invariants()) == [
+        f"{len(left) + 1} points of {len(left)} are left in version {server.rounds}"
+    ]
+    server.active = left[:0]
+    assert list(server.broken_invariants()) == [f"0 points of {len(left) + 1} are left in version {server.rounds}"]
+
+
 def test_interleaved_exchanges_did_overlap() -> None:
     _, taken = inspected("async_kernel_ucb", INTERLEAVED)
     uploads = [message for _, message in taken if message.kind == "upload"]

@@ -6,10 +6,14 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
+from coband.simulator.conformance import graphs, kit
+from coband.simulator.conformance.runs import registry
+from coband.simulator.conformance.runs import run as simulate
 from coband.simulator.core.audit import trace as tr
 from coband.simulator.core.audit.age import NEVER, Ages, Decisions
 from coband.simulator.core.node import BatchAgent
@@ -138,6 +142,17 @@ def test_the_documentation_names_the_algorithms_without_age() -> None:
     page = (Path(__file__).parents[3] / "docs" / "howto" / "whatif.md").read_text(encoding="utf-8")
     listed = page.partition("Nobody counts the pulls in the models of")[2].partition("They have no age")[0]
     assert set(re.findall(r"`(\w+)`", listed)) == silent
+
+
+COUNTED = sorted(name for name, one in registry().algorithms.items() if not issubclass(one.agent, BatchAgent))
+
+
+@pytest.mark.parametrize("name", COUNTED)
+def test_no_decision_knows_of_more_pulls_than_there_were(name: str) -> None:
+    plan: dict[str, Any] = {"agents": 2, "schedule": {"kind": "rounds", "turns": 3}}
+    small = graphs.run(name, {}, kit.problem_of(name), **plan) if kit.on_graph(name) else simulate(name, {}, **plan)
+    ages = small.result.ages.pulls.tolist()
+    assert all(0 <= age <= made for made, age in enumerate(ages))
 
 
 def test_the_curve_is_the_mean_between_its_points(runs: dict[str, StoredRun]) -> None:
