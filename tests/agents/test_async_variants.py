@@ -338,3 +338,11 @@ def test_q_of_theory_needs_the_number_of_turns() -> None:
         run("async_kernel_ucb", {**SMALL, "q": "theory"}, schedule=timed)
     known = run("async_kernel_ucb", {**SMALL, "q": "theory", "horizon": 100}, schedule=timed)
     assert known.result.rounds > 0
+
+
+def test_pulls_that_tell_nothing_do_not_end_the_run() -> None:
+    """Their variance is exactly 0, so that nobody can say after how many of them an exchange is due."""
+    domain = {"kind": "box", "dimension": 2, "points": 3, "high": 1e-170}
+    problem = {"kind": "fixed_domain", "domain": domain, "reward": {"kind": "cosine"}, "noise": 0.1}
+    result = run("async_kernel_ucb", {"kernel": {"kind": "linear"}}, problem=problem)
+    assert (len(result.pulls), result.sent) == (60, [])

@@ -574,3 +574,20 @@ def test_half_the_diameter() -> None:
             ]
             == hops
         )
+
+
+@pytest.mark.parametrize(
+    ("config", "message"),
+    [
+        ({"kernel": {"kind": "gaussian", "gamma": 1.0, "columns": [3]}}, "kernel names column 3, but arms have 3"),
+        (
+            {"network_kernel": {"kind": "gaussian", "gamma": 1.0, "columns": [2]}},
+            "network_kernel names column 2, but network contexts have 2",
+        ),
+    ],
+)
+def test_kernels_of_coordinates_that_there_are_not_are_refused(config: dict[str, Any], message: str) -> None:
+    contexts = {"kind": "ball", "dimension": 2}
+    problem = {"kind": "network", "arms": POOL, "kernel": {"kind": "gaussian", "gamma": 1.0}, "contexts": contexts}
+    with pytest.raises(UnsupportedScenario, match=message):
+        run("coop_kernel_ucb", config, problem)

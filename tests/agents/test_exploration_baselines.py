@@ -217,6 +217,11 @@ def test_what_peace_keeps_has_half_the_complexity_or_that_rounded_up(halving: st
     assert left_after_a_round("ind_peace_fb", 4, budget=400, halving=halving) == left
 
 
+def test_half_a_complexity_that_is_a_whole_number_is_not_rounded_up() -> None:
+    """omega of n orthogonal arms is 2n: half of 10 is 5, which two arms have room in and three have not."""
+    assert left_after_a_round("ind_peace_fb", 5, budget=400, complexity="max_norm", leftover="keep") == [3, 4]
+
+
 @pytest.mark.parametrize("arms", [4, 8])
 def test_arms_of_exactly_half_the_dimension_stay(arms: int) -> None:
     """omega of n orthogonal arms is 2n (xi and the solver leave a little more or less), so half of them are kept."""
@@ -285,6 +290,20 @@ def test_the_result_says_whether_the_theorem_holds(name: str) -> None:
         assert short["theorem_2_smallest_budget"] > 300
     else:
         assert totals["theorem_1_excess"] > 1
+
+
+def test_one_agent_alone_tells_of_its_instance_and_of_several_the_first() -> None:
+    alone, together = (run("co_kernel_fc", {}, agents=agents, problem=paper("same", 0.4)) for agents in (1, 3))
+    assert alone.result.totals["task_rank"] == 1
+    means = np.stack([together.engine.world.means(agent, 1) for agent in range(3)])
+    assert [bool(agent.report_in_hindsight(means)) for agent in together.engine.agents] == [True, False, False]
+
+
+@pytest.mark.parametrize("budget", [1, 2, 4, 20])
+@pytest.mark.parametrize("name", ["ind_peace_fb", "co_kernel_fb"])
+def test_a_budget_that_does_not_pay_for_the_first_round_is_refused(name: str, budget: int) -> None:
+    with pytest.raises(UnsupportedScenario, match=rf"budget\(={budget}\) is too small: .*Give more samples"):
+        run(name, {"budget": budget}, agents=1, problem=orthogonal(8))
 
 
 def test_leftover_budget_is_spent_where_asked_for() -> None:

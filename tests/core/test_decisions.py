@@ -34,6 +34,12 @@ def test_the_smallest_gap_of_each_agent(rows: list[list[float]]) -> None:
     assert found == [float(f"{gap:.1e}") if gap < np.inf else None for gap in expected]
 
 
+def test_who_has_not_decided_has_no_gap() -> None:
+    closest = ClosestDecision(2)
+    closest.note(1, np.array([1.0, 2.0]))
+    assert closest.of_agents() == [None, 0.5]
+
+
 @pytest.mark.parametrize("row", [[1.0, 1.0], [np.inf, 1.0], [np.nan, 1.0], [1.0, -np.inf], [0.0, 0.0], [3.0]])
 def test_no_gap(row: list[float]) -> None:
     assert gaps(np.array([row])).tolist() == [np.inf]

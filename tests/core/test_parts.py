@@ -16,8 +16,10 @@ from coband.simulator.core.hosts.speed import AgentsConfig
 from coband.simulator.core.message import Message, payload, size_of
 from coband.simulator.core.network.links import Rate, Stage
 from coband.simulator.core.network.network import NetworkConfig
+from coband.simulator.core.node import Note
 from coband.simulator.core.randomness.distributions import Constant, Distribution, Draws, is_zero
 from coband.simulator.core.randomness.streams import Streams
+from tests.core import toys
 
 DISTRIBUTION: TypeAdapter[Any] = TypeAdapter(Distribution)
 SCHEDULE: TypeAdapter[Any] = TypeAdapter(Schedule)
@@ -179,6 +181,15 @@ def test_every_kind_of_number_is_one_scalar(number: Any) -> None:
     assert size_of(number) == 1
     assert size_of((number, [number, None])) == 2
     assert Parcel(matrix=np.array(number), number=number, absent=None, nested=[number]).scalars == 3
+
+
+def test_a_message_that_has_no_kind_and_a_note_that_says_nothing_more() -> None:
+    message = Message()
+    assert (message.kind, message.round, message.version, message.pulls, message.known) == ("message", -1, -1, 0, -1)
+    node = toys.ToyServer.__new__(toys.ToyServer)
+    node.notes = []
+    node.note("apply")
+    assert node.notes == [Note("apply", -1, -1, 0.0)]
 
 
 def test_stage_handles_one_copy_at_a_time() -> None:

@@ -10,10 +10,10 @@ import pytest
 from coband.agents.messages.epochs import BatchRewards, Projection
 from coband.agents.messages.exploration import ArmMeans
 from coband.agents.messages.synchronisation import SyncAbandoned
-from coband.simulator.conformance.runs import algorithm, batches, plan_of, problem_of, world
+from coband.simulator.conformance.runs import algorithm, batches, plan_of, problem_of, run, world
 from coband.simulator.core.engine import Engine
 from coband.simulator.core.message import Message
-from coband.simulator.core.node import ALL_AGENTS
+from coband.simulator.core.node import ALL_AGENTS, SERVER
 from coband.simulator.core.randomness.streams import Streams
 from coband.simulator.core.timers import OutOfPatience
 
@@ -31,6 +31,11 @@ def server_of(name: str) -> Any:
     entry = algorithm(name)
     config = entry.config.model_validate({"via": "server"} if name == "co_kernel_fc" else {})
     return Engine(plan, entry, config, world(problem_of(name), 0, 2), Streams(0)).server
+
+
+def agents_of(name: str) -> Any:
+    """Two agents after a run in which nothing was lost."""
+    return run(name, {"via": "server"} if name == "co_kernel_fc" else {}, agents=2).engine.agents
 
 
 def said(outbox: Any) -> list[tuple[Any, str]]:
@@ -64,3 +69,14 @@ def test_an_agent_that_cannot_be_reached_or_is_silent_for_long_ends_the_exchange
         assert said(end(*about) or []) == []
         assert said(server.undelivered(UPLOADS[name], 1)) == []
         assert server.missed(1) is None
+
+
+@pytest.mark.parametrize("name", ["co_kernel_fc", "duets"])
+def test_who_has_stopped_or_goes_on_alone_waits_for_nobody(name: str) -> None:
+    waiting, done = agents_of(name)
+    waiting.done, waiting.alone = False, False
+    assert said(waiting.missed(SERVER))
+    waiting.alone = True
+    assert waiting.missed(SERVER) is None
+    done.done, done.alone = True, False
+    assert done.missed(SERVER) is None

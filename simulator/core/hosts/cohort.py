@@ -108,9 +108,6 @@ class Cohort:
 
 def chooses_together(kind: type[Agent]) -> bool:
     """Whether agents of a class have a way to choose together that goes with the way in which they choose alone."""
-    for ancestor in kind.__mro__:
-        if ancestor is Agent or "choose_together" in vars(ancestor):
-            return ancestor is not Agent
-        if "choose" in vars(ancestor):
-            return False
-    return False
+    ways = {"choose", "choose_together"}
+    deciding = next(ancestor for ancestor in kind.__mro__ if ancestor is Agent or ways & vars(ancestor).keys())
+    return deciding is not Agent and "choose_together" in vars(deciding)

@@ -285,11 +285,13 @@ def check_rounding(
     max_p ||y_p||^2_{(N xi I + sum_i N_i phi_i phi_i^T)^-1} <= 2 (1 + epsilon) times the same with N lambda_i for N_i.
 
     Raises:
-        DesignError: it is larger than 2 (1 + epsilon).
+        DesignError: it is larger than 2 (1 + epsilon), or there are no samples.
     """
     if not len(directions):
         return 0.0
     total = int(counts.sum())
+    if not total:
+        raise DesignError("not one sample is left for a round. Give more samples (a larger budget).")
     try:
         rounded = norms(features, counts.astype(np.float64), directions, total * ridge).max()
     except np.linalg.LinAlgError:

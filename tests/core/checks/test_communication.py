@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
@@ -11,9 +12,11 @@ import numpy as np
 import pytest
 
 from coband.simulator.arrays import FloatArray
+from coband.simulator.conformance.graphs import graph_of
 from coband.simulator.core.audit.invariants import InvariantViolation
 from coband.simulator.core.audit.ledger import Ledger
 from coband.simulator.core.checks.payloads import difference, frozen, numbers_in
+from coband.simulator.core.checks.receivers import Receivers
 from coband.simulator.core.message import Message, payload
 from coband.simulator.core.network import hop_by_hop, local
 from coband.simulator.core.network.direct import Direct
@@ -21,7 +24,7 @@ from coband.simulator.core.network.hop_by_hop import HopByHop
 from coband.simulator.core.network.links import Link
 from coband.simulator.core.network.loss import BernoulliLoss
 from coband.simulator.core.network.transport import Transport
-from coband.simulator.core.node import SERVER, Outbox
+from coband.simulator.core.node import SERVER, Neighbours, Outbox
 from coband.simulator.core.packet import Flood
 from coband.simulator.maths.linalg.gram import Gram
 from tests.core import toys
@@ -239,6 +242,16 @@ def test_under_random_latency_copies_may_run_out_of_hops_on_longer_ways(monkeypa
     assert "never came to node" in text
 
 
+@pytest.mark.parametrize("links", [1, 3])
+def test_a_way_that_is_shorter_than_the_distance_or_longer_than_the_time_to_live(links: int) -> None:
+    receivers = Receivers(4, graph_of("line", 4, 0), False, lambda agent: None)
+    message = toys.News(total=1.0)
+    receivers.sent(0, Neighbours(2), message, 5)
+    receivers.handed(1, 0, message, 1, 6)
+    with pytest.raises(InvariantViolation, match=f"of 2 hops took {links} to node 2, 2 links away"):
+        receivers.handed(2, 0, message, links, 7)
+
+
 def test_a_node_that_is_left_out(monkeypatch: Patch) -> None:
     hand_over = Direct._hand_over
 
@@ -360,7 +373,10 @@ def test_draws_beyond_the_copies_of_a_link(monkeypatch: Patch) -> None:
 
     monkeypatch.setattr(Link, "carry", carried)
     network = {"links": [{"direction": "up", "loss": 0.01}], "transport": "datagram"}
-    assert "was drawn from more or less often than the link" in violation(network=network)
+    text = violation(network=network)
+    found = re.search(r"of agent (\d) was drawn from more or less often than the link from node (\d) to node -1", text)
+    assert found is not None, text
+    assert found[1] == found[2]
 
 
 @pytest.mark.parametrize("loss", [0.3, {"kind": "gilbert_elliott", "p": 0.2, "r": 0.4, "k": 0.9, "h": 0.2}])

@@ -109,6 +109,17 @@ def test_broken_edge_lists(tmp_path: Path) -> None:
         assert message in str(error.value)
 
 
+def test_of_a_large_file_the_beginning_is_looked_at(tmp_path: Path) -> None:
+    file = tmp_path / "edges.txt"
+    file.write_text("0 1\n7\n")
+    graph = TOPOLOGY.validate_python({"kind": "edge_list", "file": str(file)})
+    assert graph.peek(1000) is None  # small enough to be read as a whole
+    with pytest.raises(GraphError, match=":2: '7' is no link"):
+        graph.peek(3)
+    file.write_text("0 1\n1 2\n")
+    assert graph.peek(3) == "the first 1,000 lines of edges.txt"
+
+
 @pytest.mark.parametrize("sample", METHODS)
 @pytest.mark.parametrize(
     ("name", "nodes"),

@@ -29,6 +29,11 @@ NETWORKS: dict[str, dict[str, Any]] = {
 }
 
 
+def test_two_changes_of_one_message_are_one() -> None:
+    both = MessageChange(lost=True, delay=0.5) | MessageChange(for_good=True, delay=1.5)
+    assert both == MessageChange(lost=True, for_good=True, delay=2.0)
+
+
 def plan_of(network: dict[str, Any], **more: Any) -> dict[str, Any]:
     return {"agents": AGENTS, "schedule": ROUNDS, "network": network, **more}
 
