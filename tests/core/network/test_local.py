@@ -239,7 +239,7 @@ class Counting(Talker):
 @pytest.mark.parametrize("trial", [0.5, 1.0, 4.0])
 def test_the_age_of_what_agents_know_counts_all_hops_of_its_way(trial: float) -> None:
     """Messages that are handed over at once are as old as those that were passed on from agent to agent."""
-    plan = {"agents": {"count": 4}, "schedule": {"kind": "rounds", "turns": 12}}
+    plan = {"agents": {"count": 4}, "schedule": {"kind": "one_at_a_time", "turns": 30}}
     found = []
     for mode in ("direct", "hop_by_hop"):
         network = {"topology": "line", "local": {"mode": mode, "trial": trial}}
