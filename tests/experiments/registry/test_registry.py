@@ -33,14 +33,6 @@ def test_entry_points_are_loaded() -> None:
     assert (registry.warnings, registry.broken) == ((), {})
 
 
-def test_algorithms_and_their_bounds_can_be_members_of_sets() -> None:
-    algorithms = list(Registry.installed().algorithms.values())
-    bounds = [bound for algorithm in algorithms for bound in algorithm.bounds]
-    assert len(set(algorithms)) == len(algorithms)
-    assert bounds
-    assert all(bound in {bound} for bound in bounds)
-
-
 def test_a_broken_plugin_is_named_and_left_out() -> None:
     registry = collect([point("ghost", "no_such_module:X"), point("local_ucb", f"{HERE}:LOCAL")], [])
     assert list(registry.algorithms) == ["local_ucb"]
