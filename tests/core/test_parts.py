@@ -183,6 +183,18 @@ def test_every_kind_of_number_is_one_scalar(number: Any) -> None:
     assert Parcel(matrix=np.array(number), number=number, absent=None, nested=[number]).scalars == 3
 
 
+@dataclass(frozen=True)
+class Pareto:
+    minimum: float
+    shape: Any
+
+
+@pytest.mark.parametrize(("shape", "scalars"), [((3, 4), 12), (2.5, 2), ([3, 4], 3), (np.ones(2), 3)])
+def test_an_array_is_what_has_a_tuple_as_its_shape(shape: Any, scalars: int) -> None:
+    """A parameter that happens to be called shape is a number of its own."""
+    assert size_of(Pareto(1.0, shape)) == scalars
+
+
 def test_a_message_that_has_no_kind_and_a_note_that_says_nothing_more() -> None:
     message = Message()
     assert (message.kind, message.round, message.version, message.pulls, message.known) == ("message", -1, -1, 0, -1)

@@ -102,6 +102,21 @@ def test_the_first_wait_is_four_times_the_delay_of_the_slowest_link(network: dic
     assert policy.patience == first * (1.0 + 64.0) + config.retransmission.until_given_up(first)
 
 
+def test_only_the_latest_silence_of_a_node_makes_it_go_on() -> None:
+    _, _, engine = run({})
+    agent = engine.agents[0]
+
+    def rings(number: int) -> bool:
+        return agent.on_timer(OutOfPatience(about=SERVER, number=number)) is not None
+
+    assert not rings(1)  # nothing was missed so far
+    for silence in (1, 2):
+        agent.missed(SERVER)
+        assert [rings(number) for number in (1, 2, 3)] == [silence == number for number in (1, 2, 3)]
+    agent.heard_from(SERVER)
+    assert not rings(2)
+
+
 def test_attempts_come_later_and_later_until_they_are_used_up() -> None:
     _, rows, engine = run({**DEAD, "recovery": {"attempts": 3}})
     agent = engine.agents[0]

@@ -126,7 +126,6 @@ class FullAudit(Audit):
 
     def gave_up(self, packet: Packet) -> None:
         super().gave_up(packet)
-        self._link(packet).expired += 1
         if packet.destination == SERVER:
             self._lose(packet)
 

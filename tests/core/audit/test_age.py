@@ -174,7 +174,9 @@ def test_one_decision_without_a_count_leaves_none() -> None:
     decisions.note(0, NEVER, 0)
     assert Ages.of(decisions, [1.0]).means() == {"mean_age": 0.0}
     decisions.note(None, NEVER, 1)
-    assert Ages.of(decisions, [1.0, 2.0]).means() == {}
+    none = Ages.of(decisions, [1.0, 2.0])
+    assert none.means() == {}
+    assert [len(part) for part in (none.pulls, none.times, none.events)] == [0, 0, 0]
 
 
 def test_without_trace_the_means_are_the_same(tmp_path: Path, runs: dict[str, StoredRun]) -> None:

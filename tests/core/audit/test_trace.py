@@ -63,6 +63,17 @@ def test_blocks_are_the_same_events_as_one_by_one(batch: int, monkeypatch: pytes
     assert by_block.events == len(kept[1]) == 15
 
 
+def test_blocks_are_passed_on_once_they_fill_a_batch(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tr, "BATCH", 5)
+    batches: list[int] = []
+    trace = tr.Trace(lambda rows, names: batches.append(len(rows)))
+    passed_on = []
+    for size in (3, 2, 4, 2, 7):
+        trace.record_block(trace.block(1.0, (size,)))
+        passed_on.append(list(batches))
+    assert passed_on == [[], [5], [5], [5, 6], [5, 6, 7]]
+
+
 def test_every_message_goes_back_to_a_pull() -> None:
     _, rows, engine = run(PLAN)
     last = max(row.seq for row in rows if row.event == tr.DELIVER and row.node >= 0)

@@ -15,6 +15,7 @@ from coband.simulator.arrays import FloatArray
 from coband.simulator.conformance.graphs import graph_of
 from coband.simulator.core.audit.invariants import InvariantViolation
 from coband.simulator.core.audit.ledger import Ledger
+from coband.simulator.core.checks.inspection import FullAudit
 from coband.simulator.core.checks.payloads import difference, frozen, numbers_in
 from coband.simulator.core.checks.receivers import Receivers
 from coband.simulator.core.message import Message, payload
@@ -24,8 +25,8 @@ from coband.simulator.core.network.hop_by_hop import HopByHop
 from coband.simulator.core.network.links import Link
 from coband.simulator.core.network.loss import BernoulliLoss
 from coband.simulator.core.network.transport import Transport
-from coband.simulator.core.node import SERVER, Neighbours, Outbox
-from coband.simulator.core.packet import Flood
+from coband.simulator.core.node import ALL_AGENTS, SERVER, Neighbours, Outbox
+from coband.simulator.core.packet import Flood, Packet
 from coband.simulator.maths.linalg.gram import Gram
 from tests.core import toys
 from tests.core.network.test_network_runs import plan
@@ -179,6 +180,25 @@ def test_a_ledger_that_counts_one_copy_of_a_flood(mode: str, monkeypatch: Patch)
     assert "'whisper' peer" in gossip_violation(local={"mode": mode})
 
 
+# --- links
+
+
+def test_a_copy_too_many_on_one_link_does_not_stand_in_for_one_that_vanished_on_another() -> None:
+    audit = FullAudit(ordered=True)
+    sound, vanished = (
+        Packet(report, agent, agent, SERVER, 1, 7, 0, report.scalars)
+        for agent, report in enumerate(toys.Report(values=np.ones(2)) for _ in range(2))
+    )
+    for packet in (vanished, sound):
+        audit.sent(packet)
+    audit.delivered(sound, 1.0)
+    audit.duplicate(sound)
+    audit.at_end()
+    with pytest.raises(InvariantViolation) as caught:
+        audit.check_links(Ledger(2))
+    assert str(caught.value) == "1 copies of 'report' from node 1 to node -1 neither arrived nor were lost"
+
+
 # --- receivers
 
 
@@ -283,6 +303,16 @@ def test_a_multicast_to_other_agents(wrong: Callable[[Any], Any], text: str, mon
     assert text in violation()
 
 
+def test_a_datagram_that_comes_twice_to_one_does_not_stand_in_for_one_that_never_came_to_another() -> None:
+    receivers = Receivers(3, None, False, lambda agent: None)
+    message = toys.News(total=1.0)
+    receivers.sent(SERVER, ALL_AGENTS, message, 5)
+    for node in (0, 0, 1):
+        receivers.handed(node, SERVER, message, None, 6)
+    with pytest.raises(InvariantViolation, match="a 'news' of node -1 never came to node 2, for which it was"):
+        receivers.at_end(frozenset())
+
+
 def test_a_message_to_the_wrong_agent(monkeypatch: Patch) -> None:
     observe = toys.ToyServer.receive
 
@@ -349,6 +379,16 @@ def test_acknowledgements_that_are_never_lost(monkeypatch: Patch) -> None:
     monkeypatch.setattr(Link, "loses", lambda self, time: False)
     text = violation(network={"loss": 0.3, "latency": 0.1}, turns=20)
     assert "but the streams of the link from node" in text or "was drawn from more or less often" in text
+
+
+@pytest.mark.parametrize(("direction", "way"), [("down", "node -1 to node 0"), ("up", "node 0 to node -1")])
+def test_an_acknowledgement_goes_the_way_back(direction: str, way: str, monkeypatch: Patch) -> None:
+    """Copies are drawn as ever; only acknowledgements, which are lost on the links of one direction, never are."""
+    monkeypatch.setattr(Link, "loses", lambda self, time: False)
+    links = [{"direction": direction, "loss": 0.5}]
+    text = violation(agents=1, network={"links": links, "latency": 0.1}, turns=20)
+    assert text.startswith("an acknowledgement arrives at ")
+    assert f"but the streams of the link from {way} say: is lost" in text
 
 
 def test_losses_after_the_network_has_healed(monkeypatch: Patch) -> None:

@@ -121,6 +121,15 @@ def test_waits_for_acknowledgements_grow_up_to_a_limit() -> None:
     assert Retransmission().wait(1.0, 10**6) == 64.0
 
 
+@pytest.mark.parametrize("first", [0.5, 3.0])
+@pytest.mark.parametrize("max_timeout", [None, 10.0])
+@pytest.mark.parametrize("attempts", [1, 2, 6, 7, 8, 20])
+def test_a_message_is_given_up_when_all_waits_are_over(attempts: int, max_timeout: float | None, first: float) -> None:
+    policy = Retransmission(backoff=1.5, max_timeout=max_timeout, max_attempts=attempts)
+    waits = [policy.wait(first, copies) for copies in range(1, attempts + 1)]
+    assert policy.until_given_up(first) == pytest.approx(sum(waits), rel=1e-12)
+
+
 # --- nodes that are down
 
 
@@ -211,12 +220,24 @@ def test_availability_from_a_file(tmp_path: Path) -> None:
     assert result.stalled == 3
 
 
+@pytest.mark.parametrize(("rows", "agents"), [("", 0), ("0,1,2\n", 1), ("4,1,2\n3,0,\n", 5)])
+def test_a_file_speaks_of_agents_up_to_its_largest(tmp_path: Path, rows: str, agents: int) -> None:
+    file = tmp_path / "times.csv"
+    file.write_text("agent,up,down\n" + rows)
+    recorded = Recorded(kind="trace", file=str(file))
+    assert recorded.agents == agents
+    assert list(recorded.windows(agents, np.random.default_rng())) == []
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
         ("agent,up\n0,1\n", "must begin with the line agent,up,down"),
         ("agent,up,down\n0,1\n", ":2: '0,1' is no agent,up,down"),
         ("agent,up,down\n0,2,1\n", ":2: '0,2,1' must have agent >= 0 and 0 <= up < down"),
+        ("agent,up,down\n-1,1,2\n", ":2: '-1,1,2' must have agent >= 0 and 0 <= up < down"),
+        ("agent,up,down\n0,-1,2\n", ":2: '0,-1,2' must have agent >= 0 and 0 <= up < down"),
+        ("agent,up,down\n0,1,1\n", ":2: '0,1,1' must have agent >= 0 and 0 <= up < down"),
         ("agent,up,down\n0,1,5\n0,4,6\n", "the times of agent 0 overlap"),
         ("agent,up,down\n7,1,5\n", "speaks of agent 7: must be < 2"),
     ],

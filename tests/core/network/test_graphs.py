@@ -9,6 +9,7 @@ import pytest
 from pydantic import TypeAdapter, ValidationError
 
 from coband.simulator.core.network.graphs import GraphError
+from coband.simulator.core.network.network import NetworkConfig
 from coband.simulator.core.network.topologies import Topology
 from coband.simulator.core.randomness.streams import Streams
 from tests.data_files import data_file
@@ -76,6 +77,13 @@ def test_graphs_that_cannot_be_made(spec: Any, agents: int, message: str) -> Non
 def test_topologies_that_are_none(spec: Any) -> None:
     with pytest.raises(ValidationError):
         TOPOLOGY.validate_python(spec)
+
+
+@pytest.mark.parametrize("server", [{"uplink": 5.0}, {"downlink": 5.0}, {"uplink": 5.0, "downlink": 5.0}])
+def test_a_graph_has_no_server_whose_capacity_could_be_limited(server: dict[str, float]) -> None:
+    NetworkConfig.model_validate({"server": server})
+    with pytest.raises(ValidationError, match="a graph of agents has no server whose capacity they could share"):
+        NetworkConfig.model_validate({"topology": "ring", "server": server})
 
 
 @pytest.mark.parametrize(

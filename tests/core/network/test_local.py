@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import networkx as nx
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -18,8 +19,9 @@ from coband.simulator.core.audit.trace import Row
 from coband.simulator.core.config import Config
 from coband.simulator.core.engine import Engine, RunResult
 from coband.simulator.core.message import Message, payload
+from coband.simulator.core.network.direct import FEW
 from coband.simulator.core.node import Address, Agent, Neighbours, NodeContext, Outbox
-from tests.core.toys import run_on_graph
+from tests.core.toys import run_on_graph, run_on_toys
 from tests.oracles.local import Flooding, ball, distances
 
 
@@ -49,7 +51,7 @@ class Talker(Agent):
     def observe(self, arms: ArmSet, arm: int, reward: float) -> Outbox:
         self.turns += 1
         self.unshared += 1
-        said = Said(trial=self.turns, agent=self.context.index, reward=reward)
+        said = Said(trial=self.turns, agent=self.context.index, reward=reward, round=self.turns)
         return [(Neighbours(self.context.config.hops), said)]
 
     def receive(self, message: Message, source: Address) -> Outbox:
@@ -211,6 +213,41 @@ def copies_by_time(rows: list[Row], event: int) -> dict[tuple[float, int], float
         if row.event == event:
             counts[row.time, row.hop] += row.value if event == tr.SEND or row.node == tr.EVERYONE else 1
     return counts
+
+
+@pytest.mark.parametrize("agents", [FEW - 1, FEW])
+@pytest.mark.parametrize("event", [tr.SEND, tr.DELIVER])
+def test_events_of_copies_say_of_which_round_they_are(agents: int, event: int) -> None:
+    """One by one and recorded together: a message of round t makes its first hop in trial t."""
+    found = []
+    for mode in ("direct", "hop_by_hop"):
+        _, rows, _ = talk("ring", agents, 2, 3, local={"mode": mode})
+        copies = [row for row in rows if row.event == event]
+        assert all(row.round == row.time - (row.hop - 1) for row in copies)
+        found.append({(row.time, row.hop, row.round) for row in copies})
+    assert found[0] == found[1]
+
+
+class Counting(Talker):
+    """Knows how many pulls it has heard of."""
+
+    @property
+    def pulls_in_model(self) -> int:
+        return self.turns + len(self.heard)
+
+
+@pytest.mark.parametrize("trial", [0.5, 1.0, 4.0])
+def test_the_age_of_what_agents_know_counts_all_hops_of_its_way(trial: float) -> None:
+    """Messages that are handed over at once are as old as those that were passed on from agent to agent."""
+    plan = {"agents": {"count": 4}, "schedule": {"kind": "one_at_a_time", "turns": 30}}
+    found = []
+    for mode in ("direct", "hop_by_hop"):
+        network = {"topology": "line", "local": {"mode": mode, "trial": trial}}
+        counting = replace(TALK, agent=Counting)
+        result, _, _ = run_on_toys(counting, TalkerConfig(hops=3), {**plan, "network": network}, 0)
+        found.append(result.ages)
+    assert found[0].pulls.tolist() == found[1].pulls.tolist()
+    np.testing.assert_array_equal(found[0].times, found[1].times)
 
 
 @settings(max_examples=40, deadline=None)

@@ -81,6 +81,13 @@ def test_theorem_4_5_of_paper_000() -> None:
     assert evaluate(first.scale, first.quantities(values)) == pytest.approx(D * beta * lam)
 
 
+def test_algorithms_and_their_bounds_can_be_members_of_sets() -> None:
+    bounds = [bound for algorithm in INSTALLED.values() for bound in algorithm.bounds]
+    assert len({*INSTALLED.values()}) == len(INSTALLED)
+    assert bounds
+    assert all(bound in {bound} for bound in bounds)
+
+
 @pytest.mark.parametrize("less_comm", [False, True])
 def test_theorem_1_of_paper_002(less_comm: bool) -> None:
     """d sqrt(T N) + d_max N sqrt(T) of T pulls of each agent; with less communication the second is sqrt(N) larger."""
