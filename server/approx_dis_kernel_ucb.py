@@ -107,9 +107,9 @@ class ApproxDisKernelUCBServer(SynchronousServer):
         for agent, (round, statistics) in sorted(self._last.items()):
             if not self.has_answered(agent):
                 self.statistics = self.statistics + statistics.reexpressed(self._dictionaries[round], new)
-        all_known = len(self._last) == self.context.agents
-        oldest = min(round for round, _ in self._last.values()) if all_known else 0
-        self._dictionaries = {round: stored for round, stored in self._dictionaries.items() if round >= oldest}
+        if len(self._last) == self.context.agents:
+            oldest = min(round for round, _ in self._last.values())
+            self._dictionaries = {round: stored for round, stored in self._dictionaries.items() if round >= oldest}
 
     def discrepancies(self, uploads: Sequence[tuple[Address, Message]]) -> Iterator[str]:
         """After a synchronisation of all agents, A is the sum of the statistics that they sent for it."""

@@ -20,7 +20,7 @@ class Request(Message):
     """
 
     kind: ClassVar[str] = "request"
-    number: int = 0
+    number: int
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

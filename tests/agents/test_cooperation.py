@@ -507,6 +507,13 @@ def test_exact_posteriors_that_do_not_fit_are_refused_with_an_estimate(name: str
     assert run(name, {**config, "posterior": "nystrom"}, problem, **plan).result.turns == 200
 
 
+def test_an_exact_posterior_of_one_agent_that_does_not_fit_is_refused() -> None:
+    problem = {"kind": "network", "arms": POOL, "kernel": {"kind": "gaussian", "gamma": 1.0}}
+    config = {"kernel": {"kind": "gaussian", "gamma": 1.0}, "posterior": {"kind": "exact", "memory": 1e-9}}
+    with pytest.raises(UnsupportedScenario, match="exact posteriors of 1 groups of agents with up to 8 observations"):
+        run("eager_kernel_ucb", config, problem, topology="complete", agents=1)
+
+
 @pytest.mark.parametrize(("hops", "kind", "refused"), [(1, "mmd", False), (2, "mmd", True), (2, "gaussian", False)])
 def test_agents_with_kernels_of_their_own_share_no_factor(hops: int, kind: str, refused: bool) -> None:
     """At two hops arms reach agents at different trials, so that they estimate K_z differently: 12 factors for one."""

@@ -22,6 +22,7 @@ import coband.agents
 import coband.server
 import coband.simulator.core
 from coband.simulator.core.algorithm import Algorithm
+from coband.simulator.core.message import Message
 from coband.simulator.experiments.registry.registry import Registry
 
 FILE = Path(__file__).with_name("declarations.json")
@@ -101,6 +102,13 @@ def test_records_promise_the_same_as_before() -> None:
 
 def test_nothing_is_pinned_that_is_gone() -> None:
     assert set(pinned()["algorithms"]) == set(algorithms())
+
+
+@pytest.mark.parametrize("name", sorted(algorithms()))
+def test_traces_tell_the_messages_of_an_algorithm_apart(name: str) -> None:
+    kinds = [message.kind for message in {size.message for size in algorithms()[name].messages}]
+    assert len(set(kinds)) == len(kinds)
+    assert Message.kind not in kinds
 
 
 if __name__ == "__main__":

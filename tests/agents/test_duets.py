@@ -141,6 +141,7 @@ def test_counts_are_the_closed_forms(agents: int, network: dict[str, Any], elimi
     assert totals["scalars_per_agent"] == up + down
     assert totals["messages"] == 4 * agents * len(sizes)
     assert result.result.rounds == len(sizes) == len(epoch_lengths(40, 2)) - 1
+    assert totals["epochs"] == len(epoch_lengths(40, 2))
 
 
 @pytest.mark.parametrize("agents", [1, 10, 100, 10_000, 10**8])

@@ -229,6 +229,17 @@ def test_arms_of_exactly_half_the_dimension_stay(arms: int) -> None:
     assert kept == list(range(arms // 2, arms))
 
 
+def test_arms_that_a_small_budget_leaves_out_are_estimated_from_the_others() -> None:
+    """15 arms in 6 dimensions, and 12 samples in each of four rounds."""
+    problem = {**orthogonal(6), "features": {"kind": "table", "size": 6, "ones": 2}}
+    result = run("ind_peace_fb", {"budget": 50, "complexity": "max_norm"}, agents=1, problem=problem)
+    (counts,) = np.sum(samples_of(result, 1, 15), axis=0)
+    assert counts.sum() == 48
+    assert (counts == 0).any()
+    (agent,) = result.result.by_agent
+    assert agent["answer"] == 14
+
+
 def test_alba_without_a_norm_is_refused() -> None:
     class Silent:
         """A world that keeps the norm to itself."""

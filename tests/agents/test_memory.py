@@ -28,3 +28,12 @@ def test_a_dictionary_of_cooperating_agents_has_a_square_matrix_each(turns: int,
     run = RunSize(config, agents=5, turns=turns, dimension=3, arms=5, fixed=0, graph=graph_of("ring", 5, 0))
     ((_, size),) = entry.memory_of(run)
     assert size == 8.0 * 5 * rows**2
+
+
+@pytest.mark.parametrize("name", ["eager_kernel_ucb", "naive_coop"])
+def test_a_single_agent_on_a_graph_has_the_triangular_factor_of_its_own_pulls(name: str) -> None:
+    entry = algorithm(name)
+    config = entry.config.model_validate({"kernel": {"kind": "gaussian", "gamma": 1.0}})
+    run = RunSize(config, agents=1, turns=50, dimension=3, arms=5, fixed=0, graph=graph_of("complete", 1, 0))
+    ((_, size),) = entry.memory_of(run)
+    assert size == 8.0 * 50**2 / 2

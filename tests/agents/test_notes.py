@@ -115,3 +115,22 @@ def test_server_and_agents_note_how_many_points_each_elimination_leaves(name: st
         assert [(row.version, float(row.detail or 0)) for row in noted] == left
     server: Any = result.engine.server
     assert left[-1][1] == len(server.active) < 40
+
+
+@pytest.mark.parametrize("name", ["bpe", "duets"])
+def test_agents_note_how_many_points_are_left_whenever_they_tell_their_rewards(name: str) -> None:
+    result = run(name, {"beta": 0.3}, agents=2, problem=FIXED_PROBLEM, schedule={"kind": "rounds", "turns": 30})
+    left = [float(row.detail or 0) for row in result.events(tr.APPLY)]
+    assert len(left) > 1
+    for agent in range(2):
+        noted = [(row.round, float(row.detail or 0)) for row in result.events(tr.TRIGGER) if row.node == agent]
+        assert noted == list(enumerate([40.0, *left[:-1]], start=1))
+
+
+@pytest.mark.parametrize("name", ["ind_uniform_fb", "ind_rage", "co_kernel_fc"])
+def test_every_agent_notes_the_arm_that_it_declares_the_best(name: str) -> None:
+    result = run(name, {}, agents=2)
+    noted = {row.node: (row.round, float(row.detail or 0)) for row in result.events(tr.CODES["stop"])}
+    rounds = [max(1, int(agent["phases"])) for agent in result.result.by_agent]
+    answers = [agent["answer"] for agent in result.result.by_agent]
+    assert noted == {agent: (rounds[agent], answers[agent]) for agent in range(2)}

@@ -96,3 +96,16 @@ def test_the_radius_of_oful_is_that_of_theorem_2(turns: int) -> None:
 def test_kernel_ucb_is_n_kernel_ucb() -> None:
     runs = [run(name, {"kernel": KERNEL, "alpha": 0.5}) for name in ("kernel_ucb", "n_kernel_ucb")]
     assert runs[0].pulls == runs[1].pulls
+
+
+@pytest.mark.parametrize("name", ["approx_dis_kernel_ucb", "dis_kernel_ucb", "dis_lin_ucb"])
+def test_agents_that_are_never_synchronised_know_of_all_their_own_pulls(name: str) -> None:
+    alone = run(name, {"threshold": 1e9}, agents=1, schedule={"kind": "rounds", "turns": 5})
+    assert alone.result.ages.pulls.tolist() == [0] * 5
+
+
+@pytest.mark.parametrize("name", ["approx_dis_kernel_ucb", "dis_kernel_ucb", "dis_lin_ucb"])
+def test_a_single_agent_knows_of_all_its_pulls_after_synchronisations_too(name: str) -> None:
+    alone = run(name, {"threshold": 0.3}, agents=1, schedule={"kind": "rounds", "turns": 12})
+    assert alone.result.rounds > 1
+    assert not alone.result.ages.pulls.any()

@@ -145,7 +145,7 @@ def test_undeclared_messages_and_fields_that_cannot_be_sent_are_named() -> None:
     with pytest.raises(UnsupportedScenario, match=r"Secret.what is declared as dict\[str, int\], which cannot be sent"):
         Codec([Secret], 3)
     with pytest.raises(UnsupportedScenario, match="a Request was sent, which the algorithm does not declare"):
-        Codec([Declined], 3).encode(Request())
+        Codec([Declined], 3).encode(Request(number=1))
 
 
 def _sendable(kinds: set[type[Message]]) -> set[type[Message]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from pkgutil import resolve_name
@@ -106,6 +107,30 @@ def test_a_matrix_of_squares_is_symmetric_and_has_no_negative_eigenvalue() -> No
     ]
     assert list(check.violations(-np.eye(2), 2)) == []  # has been looked at
     assert list(check.violations(np.empty((0, 0)), 3)) == []
+
+
+def test_rounding_errors_of_a_matrix_of_squares_are_no_violation() -> None:
+    """1e-8 (1 + the largest entry or eigenvalue) is allowed for, whether that is small or large."""
+    nearly = np.array([[1e-3, 5e-9], [0.0, 1e-3]])
+    assert list(SquaresCheck().violations(nearly, 1)) == []
+    assert list(SquaresCheck().violations(np.array([1e6, -1e-3]), 1)) == []
+    assert list(SquaresCheck().violations(np.array([1e-3, -5e-8]), 1)) == [
+        "the server's sum of squares of version 1 has the eigenvalue -5e-08 < 0"
+    ]
+
+
+def test_the_check_of_growth_has_the_ridge_parameter_of_the_agents() -> None:
+    """A = (lam/c_mu) I + W: log det is that of I + W c_mu/lam."""
+    config = {"threshold": 0.5, "max_rounds": 2, "lam": 0.3, "c_mu": 0.2}
+    server: Any = run("fed_glb_ucb", config, agents=2, schedule={"kind": "rounds", "turns": 10}).engine.server
+    W = server.sums.gram.dense()
+    assert np.trace(W) > 1.0
+    gain = np.linalg.slogdet(np.eye(len(W)) + W * 0.2 / 0.3)[1]
+    server.version = 0
+    (found,) = server.broken_invariants()
+    said = re.match(r"log det fell from (\S+) \(version", found)
+    assert said is not None
+    assert float(said[1]) == pytest.approx(gain)
 
 
 def test_log_det_and_versions_do_not_fall() -> None:
