@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import os
 import signal
 from pathlib import Path
@@ -58,12 +57,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def _rank(item: pytest.Item, ranks: dict[str, int]) -> int:
     ours = item.path.is_relative_to(TESTS)
     return ranks[item.path.relative_to(TESTS).parts[0]] if ours else len(ranks)
-
-
-def pytest_collection_finish() -> None:
-    """Set ten thousand tests aside, so that the garbage collector looks at what they make alone."""
-    gc.collect()
-    gc.freeze()
 
 
 @pytest.hookimpl(optionalhook=True)

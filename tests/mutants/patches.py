@@ -27,6 +27,7 @@ def patches(source: str, changed: str, name: str) -> dict[CodeType, CodeType] | 
 
 def functions(root: Path) -> dict[CodeType, list[FunctionType]]:
     """The functions, of all that there are, whose source lies in a folder, by what they run."""
+    gc.unfreeze()  # those that somebody has set aside are not listed
     found: dict[CodeType, list[FunctionType]] = {}
     for one in gc.get_objects():
         if isinstance(one, FunctionType) and one.__code__.co_filename.startswith(str(root)):
@@ -34,11 +35,12 @@ def functions(root: Path) -> dict[CodeType, list[FunctionType]]:
     return found
 
 
-def apply(codes: dict[CodeType, CodeType], live: dict[CodeType, list[FunctionType]]) -> None:
-    """Replace the code of functions."""
-    for old, new in codes.items():
-        for function in live.get(old, ()):
-            function.__code__ = new.replace(co_filename=function.__code__.co_filename)
+def apply(codes: dict[CodeType, CodeType], live: dict[CodeType, list[FunctionType]]) -> int:
+    """Replace the code of functions; returns of how many."""
+    found = [(function, new) for old, new in codes.items() for function in live.get(old, ())]
+    for function, new in found:
+        function.__code__ = new.replace(co_filename=function.__code__.co_filename)
+    return len(found)
 
 
 def _codes(code: CodeType) -> dict[tuple[str, int], CodeType]:

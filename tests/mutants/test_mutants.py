@@ -156,6 +156,24 @@ def test_a_fork_tests_the_module_as_it_is_now(tmp_path: Path) -> None:
         started.close()
 
 
+def test_a_change_that_reaches_no_function_is_an_error_and_those_set_aside_are_reached(tmp_path: Path) -> None:
+    (tmp_path / "m.py").write_text(BRANCHES)
+    (tmp_path / "test_m.py").write_text(TESTED)
+    (tmp_path / "conftest.py").write_text("import gc\n\n\ndef pytest_collection_finish():\n    gc.freeze()\n")
+    started = zygote.Zygote(tmp_path, ["test_m.py"])
+
+    def code(source: str, changed: str) -> int:
+        asked = {"order": {"test_m.py::test_equal": 3.0}, "patch": ["m.py", source, changed]}
+        return int(started.run(["-q", "test_m.py"], 60.0, **asked)["code"])
+
+    try:
+        assert code(BRANCHES, BRANCHES.replace("return 0", "return 1")) == 1
+        other = "def other():\n    return 0\n"
+        assert code(other, other.replace("0", "1")) == zygote.FAULT
+    finally:
+        started.close()
+
+
 def test_files_without_tests_are_no_mistake_and_broken_ones_are(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -248,7 +248,7 @@ class Collected:
         module, source, changed = options.pop("patch")
         found = patches.patches(source, changed, module)
         assert found is not None
-        patches.apply(found, live)
+        assert patches.apply(found, live), f"nothing in {module} was changed: its functions are not there"
         plugin = Plugin(report, options["order"])
         session.config.pluginmanager.register(plugin)
         plugin.pytest_collection_modifyitems(session.items)
