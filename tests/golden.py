@@ -28,10 +28,16 @@ DATA_FILES = {
 SMALLER = {
     "scenarios/quickstart.yaml": ("agents.count=20", "schedule.turns=20"),
     **{
+        f"scenarios/async_kernel_ucb/{name}_quick.yaml": ("schedule.turns=250",)
+        for name in ("movielens", "mushroom", "synthetic_f1", "synthetic_f2", "yelp")
+    },
+    "scenarios/fn_ucb/agents_quick.yaml": ("schedule.turns=30", "algorithms.*.alpha_ramp=10"),
+    **{
         f"scenarios/coop_kernel_ucb/{name}_quick.yaml": ("agents.count=20", "schedule.turns=10")
         for name in (
             "autonomous_systems",
             "autonomous_systems_linear",
+            "erdos_renyi_linear",
             "erdos_renyi_rbf",
             "facebook",
             "facebook_linear",

@@ -19,6 +19,7 @@ from coband.simulator.maths.graphs.covers import centres, power_graph
 from coband.simulator.maths.posteriors.counts import RepeatsPosterior
 from coband.simulator.maths.posteriors.linear_multitask import TaskwisePosterior
 from coband.simulator.maths.posteriors.linear_tasks import Solution
+from tests.everyday import everyday
 from tests.oracles import coop_kernel_ucb as oracle
 from tests.oracles import with_ties
 from tests.oracles.covers import maximal_cliques
@@ -236,7 +237,7 @@ def test_a_run_without_delays_is_the_pseudo_code(name: str, case: int) -> None:
     check_equal(simulate(name, plan, config), oracle_of(name, plan, config))
 
 
-@pytest.mark.parametrize("case", range(CONFIGURATIONS))
+@pytest.mark.parametrize("case", everyday(12, range(CONFIGURATIONS)))
 @pytest.mark.parametrize("name", ["coop_kernel_ucb", "eager_kernel_ucb"])
 def test_with_an_estimated_network_kernel_too(name: str, case: int) -> None:
     plan, config = random_case(name, case, estimated=True)
@@ -263,7 +264,7 @@ def test_with_few_fixed_arms_too(name: str, case: int) -> None:
     assert simulate(name, plan, config, share=False).result.fingerprint == simulated.result.fingerprint
 
 
-@pytest.mark.parametrize("case", range(24))
+@pytest.mark.parametrize("case", everyday(10, range(24)))
 @pytest.mark.parametrize("name", ["coop_kernel_ucb", "eager_kernel_ucb", "dist_kernel_ucb"])
 def test_with_linear_kernels_task_by_task_too(name: str, case: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """As with so many tasks that their features are too many."""
@@ -285,7 +286,7 @@ def test_with_linear_kernels_task_by_task_too(name: str, case: int, monkeypatch:
     assert unequal[0].result.fingerprint == unequal[1].result.fingerprint
 
 
-@pytest.mark.parametrize("case", range(12))
+@pytest.mark.parametrize("case", everyday(6, range(12)))
 @pytest.mark.parametrize("name", NAMES)
 def test_hop_by_hop_and_without_shared_work_it_is_the_same_run(name: str, case: int) -> None:
     plan, config = random_case(name, case, estimated=case % 3 == 0 and name != "dist_kernel_ucb")

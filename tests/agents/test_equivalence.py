@@ -11,6 +11,7 @@ import pytest
 from coband.simulator.arms import ArmSet
 from coband.simulator.conformance.runs import PROBLEM, Run, run, world
 from coband.simulator.core.randomness.streams import Streams
+from tests.everyday import everyday
 from tests.oracles import (
     approx_dis_kernel_ucb,
     async_kernel_ucb,
@@ -87,7 +88,7 @@ def oracle_of(name: str, plan: dict[str, Any], config: dict[str, Any], simulated
     return ORACLES[name].run(steps, truth, plain(config["kernel"]), parameters, streams.coin, agents)
 
 
-@pytest.mark.parametrize("case", range(CONFIGURATIONS))
+@pytest.mark.parametrize("case", everyday(12, range(CONFIGURATIONS)))
 @pytest.mark.parametrize("name", ORACLES)
 def test_a_run_without_delays_is_the_pseudo_code(name: str, case: int) -> None:
     plan, config = random_case(name, case)
@@ -129,10 +130,8 @@ def test_models_agree_at_the_end(name: str, case: int) -> None:
 @pytest.mark.parametrize("name", ORACLES)
 def test_equivalence_cases_communicate(name: str) -> None:
     """The random cases reach what they are meant to test: many exchanges, some with large dictionaries."""
-    rounds = [
-        run(name, config, **plan).result.rounds for plan, config in (random_case(name, case) for case in range(8))
-    ]
-    assert (max(rounds) >= 10) == (name != "n_kernel_ucb")
+    cases = (random_case(name, case) for case in range(8))
+    assert any(run(name, config, **plan).result.rounds >= 10 for plan, config in cases) == (name != "n_kernel_ucb")
 
 
 LARGE: dict[str, tuple[int, int, dict[str, Any]]] = {

@@ -19,6 +19,7 @@ from coband.simulator.maths.posteriors import finite_domain as domain_exact
 from coband.simulator.maths.posteriors.finite_domain import DomainLogPosterior, DomainPosterior
 from coband.simulator.maths.posteriors.finite_domain_nystrom import DomainNystromPosterior
 from tests.agents.test_equivalence import ORACLES, SAMPLING, oracle_of, random_case
+from tests.everyday import everyday
 from tests.oracles import gp_ucb, with_ties
 from tests.oracles.kernels import plain
 
@@ -45,7 +46,7 @@ def fixed_case(name: str, case: int) -> tuple[dict[str, Any], dict[str, Any]]:
     return {**plan, "problem": {**plan["problem"], "kind": "fixed_domain", "domain": domain}}, config
 
 
-@pytest.mark.parametrize("case", range(CONFIGURATIONS))
+@pytest.mark.parametrize("case", everyday(12, range(CONFIGURATIONS)))
 @pytest.mark.parametrize("name", ORACLES)
 def test_a_run_on_a_fixed_domain_is_the_pseudo_code(name: str, case: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(domain_exact, "BLOCK", 8)
@@ -60,7 +61,7 @@ def test_a_run_on_a_fixed_domain_is_the_pseudo_code(name: str, case: int, monkey
     assert simulated.result.rounds == oracle.rounds
 
 
-@pytest.mark.parametrize("case", range(CONFIGURATIONS))
+@pytest.mark.parametrize("case", everyday(12, range(CONFIGURATIONS)))
 @pytest.mark.parametrize("name", sorted(SAMPLING))
 def test_a_dictionary_without_repeats_is_that_of_the_pseudo_code(name: str, case: int) -> None:
     """Equal points stand once, so the dictionary never has more points than the domain."""

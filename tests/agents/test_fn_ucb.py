@@ -12,6 +12,7 @@ from coband.simulator.conformance.runs import PROBLEM, Run, algorithm, run, worl
 from coband.simulator.core.audit import trace as tr
 from coband.simulator.core.randomness.streams import Streams
 from coband.simulator.maths.linalg.gram import Gram
+from tests.everyday import everyday
 from tests.oracles import OracleRun, fn_ucb, with_ties
 
 CONFIGURATIONS = 36
@@ -360,9 +361,22 @@ def test_a_straggler_holds_the_synchronisation_up() -> None:
     assert simulated.result.stalled == 0
 
 
-@pytest.mark.parametrize("threshold", [0.0, 2.0])
-@pytest.mark.parametrize("init", ["paper", "normal"])
-@pytest.mark.parametrize("precision", ["float64", "float32"])
+@pytest.mark.parametrize(
+    ("threshold", "init", "precision"),
+    everyday(
+        4,
+        [
+            (0.0, "paper", "float64"),
+            (2.0, "normal", "float64"),
+            (0.0, "normal", "float32"),
+            (2.0, "paper", "float32"),
+            (2.0, "paper", "float64"),
+            (0.0, "normal", "float64"),
+            (2.0, "normal", "float32"),
+            (0.0, "paper", "float32"),
+        ],
+    ),
+)
 def test_shared_work_changes_no_bit(threshold: float, init: str, precision: str) -> None:
     """Arms looked at and networks trained together give what every agent would have found alone."""
     config = {"init": init, "threshold": threshold, "alpha_ramp": 20, "steps": 5, "precision": precision}

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import yaml
 
 from coband.simulator.experiments.scenario.yaml_nodes import FLOAT, INTEGER
 
+if TYPE_CHECKING or not yaml.__with_libyaml__:
+    from yaml import SafeDumper
+else:
+    from yaml import CSafeDumper as SafeDumper  # the same text in a fifth of the time
 
-class _Dumper(yaml.SafeDumper):
+
+class _Dumper(SafeDumper):
     """Quotes text that either version of YAML would read as another type; writes lists of plain values in one line."""
 
     def ignore_aliases(self, data: Any) -> bool:
