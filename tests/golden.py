@@ -31,7 +31,14 @@ SMALLER = {
         f"scenarios/async_kernel_ucb/{name}_quick.yaml": ("schedule.turns=250",)
         for name in ("movielens", "mushroom", "synthetic_f1", "synthetic_f2", "yelp")
     },
-    "scenarios/fn_ucb/agents_quick.yaml": ("schedule.turns=30", "algorithms.*.alpha_ramp=10"),
+    **{
+        f"scenarios/fn_ucb/{name}_quick.yaml": (
+            "schedule.turns=40",
+            "algorithms.*.alpha_ramp=8",
+            "algorithms.*.train_until=20",
+        )
+        for name in ("ablations", "agents", "communication", "cosine_2", "magic", "shuttle_diagonal", "square_2")
+    },
     **{
         f"scenarios/coop_kernel_ucb/{name}_quick.yaml": ("agents.count=20", "schedule.turns=10")
         for name in (

@@ -252,7 +252,7 @@ def few_arms(name: str, case: int) -> tuple[dict[str, Any], dict[str, Any]]:
     return plan, config
 
 
-@pytest.mark.parametrize("case", range(12))
+@pytest.mark.parametrize("case", everyday(6, range(12)))
 @pytest.mark.parametrize("name", NAMES)
 def test_with_few_fixed_arms_too(name: str, case: int) -> None:
     plan, config = few_arms(name, case)
