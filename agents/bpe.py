@@ -36,6 +36,7 @@ from coband.simulator.arms import ArmSet
 from coband.simulator.arrays import IndexArray
 from coband.simulator.core.algorithm import Algorithm, ClosedForm, MessageSize, Needs
 from coband.simulator.core.config import REWARD, Config
+from coband.simulator.core.memory import Memory, RunSize
 from coband.simulator.core.message import Message
 from coband.simulator.core.node import SERVER, Address, Agent, NodeContext, Outbox, UnsupportedScenario
 from coband.simulator.maths.exploration.bpe import Batch, batch_lengths
@@ -161,6 +162,14 @@ class Bpe(InStepClient, Agent):
         self._start()
 
 
+def _first_batch(run: RunSize) -> float | None:
+    """P*M for the P pulls of the first batch, M^2 where that is less"""
+    if run.turns is None or not run.fixed:
+        return None
+    first = batch_lengths(run.config.horizon or run.turns // run.agents)[0]
+    return float(min(first * (run.agents if run.config.share == "rewards" else 1), run.fixed) * run.fixed)
+
+
 ALGORITHM = Algorithm(
     name="bpe",
     agent=Bpe,
@@ -188,4 +197,5 @@ ALGORITHM = Algorithm(
         Metric("shared_points", "points", "sum over shared batches of their distinct points"),
     ),
     cites=("li2022gaussian",),
+    memory=(Memory("the posterior of a batch", _first_batch, "fewer points of the domain or agents (agents.count)"),),
 )

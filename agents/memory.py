@@ -6,16 +6,20 @@ from coband.simulator.core.memory import Memory, RunSize
 
 FEWER = "fewer turns (schedule.turns) or agents (agents.count)"
 
+DOMAIN_ROWS = "max(64, M/4 if M <= 8192 else M)"
+"""Pulls from which a posterior on a fixed arm set keeps a matrix M x M instead of a row for each pull
+(`maths.posteriors.finite_domain`)."""
+
 EXACT_ALONE = Memory(
     "an exact posterior for each agent",
-    "N*(t^2/2 if M == 0 else (t*M if t <= max(64, M/4) else 1.25*M^2))",
+    f"N*(t^2/2 if M == 0 else (t*M if t <= {DOMAIN_ROWS} else 1.25*M^2))",
     FEWER,
 )
 """Of agents that learn from their own pulls."""
 
 EXACT_IN_COMMON = Memory(
     "the exact posterior on the pulls of all agents",
-    "T^2/2 + (1200*T if T > 512 else 0) if M == 0 else T*M + (0 if T <= max(64, M/4) else M^2)",
+    f"T^2/2 + (1200*T if T > 512 else 0) if M == 0 else T*M + (0 if T <= {DOMAIN_ROWS} else M^2)",
     FEWER,
 )
 """Of agents that know prefixes of one log; above 512 pulls with solves for the arms of coming turns."""

@@ -11,8 +11,10 @@ import gc
 import os
 import signal
 import sys
+import threading
 import traceback
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, NoReturn
 
 import click
@@ -101,13 +103,26 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")  # it would look for them in every installed package
     gc.set_threshold(YOUNG_OBJECTS, *gc.get_threshold()[1:])
-    handler = signal.signal(signal.SIGTERM, signal.default_int_handler)  # which queues send at their time limit
     try:
-        status = exit_status(arguments)
+        with _ended_like_ctrl_c():
+            status = exit_status(arguments)
     finally:
-        signal.signal(signal.SIGTERM, handler)
         gc.freeze()  # else Python would look through all objects several times when it ends
     sys.exit(status)
+
+
+@contextmanager
+def _ended_like_ctrl_c() -> Iterator[None]:
+    """SIGTERM, which queues send at their time limit, interrupts as Ctrl-C does."""
+    if threading.current_thread() is not threading.main_thread():  # signals are not for others
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        if before is not None:  # a handler in another language, which Python cannot set again
+            signal.signal(signal.SIGTERM, before)
 
 
 def exit_status(arguments: Sequence[str] | None) -> int:

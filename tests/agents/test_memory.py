@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
+from coband.simulator.arms import ArmSet
 from coband.simulator.conformance.graphs import graph_of
 from coband.simulator.conformance.runs import algorithm
 from coband.simulator.core.memory import RunSize
+from coband.simulator.maths.kernels.library import Gaussian
 from coband.simulator.maths.neural.network import Network
+from coband.simulator.maths.posteriors.domain import Domain
+from coband.simulator.maths.posteriors.finite_domain import DomainLog
 
 
 @pytest.mark.parametrize("init", ["paper", "normal"])
@@ -37,3 +42,29 @@ def test_a_single_agent_on_a_graph_has_the_triangular_factor_of_its_own_pulls(na
     run = RunSize(config, agents=1, turns=50, dimension=3, arms=5, fixed=0, graph=graph_of("complete", 1, 0))
     ((_, size),) = entry.memory_of(run)
     assert size == 8.0 * 50**2 / 2
+
+
+@pytest.mark.parametrize("points", [10, 100, 1000, 8192, 8193, 20_000])
+@pytest.mark.parametrize("name", ["n_kernel_ucb", "one_kernel_ucb"])
+def test_posteriors_on_a_fixed_domain_have_a_row_for_each_pull_and_then_a_matrix(name: str, points: int) -> None:
+    entry, domain = algorithm(name), ArmSet.fixed(np.linspace(0.0, 1.0, points)[:, None])
+    rows = int(DomainLog(Domain(Gaussian(gamma=1.0), domain), 1.0)._without_base)
+
+    def numbers(pulls: int) -> float:
+        run = RunSize(entry.config(), agents=1, turns=pulls, dimension=1, arms=points, fixed=points)
+        ((_, size),) = entry.memory_of(run)
+        return size / 8.0
+
+    assert numbers(rows) == rows * points
+    assert numbers(rows + 1) == (1.25 * points**2 if name == "n_kernel_ucb" else (rows + 1 + points) * points)
+
+
+@pytest.mark.parametrize(("share", "pulls"), [("rewards", 5 * 20), ("nothing", 20)])
+def test_batched_exploration_has_a_row_for_each_pull_of_its_first_batch(share: str, pulls: int) -> None:
+    entry = algorithm("bpe")
+    config = entry.config.model_validate({"share": share})
+    for points, rows in ((4000, pulls), (30, min(pulls, 30))):
+        run = RunSize(config, agents=5, turns=5 * 400, dimension=2, arms=points, fixed=points)
+        ((_, size),) = entry.memory_of(run)
+        assert size == 8.0 * rows * points
+    assert entry.memory_of(RunSize(config, agents=5, turns=2000, dimension=2, arms=4, fixed=None)) == []

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import importlib
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import click
 import pytest
@@ -154,3 +157,17 @@ def test_a_closed_pipe_ends_quietly() -> None:
     with process.stderr:
         assert process.stderr.read() == b""
     assert process.wait() == 141
+
+
+def test_another_thread_may_run_the_program(coband: Callable[..., Outcome]) -> None:
+    with ThreadPoolExecutor(1) as pool:
+        done = pool.submit(coband, "--version").result()
+    assert (done.status, done.err) == (0, "")
+
+
+def test_the_handler_of_another_language_stays(coband: Callable[..., Outcome], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Python gives None for it and does not take None back."""
+    set_: list[Any] = []
+    monkeypatch.setattr(signal, "signal", lambda number, handler: set_.append(handler))
+    assert coband("--version").status == 0
+    assert set_ == [signal.default_int_handler]

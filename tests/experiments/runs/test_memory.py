@@ -129,10 +129,10 @@ def test_formulas_of_every_algorithm_have_values() -> None:
     assert len(names) > 20
     for name in names:
         algorithm = Registry.installed().algorithms[name]
-        size = RunSize(algorithm.config(), 3, 12, 2, 4, 0)
-        found = algorithm.memory_of(size)
+        points = 4 if algorithm.needs.fixed_arms else 0
+        found = algorithm.memory_of(RunSize(algorithm.config(), 3, 12, 2, 4, points))
         assert len(found) == len(algorithm.memory), name
-        larger = algorithm.memory_of(RunSize(algorithm.config(), 30, 1200, 20, 4, 0))
+        larger = algorithm.memory_of(RunSize(algorithm.config(), 30, 1200, 20, 4, 10 * points))
         assert all(much > little > 0 for (_, little), (_, much) in zip(found, larger, strict=True)), name
 
 
