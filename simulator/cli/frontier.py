@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from coband.simulator.cli import progress, tables
+from coband.simulator.cli.numbers import AtLeast
 from coband.simulator.cli.options import FILE, JSON, ONLY, SEED, SHIPPED, BadInput, Request, out_directory, settings
 from coband.simulator.cli.sweep import driven
 from coband.simulator.cli.workers import RESUME, placed, pool
@@ -24,7 +25,7 @@ VERDICTS = {"frontier": "on the frontier", "undecided": "not distinguishable", N
 @settings()
 @click.option(
     "--replications",
-    type=click.IntRange(min=2),
+    type=AtLeast(2),
     metavar="N",
     help="Number of fresh replications of each finalist; at least 10 by default.",
 )
@@ -52,7 +53,7 @@ VERDICTS = {"frontier": "on the frontier", "undecided": "not distinguishable", N
 @click.option(
     "--budget",
     "jobs",
-    type=click.IntRange(min=1),
+    type=AtLeast(1),
     metavar="JOBS",
     default=400,
     show_default=True,
@@ -60,7 +61,7 @@ VERDICTS = {"frontier": "on the frontier", "undecided": "not distinguishable", N
 )
 @click.option(
     "--trials",
-    type=click.IntRange(min=1),
+    type=AtLeast(1),
     metavar="N",
     default=3,
     show_default=True,

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from coband.simulator.cli import progress
+from coband.simulator.cli.numbers import AtLeast, Finite
 from coband.simulator.cli.options import PORT, SHIPPED, BadInput, Request, out_directory, selection
 from coband.simulator.cli.run import show
 from coband.simulator.cli.runs import extra
@@ -60,7 +61,7 @@ class Place:
 @selection
 @click.option(
     "--speed",
-    type=click.FloatRange(min=0, max=3600),
+    type=Finite(min=0, max=3600),
     metavar="SECONDS",
     default=0.1,
     show_default=True,
@@ -68,7 +69,7 @@ class Place:
 )
 @click.option(
     "--agents-per-process",
-    type=click.IntRange(min=1),
+    type=AtLeast(1),
     metavar="K",
     help="How many agents a process has; by default there is one process for each core.",
 )
@@ -89,7 +90,7 @@ class Place:
 @click.option("--join", is_flag=True, help="Start no processes: all agents join with `coband live-agent`.")
 @click.option(
     "--rejoin",
-    type=click.FloatRange(min=0),
+    type=Finite(0, 86_400),
     metavar="SECONDS",
     default=30.0,
     show_default=True,

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from coband.simulator.cli.numbers import AtLeast, Finite
 from coband.simulator.cli.options import BadInput
 from coband.simulator.cli.runs import extra
 
@@ -19,9 +20,7 @@ from coband.simulator.cli.runs import extra
     required=True,
     help="Token that `coband live` was given or has printed. Also from the environment: COBAND_LIVE_TOKEN.",
 )
-@click.option(
-    "--agents", type=click.IntRange(min=1), metavar="K", help="How many agents; by default as `coband live` says."
-)
+@click.option("--agents", type=AtLeast(1), metavar="K", help="How many agents; by default as `coband live` says.")
 @click.option(
     "--journal",
     type=click.Path(path_type=Path, dir_okay=False),
@@ -30,7 +29,7 @@ from coband.simulator.cli.runs import extra
 )
 @click.option(
     "--patience",
-    type=click.FloatRange(min=0),
+    type=Finite(0, 86_400),
     metavar="SECONDS",
     default=30.0,
     show_default=True,

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from coband.simulator.cli.numbers import MOST_WORKERS, AtLeast
 from coband.simulator.cli.plugins import warn_of_plugins
 
 if TYPE_CHECKING:
@@ -58,7 +59,7 @@ def workers(text: str, default: int | None = None) -> Decorator:
     """A number of processes."""
     return click.option(
         "--workers",
-        type=click.IntRange(min=1),
+        type=AtLeast(1, MOST_WORKERS),
         metavar="N",
         default=default,
         show_default=default is not None,
@@ -99,8 +100,8 @@ PORT = click.option(
     help="Port of this machine; 0 takes any that is free.",
 )
 FILE = click.argument("file", type=click.Path(path_type=Path), metavar="FILE")
-REPLICATIONS = click.option("--replications", type=click.IntRange(min=1), metavar="N", help="Number of replications.")
-SEED = click.option("--seed", type=click.IntRange(min=0), metavar="N", help="Seed of the scenario.")
+REPLICATIONS = click.option("--replications", type=AtLeast(1), metavar="N", help="Number of replications.")
+SEED = click.option("--seed", type=AtLeast(0), metavar="N", help="Seed of the scenario.")
 ONLY = click.option("--only", multiple=True, metavar="NAME", help="Only this label or algorithm; repeatable.")
 FORCE = click.option("--force", is_flag=True, help="Replace files that are there and differ.")
 JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
@@ -112,7 +113,7 @@ SELECTION = (
     click.option(
         "--replication",
         "numbers",
-        type=click.IntRange(min=0),
+        type=AtLeast(0),
         multiple=True,
         metavar="N",
         help="Only this replication, counted from 0; repeatable.",

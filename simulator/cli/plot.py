@@ -8,12 +8,13 @@ from pathlib import Path
 
 import click
 
+from coband.simulator.cli.numbers import Finite
 from coband.simulator.cli.options import FORCE, BadInput, out_place
 from coband.simulator.cli.runs import RUNS, RUNS_HELP, against, analysed, extra, write
 
 FORMATS = ("pdf", "svg", "png")
 SIZE = (3.3, 2.2)
-INCHES = click.FloatRange(0.5, 60)
+INCHES = Finite(0.5, 60)
 
 
 @dataclass(frozen=True)

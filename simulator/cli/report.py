@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from coband.simulator.cli.numbers import AtLeast
 from coband.simulator.cli.options import FORCE, BadInput, out_file
 from coband.simulator.cli.runs import RUNS, RUNS_HELP, against, analysed, extra, write
 
@@ -18,7 +19,7 @@ SEVERAL = "comparison.html"
 @click.option(
     "--replication",
     "replications",
-    type=click.IntRange(min=0),
+    type=AtLeast(0),
     multiple=True,
     metavar="N",
     help="Only where not all messages have room in the page: those of this replication come first; repeatable.",

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from coband.simulator.cli import sweep_view, tables
+from coband.simulator.cli.numbers import AtLeast, Finite
 from coband.simulator.cli.options import JSON, BadInput, out_directory
 from coband.simulator.cli.workers import RESUME, placed, pool
 
@@ -29,8 +30,8 @@ INTERRUPTED = 130
 @click.option("--list", "listing", is_flag=True, help="List the claims, and do nothing else.")
 @click.option("--quick", is_flag=True, help="Scaled-down studies: the mechanics, not the papers' sizes.")
 @click.option("--full", is_flag=True, help="The papers' sizes; the default.")
-@click.option("--seed", type=click.IntRange(min=0), metavar="N", help="Seed of all studies, instead of their own.")
-@click.option("--budget", type=click.FloatRange(min=0, min_open=True), metavar="HOURS", help="Stop after this time.")
+@click.option("--seed", type=AtLeast(0), metavar="N", help="Seed of all studies, instead of their own.")
+@click.option("--budget", type=Finite(0, 100_000, min_open=True), metavar="HOURS", help="Stop after this time.")
 @placed
 @click.option(
     "--results",
@@ -46,7 +47,7 @@ INTERRUPTED = 130
 )
 @click.option(
     "--verify",
-    type=click.IntRange(min=1),
+    type=AtLeast(1),
     metavar="JOBS",
     help="Run so many of the jobs behind the results files again, and compare fingerprints.",
 )

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from coband.simulator.cli.numbers import AtLeast
 from coband.simulator.cli.options import BadInput
 from coband.simulator.cli.runs import RUN as RUN
 from coband.simulator.cli.runs import RUNS_HELP as RUNS_HELP
@@ -21,9 +22,7 @@ if TYPE_CHECKING:
 Command = Callable[..., Any]
 
 LABEL = click.option("--label", metavar="LABEL", help="Only this label.")
-REPLICATION = click.option(
-    "--replication", type=click.IntRange(min=0), metavar="N", help="Only this replication, counted from 0."
-)
+REPLICATION = click.option("--replication", type=AtLeast(0), metavar="N", help="Only this replication, counted from 0.")
 
 
 def choice(command: Command) -> Command:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from coband.simulator.cli.numbers import AtLeast
 from coband.simulator.cli.options import JSON_LINES
 from coband.simulator.cli.trace.common import RUN, RUNS_HELP, choice, opened
 from coband.simulator.cli.trace.events import print_events
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
 @click.command(epilog=RUNS_HELP)
 @RUN
-@click.argument("message", metavar="MESSAGE", type=click.IntRange(min=0))
+@click.argument("message", metavar="MESSAGE", type=AtLeast(0))
 @choice
 @click.option("--effects", is_flag=True, help="Also print the events that its deliveries caused directly.")
 @JSON_LINES

@@ -12,10 +12,12 @@ from threading import Timer
 import click
 
 from coband.simulator.cli import tables
+from coband.simulator.cli.numbers import Finite
 from coband.simulator.cli.options import JSON_LINES, BadInput
 from coband.simulator.cli.trace.common import RUN, RUNS_HELP, cell, opened, print_json
 
 GRACE_SECONDS = 5.0
+MOST_SECONDS = 86_400.0
 
 
 @click.command(epilog=RUNS_HELP)
@@ -23,7 +25,7 @@ GRACE_SECONDS = 5.0
 @click.argument("sql", metavar="SQL")
 @click.option(
     "--seconds",
-    type=click.FloatRange(min=0, min_open=True),
+    type=Finite(min=0, max=MOST_SECONDS, min_open=True),
     metavar="SECONDS",
     default=30.0,
     show_default=True,

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from coband.simulator.cli.numbers import AtLeast
 from coband.simulator.cli.options import JSON_LINES
 from coband.simulator.cli.trace.common import RUN, RUNS_HELP, choice, opened
 from coband.simulator.cli.trace.events import print_events
@@ -13,7 +14,7 @@ from coband.simulator.cli.trace.events import print_events
 
 @click.command(epilog=RUNS_HELP)
 @RUN
-@click.argument("seq", metavar="SEQ", type=click.IntRange(min=0))
+@click.argument("seq", metavar="SEQ", type=AtLeast(0))
 @choice
 @click.option("--all", "whole", is_flag=True, help="Continue beyond that turn, to its own causes.")
 @JSON_LINES

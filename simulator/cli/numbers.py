@@ -1,0 +1,36 @@
+"""Numbers that options take: none is too large for a store, and none is NaN or infinite."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import click
+
+LARGEST = 2**63 - 1
+"""The largest whole number in a SQLite database."""
+MOST_WORKERS = 10_000
+
+
+class AtLeast(click.IntRange):
+    """A whole number from a smallest one on; the largest one goes without saying in the help."""
+
+    def __init__(self, least: int, most: int = LARGEST) -> None:
+        super().__init__(min=least)
+        self._most = most
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        number: int = super().convert(value, param, ctx)
+        if number > self._most:
+            self.fail(f"{value} is too large: at most {self._most}", param, ctx)
+        return number
+
+
+class Finite(click.FloatRange):
+    """A number in a range; comparisons let NaN through, which is none."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        number: float = super().convert(value, param, ctx)
+        if not math.isfinite(number):
+            self.fail(f"{value} is not a finite number", param, ctx)
+        return number
