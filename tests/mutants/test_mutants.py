@@ -174,6 +174,20 @@ def test_a_change_that_reaches_no_function_is_an_error_and_those_set_aside_are_r
         started.close()
 
 
+def test_a_module_that_a_test_imports_is_the_changed_one(tmp_path: Path) -> None:
+    (tmp_path / "m.py").write_text(BRANCHES)
+    (tmp_path / "test_m.py").write_text("def test_late():\n    from m import sign\n    assert sign(0) == 0\n")
+    started = zygote.Zygote(tmp_path, ["test_m.py"])
+    try:
+        for text, expected in (("return 0", 0), ("return 1", 1), ("return 0", 0)):
+            changed = BRANCHES.replace("return 0", text)
+            (tmp_path / "m.py").write_text(changed)
+            asked = {"order": {"test_m.py::test_late": 3.0}, "patch": ["m.py", BRANCHES, changed]}
+            assert started.run(["-q", "test_m.py"], 60.0, **asked)["code"] == expected
+    finally:
+        started.close()
+
+
 def test_files_without_tests_are_no_mistake_and_broken_ones_are(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
