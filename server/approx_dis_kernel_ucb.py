@@ -73,10 +73,8 @@ class ApproxDisKernelUCBServer(SynchronousServer):
         return self._sum_up() if self.everyone_answered or not self.waits_for_all else self.abandon()
 
     def abandon(self) -> Outbox:
-        """Keep the dictionary and the statistics of the last synchronisation."""
-        if self.phase == 1:
-            self._samples.take()
-        else:
+        """Keep the dictionary and the statistics of the last synchronisation; nobody has sampled in phase 1."""
+        if self.phase == 2:
             self.points, self.statistics = self._before
         return super().abandon()
 

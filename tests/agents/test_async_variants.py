@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from coband.agents.async_parameters import AsyncConfig
+from coband.agents.messages.asynchronous import ServerModel
 from coband.simulator.conformance import kit
 from coband.simulator.conformance.runs import Run, run
 from coband.simulator.core.audit import trace as tr
@@ -346,3 +347,10 @@ def test_pulls_that_tell_nothing_do_not_end_the_run() -> None:
     problem = {"kind": "fixed_domain", "domain": domain, "reward": {"kind": "cosine"}, "noise": 0.1}
     result = run("async_kernel_ucb", {"kernel": {"kind": "linear"}}, problem=problem)
     assert (len(result.pulls), result.sent) == (60, [])
+
+
+def test_a_model_without_statistics_has_none_of_size_0() -> None:
+    points, rewards = np.zeros((3, 2)), np.zeros(3)
+    bare = ServerModel(points=points, rewards=rewards, A=None, b=None)
+    whole = ServerModel(points=points, rewards=rewards, A=np.zeros((4, 4)), b=np.zeros(4))
+    assert [(model.s, model.m, model.scalars) for model in (bare, whole)] == [(3, 0, 9), (3, 4, 29)]
