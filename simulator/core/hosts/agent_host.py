@@ -167,8 +167,8 @@ class AgentHost(ClientHost):
 
     @property
     def accepts(self) -> frozenset[Address] | None:
-        """Origins of the LOCAL messages that its agent looks at; None if each takes time or may be looked at."""
-        return self.node.accepts if self._compute is None and self._handling is None else None
+        """Origins of the LOCAL messages that its agent looks at; None if each takes time to handle or may be looked at."""
+        return self.node.accepts if self._handling is None else None
 
     def hear(self, messages: Sequence[tuple[Address, Message]], cause: int, sent: float) -> None:
         """LOCAL messages have reached this agent, all at one moment; their arrival is in the trace already."""
