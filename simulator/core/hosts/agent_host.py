@@ -167,7 +167,7 @@ class AgentHost(ClientHost):
 
     @property
     def accepts(self) -> frozenset[Address] | None:
-        """Origins of the LOCAL messages that its agent looks at; None if each takes time to handle or may be looked at."""
+        """Origins of the LOCAL messages that its agent looks at; None if handling takes time or it may look at all."""
         return self.node.accepts if self._handling is None else None
 
     def hear(self, messages: Sequence[tuple[Address, Message]], cause: int, sent: float) -> None:
