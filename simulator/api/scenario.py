@@ -59,6 +59,10 @@ class Scenario:
             return given
         if isinstance(given, Mapping):
             return cls.from_dict(given)
+        if not isinstance(given, (str, PathLike)):
+            raise TypeError(
+                f"a scenario is a file, a name, YAML text, a mapping or a Scenario, not {type(given).__name__}"
+            )
         return cls.from_yaml(given)
 
     @classmethod

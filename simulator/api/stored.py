@@ -164,11 +164,11 @@ class Run:
         with self._opened() as run:
             return Causes(why(TraceReader(one_job(run, label, replication)), event, whole=whole))
 
-    def compare(self, *others: Run, against: str | None = None) -> Comparison:
+    def compare(self, *others: Run | str | PathLike[str], against: str | None = None) -> Comparison:
         """Rankings and paired differences with intervals, as ``coband compare`` computes them.
 
         Args:
-            others: further runs.
+            others: further runs, or their directories.
             against: label that all others are compared with; None for all pairs, or with many labels the first.
 
         Raises:
@@ -243,12 +243,16 @@ class Run:
         return Plots(self._analysed)
 
     def report(
-        self, *others: Run, out: str | PathLike[str] | None = None, against: str | None = None, force: bool = False
+        self,
+        *others: Run | str | PathLike[str],
+        out: str | PathLike[str] | None = None,
+        against: str | None = None,
+        force: bool = False,
     ) -> Path:
         """Write the report of the run, and of others beside it, as one HTML file.
 
         Args:
-            others: further runs.
+            others: further runs, or their directories.
             out: the file; None for report.html in the run directory.
             against: label that all others are compared with.
             force: replace a file that differs.
@@ -276,9 +280,9 @@ class Run:
             yield run
 
     @contextmanager
-    def _analysed(self, *others: Run, against: str | None = None) -> Iterator[Analysis]:
+    def _analysed(self, *others: Run | str | PathLike[str], against: str | None = None) -> Iterator[Analysis]:
         with translated(), ExitStack() as stack:
-            opened = [stack.enter_context(open_run(run.path)) for run in (self, *others)]
+            opened = [stack.enter_context(open_run(_place(run))) for run in (self, *others)]
             yield Analysis(data.load(opened), against)
 
     def _read(self, table: Callable[[StoredRun], Table]) -> Table:
@@ -292,6 +296,14 @@ class Run:
     def _repr_html_(self) -> str:
         title = f"{type(self).__name__} <code>{html.escape(str(self.path))}</code>, {html.escape(self.status)}"
         return f"<p>{title}</p>{self.summary._repr_html_()}"
+
+
+def _place(run: Run | str | PathLike[str]) -> Path:
+    if isinstance(run, Run):
+        return run.path
+    if isinstance(run, (str, PathLike)):
+        return Path(run)
+    raise TypeError(f"a run is a coband.Run or its directory, not {type(run).__name__}")
 
 
 class Sweep(Run):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -184,6 +185,15 @@ def test_the_report_is_that_of_the_command_line(done: coband.Run, tmp_path: Path
     assert done.report(out=file, force=True).read_bytes() == (tmp_path / "b.html").read_bytes()
 
 
+def test_other_runs_may_be_given_as_directories(done: coband.Run, tmp_path: Path) -> None:
+    copy = shutil.copytree(done.path, tmp_path / "copy")
+    assert repr(done.compare(copy)) == repr(done.compare(str(copy))) == repr(done.compare(coband.load(copy)))
+    with pytest.raises(coband.RunError, match="no such|there is no|is no"):
+        done.compare(tmp_path / "nothing")
+    with pytest.raises(TypeError, match=r"a run is a coband\.Run or its directory, not int$"):
+        done.compare(3)  # type: ignore[arg-type]
+
+
 def test_missing_libraries_are_named(done: coband.Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(ImportError, match=r"a figure needs matplotlib.*coband\[report\]"):
@@ -202,8 +212,11 @@ def test_bad_requests(tmp_path: Path) -> None:
         coband.run(STUDY, only="Asynk")
     with pytest.raises(coband.ScenarioError, match=r"coband sweep"):
         coband.run({**STUDY, "grid": {"agents.count": [2, 3]}})
-    with pytest.raises(coband.RunError, match="workers=0: at least one is needed"):
-        coband.run(STUDY, workers=0)
+    for workers in (0, 1.5, float("nan")):
+        with pytest.raises(coband.RunError, match=rf"workers={workers}: at least one is needed, a whole number\."):
+            coband.run(STUDY, workers=workers)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match=r"a scenario is a file, a name, .*, not list$"):
+        coband.run([STUDY])  # type: ignore[arg-type]
     with pytest.raises(coband.RunError, match="workers= or cluster=, not both"):
         coband.sweep(STUDY, workers=2, cluster="tcp://nowhere:1")
     assert list(tmp_path.iterdir()) == []
