@@ -6,12 +6,13 @@ import json
 import os
 import signal
 import weakref
+from concurrent.futures import Executor
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from coband.simulator.experiments.runs import results, work
+from coband.simulator.experiments.runs import executors, results, work
 from coband.simulator.experiments.runs.dispatch import WORKER_DIED
 from coband.simulator.experiments.runs.driver import Report
 from coband.simulator.experiments.runs.job import DriverGone, Job, attempt, check_driver
@@ -82,6 +83,19 @@ def test_workers_change_nothing(tmp_path: Path) -> None:
     alone, parallel = perform(tmp_path / "a", replications=3), perform(tmp_path / "b", workers=2, replications=3)
     assert fingerprints(alone) == fingerprints(parallel)
     assert len(fingerprints(alone)) == 6
+
+
+def test_there_are_no_more_processes_than_jobs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[int] = []
+    processes = executors.processes
+
+    def noted(count: int) -> Executor:
+        asked.append(count)
+        return processes(1)
+
+    monkeypatch.setattr(executors, "processes", noted)
+    assert len(fingerprints(perform(tmp_path / "few", workers=40, replications=2))) == 4
+    assert asked == [4]
 
 
 @pytest.mark.parametrize("trace", ["off", "full"])
