@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from pydantic import ValidationError
 
+from coband.agents.ind_alba import IndAlba
 from coband.simulator.conformance.runs import TASKS, algorithm, plan_of, run, world
 from coband.simulator.core.engine import Engine
 from coband.simulator.core.node import UnsupportedScenario
@@ -228,6 +229,12 @@ def test_arms_of_exactly_half_the_dimension_stay(arms: int) -> None:
     """omega of n orthogonal arms is 2n (xi and the solver leave a little more or less), so half of them are kept."""
     kept = left_after_a_round("co_kernel_fb", arms, budget=400, xi=1e-7)
     assert kept == list(range(arms // 2, arms))
+
+
+def test_alba_drops_an_arm_that_is_worse_by_exactly_the_gap_of_the_step() -> None:
+    agent: Any = object.__new__(IndAlba)
+    agent._step = 1
+    assert agent._kept(np.array([1.0, 0.5, 0.75])) == [0, 2]
 
 
 def test_arms_that_a_small_budget_leaves_out_are_estimated_from_the_others() -> None:

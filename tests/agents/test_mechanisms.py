@@ -18,6 +18,7 @@ from coband.simulator.conformance.runs import FIXED_PROBLEM, Run, run
 from coband.simulator.core.audit import trace as tr
 from coband.simulator.maths.kernels.library import Gaussian
 from coband.simulator.maths.linalg.gram import Gram
+from coband.simulator.maths.posteriors.observations import Observations
 from tests.agents.test_quorum import SLOW
 
 CUT_OFF: dict[str, Any] = {
@@ -152,3 +153,15 @@ def test_a_point_that_is_sampled_again_stands_twice_or_once(repeats: str) -> Non
     server: Any = run("async_kernel_ucb", config, problem=problem).engine.server
     distinct = len(np.unique(server._points, axis=0))
     assert (distinct == len(server._points)) == (repeats == "drop")
+
+
+# --- points that arrive twice
+
+
+def test_a_point_that_is_known_already_does_not_keep_back_the_next_one() -> None:
+    """Two early points: one that was asked for again and came in the meantime, and the next one of the log."""
+    agent: Any = run("one_kernel_ucb", {}, agents=2, schedule={"kind": "rounds", "turns": 3}).engine.agents[0]
+    known, point = agent._known, Observations(np.ones((1, agent.context.dimension)), np.ones(1))
+    agent._early = {known - 1: (agent._settled, point), known: (agent._settled, point)}
+    assert agent._line_up() == []
+    assert (agent._known, agent._early) == (known + 1, {})

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from coband.simulator.conformance.runs import Run, run, world
+from coband.simulator.conformance.runs import TASKS, Run, run, world
 from coband.simulator.core.audit import trace as tr
 from coband.simulator.experiments.statistics.estimates import wilson
 from tests.oracles import cope
@@ -126,12 +126,13 @@ def test_fixed_budget_without_delays_is_algorithm_2(case: int, leftover: str, ro
 @pytest.mark.parametrize("algorithm", ["co_kernel_fc", "co_kernel_fb"])
 @pytest.mark.parametrize("agents", [2, 5])
 def test_two_n_scalars_per_agent_and_round(algorithm: str, agents: int) -> None:
-    n = 3
-    direct = run(algorithm, {}, agents=agents).result
+    n, problem = 3, {**TASKS, "gap": 0.3}
+    direct = run(algorithm, {}, agents=agents, problem=problem).result
+    assert direct.rounds == (2 if algorithm == "co_kernel_fc" else 1)
     assert direct.totals["peer_scalars"] == 2 * n * agents * (agents - 1) * direct.rounds
     assert direct.totals["scalars_broadcast_once"] == 2 * n * agents * direct.rounds
     assert direct.totals["uplink_scalars"] == direct.totals["downlink_scalars"] == 0
-    relayed = run(algorithm, {"via": "server"}, agents=agents).result
+    relayed = run(algorithm, {"via": "server"}, agents=agents, problem=problem).result
     assert relayed.totals["uplink_scalars"] == 2 * n * agents * relayed.rounds
     assert relayed.totals["downlink_scalars"] == 2 * n * agents * agents * relayed.rounds
     assert relayed.totals["peer_scalars"] == 0

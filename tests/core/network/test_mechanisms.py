@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from pydantic import ValidationError
 
 from coband.simulator.core.audit import trace as tr
 from coband.simulator.core.network.links import Link, LinkModel
@@ -212,3 +213,9 @@ def test_nobody_goes_down_once_the_network_has_healed() -> None:
     _, rows, _ = run(plan(agents=3, turns=40, agent=agent, network={"heals": 10.0}), seed=1)
     assert 0 < max(times(rows, tr.DOWN)) < 10.0
     assert len(times(rows, tr.DOWN)) == len(times(rows, tr.UP))
+
+
+def test_an_agent_is_in_one_group_of_a_partition() -> None:
+    assert Partition(start=0.0, end=1.0, groups=((0, 1), (2,))).groups == ((0, 1), (2,))
+    with pytest.raises(ValidationError, match="an agent must not be in two groups"):
+        Partition(start=0.0, end=1.0, groups=((0, 1), (1,)))

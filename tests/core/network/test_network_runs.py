@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
+from coband.simulator.conformance import runs as conformance
 from coband.simulator.core.audit import trace as tr
 from coband.simulator.core.clock.schedule import Recorded
 from coband.simulator.core.randomness.streams import Streams
@@ -268,3 +269,8 @@ def test_bad_files_of_turns_are_refused(tmp_path: Path, text: str, error: str) -
         Recorded.model_validate(recorded(tmp_path, text))
     assert error in str(caught.value)
     assert "turns.csv" in str(caught.value)
+
+
+def test_what_goes_straight_to_its_receiver_passes_no_hop() -> None:
+    delivered = conformance.run("async_kernel_ucb", {"threshold": 0.5}, agents=2).events(tr.DELIVER)
+    assert {row.hop for row in delivered} == {0}
