@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from itertools import combinations
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -164,3 +166,13 @@ def test_who_shares_a_task_gains_from_clusters_and_gangs() -> None:
 
     assert regret("club", alpha=0.3) < 0.5 * regret("lin_ucb", alpha=0.3)
     assert regret("gob_lin", alpha=0.3) < regret("lin_ucb", alpha=0.3)
+
+
+@pytest.mark.parametrize(("log_det", "counted"), [(0.25, 0.25), (-1e-17, 0.0)])
+def test_the_width_of_the_theory_follows_the_log_determinant(log_det: float, counted: float) -> None:
+    """sigma sqrt(log(det(M) / delta)) + L(u); below 0 a log determinant is so by rounding."""
+    config = {"width": "theory", "norm": 0.5, "sub_gaussian": 0.3, "delta": 0.2, "hops": 1}
+    plan, _ = random_case("gob_lin", 0)
+    agent: Any = simulate("gob_lin", plan, config).engine.agents[0]
+    agent.knowledge = SimpleNamespace(posterior=SimpleNamespace(log_det=log_det))
+    assert agent._factor() == pytest.approx(0.3 * math.sqrt(counted - math.log(0.2)) + 0.5, rel=1e-12)

@@ -573,6 +573,13 @@ def test_a_dictionary_with_less_than_three_points_a_task_is_reported(
     assert run(name, config, problem, **plan).result.totals.get("dictionary_suffices") == reported
 
 
+def test_the_diameter_of_a_complete_graph_is_one_hop() -> None:
+    problem = {"kind": "network", "arms": POOL, "kernel": {"kind": "gaussian", "gamma": 1.0}}
+    for topology, hops in (("line", 3), ("complete", 1)):
+        result = run("eager_kernel_ucb", {"hops": "diameter"}, problem, topology=topology, agents=4).result
+        assert result.totals["hops"] == hops
+
+
 def test_half_the_diameter() -> None:
     problem = {"kind": "network", "arms": POOL, "kernel": {"kind": "gaussian", "gamma": 1.0}}
     for topology, hops in (("line", 4), ("ring", 2), ("complete", 1)):

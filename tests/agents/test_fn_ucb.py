@@ -10,6 +10,7 @@ from pydantic import ValidationError
 
 from coband.simulator.conformance.runs import PROBLEM, Run, algorithm, run, world
 from coband.simulator.core.audit import trace as tr
+from coband.simulator.core.node import UnsupportedScenario
 from coband.simulator.core.randomness.streams import Streams
 from coband.simulator.maths.linalg.gram import Gram
 from tests.everyday import everyday
@@ -225,6 +226,12 @@ def test_a_network_that_has_diverged_is_never_the_best() -> None:
 def test_options_that_make_no_sense_are_refused(config: dict[str, Any], message: str) -> None:
     with pytest.raises(ValidationError, match=message):
         algorithm("fn_ucb").config.model_validate(config)
+
+
+def test_inputs_without_equal_halves_are_refused_with_the_initial_weights_of_the_paper() -> None:
+    config = algorithm("neural_ucb").config.model_validate({"init": "paper", "duplicate_input": False})
+    with pytest.raises(UnsupportedScenario, match="halves|even"):
+        config.network(3)  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize("name", ["neural_ucb", "neural_ts"])

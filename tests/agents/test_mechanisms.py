@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from coband.agents.async_kernel_ucb import Exchange
+from coband.agents.messages.asynchronous import Upload
 from coband.agents.messages.linear import LinearUpload
 from coband.agents.messages.synchronisation import LocalStatistics
 from coband.server.approx_dis_kernel_ucb import ApproxDisKernelUCBServer
@@ -16,6 +18,7 @@ from coband.server.synchronisation import MessageBuffer
 from coband.simulator.arrays import FloatArray
 from coband.simulator.conformance.runs import FIXED_PROBLEM, Run, run
 from coband.simulator.core.audit import trace as tr
+from coband.simulator.core.node import SERVER
 from coband.simulator.maths.kernels.library import Gaussian
 from coband.simulator.maths.linalg.gram import Gram
 from coband.simulator.maths.posteriors.observations import Observations
@@ -165,3 +168,26 @@ def test_a_point_that_is_known_already_does_not_keep_back_the_next_one() -> None
     agent._early = {known - 1: (agent._settled, point), known: (agent._settled, point)}
     assert agent._line_up() == []
     assert (agent._known, agent._early) == (known + 1, {})
+
+
+# --- exactly at a limit
+
+
+def test_approx_dis_asks_for_a_synchronisation_when_variances_exceed_the_threshold_and_not_at_it() -> None:
+    """Without data every pull has variance 1, so that three of them come to exactly 3."""
+    config = {"kernel": {"kind": "gaussian", "gamma": 0.8}, "threshold": 3.0, "lam": 1.0}
+    result = run("approx_dis_kernel_ucb", config, agents=1, schedule={"kind": "rounds", "turns": 6})
+    assert result.events(tr.TRIGGER)[0].time == 4.0
+
+
+def test_an_upload_that_is_given_up_after_its_exchange_makes_its_data_new_again() -> None:
+    agent: Any = run("async_kernel_ucb", {}, agents=2, schedule={"kind": "rounds", "turns": 3}).engine.agents[0]
+    lost = Observations(np.full((2, agent.context.dimension), 0.5), np.array([1.0, 2.0]))
+    before, variance, unshared = agent._new.since(0), agent._new_variance, agent.unshared
+    agent._exchange, agent._unsettled = None, {7: Exchange(new=lost, variance=0.25, number=3, round=7)}
+    points, empty = np.empty((0, agent.context.dimension)), np.empty(0)
+    upload = Upload(points=points, rewards=empty, A=np.empty((0, 0)), b=empty, round=7, pulls=2)
+    assert agent.undelivered(upload, SERVER) == []
+    assert (agent.unshared, agent._unsettled) == (unshared + 2, {})
+    assert agent._new_variance == variance + 0.25
+    np.testing.assert_array_equal(agent._new.since(0).rewards, [1.0, 2.0, *before.rewards])

@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 
 from coband.simulator.conformance.runs import plan_of
+from coband.simulator.core.audit.ledger import Ledger
+from coband.simulator.core.audit.progress import Progress
 from coband.simulator.core.engine import Engine
 from coband.simulator.core.randomness.streams import Streams
 from tests.core.toys import TOY, ToyConfig, ToyWorld
@@ -27,3 +29,11 @@ def test_who_follows_a_run_is_told_of_every_64th_pull(agents: int, turns: int, c
     told: list[int] = []
     Engine(plan, TOY, ToyConfig(every=SILENT), ToyWorld(), Streams(0), on_pull=told.append).run()
     assert told == list(range(64, agents * turns + 1, 64))
+
+
+@pytest.mark.parametrize(("agents", "told"), [(63, []), (64, [64]), (127, [64])])
+def test_pulls_of_one_moment_are_told_of_up_to_the_last_one(agents: int, told: list[int]) -> None:
+    heard: list[int] = []
+    progress = Progress(Ledger(agents), None, heard.append, full=False)
+    progress.pulled_together(list(range(agents)), 1.0, [(0.0, 0.0)] * agents, [0] * agents)
+    assert heard == told

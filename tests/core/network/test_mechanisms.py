@@ -3,6 +3,7 @@ acknowledgements, and the healing of a network."""
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 import numpy as np
@@ -219,3 +220,13 @@ def test_an_agent_is_in_one_group_of_a_partition() -> None:
     assert Partition(start=0.0, end=1.0, groups=((0, 1), (2,))).groups == ((0, 1), (2,))
     with pytest.raises(ValidationError, match="an agent must not be in two groups"):
         Partition(start=0.0, end=1.0, groups=((0, 1), (1,)))
+
+
+def test_from_the_moment_at_which_links_heal_nothing_is_lost() -> None:
+    """Copies and acknowledgements leave at 5 exactly; all checks draw anew what each link must do."""
+    network = {"latency": 1.0, "loss": 0.5, "duplicate": 0.5, "heals": 5.0, "retransmission": {"timeout": 1.0}}
+    arrived = Counter[float]()
+    for seed in range(6):
+        _, rows, _ = run(plan(agents=4, turns=8, network=network, checks="full"), seed)
+        arrived.update(times(rows, tr.DELIVER))
+    assert arrived[5.0] > 10

@@ -15,7 +15,7 @@ from coband.simulator.conformance import runs as conformance
 from coband.simulator.core.audit import trace as tr
 from coband.simulator.core.clock.schedule import Recorded
 from coband.simulator.core.randomness.streams import Streams
-from tests.core.toys import run
+from tests.core.toys import ToyAgent, run
 
 
 def plan(agents: int = 1, turns: int = 1, **parts: Any) -> dict[str, Any]:
@@ -159,6 +159,22 @@ def test_compute_time_and_stragglers_delay_turns() -> None:
 def test_speed_divides_compute_times() -> None:
     _, rows, _ = run(plan(agent={"compute": 3.0, "speed": 2.0}))
     assert times(rows, tr.CHOOSE) == [1.0 + 1.5]
+
+
+def test_a_turn_that_takes_time_ends_before_what_has_arrived_meanwhile_is_heard(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Reports leave at 5 and news are there at 7, in the second turn, which ends at 10 without them."""
+    known: list[int] = []
+
+    def choose(agent: ToyAgent, arms: Any) -> int:
+        known.append(len(agent.heard))
+        return 1
+
+    monkeypatch.setattr(ToyAgent, "choose", choose)
+    schedule = {"kind": "rounds", "turns": 3}
+    run(plan(agents=1, schedule=schedule, agent={"compute": 5.0}, network={"latency": 1.0}))
+    assert known == [0, 0, 1]
 
 
 def test_a_message_waits_while_its_receiver_is_busy() -> None:
