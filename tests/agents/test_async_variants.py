@@ -354,3 +354,11 @@ def test_a_model_without_statistics_has_none_of_size_0() -> None:
     bare = ServerModel(points=points, rewards=rewards, A=None, b=None)
     whole = ServerModel(points=points, rewards=rewards, A=np.zeros((4, 4)), b=np.zeros(4))
     assert [(model.s, model.m, model.scalars) for model in (bare, whole)] == [(3, 0, 9), (3, 4, 29)]
+
+
+def test_requests_of_an_agent_are_numbered() -> None:
+    """The number tells an answer to a request that was given up from that to the next one."""
+    result = run("async_kernel_ucb", {"threshold": 0.5}, agents=2)
+    for index, agent in enumerate(result.engine.agents):
+        asked = [row for row in result.events(tr.TRIGGER) if row.node == index]
+        assert agent._requests == len(asked) > 2  # type: ignore[attr-defined]

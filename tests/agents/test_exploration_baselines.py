@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from math import sqrt
 from typing import Any
 
 import numpy as np
 import pytest
 from pydantic import ValidationError
 
+from coband.agents.alba_public_code import PublicCodeAlba
 from coband.agents.ind_alba import IndAlba
 from coband.simulator.conformance.runs import TASKS, algorithm, plan_of, run, world
 from coband.simulator.core.engine import Engine
@@ -337,3 +339,26 @@ def test_leftover_budget_is_spent_where_asked_for() -> None:
     assert turns["keep", "all_pairs"] == (1000, 2)
     assert turns["keep", "own_task"] == (1500, 2)
     assert run("ind_peace_fb", {"budget": 600}, agents=5, problem=problem).result.turns == 3000
+
+
+@pytest.mark.parametrize("weight", [0.25, 1e-4])
+def test_the_intervals_of_the_public_code_of_alba(weight: float) -> None:
+    """v + min(first, second), written out entry by entry; with little weight the second bound is the smaller one."""
+    X = np.array([[1.0, 0.0], [0.6, 0.8], [0.0, 1.0]])
+    weights, values, inverse = np.full(3, weight), np.array([0.3, 0.1, -0.2]), np.array([[1.2, 0.1], [0.1, 0.7]])
+    agent: Any = object.__new__(PublicCodeAlba)
+    agent._X, agent._weights, agent._d, agent._L = X, weights, 2, 1.5
+    agent._l = lambda step: 40.0 * step
+    step, s = 3, 1.0 / 120.0
+    y = [X[0][i] - X[1][i] for i in range(2)]
+    w = sqrt(sum(y[i] * inverse[i, j] * y[j] for i in range(2) for j in range(2)))
+    v = sqrt(2 * s * w**2 * (1 + sqrt(3 * 2 * s)))
+    slack, gap = 0.5 * 2.0**-step, abs(values[0] - values[1])
+    first = sqrt(2 * s) * 1.5 * w + 2 * 1.5 * (sqrt(y[0] ** 2 + y[1] ** 2) + w * sqrt(2)) * s / 3
+    E = 0.0
+    for k in range(3):
+        along = sum(X[k][i] * inverse[i, j] * y[j] for i in range(2) for j in range(2))
+        E += weights[k] * (along * (abs(values[k]) + slack)) ** 2
+    second = sqrt(2 * E * s) + (2 * (gap + slack) + 1.5 * w * sqrt(2)) * s / 3
+    assert second < first
+    assert agent._interval(inverse, values, (0, 1), step) == pytest.approx(v + min(first, second), rel=1e-12)

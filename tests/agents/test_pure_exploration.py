@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from coband.agents.pure_exploration import rounds_of
 from coband.simulator.conformance.runs import TASKS, Run, run, world
 from coband.simulator.core.audit import trace as tr
 from coband.simulator.experiments.statistics.estimates import wilson
@@ -232,3 +233,15 @@ def test_pulls_and_statistics_agree_in_the_errors_they_cause() -> None:
     first, second = errors.values()
     assert first[0] < second[1]
     assert second[0] < first[1]
+
+
+@pytest.mark.parametrize(("omega", "rounds"), [(0.5, 1), (1.0, 1), (1.5, 1), (2.0, 1), (2.1, 2), (4.0, 2), (4.1, 3)])
+def test_there_is_a_round_for_each_halving_and_at_least_one(omega: float, rounds: int) -> None:
+    assert rounds_of(omega, 1e-9) == rounds
+
+
+def test_agents_that_have_sampled_wait_for_the_others() -> None:
+    agents = {"compute": 1.0, "stragglers": {"fraction": 0.5, "slowdown": 4}}
+    result = run("co_kernel_fc", {}, agents=2, agent=agents, network={"latency": 0.5})
+    waited = [row for row in result.rows if row.event == tr.CODES["wait"]]
+    assert {row.node for row in waited} == {0, 1}
