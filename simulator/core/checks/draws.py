@@ -32,7 +32,7 @@ class RecordedStreams(Streams):
         opened: by address.
     """
 
-    def __init__(self, seed: int, replication: int = 0) -> None:
+    def __init__(self, seed: int, replication: int) -> None:
         super().__init__(seed, replication)
         self.opened: Opened = {}
 

@@ -15,6 +15,7 @@ from coband.simulator.arrays import FloatArray
 from coband.simulator.conformance.graphs import graph_of
 from coband.simulator.core.audit.invariants import InvariantViolation
 from coband.simulator.core.audit.ledger import Ledger
+from coband.simulator.core.checks.accounts import Accounts
 from coband.simulator.core.checks.inspection import FullAudit
 from coband.simulator.core.checks.payloads import difference, frozen, numbers_in
 from coband.simulator.core.checks.receivers import Receivers
@@ -428,3 +429,15 @@ def test_links_as_they_are_pass(loss: Any, reorder: str, transport: str) -> None
     network = {"links": [up, down], "transport": transport, "heals": 15.0}
     result, _, _ = toys.run(plan(agents=3, turns=20, network=network, checks="full"), seed=2)
     assert result.totals["dropped"] > 0
+
+
+def test_a_single_message_that_the_ledger_does_not_know() -> None:
+    accounts = Accounts()
+    accounts.put(Packet(Silent(), 0, 1, SERVER, 0, 0, 0, 0), 0)
+    (found,) = accounts.mismatches(Ledger(2))
+    assert found == "the ledger counts 0 'silent' up with 0 scalars, 1 with 0 scalars were sent"
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Silent(Message):
+    kind: ClassVar[str] = "silent"

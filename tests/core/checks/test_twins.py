@@ -171,7 +171,18 @@ class Counting(toys.ToyAgent):
         return [(SERVER, toys.Report(values=np.full(2, float(len(log))), pulls=1))]
 
 
+class Turning(toys.ToyAgent):
+    """Tells one of two agents, in turn with all others."""
+
+    def observe(self, arms: Any, arm: int, reward: float) -> Outbox:
+        log: list[int] = self.context.sharing.get("log", list)
+        log.append(1)
+        self.unshared += 1
+        return [(len(log) % 2, toys.News(total=1.0))]
+
+
 def test_messages_that_depend_on_what_others_did() -> None:
+    assert f"{LEAK} sends 'news' to 1, not to 0" in violation(Turning)
     assert f"{LEAK} sends nothing, not 'report'" in violation(Chatty, plan(agents=2, turns=3, checks="full"))
     assert f"{LEAK} sends 'report' with another 'values'" in violation(Counting)
 

@@ -5,9 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import networkx as nx
+import numpy as np
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
+from coband.simulator.core.network import edge_lists
 from coband.simulator.core.network.graphs import GraphError
 from coband.simulator.core.network.network import NetworkConfig
 from coband.simulator.core.network.topologies import Topology
@@ -147,3 +150,10 @@ def test_connected_parts_of_real_graphs(name: str, nodes: int, sample: str) -> N
     fixed = {**spec, "seed": 4}
     assert build(fixed, 60, 1).adjacency == build(fixed, 60, 2).adjacency
     assert build(fixed, 60).description.endswith("from seed 4")
+
+
+def test_it_is_said_how_many_random_nodes_hold_a_connected_part() -> None:
+    """Where every two nodes are linked, as many as are wanted."""
+    complete = nx.relabel_nodes(nx.complete_graph(6), str)
+    found, words = edge_lists._grown(complete, 3, np.random.default_rng(0))
+    assert (len(found), words) == (3, "largest_component of 3 random nodes")
