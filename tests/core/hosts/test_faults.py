@@ -20,10 +20,12 @@ from pydantic import ValidationError
 from coband.simulator.core.audit import trace as tr
 from coband.simulator.core.clock.clock import Clock
 from coband.simulator.core.hosts.availability import MarkovOnOff, Recorded
+from coband.simulator.core.hosts.host import Host
 from coband.simulator.core.hosts.speed import AgentsConfig, Episodes, SlowPeriod
 from coband.simulator.core.network.links import Rate, Stage
 from coband.simulator.core.network.loss import BurstLoss, GilbertElliott
 from coband.simulator.core.network.network import Retransmission
+from coband.simulator.core.network.reliable import ReliableTransport
 from coband.simulator.core.randomness.streams import Streams
 from tests.core.network.test_network_runs import plan, times
 from tests.core.toys import run
@@ -335,3 +337,19 @@ def test_availability_is_the_agents_own_stream() -> None:
     shorter = min(map(len, first))
     assert shorter > 1
     assert first[0][:shorter] == first[1][:shorter]
+
+
+@pytest.mark.parametrize(
+    ("put_off", "timers", "work"), [(None, [], False), ((0.0, 1, print, 0), [], True), (None, [0], True)]
+)
+def test_a_node_that_is_down_has_work_if_something_was_put_off(put_off: Any, timers: list[int], work: bool) -> None:
+    host: Any = object.__new__(Host)
+    host._postponed, host._expired_timers = put_off, timers
+    assert host.has_work == work
+
+
+@pytest.mark.parametrize(("put_off", "kept"), [({}, {}), ({1: [0]}, {}), ({}, {1: [0]})])
+def test_copies_wait_for_nodes_that_are_down_at_either_end(put_off: Any, kept: Any) -> None:
+    transport: Any = object.__new__(ReliableTransport)
+    transport._put_off, transport._kept = put_off, kept
+    assert transport.postponed == bool(put_off or kept)
