@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import difflib
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -207,7 +207,7 @@ def load(name: str, path: Path | None = None, base: Path | None = None) -> Label
     return _load(dataset.name, tuple(file_version(part) for part in files_of(dataset, file)))
 
 
-def read_lines(source: PublicDataset, file: Path) -> Iterator[str]:
+def read_lines(source: PublicDataset, file: Path) -> Generator[str]:
     """Yield the lines of a file one at a time, so that the file may be larger than memory.
 
     Raises:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import json
 from array import array
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import closing
 from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
@@ -96,10 +97,11 @@ def read(source: RatingDataset, file: Path, most: int | None = None) -> Ratings:
     users: dict[str, int] = {}
     items: dict[str, int] = {}
     user_numbers, item_numbers, values = array("i"), array("i"), array("f")
-    for user, item, rating in islice(_triples(source, file), most):
-        user_numbers.append(users.setdefault(user, len(users)))
-        item_numbers.append(items.setdefault(item, len(items)))
-        values.append(rating)
+    with closing(read_lines(source, file)) as lines:  # also after a mistake, or where only the first ratings are read
+        for user, item, rating in islice(_triples(source, file, lines), most):
+            user_numbers.append(users.setdefault(user, len(users)))
+            item_numbers.append(items.setdefault(item, len(items)))
+            values.append(rating)
     if not values:
         raise DataError("there are no ratings in this file.", file)
     return Ratings(
@@ -110,10 +112,10 @@ def read(source: RatingDataset, file: Path, most: int | None = None) -> Ratings:
     )
 
 
-def _triples(source: RatingDataset, file: Path) -> Iterator[Triple]:
-    """Yield the ratings line by line, skipping blank lines."""
+def _triples(source: RatingDataset, file: Path, lines: Iterable[str]) -> Iterator[Triple]:
+    """Yield the ratings of a file's lines one by one, skipping blank lines."""
     numbered: Iterator[tuple[int, str]] = (
-        (number, line) for number, line in enumerate(read_lines(source, file), start=1) if not line.isspace()
+        (number, line) for number, line in enumerate(lines, start=1) if not line.isspace()
     )
     first = next(numbered, None)
     if first is None:
