@@ -163,7 +163,7 @@ class Bpe(InStepClient, Agent):
 
 
 def _first_batch(run: RunSize) -> float | None:
-    """P*M for the P pulls of the first batch, M^2 where that is less"""
+    """P*M for the P pulls of the first batch, M^2 where that is less."""
     if run.turns is None or not run.fixed:
         return None
     first = batch_lengths(run.config.horizon or run.turns // run.agents)[0]

@@ -6,6 +6,7 @@ import pytest
 
 from tests import golden
 from tests.data_files import data_file
+from tests.everyday import slow
 
 
 def needs_its_data(name: str) -> None:
@@ -17,7 +18,7 @@ def needs_its_data(name: str) -> None:
 
 @pytest.mark.parametrize(
     "name",
-    [pytest.param(name, marks=pytest.mark.slow) if name in golden.SMALLER else name for name in golden.scenarios()],
+    [slow(name) if name in golden.SMALLER else name for name in golden.scenarios()],
 )
 def test_counts_are_those_on_file(name: str) -> None:
     needs_its_data(name)

@@ -105,7 +105,8 @@ def drive(
     if not isinstance(workers, int):
         return _Driver(study, place, workers, commands or Commands(), listener).run()
     most = len(study.variants) * len(study.possible_replications)
-    pool = workers_for(min(workers, max(2, most)))  # all processes of a pool start together, needed or not
+    # All processes of a pool start together, needed or not; whoever asks for several wants jobs out of this one.
+    pool = workers_for(min(workers, max(2, most)))
     try:
         return drive(study, place, workers=pool, commands=commands, listener=listener)
     finally:

@@ -31,13 +31,7 @@ def _main(text: str) -> None:
         return next(int(line.split()[1]) for line in status if line.startswith("VmHWM")) * 1024
 
     document = json.loads(text)
-    tiny: dict[str, Any] = {
-        "kind": "contextual",
-        "arms": {"kind": "ball", "dimension": 2, "count": 3},
-        "reward": {"kind": "cosine"},
-    }
-    if document["problem"]["kind"] == "fixed_domain":
-        tiny = {**document["problem"], "domain": {**document["problem"]["domain"], "points": 4}}
+    tiny = {"kind": "contextual", "arms": {"kind": "ball", "dimension": 2, "count": 3}, "reward": {"kind": "cosine"}}
     entry = {key: value for key, value in document["algorithms"][0].items() if key in ("algorithm", "kernel")}
     schedule = {**document["schedule"], "turns": 2}
     small = {**document, "schedule": schedule, "agents": {"count": 1}, "problem": tiny, "algorithms": [entry]}
