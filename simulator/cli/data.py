@@ -11,6 +11,7 @@ from coband.simulator.cli import tables
 WORDS = {
     "absent": "not here",
     "verified": "here, checksum verified",
+    "complete": "here, nodes and links as published",
     "differs": "here, but not the official file",
     "present": "here",
 }

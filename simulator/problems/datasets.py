@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import difflib
 import os
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -151,8 +151,14 @@ def find(name: str) -> ClassificationDataset:
     """
     if name in DATASETS:
         return DATASETS[name]
-    near = difflib.get_close_matches(name, DATASETS, n=3) or sorted(DATASETS)
-    raise DataError(f"unknown dataset {name!r}; did you mean {' or '.join(near)}?")
+    raise unknown(name, DATASETS)
+
+
+def unknown(name: str, known: Iterable[str]) -> DataError:
+    """The error for a name that no dataset has; its text lists the nearest known names."""
+    names = sorted(known)
+    near = difflib.get_close_matches(name, names, n=3) or names
+    return DataError(f"unknown dataset {name!r}; did you mean {' or '.join(near)}?")
 
 
 def data_directory() -> Path:

@@ -72,7 +72,7 @@ REFUSED = {
     "a missing graph": (
         "coop_kernel_ucb/facebook_quick.yaml",
         ["network.topology.file=nowhere.txt"],
-        "network.topology.file: network.topology: file '",
+        "network.topology.file: the graph's file 'nowhere.txt' is missing. Looked for: ",
     ),
     "fresh arms for an algorithm that needs fixed ones": (
         "coop_kernel_ucb/fixed_arms_quick.yaml",
@@ -132,4 +132,4 @@ def test_a_large_file_is_only_begun(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert "; only the first 1,000 lines of links.txt were read; agents and server were not made)" in good.stdout
     file.write_text("broken\n" + "1 2\n" * 10)
     bad = run(place, *settings)
-    assert f"network.topology: {file}:1: 'broken' is no link" in bad.stderr
+    assert f"network.topology.file: {file}:1: 'broken' is no link" in bad.stderr

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 
 import numpy as np
 
@@ -12,6 +13,21 @@ from coband.simulator.arrays import IntArray
 
 class GraphError(ValueError):
     """A graph cannot be made as a scenario describes it; the text says why."""
+
+
+class NoGraphFileError(GraphError):
+    """The file of a graph is not there.
+
+    Attributes:
+        path: where it was looked for.
+    """
+
+    def __init__(self, text: str, path: Path) -> None:
+        super().__init__(text)
+        self.path = path
+
+    def __reduce__(self) -> tuple[type[NoGraphFileError], tuple[str, Path]]:
+        return NoGraphFileError, (str(self), self.path)
 
 
 @dataclass(frozen=True, eq=False)

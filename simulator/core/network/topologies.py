@@ -16,7 +16,7 @@ from pydantic import BeforeValidator, Field
 
 from coband.simulator.core.config import Config
 from coband.simulator.core.network.edge_lists import read_edges, sample_nodes
-from coband.simulator.core.network.graphs import Graph, GraphError
+from coband.simulator.core.network.graphs import Graph, GraphError, NoGraphFileError
 from coband.simulator.core.randomness.streams import Streams
 
 if TYPE_CHECKING:
@@ -236,7 +236,8 @@ def _changed(path: Path) -> tuple[int, int]:
     try:
         status = path.stat()
     except OSError as error:
-        raise GraphError(f"file {str(path)!r} cannot be read: {error.strerror}; give that of a list of links") from None
+        text = f"file {str(path)!r} cannot be read: {error.strerror}; give that of a list of links"
+        raise (NoGraphFileError(text, path) if isinstance(error, FileNotFoundError) else GraphError(text)) from None
     return status.st_mtime_ns, status.st_size
 
 

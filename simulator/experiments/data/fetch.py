@@ -1,22 +1,26 @@
-"""Download of the public datasets, with their checksums verified (needs the optional extra `data`)."""
+"""Download of the public datasets, whose contents are verified (needs the optional extra `data`)."""
 
 from __future__ import annotations
 
 import hashlib
 import logging
+import zipfile
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Literal
 
+from coband.simulator.core.network.edge_lists import read_edges
 from coband.simulator.problems.datasets import (
     DATASETS,
     ClassificationDataset,
     DataError,
     PublicDataset,
     data_directory,
-    find,
     locate,
+    unknown,
 )
+from coband.simulator.problems.graph_datasets import GRAPH_DATASETS, GraphDataset
 from coband.simulator.problems.ratings import RATINGS
 
 if TYPE_CHECKING:
@@ -33,13 +37,14 @@ class DatasetStatus:
 
     Attributes:
         dataset: the dataset.
-        state: absent: there is no file; verified: the files have the official checksums; differs: they do not;
-            present: there is a file, and no official checksum exists.
+        state: absent: there is no file; verified: the files have the official checksums; complete: the graph has as
+            many nodes and links as was published; differs: it is not so; present: there is a file, and nothing is known
+            about the original.
         path: the (first) file; None when absent.
     """
 
     dataset: PublicDataset
-    state: Literal["absent", "verified", "differs", "present"]
+    state: Literal["absent", "verified", "complete", "differs", "present"]
     path: Path | None
 
 
@@ -47,8 +52,9 @@ def fetch(name: str, directory: Path | None = None) -> Path:
     """Download a dataset unless a verified copy exists.
 
     Args:
-        name: a name in `DATASETS`, or in `RATINGS`; the licences of the latter do not allow an automatic download.
-        directory: where to save the file; None: `data_directory()`. A file of that name with another checksum is
+        name: a name in `DATASETS` or `GRAPH_DATASETS`, or in `RATINGS`; the licences of the latter do not allow an
+            automatic download.
+        directory: where to save the file; None: `data_directory()`. A file of that name with other contents is
             replaced.
 
     Returns:
@@ -56,13 +62,17 @@ def fetch(name: str, directory: Path | None = None) -> Path:
 
     Raises:
         DataError: no dataset has this name.
-        FetchError: pooch is not installed, the download failed, or its checksum is wrong. No partial file is left, and
+        FetchError: pooch is not installed, the download failed, or its contents are wrong. No partial file is left, and
             an earlier file is kept.
     """
+    if name in GRAPH_DATASETS:
+        return fetch_graph(GRAPH_DATASETS[name], directory)
     if name in RATINGS:
         place = data_directory() if directory is None else directory
         raise by_hand(RATINGS[name], RATINGS[name].file, place / name)
-    return fetch_dataset(find(name), directory)
+    if name not in DATASETS:
+        raise unknown(name, [source.name for source in _sources()])
+    return fetch_dataset(DATASETS[name], directory)
 
 
 def fetch_dataset(dataset: ClassificationDataset, directory: Path | None = None) -> Path:
@@ -75,15 +85,53 @@ def fetch_dataset(dataset: ClassificationDataset, directory: Path | None = None)
         names = " and ".join([dataset.file, *(name for name, _ in dataset.further)])
         raise by_hand(dataset, names, place)
     pooch = _pooch()
-    pooch.get_logger().setLevel(logging.ERROR)  # progress messages would mix with the program's own output
     try:
         pooch.retrieve(dataset.url, known_hash=f"sha256:{dataset.sha256}", fname=dataset.file, path=place)
     except (OSError, ValueError) as error:  # requests raises OSError; pooch raises ValueError for a wrong checksum
-        raise FetchError(
-            f"dataset {dataset.name!r} could not be downloaded from {dataset.url}: {str(error).rstrip('.')}. "
-            f"Nothing was kept. Try again, or save the file by hand as {target}."
-        ) from error
+        raise _failed(dataset, target, str(error)) from error
     return target
+
+
+def fetch_graph(dataset: GraphDataset, directory: Path | None = None) -> Path:
+    """Do what `fetch` does, for a graph that need not be in `GRAPH_DATASETS`."""
+    place = data_directory() if directory is None else directory
+    target = place / dataset.file
+    if target.is_file() and not _difference(dataset, target):
+        return target
+    pooch = _pooch()
+    unpack = pooch.Decompress("gzip") if dataset.member is None else pooch.Unzip(members=[dataset.member])
+    try:
+        place.mkdir(parents=True, exist_ok=True)
+        with TemporaryDirectory(dir=place) as aside:
+            found = pooch.retrieve(dataset.url, known_hash=None, fname="archive", path=aside, processor=unpack)
+            if not found:
+                raise ValueError(f"the archive has no {dataset.member}")
+            file = Path(found if dataset.member is None else found[0])
+            if difference := _difference(dataset, file):
+                raise ValueError(difference)
+            file.replace(target)
+    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:  # the latter: a broken archive
+        raise _failed(dataset, target, str(error)) from error
+    return target
+
+
+def _failed(dataset: PublicDataset, target: Path, why: str) -> FetchError:
+    return FetchError(
+        f"dataset {dataset.name!r} could not be downloaded from {dataset.url}: {why.rstrip('.')}. "
+        f"Nothing was kept. Try again, or save the file by hand as {target}."
+    )
+
+
+def _difference(dataset: GraphDataset, file: Path) -> str:
+    """How a file differs from the published graph; empty where it does not."""
+    try:
+        graph = read_edges(file)
+    except (OSError, ValueError) as error:
+        return str(error)
+    nodes, links = graph.number_of_nodes(), graph.number_of_edges()
+    if (nodes, links) == (dataset.nodes, dataset.links):
+        return ""
+    return f"it has {nodes:,} nodes and {links:,} links, not {dataset.nodes:,} and {dataset.links:,}"
 
 
 def by_hand(source: PublicDataset, names: str, place: Path) -> FetchError:
@@ -97,7 +145,11 @@ def by_hand(source: PublicDataset, names: str, place: Path) -> FetchError:
 def listing(directory: Path | None = None) -> list[DatasetStatus]:
     """The state of each dataset in `directory`; None: `data_directory()`."""
     place = data_directory() if directory is None else directory
-    return [_status(source, place) for source in (*DATASETS.values(), *RATINGS.values())]
+    return [_status(source, place) for source in _sources()]
+
+
+def _sources() -> list[PublicDataset]:
+    return [*DATASETS.values(), *RATINGS.values(), *GRAPH_DATASETS.values()]
 
 
 def checksum(file: Path) -> str:
@@ -113,6 +165,8 @@ def _status(dataset: PublicDataset, directory: Path) -> DatasetStatus:
         path = locate(dataset, directory)
     except DataError:
         return DatasetStatus(dataset, "absent", None)
+    if isinstance(dataset, GraphDataset):
+        return DatasetStatus(dataset, "differs" if _difference(dataset, path) else "complete", path)
     if not isinstance(dataset, ClassificationDataset):
         return DatasetStatus(dataset, "present", path)
     expected = [(path, dataset.sha256), *((path.parent / name, known) for name, known in dataset.further)]
@@ -125,5 +179,6 @@ def _pooch() -> ModuleType:
         import pooch
     except ImportError as error:
         raise FetchError("downloads need pooch, which is not installed: pip install 'coband[data]'.") from error
+    pooch.get_logger().setLevel(logging.ERROR)  # progress messages would mix with the program's own output
     module: ModuleType = pooch
     return module

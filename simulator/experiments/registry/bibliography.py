@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from fnmatch import fnmatch
 from functools import lru_cache
 from importlib.resources import files
 from pathlib import PurePath
@@ -20,15 +19,9 @@ from coband.simulator.experiments.scenario.nodes import plain
 from coband.simulator.experiments.scenario.yaml_nodes import read
 from coband.simulator.experiments.store.store import StoredRun
 from coband.simulator.problems.datasets import DATASETS, PublicDataset
+from coband.simulator.problems.graph_datasets import source_of
 from coband.simulator.problems.ratings import RATINGS
 
-GRAPHS: Mapping[str, str] = {
-    "facebook_combined.txt": "mcauley2012learning",
-    "musae_*_edges.csv": "rozemberczki2019multiscale",
-    "as[0-9]*.txt": "leskovec2005graphs",
-    "as-skitter.txt": "leskovec2005graphs",
-}
-"""Public graphs by the names of their original files."""
 OURS = "coband"
 """The key of coband's own entry."""
 _KEY = re.compile(r"@\w+\s*\{\s*([^,\s]+)\s*,")
@@ -121,8 +114,8 @@ def _graph(network: Mapping[str, Any]) -> Iterator[Use]:
     file = topology.get("file") if isinstance(topology, dict) else None
     if isinstance(file, str):
         name = PurePath(file).name
-        cites = tuple(key for pattern, key in GRAPHS.items() if fnmatch(name, pattern))
-        yield Use(f"graph {name}", cites, bool(cites))
+        graph = source_of(name)
+        yield Use(f"graph {name}", () if graph is None else graph.cites, graph is not None)
 
 
 def _document(text: str) -> dict[str, Any]:

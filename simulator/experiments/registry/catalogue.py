@@ -26,11 +26,12 @@ from coband.simulator.experiments.scenario.wording import TAG_KEYS, Wording
 from coband.simulator.maths.kernels.registry import kernels
 from coband.simulator.metrics import Metric
 from coband.simulator.problems.datasets import DATASETS, DataError, PublicDataset
+from coband.simulator.problems.graph_datasets import GRAPH_DATASETS
 from coband.simulator.problems.ratings import RATINGS
 from coband.simulator.problems.rewards import rewards
 from coband.simulator.problems.world import ProblemEntry
 
-SOURCES: Mapping[str, PublicDataset] = {**DATASETS, **RATINGS}
+SOURCES: Mapping[str, PublicDataset] = {**DATASETS, **RATINGS, **GRAPH_DATASETS}
 Item = dict[str, Any]
 
 

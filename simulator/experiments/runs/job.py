@@ -33,6 +33,9 @@ if TYPE_CHECKING:
 COMMIT_SECONDS = 1.0
 YOUNG_OBJECTS = 50_000  # a trace makes thousands of small tuples; collecting garbage every 700 of them finds none
 
+TOPOLOGY = "network.topology: "
+"""Where the mistake is in what a `GraphError` says."""
+
 OnPull = Callable[[int], None]
 Level = Literal["off", "protocol", "full"]
 
@@ -219,8 +222,15 @@ def graph_and_world(scenario: Scenario, streams: Streams) -> tuple[Graph | None,
     try:
         graph = topology.build(count, streams)
     except GraphError as error:
-        raise GraphError(f"network.topology: {error}") from None
+        raise graph_mistake(error) from None
     return graph, scenario.problem.build_on(graph.distances, streams, count, scenario.base)
+
+
+def graph_mistake(error: GraphError) -> GraphError:
+    """The error with the place in the scenario, and what to do about it."""
+    from coband.simulator.experiments.data.graph_files import explained  # only a mistake needs it
+
+    return GraphError(f"{TOPOLOGY}{explained(error)}")
 
 
 def plan(scenario: Scenario, ties: Ties, trace: Level | None = None) -> Plan:

@@ -21,7 +21,7 @@ from coband.simulator.core.result import warnings_of
 from coband.simulator.experiments.registry.registry import Registry
 from coband.simulator.experiments.runs import memory
 from coband.simulator.experiments.runs.free_memory import free_memory
-from coband.simulator.experiments.runs.job import graph_and_world, plan
+from coband.simulator.experiments.runs.job import TOPOLOGY, graph_and_world, graph_mistake, plan
 from coband.simulator.experiments.runs.study import Study
 from coband.simulator.experiments.scenario.files import ScenarioText, read_scenario
 from coband.simulator.experiments.scenario.input_problems import InputProblem, KeyPath
@@ -102,7 +102,7 @@ def _refusals(
     except InstanceError as error:
         yield ("problem",), str(error)
     except GraphError as error:
-        yield ("network", "topology", "file"), str(error)
+        yield ("network", "topology", "file"), str(error).removeprefix(TOPOLOGY)
     except UnsupportedScenario as refusal:
         yield ("algorithms", study.entries.index(entry), "algorithm"), f"{entry}: {refusal}"
 
@@ -148,7 +148,7 @@ def _look_at_files(scenario: Scenario) -> None:
         try:
             seen.append(topology.peek(MOST_BYTES))
         except GraphError as error:
-            raise GraphError(f"network.topology: {error}") from None
+            raise graph_mistake(error) from None
     if words := " and ".join(filter(None, seen)):
         raise LeftOut(f"only {words} were read; agents and server were not made")
     if topology is not None and agents > MOST_AGENTS_ON_A_GRAPH:

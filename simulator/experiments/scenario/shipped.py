@@ -101,5 +101,8 @@ def _data(document: dict[str, Any]) -> str | None:
         for section in sections:
             part = part.get(section) or {}
         if key in part:
-            return str(part[key])
+            from coband.simulator.problems.graph_datasets import graph_of  # names alone need no numpy
+
+            graph = graph_of(str(part[key]))
+            return str(part[key]) if graph is None else graph.name
     return None

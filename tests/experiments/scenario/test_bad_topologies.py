@@ -34,8 +34,9 @@ def file_of(topology: str) -> str:
 MISTAKES: list[tuple[list[str], str]] = [
     (
         [file_of("nowhere.txt")],
-        "network.topology: file 'HERE/nowhere.txt' cannot be read: No such file or directory; give that of a list of "
-        "links",
+        "network.topology: the graph's file 'nowhere.txt' is missing. Looked for: HERE/nowhere.txt, and nowhere.txt in "
+        "HERE/data and its folders. Set `network.topology.file` to a file of links (on the command line: `--set "
+        "network.topology.file=FILE`).",
     ),
     (
         [file_of("small.txt")],
@@ -131,6 +132,7 @@ def test_a_mistake_has_its_message(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COBAND_DATA", str(tmp_path / "data"))
     (tmp_path / "small.txt").write_text("# links\n0 1\n1 2\n5 6\n")
     (tmp_path / "broken.txt").write_text("# links\n0 1\n7\n")
     (tmp_path / "empty.txt").write_text("# links\n")

@@ -44,7 +44,7 @@ def test_the_first_line_of_a_header_is_a_sentence() -> None:
 def test_what_a_header_and_a_file_say() -> None:
     quick = shipped_scenario("async_kernel_ucb/magic_quick")
     assert quick.header[-1] == "Quick variant: N = 20, T = 1000, 3 runs."
-    assert (quick.data, shipped_scenario("coop_kernel_ucb/facebook").data) == ("magic", "facebook_combined.txt")
+    assert (quick.data, shipped_scenario("coop_kernel_ucb/facebook").data) == ("magic", "ego-facebook")
     assert shipped_scenario("quickstart").data is None
 
 
