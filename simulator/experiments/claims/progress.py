@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import Literal
 
 from coband.simulator.experiments.claims.samples import StudySamples
 from coband.simulator.experiments.claims.studies import Needed
 from coband.simulator.experiments.sweep.result_cache import ResultCache
+
+Seconds = Literal["wall_seconds", "cpu_seconds"]
 
 
 @dataclass
@@ -32,19 +35,19 @@ class StudyProgress:
         """How many replications of a variant have run."""
         return len(self.samples.found.get(number, ()))
 
-    def seconds(self, number: int) -> float:
-        """CPU seconds of one replication of a variant; 0 before the first."""
+    def seconds(self, number: int, key: Seconds = "cpu_seconds") -> float:
+        """Seconds of one replication of a variant; 0 before the first."""
         done = self.done(number)
-        return self.spent([number]) / done if done else 0.0
+        return self.spent([number], key) / done if done else 0.0
 
-    def spent(self, numbers: Iterable[int]) -> float:
-        """CPU seconds of all replications of some variants."""
+    def spent(self, numbers: Iterable[int], key: Seconds = "cpu_seconds") -> float:
+        """Seconds of all replications of some variants."""
         found = [one for number in numbers for one in self.samples.found.get(number, ())]
-        return sum(float(one.record["wall_seconds"] or 0.0) for one in found)
+        return sum(float(one.record[key] or 0.0) for one in found)
 
-    def left(self, numbers: Iterable[int], count: int) -> float:
-        """CPU seconds until some variants have so many replications; one that has none counts as free."""
-        return sum(self.seconds(number) * max(0, count - self.done(number)) for number in numbers)
+    def left(self, numbers: Iterable[int], count: int, key: Seconds = "cpu_seconds") -> float:
+        """Seconds until some variants have so many replications; one that has none counts as free."""
+        return sum(self.seconds(number, key) * max(0, count - self.done(number)) for number in numbers)
 
     def behind(self, numbers: Iterable[int], count: int) -> list[int]:
         """Which of some variants have fewer replications."""

@@ -189,7 +189,9 @@ class Reproduction:
     def _cost(self, placed: PlacedClaim) -> float:
         """Seconds of wall time until its next look, as far as is known."""
         look = self._look(placed)
-        costs = [0.0 if look is None else progress.left(numbers, look) for progress, numbers in self._used(placed)]
+        if look is None:
+            return 0.0
+        costs = [progress.left(numbers, look, "wall_seconds") for progress, numbers in self._used(placed)]
         return sum(costs) / self._pool.size()
 
     def _advance(self, placed: PlacedClaim) -> None:

@@ -152,10 +152,10 @@ def _attempt(
     run: Runner,
 ) -> Outcome:
     """`attempt`; when it returns, nothing refers to the nodes of the run any more."""
-    start = time.perf_counter()
+    start, begun = time.perf_counter(), time.process_time()
     try:
         result = run(job, scenario, sink, on_pull)
-        wall_seconds = time.perf_counter() - start
+        wall_seconds, cpu_seconds = time.perf_counter() - start, time.process_time() - begun
         keep(result)
     except PASSED_ON:
         raise
@@ -167,7 +167,7 @@ def _attempt(
         return Outcome("failed", error=str(error))
     except Exception:
         return Outcome("failed", error=traceback.format_exc())
-    return Outcome("finished", record(result, job.seed, job.replication, wall_seconds))
+    return Outcome("finished", record(result, job.seed, job.replication, wall_seconds, cpu_seconds))
 
 
 def _run(job: Job, scenario: Scenario, sink: Sink | None, on_pull: OnPull | None) -> RunResult:

@@ -27,6 +27,7 @@ KEYS = (
     "graph",
     "fingerprint",
     "wall_seconds",
+    "cpu_seconds",
 )
 """Keys that every record has, null where they do not apply; an algorithm's own numbers follow them."""
 NOT_AVERAGED = ("seed", "replication", "graph", "fingerprint", "agents", "warnings")
@@ -51,8 +52,8 @@ class Failure:
     replay: str
 
 
-def record(result: RunResult, seed: int, replication: int, wall_seconds: float) -> Record:
-    """The record of one finished job."""
+def record(result: RunResult, seed: int, replication: int, wall_seconds: float, cpu_seconds: float) -> Record:
+    """The record of one finished job; seconds by the clock, and those that its process computed."""
     known: dict[str, Any] = {
         "seed": seed,
         "replication": replication,
@@ -65,6 +66,7 @@ def record(result: RunResult, seed: int, replication: int, wall_seconds: float) 
         "graph": result.graph,
         "fingerprint": result.fingerprint,
         "wall_seconds": round(wall_seconds, 6),
+        "cpu_seconds": round(cpu_seconds, 6),
     }
     if result.closest_decision is not None:
         known["closest_decision"] = result.closest_decision

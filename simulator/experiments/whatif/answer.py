@@ -15,7 +15,7 @@ from coband.simulator.experiments.traces.reading import TraceReader
 
 MEASURES = ("regret", "scalars", "messages", "rounds", "simulated_time", "wire_scalars", "dropped", "expired")
 """Numbers that are always shown, where a result has them."""
-NOT_COMPARED = (*NOT_AVERAGED, "wall_seconds", "closest_decision")
+NOT_COMPARED = (*NOT_AVERAGED, "wall_seconds", "cpu_seconds", "closest_decision")
 
 
 @dataclass(frozen=True)

@@ -10,13 +10,14 @@ import pytest
 
 from coband.simulator.experiments.claims.claim import PlacedClaim
 from coband.simulator.experiments.claims.outcome import Outcome, verdicts
-from coband.simulator.experiments.claims.progress import StudyProgress
+from coband.simulator.experiments.claims.progress import Seconds, StudyProgress
 from coband.simulator.experiments.claims.reading import read_claim
 from coband.simulator.experiments.claims.reproduction import Reproduction, Stopped
 from coband.simulator.experiments.claims.samples import SampleError
 from coband.simulator.experiments.runs import driver
 from coband.simulator.experiments.runs.workers import InProcess
 from coband.simulator.experiments.scenario.input_problems import ScenarioError
+from coband.simulator.experiments.sweep.result_cache import ResultCache
 
 SCENARIO = """\
 name: small
@@ -119,7 +120,7 @@ def test_the_claim_that_costs_least_comes_first(tmp_path: Path, monkeypatch: pyt
     claims = [placed(tmp_path, CLAIM + condition, name) for name, condition in (("dear", TRUE), ("cheap", FALSE))]
     costs = {"One": 50.0, "N": 1.0}
 
-    def seconds(progress: StudyProgress, number: int) -> float:
+    def seconds(progress: StudyProgress, number: int, key: Seconds) -> float:
         return costs[progress.study.sweep.variants[number].entry] if progress.done(number) else 0.0
 
     monkeypatch.setattr(StudyProgress, "seconds", seconds)
@@ -162,7 +163,7 @@ def test_the_rest_of_the_budget_is_not_spent_on_what_it_cannot_pay(
 ) -> None:
     """After the first replication it is known that the next ones take longer than there is time."""
     claim = placed(tmp_path, CLAIM + TRUE)
-    monkeypatch.setattr(StudyProgress, "left", lambda self, numbers, count: 7200.0 if self.done(0) else 0.0)
+    monkeypatch.setattr(StudyProgress, "left", lambda self, numbers, count, key: 7200.0 if self.done(0) else 0.0)
     pool = Counted()
     reproduction = Reproduction([claim], tmp_path / "out", pool, budget=1)
     began = time.monotonic()
@@ -171,6 +172,26 @@ def test_the_rest_of_the_budget_is_not_spent_on_what_it_cannot_pay(
     (outcome,) = reproduction.outcomes()
     assert pool.jobs <= 1
     assert "the budget ended before 3 replications" in outcome.reason
+
+
+def test_a_budget_is_of_time_and_costs_are_of_computing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A replication that took an hour on a busy machine but computed for nine minutes."""
+    claim = placed(tmp_path, CLAIM.replace("first: 3, most: 6", "first: 6, most: 6") + OPEN)
+    reproduction = Reproduction([claim], tmp_path / "out", Counted(), budget=0.5)
+    times = {"wall_seconds": 3600.0, "cpu_seconds": 540.0}
+    reading = StudyProgress.read
+
+    def read(self: StudyProgress, cache: ResultCache) -> None:
+        reading(self, cache)
+        for found in self.samples.found.values():
+            for sample in found:
+                sample.record.update(times)
+
+    monkeypatch.setattr(StudyProgress, "read", read)
+    reproduction.run()
+    (outcome,) = reproduction.outcomes()
+    assert outcome.reason == "the budget ended before 6 replications, which take about 10 h more"
+    assert outcome.cpu_hours == pytest.approx(2 * 0.15)
 
 
 def test_an_interrupted_reproduction_keeps_what_is_finished(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
