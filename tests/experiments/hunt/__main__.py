@@ -1,8 +1,8 @@
 """``python -m tests.experiments.hunt [COUNT]``: hunt in every family, and write the figures into docs/reliability.md.
 
 COUNT fault schedules per family, in turn on the scenario as it is and on a network that sends no copy twice
-(``max_attempts: 1``), in rounds and one agent at a time. What is done is kept in ``.hunt`` for the code at hand, so
-that a hunt that was stopped goes on where it was; a failure is kept there as a scenario.
+(``max_attempts: 1``), in rounds and one agent at a time. A hunt goes on where the last one was, whatever the code of
+that one (``figures``); a failure is kept in ``.hunt`` as a scenario.
 """
 
 from __future__ import annotations
@@ -20,10 +20,11 @@ from typing import Any
 
 from coband.simulator.experiments.hunt.hunt import Hunt, Schedule
 from coband.simulator.experiments.runs.code_version import code_version, sha256
+from tests.experiments.hunt.figures import HuntFigures, table
 from tests.experiments.hunt.hunted import HUNTED, hunted
 
 ROOT = Path(__file__).parents[3]
-PAGE = ROOT / "docs" / "reliability.md"
+PAGE, FIGURES = ROOT / "docs" / "reliability.md", ROOT / "docs" / "hunts.json"
 BEGIN, END = "<!-- hunt: begin -->", "<!-- hunt: end -->"
 CHUNK = 20
 GIVES_UP: dict[str, Any] = {"retransmission": {"max_attempts": 1}}
@@ -63,53 +64,40 @@ def keep(schedule: Schedule, family: str, folder: Path) -> None:
         file.write_text(comment + failure.scenario, encoding="utf-8")
 
 
-def missing(count: int, done: dict[str, dict[str, int]]) -> Iterator[Chunk]:
+def missing(figures: HuntFigures, count: int, again: bool) -> Iterator[Chunk]:
     """What is left to do, all families in turn."""
-    for first in range(0, count, CHUNK):
-        yield from ((family, first) for family in HUNTED if f"{family} {first}" not in done)
+    firsts = figures.begin(HUNTED, again)
+    while left := [family for family, first in firsts.items() if first < count]:
+        for family in left:
+            yield family, firsts[family]
+            firsts[family] += CHUNK
 
 
-def hunt(count: int, minutes: float, workers: int) -> dict[str, dict[str, int]]:
-    """Do what is left, for so long; returns what has been counted, by chunk."""
+def code() -> str:
+    """A digest of the code that is hunted and of the hunts."""
     families = sha256(json.dumps(HUNTED, sort_keys=True), Path(__file__).read_bytes())[:8]
-    folder = ROOT / ".hunt" / f"{code_version()}-{families}"
-    folder.mkdir(parents=True, exist_ok=True)
-    state, until = folder / "done.json", time.monotonic() + 60.0 * minutes
-    done: dict[str, dict[str, int]] = json.loads(state.read_text()) if state.exists() else {}
-    chunks, under_way = missing(count, done), dict[Future[dict[str, int]], str]()
+    return f"{code_version()}-{families}"
+
+
+def hunt(figures: HuntFigures, chunks: Iterator[Chunk], count: int, minutes: float, workers: int) -> int:
+    """Hunt in the chunks, for so long; returns the number of failures."""
+    folder, until = ROOT / ".hunt", time.monotonic() + 60.0 * minutes
+    folder.mkdir(exist_ok=True)
+    under_way, failures = dict[Future[dict[str, int]], Chunk](), 0
     with ProcessPoolExecutor(workers) as pool:
         while True:
             while len(under_way) < workers and time.monotonic() < until and (chunk := next(chunks, None)):
                 family, first = chunk
                 found = pool.submit(work, family, first, min(first + CHUNK, count), folder)
-                under_way[found] = f"{family} {first}"
+                under_way[found] = chunk
             if not under_way:
-                return done
+                return failures
             for ended in wait(under_way, return_when=FIRST_COMPLETED).done:
-                key = under_way.pop(ended)
-                done[key] = ended.result()
-                state.write_text(json.dumps(done))
-                if done[key]["failures"]:
-                    print(f"{key}: {done[key]['failures']} failures; see {folder}", flush=True)
-
-
-def table(done: dict[str, dict[str, int]]) -> list[str]:
-    """The figures as a table."""
-    keys = ("schedules", "impatient", "runs", "gave_up", "refused", "failures")
-    lines = ["| family | algorithms | schedules | `max_attempts: 1` | runs | gave messages up | refused | failures |"]
-    lines.append("|---|---|---|---|---|---|---|---|")
-    total = Counter[str]()
-    for family, document in HUNTED.items():
-        counts = Counter[str]()
-        for key, found in done.items():
-            if key.split()[0] == family:
-                counts.update(found)
-        total.update(counts)
-        labels = len(document["algorithms"])
-        lines.append(f"| {family} | {labels} | " + " | ".join(f"{counts[key]:,}" for key in keys) + " |")
-    labels = sum(len(document["algorithms"]) for document in HUNTED.values())
-    lines.append(f"| all | {labels} | " + " | ".join(f"{total[key]:,}" for key in keys) + " |")
-    return lines
+                family, first = under_way.pop(ended)
+                figures.add(family, first, ended.result())
+                if new := ended.result()["failures"]:
+                    failures += new
+                    print(f"{family}, seeds from {first} on: {new} failures; see {folder}", flush=True)
 
 
 def main() -> int:
@@ -118,13 +106,16 @@ def main() -> int:
     parser.add_argument("count", nargs="?", type=int, default=10_000, help="fault schedules per family")
     parser.add_argument("--minutes", type=float, default=float("inf"), help="start nothing after so long")
     parser.add_argument("--workers", type=int, default=1, help="processes")
+    parser.add_argument("--again", action="store_true", help="also the seeds that earlier code was hunted with")
     given = parser.parse_args()
-    done = hunt(given.count, given.minutes, given.workers)
-    text = "\n".join(table(done))
+    figures = HuntFigures(FIGURES, code())
+    chunks = missing(figures, given.count, given.again)
+    failures = hunt(figures, chunks, given.count, given.minutes, given.workers)
+    text = "\n".join(table(figures, {family: len(document["algorithms"]) for family, document in HUNTED.items()}))
     before, rest = PAGE.read_text(encoding="utf-8").split(BEGIN)
     PAGE.write_text(f"{before}{BEGIN}\n{text}\n{END}{rest.split(END)[1]}", encoding="utf-8")
     print(text)
-    return int(any(found["failures"] for found in done.values()))
+    return int(failures > 0)
 
 
 if __name__ == "__main__":
