@@ -14,10 +14,10 @@ from importlib.util import find_spec, module_from_spec
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from scipy.linalg.blas import dgemm, dsymv, dsyrk
+    from scipy.linalg.blas import dgemm, dsymv, dsyrk, dtrmm
     from scipy.linalg.lapack import dposv, dpotrf, dpotri, dtrtri, dtrtrs
 
-__all__ = ["dgemm", "dposv", "dpotrf", "dpotri", "dsymv", "dsyrk", "dtrtri", "dtrtrs"]
+__all__ = ["dgemm", "dposv", "dpotrf", "dpotri", "dsymv", "dsyrk", "dtrmm", "dtrtri", "dtrtrs"]
 
 
 def _compiled(name: str) -> Any:
@@ -38,6 +38,6 @@ def _compiled(name: str) -> Any:
 if not TYPE_CHECKING:
     _lapack = _compiled("_flapack") or import_module("scipy.linalg.lapack")
     _blas = _compiled("_fblas") or import_module("scipy.linalg.blas")
-    dgemm, dsymv, dsyrk = _blas.dgemm, _blas.dsymv, _blas.dsyrk
+    dgemm, dsymv, dsyrk, dtrmm = _blas.dgemm, _blas.dsymv, _blas.dsyrk, _blas.dtrmm
     dposv, dpotrf, dpotri = _lapack.dposv, _lapack.dpotrf, _lapack.dpotri
     dtrtri, dtrtrs = _lapack.dtrtri, _lapack.dtrtrs
