@@ -42,13 +42,14 @@ def processes(arguments: Sequence[str], repeats: int = REPEATS) -> float:
         times = []
         for number in range(repeats + 1):
             given = [word.format(folder=folder, number=number) for word in arguments]
-            before = _children()
+            before = children()
             subprocess.run([sys.executable, "-m", "coband", *given], env=environment, capture_output=True, check=True)
-            times.append(_children() - before)
+            times.append(children() - before)
     return min(times[1:])
 
 
-def _children() -> float:
+def children() -> float:
+    """CPU seconds of all processes that have been started and have ended."""
     usage = resource.getrusage(resource.RUSAGE_CHILDREN)
     return usage.ru_utime + usage.ru_stime
 
