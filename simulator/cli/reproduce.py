@@ -176,8 +176,9 @@ def _show(outcomes: Sequence[Outcome], as_json: bool) -> None:
         return
     rows = [_row(one, verdict) for one, verdict in zip(outcomes, found, strict=True)]
     tables.show(["claim", "verdict", "n", "CPU hours", "remark"], rows, left=2, keys=1)
+    counts = ", ".join(f"{found.count(one)} {one}" for one in dict.fromkeys(found))
     click.echo(
-        f"{len(found)} claims: {', '.join(f'{found.count(one)} {one}' for one in dict.fromkeys(found))}; "
+        f"{len(found)} claim{'' if len(found) == 1 else 's'}: {counts}; "
         "at most 5 % of the verdicts on claims of this table are expected to be wrong (Benjamini and Yekutieli 2001)"
     )
 
