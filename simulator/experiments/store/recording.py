@@ -81,15 +81,23 @@ class Recording:
 @contextmanager
 def attached(connection: sqlite3.Connection, file: Path | None) -> Iterator[None]:
     """One transaction, in which what a job has recorded can be copied by :func:`copy_tables`; None for no file."""
-    if file is not None:
-        connection.execute("ATTACH ? AS part", (address(file, "rw"),))
+    _let_go(connection)
     try:
+        if file is not None:
+            connection.execute("ATTACH ? AS part", (address(file, "rw"),))
         with connection:
             connection.execute("BEGIN")
             yield
     finally:
-        if file is not None:
-            connection.execute("DETACH part")
+        _let_go(connection)
+
+
+def _let_go(connection: sqlite3.Connection) -> None:
+    """Undo an open transaction and detach a job's file: an interrupt may come between any two steps."""
+    if connection.in_transaction:
+        connection.rollback()
+    if any(name == "part" for _, name, _ in connection.execute("PRAGMA database_list")):
+        connection.execute("DETACH part")
 
 
 def copy_tables(connection: sqlite3.Connection, job: int, tables: Sequence[str]) -> None:
