@@ -15,7 +15,11 @@ from coband.simulator.experiments.report.drawing import styled, tick
 from coband.simulator.experiments.report.palette import PAPER, LineStyle, variant_style
 
 COLUMNS = 3
-PARAMETER = re.compile(r"\s+[-+.\d]+(e[-+]?\d+)?$")
+PARAMETER = re.compile(r"\s+([-+.\d]+(e[-+]?\d+)?|\([\w.]+ = [^()]+\))$")
+"""What tells variants of an algorithm apart at the end of a label: DUETS 0.2, FN-UCB (count = 5)."""
+MOST_COLUMNS = 4
+LEGEND_LINE = 0.22
+"""Inches."""
 PANEL = (3.6, 2.7)
 """Inches."""
 AXIS_TITLES = {
@@ -33,18 +37,28 @@ def svg(figure: Mapping[str, Any]) -> str:
     rows = -(-len(panels) // columns)
     styles = styles_of(line["label"] for panel in panels for line in panel["lines"])
     labels = list(styles)
-    width, height = PANEL[0] * max(columns, 2), PANEL[1] * rows + 0.3 + 0.22 * -(-len(labels) // 4)
+    width, height = PANEL[0] * max(columns, 2), PANEL[1] * rows + 0.3
     with styled():
         drawn = Figure(figsize=(width, height), layout="constrained", facecolor=PAPER)
         for number, panel in enumerate(panels):
             _panel(drawn.add_subplot(rows, columns, number + 1), panel, styles)
         handles = {label: handle for axes in drawn.axes for handle, label in zip(*_entries(axes), strict=True)}
-        drawn.legend(
-            [handles[label] for label in labels], labels, loc="outside lower center", ncols=min(4, len(labels))
-        )
+        lines = _legend(drawn, {label: handles[label] for label in labels})
+        drawn.set_size_inches(width, height + LEGEND_LINE * lines)
         out = StringIO()
         drawn.savefig(out, format="svg", facecolor=PAPER, metadata={"Date": None, "Creator": None})
     return "\n".join(line.rstrip() for line in out.getvalue().splitlines()) + "\n"
+
+
+def _legend(drawn: Figure, entries: Mapping[str, Any]) -> int:
+    """A legend with as many columns as fit into the figure; returns its lines."""
+    for columns in range(min(MOST_COLUMNS, len(entries)), 0, -1):
+        legend = drawn.legend(list(entries.values()), list(entries), loc="outside lower center", ncols=columns)
+        drawn.draw_without_rendering()
+        if columns == 1 or legend.get_window_extent().width <= drawn.bbox.width:
+            return -(-len(entries) // columns)
+        legend.remove()
+    return 0
 
 
 def styles_of(labels: Iterable[str]) -> dict[str, LineStyle]:

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from coband.simulator.experiments.claims.drawing import styles_of
+import re
+from typing import Any
+
+import pytest
+
+from coband.simulator.experiments.claims.drawing import styles_of, svg
 
 
 def test_an_algorithm_has_one_colour_whatever_its_parameter() -> None:
@@ -16,3 +21,29 @@ def test_an_algorithm_has_one_colour_whatever_its_parameter() -> None:
 def test_names_that_end_in_a_word_are_algorithms_of_their_own() -> None:
     styles = styles_of(["FN-UCB", "FN-UCB (Less Comm.)", "IndRAGE", "IndRAGE (code)"])
     assert len({style.colour for style in styles.values()}) == 4
+
+
+def test_numbers_of_agents_are_parameters() -> None:
+    styles = styles_of(
+        ["FN-UCB (count = 2)", "NeuralUCB (count = 1)", "FN-UCB (count = 5)", "FN-UCB (threshold = 0.01)"]
+    )
+    assert len({style.colour for style in styles.values()}) == 2
+    assert len({style.dash for label, style in styles.items() if label.startswith("FN-UCB")}) == 3
+
+
+def figure_of(labels: list[str], panels: int) -> dict[str, Any]:
+    line = {"x": [1, 2], "mean": [1.0, 2.0], "low": [0.5, 1.5], "high": [1.5, 2.5]}
+    panel = {"title": "a", "of": "regret", "against": "turns", "lines": [{**line, "label": label} for label in labels]}
+    return {"title": "t", "where": "w", "panels": [panel] * panels}
+
+
+@pytest.mark.parametrize("panels", [1, 2, 3])
+@pytest.mark.parametrize("length", [3, 24, 60])
+def test_a_legend_fits_into_its_figure(panels: int, length: int) -> None:
+    drawn = svg(figure_of([f"{letter}{'x' * length}" for letter in "abcde"], panels))
+    width = float(re.search(r'viewBox="0 0 ([0-9.]+) ', drawn).group(1))  # type: ignore[union-attr]
+    legend = drawn[drawn.index('<g id="legend_1">') :]
+    starts = [float(x) for x in re.findall(r'<path d="M (-?[0-9.]+) ', legend)]
+    assert starts
+    assert min(starts) >= 0
+    assert max(starts) <= width
