@@ -345,6 +345,13 @@ def test_p0_of_theory_is_what_the_server_samples_with() -> None:
     assert theory.pulls == same.pulls
 
 
+def test_p0_of_theory_where_no_agent_is_sure_of_a_turn() -> None:
+    """One turn for two agents, one at a time: T is 0, and counts as 1."""
+    assert DuetsConfig(p0="theory").rate(200, 2, 0) == DuetsConfig(p0="theory").rate(200, 2, 1)
+    one = {"kind": "one_at_a_time", "turns": 1}
+    assert run("duets", {**SMALL, "p0": "theory", "beta": "theory"}, agents=2, schedule=one).result.turns == 1
+
+
 def test_p0_of_theory_has_no_meaning_for_the_public_codes_rate() -> None:
     with pytest.raises(ValueError, match="p0: theory is a factor of sigma_max"):
         DuetsConfig(p0="theory", inducing="rate")

@@ -82,8 +82,8 @@ def most_epochs(horizon: int, agents: int) -> float:
 
 
 def theoretical_rate(agents: int, horizon: int, delta: float) -> float:
-    """p0 = 72 log(4 N T/delta') (paper 001, section 3 and lemma A.3)."""
-    return 72.0 * math.log(4.0 * agents * horizon / delta)
+    """p0 = 72 log(4 N T/delta') (paper 001, section 3 and lemma A.3); T counts as 1 where nobody is sure of a turn."""
+    return 72.0 * math.log(4.0 * agents * max(horizon, 1) / delta)
 
 
 def theoretical_width(norm: float, noise: float, lam: float, delta: float) -> float:
