@@ -97,6 +97,20 @@ def test_without_a_dictionary_the_prior_is_returned() -> None:
     assert posterior.embed(np.ones((3, 2))).shape == (3, 0)
 
 
+def test_embeddings_as_columns_are_the_same() -> None:
+    """Also with skipped points; and the dictionary is as it was."""
+    rng = np.random.default_rng(3)
+    S, X = rng.standard_normal((9, 3)), rng.standard_normal((50, 3))
+    S[4] = S[2]
+    dictionary = Dictionary(Gaussian(gamma=0.5)).appended(S)
+    assert dictionary.skipped == 1
+    before = dictionary.embed(X)
+    columns = dictionary.embed_columns(X)
+    assert columns.flags.f_contiguous
+    np.testing.assert_allclose(columns, before.T, rtol=1e-13, atol=1e-14)
+    np.testing.assert_array_equal(dictionary.embed(X), before)
+
+
 def test_skipped_points_keep_a_coordinate_that_is_always_zero() -> None:
     rng = np.random.default_rng(0)
     S = rng.normal(size=(6, 3))

@@ -22,12 +22,12 @@ class NoGraphFileError(GraphError):
         path: where it was looked for.
     """
 
-    def __init__(self, text: str, path: Path) -> None:
-        super().__init__(text)
+    def __init__(self, path: Path) -> None:
+        super().__init__(path)
         self.path = path
 
-    def __reduce__(self) -> tuple[type[NoGraphFileError], tuple[str, Path]]:
-        return NoGraphFileError, (str(self), self.path)
+    def __str__(self) -> str:
+        return f"file {str(self.path)!r} cannot be read: there is none; give that of a list of links"
 
 
 @dataclass(frozen=True, eq=False)

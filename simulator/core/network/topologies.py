@@ -235,9 +235,10 @@ class EdgeList(RandomGraph):
 def _changed(path: Path) -> tuple[int, int]:
     try:
         status = path.stat()
+    except FileNotFoundError:
+        raise NoGraphFileError(path) from None
     except OSError as error:
-        text = f"file {str(path)!r} cannot be read: {error.strerror}; give that of a list of links"
-        raise (NoGraphFileError(text, path) if isinstance(error, FileNotFoundError) else GraphError(text)) from None
+        raise GraphError(f"file {str(path)!r} cannot be read: {error.strerror}; give that of a list of links") from None
     return status.st_mtime_ns, status.st_size
 
 

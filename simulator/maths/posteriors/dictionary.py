@@ -15,7 +15,7 @@ import numpy as np
 from coband.simulator.arrays import FloatArray
 from coband.simulator.maths.kernels.bound import BoundKernel
 from coband.simulator.maths.kernels.library import Kernel
-from coband.simulator.maths.linalg.lapack import dpotrf, dtrtri
+from coband.simulator.maths.linalg.lapack import dpotrf, dtrmm, dtrtri
 
 SKIP_BELOW = 1e-10
 """A point whose pivot k(x,x) - z^T z is below this share of k(x,x) adds nothing to the span of those before it."""
@@ -93,6 +93,14 @@ class Dictionary:
     def embed(self, X: FloatArray) -> FloatArray:
         """The embeddings z(x) = L^(-1) k_S(x) of X (n, d), as rows (n, m)."""
         return self.cross(X) @ self._inverse_root.T
+
+    def embed_columns(self, X: FloatArray) -> FloatArray:
+        """The same as columns (m, n) in Fortran order, in half the multiplications, for many points.
+
+        The last bits may differ from those of ``embed``.
+        """
+        columns: FloatArray = dtrmm(1.0, self._inverse_root.T, self.cross(X).T, lower=0, trans_a=1, overwrite_b=1)
+        return columns
 
     def is_prefix_of(self, other: Dictionary) -> bool:
         """Whether ``other`` has the same kernel and starts with this dictionary's points."""

@@ -20,7 +20,7 @@ from coband.simulator.arms import Points, features_of
 from coband.simulator.arrays import FloatArray
 from coband.simulator.maths.kernels.library import Kernel
 from coband.simulator.maths.linalg.growing_rows import GrowingRows
-from coband.simulator.maths.linalg.lapack import dpotrf, dsyrk, dtrmm, dtrtrs
+from coband.simulator.maths.linalg.lapack import dpotrf, dsyrk, dtrtrs
 from coband.simulator.maths.posteriors.dictionary import Dictionary
 from coband.simulator.maths.posteriors.nystrom_choice import greedy_choice
 from coband.simulator.maths.posteriors.observations import Observations
@@ -111,11 +111,9 @@ class GrowingNystrom(Posterior):
             return
         for start in range(first, self._seen.size, BLOCK):
             rows = self._seen.leading(start + BLOCK)[start:]
-            # Both routines read rows as the columns of a transposed matrix, which copies nothing.
-            root, cross = self.dictionary.inverse_root, self.dictionary.cross(rows[:, :-1])
-            Z_transposed = dtrmm(1.0, root.T, cross.T, lower=0, trans_a=1, overwrite_b=1)
-            self._A = dsyrk(1.0, Z_transposed, beta=1.0, c=self._A, lower=1, overwrite_c=1)
-            self._b += Z_transposed @ rows[:, -1]
+            Z = self.dictionary.embed_columns(rows[:, :-1])
+            self._A = dsyrk(1.0, Z, beta=1.0, c=self._A, lower=1, overwrite_c=1)
+            self._b += Z @ rows[:, -1]
 
     def predict(self, arms: Points) -> tuple[FloatArray, FloatArray]:
         """Mean and variance at n arms, each (n,)."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import pytest
 from pydantic import TypeAdapter, ValidationError
 
 from coband.simulator.core.network import edge_lists
-from coband.simulator.core.network.graphs import GraphError
+from coband.simulator.core.network.graphs import GraphError, NoGraphFileError
 from coband.simulator.core.network.network import NetworkConfig
 from coband.simulator.core.network.topologies import Topology
 from coband.simulator.core.randomness.streams import Streams
@@ -118,6 +119,15 @@ def test_broken_edge_lists(tmp_path: Path) -> None:
         with pytest.raises(GraphError) as error:
             build({"kind": "edge_list", "file": str(file)}, 3)
         assert message in str(error.value)
+
+
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
+    file = tmp_path / "nowhere.txt"
+    with pytest.raises(NoGraphFileError) as caught:
+        build({"kind": "edge_list", "file": str(file)}, 3)
+    again = pickle.loads(pickle.dumps(caught.value))  # a worker process may meet it
+    assert again.path == caught.value.path == file
+    assert str(again) == f"file {str(file)!r} cannot be read: there is none; give that of a list of links"
 
 
 def test_of_a_large_file_the_beginning_is_looked_at(tmp_path: Path) -> None:
