@@ -12,6 +12,7 @@ from coband.simulator.core.memory import Memory
 from coband.simulator.core.message import Message
 from coband.simulator.core.node import Address, Agent, Outbox
 from coband.simulator.maths.posteriors.observations import Observations
+from coband.simulator.metrics import Metric
 
 
 class Alone(Agent):
@@ -46,7 +47,14 @@ class Alone(Agent):
 
 
 def single(
-    name: str, agent: type[Alone], config: type[Config], summary: str, reference: str, cite: str, memory: Memory
+    name: str,
+    agent: type[Alone],
+    config: type[Config],
+    summary: str,
+    reference: str,
+    cite: str,
+    memory: Memory,
+    metrics: tuple[Metric, ...] = (),
 ) -> Algorithm:
     """The registry's entry of a single-agent algorithm."""
     return Algorithm(
@@ -58,6 +66,7 @@ def single(
         reference=reference,
         needs=Needs(topologies=("star", "graph"), reliable=False),
         counts=SILENT,
+        metrics=metrics,
         cites=(cite,),
         memory=(memory,),
     )

@@ -10,8 +10,9 @@ What the text leaves open, and the published code:
   in turn, the features drift with it, and averaging has no effect. ``networks: shared_storage`` does the same;
   ``networks: separate`` is the paper's algorithm, and has clearly higher regret for N >= 2.
 * The published code trains only once alpha > 0 (``train_when: alpha``), has alpha = 0 for three rounds
-  (``alpha_start: 3``) and takes a point into the training set only in rounds that communicate
-  (``training_points: communicated``).
+  (``alpha_start: 3``) and takes a point into the training set only in rounds that communicate and train
+  (``training_points: communicated``): n, and with it the decay of the weights lam/n, begins at the first training.
+* A training that diverges is undone (``agents.restarts``).
 * With diagonal matrices the predicted means are rescaled to [0, 1] over the arms of a turn (footnote 4; ``rescale``).
 """
 
@@ -27,6 +28,7 @@ from coband.agents.memory import NEURAL
 from coband.agents.messages.neural import NeuralModel, NeuralUpload
 from coband.agents.messages.synchronisation import SyncAbandoned, SyncRequest, SyncStart
 from coband.agents.neural_parameters import enter
+from coband.agents.restarts import METRICS, Restarts
 from coband.agents.synchronisation import ABANDONED, SynchronousAgent
 from coband.simulator.arms import ArmSet
 from coband.simulator.arrays import FloatArray
@@ -70,6 +72,7 @@ class FnUcb(SynchronousAgent):
         self._turn = self._last_turn = self._version = 0
         self._model: NeuralModel | None = None
         self._data = GrowingObservations(self.network.inputs)
+        self._restarts = Restarts()
         self._newest: tuple[FloatArray, float] | None = None
         self._offered = GrowingRows(self.network.inputs)
 
@@ -156,10 +159,10 @@ class FnUcb(SynchronousAgent):
     def _upload(self, message: SyncStart) -> NeuralUpload:
         """Lines 14 to 16."""
         self.take_part(message)
-        if self.config.training_points == "communicated" and self._newest is not None:
-            self._data.append(*self._newest)
-            self._newest = None
         alpha = self._own_alpha()
+        newest, self._newest = self._newest, None
+        if self.config.training_points == "communicated" and newest is not None and self._training_is_due(alpha):
+            self._data.append(*newest)
         self._train(alpha)
         theta = self.theta_own
         if self.config.networks == "shared_storage":
@@ -209,9 +212,12 @@ class FnUcb(SynchronousAgent):
             self._pool.announce(self.context.index, self._task())
 
     def _trains(self, alpha: float) -> bool:
+        return bool(self._data.size) and self._training_is_due(alpha)
+
+    def _training_is_due(self, alpha: float) -> bool:
         """A network that is never asked is not trained."""
         config = self.config
-        if config.use == "a_only" or self._turn > config.train_until or not self._data.size:
+        if config.use == "a_only" or self._turn > config.train_until:
             return False
         return config.train_when == "always" or alpha > 0
 
@@ -223,11 +229,15 @@ class FnUcb(SynchronousAgent):
         """Line 14."""
         if not self._trains(alpha):
             return
-        trained = self._pool.train(self.context.index, self._task())
+        trained = self._restarts.checked(self._pool.train(self.context.index, self._task()), self._centre)
         if self.config.networks == "shared_storage":
             self.theta_0[:] = trained
         else:
             self.theta_own = trained
+
+    def report(self) -> dict[str, float | int]:
+        """How often its network started again."""
+        return self._restarts.report()
 
     def _adopt(self, message: NeuralModel) -> None:
         """Lines 17 and 18."""
@@ -280,6 +290,7 @@ ALGORITHM = Algorithm(
         "biases": "(layers - 1)*width + 1 if init == 'normal' else 0",
         "p": "width*inputs + (layers - 2)*width^2 + width + biases",
     },
+    metrics=METRICS,
     cites=("dai2023federated",),
     search={"threshold": "0.1..1000"},
     bounds=theorems.FN_UCB,

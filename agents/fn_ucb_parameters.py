@@ -45,7 +45,7 @@ class FnUcbConfig(NeuralBandit, Synchronous):
     train_when: Literal["always", "alpha"] = "always"
     """alpha: only once the agent's alpha is positive."""
     training_points: Literal["all", "communicated"] = "all"
-    """communicated: only points pulled in turns that end with a synchronisation."""
+    """communicated: only points pulled in turns that end with a synchronisation in which the network is trained."""
     networks: Literal["separate", "shared_storage"] = "separate"
     """separate: the paper; shared_storage: one set of weights for all nodes, outside of all messages."""
 

@@ -1,7 +1,8 @@
 """Neural bandits of one agent: NeuralUCB (Zhou et al. 2020) and NeuralTS (Zhang et al. 2021); baselines of paper 002.
 
 U = lam I + sum g g^T with features g = grad f / sqrt(m) (``init: normal``: grad f) at the weights of the turn; the
-network is trained on all data after every turn, from the last weights.
+network is trained on all data after every turn, from the last weights. A training that diverges is undone
+(``agents.restarts``).
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from pydantic import Field
 from coband.agents.alone import Alone, single
 from coband.agents.memory import NEURAL
 from coband.agents.neural_parameters import NeuralBandit, enter
+from coband.agents.restarts import METRICS, Restarts
 from coband.simulator.arms import ArmSet
 from coband.simulator.arrays import FloatArray
 from coband.simulator.core.node import NodeContext, Outbox
@@ -44,6 +46,7 @@ class NeuralUCB(Alone):
         self.ridge = ridge(self.network.size, config.lam, config.diagonal)
         self._descent = config.descent(self.network)
         self._data = GrowingObservations(self.network.inputs)
+        self._restarts = Restarts()
 
     @property
     def pulls_in_model(self) -> int | None:
@@ -73,7 +76,12 @@ class NeuralUCB(Alone):
         config, data = self.config, self._data
         data.append(enter(config, pull.features)[0], float(pull.rewards[0]))
         if data.size <= config.train_until and data.size % config.train_every == 0:
-            self.theta = self._descent(Task(self.theta, self.theta_0, data.points, data.rewards))
+            trained = self._descent(Task(self.theta, self.theta_0, data.points, data.rewards))
+            self.theta = self._restarts.checked(trained, self.theta_0)
+
+    def report(self) -> dict[str, float | int]:
+        """How often its network started again."""
+        return self._restarts.report()
 
 
 class NeuralTS(NeuralUCB):
@@ -93,6 +101,7 @@ NEURAL_UCB = single(
     "Zhou et al. 2020; baseline of paper 002",
     "zhou2020neural",
     NEURAL,
+    METRICS,
 )
 NEURAL_TS = single(
     "neural_ts",
@@ -102,4 +111,5 @@ NEURAL_TS = single(
     "Zhang et al. 2021; baseline of paper 002",
     "zhang2021neural",
     NEURAL,
+    METRICS,
 )

@@ -7,6 +7,7 @@ Authors of algorithms find here all that these interfaces mention.
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ import numpy as np
 
 from coband.simulator.arms import ArmSet
 from coband.simulator.arrays import FloatArray, IntArray
+from coband.simulator.core.decisions import NoBestArm
 from coband.simulator.core.message import Message
 from coband.simulator.core.node_context import NodeContext as NodeContext
 from coband.simulator.core.outbox import ALL_AGENTS as ALL_AGENTS
@@ -186,13 +188,21 @@ class Client(Node):
         Args:
             scores: of the arms.
             winner: the place, where it is known and no other score equals it; see `winners`.
+
+        Raises:
+            NoBestArm: a score is not a number.
         """
         context = self.context
         if context.closest is not None:
             context.closest.note(context.index, scores)
         if winner is not None:
             return winner
-        first = int(scores.argmax())
+        first = int(scores.argmax())  # of a score that is not a number, if there is one
+        if math.isnan(scores[first]):
+            raise NoBestArm(
+                f"agent {context.index} cannot choose an arm: its score of arm {first} is not a number; parameters or "
+                "rewards are too large to compute with."
+            )
         if context.ties is None:
             return first
         tied = (scores == scores[first]).nonzero()[0]

@@ -13,6 +13,7 @@ from coband.simulator.core.audit import trace as tr
 from coband.simulator.core.node import UnsupportedScenario
 from coband.simulator.core.randomness.streams import Streams
 from coband.simulator.maths.linalg.gram import Gram
+from coband.simulator.maths.neural.training import Descent, Task
 from tests.everyday import everyday
 from tests.oracles import OracleRun, fn_ucb, with_ties
 
@@ -431,6 +432,38 @@ def test_networks_are_trained_at_every_synchronisation_or_once_they_have_a_say(w
     assert [upload.alpha for upload in uploads] == pytest.approx([0, 0, 0, 0, 0, 0, 0.2, 0.2, 0.4, 0.4, 0.6, 0.6])
     trained = [not np.array_equal(upload.theta, nodes[0].theta_0) for upload in uploads]
     assert trained == [when == "always" or upload.alpha > 0 for upload in uploads]
+
+
+def test_with_the_published_training_set_the_first_training_has_one_point() -> None:
+    """Points of turns without training do not come in later: n, and with it the decay lam/n, begins at 1."""
+    config = {"width": 4, "init": "normal", "steps": 3, "lam": 10.0, "alpha_start": 3, "train_when": "alpha"}
+    one, all_points = (
+        run("fn_ucb", {**config, "training_points": points}, agents=1, schedule={"kind": "rounds", "turns": 4})
+        for points in ("communicated", "all")
+    )
+    data = [simulated.engine.agents[0]._data.size for simulated in (one, all_points)]  # type: ignore[attr-defined]
+    assert data == [1, 4]
+    node: Any = one.engine.agents[0]
+    task = Task(node.theta_0, node.theta_0, node._data.points, node._data.rewards)
+    assert np.array_equal(node.theta_own, Descent(node.network, 3, None, 10.0)(task))
+
+
+@pytest.mark.filterwarnings("ignore:overflow", "ignore:invalid")
+@pytest.mark.parametrize("networks", ["separate", "shared_storage"])
+@pytest.mark.parametrize(("init", "lr"), [("normal", 1.3), ("paper", 1.6)])
+def test_a_network_whose_training_diverges_starts_again(init: str, lr: float, networks: str) -> None:
+    plan: dict[str, Any] = {"agents": 2, "seed": 3, "problem": PROBLEM, "schedule": {"kind": "rounds", "turns": 12}}
+    config = {"width": 4, "steps": 30, "lr": lr, "lam": 0.5, "init": init, "networks": networks}
+    simulated = run("fn_ucb", config, **plan)
+    oracle = oracle_of(plan, config, simulated)
+    assert simulated.pulls == [pull[:4] for pull in oracle.pulls]
+    nodes: list[Any] = simulated.engine.agents
+    restarts = [node.report()["restarts"] for node in nodes]
+    assert 0 < sum(restarts) < 2 * 12
+    assert min(node.report()["trainings_converge"] for node in nodes) == 0
+    for node, expected in zip(nodes, oracle.states, strict=True):  # type: ignore[attr-defined]
+        theta = oracle.storage["theta"] if networks == "shared_storage" else expected.theta_own  # type: ignore[attr-defined]
+        assert node.theta_own == pytest.approx(theta, rel=1e-6, abs=1e-9)
 
 
 def test_training_stops() -> None:

@@ -69,6 +69,20 @@ def test_a_run_is_the_plain_loop(name: str, case: int) -> None:
     assert (simulated.result.totals["messages"], simulated.result.totals["scalars"]) == (0, 0)
 
 
+@pytest.mark.parametrize("name", ["neural_ucb", "neural_ts"])
+def test_a_network_whose_training_diverges_starts_again(name: str) -> None:
+    config = {"width": 4, "init": "normal", "steps": 30, "lr": 1.3, "lam": 0.5}
+    turns = 12
+    simulated = run(name, config, agents=2, seed=3, schedule={"kind": "rounds", "turns": turns})
+    parameters = algorithm(name).config.model_validate(config)
+    ties, coins = Streams(3).ties, Streams(3).coin
+    worlds = with_ties(world(PROBLEM, 3, 2), ties)
+    oracle = single_agent.run(name, [[0, 1]] * turns, worlds, plain(KERNEL), parameters, coins, 2)
+    assert simulated.pulls == [pull[:4] for pull in oracle.pulls]
+    nodes: list[Any] = simulated.engine.agents
+    assert 0 < sum(node.report()["restarts"] for node in nodes) < 2 * turns
+
+
 @pytest.mark.parametrize("name", [*NAMES, "n_kernel_ucb"])
 def test_on_a_graph_they_are_silent(name: str) -> None:
     problem = {

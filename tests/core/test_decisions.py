@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from coband.simulator.conformance.runs import run
 from coband.simulator.core import decisions
-from coband.simulator.core.decisions import ClosestDecision, gaps
+from coband.simulator.core.decisions import ClosestDecision, NoBestArm, gaps
 
 FINITE = st.floats(-1e6, 1e6).map(lambda value: round(value, 3))
 
@@ -70,3 +70,12 @@ def test_agents_that_choose_together_are_noted_alike(monkeypatch: pytest.MonkeyP
     noted.clear()
     chosen = type(agents[0]).best_together(agents[:2], np.array([1.0, 2.0, 5.0, 4.0]), [2, 2])
     assert (chosen, noted) == ([1, 0], [0, 1])
+
+
+def test_a_score_that_is_not_a_number_is_nobodys_best() -> None:
+    agents = run("async_kernel_ucb", {}).result.agents
+    with pytest.raises(NoBestArm, match="agent 1 cannot choose an arm: its score of arm 2 is not a number"):
+        agents[1].best(np.array([1.0, 7.0, np.nan]))
+    with pytest.raises(NoBestArm, match="agent 1 .* arm 0 is not a number"):
+        type(agents[0]).best_together(agents[:2], np.array([1.0, 2.0, np.nan, 4.0]), [2, 2])
+    assert agents[0].best(np.array([-np.inf, 1.0])) == 1

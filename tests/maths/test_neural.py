@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from types import SimpleNamespace
 from typing import Any
 
@@ -9,7 +10,7 @@ import numpy as np
 import pytest
 
 from coband.simulator.maths.neural.network import Init, Network
-from coband.simulator.maths.neural.training import Descent, Task, TrainingPool
+from coband.simulator.maths.neural.training import Descent, Precision, Task, TrainingPool, has_diverged
 from tests.oracles import neural as oracle
 
 DEPTHS = [2, 3, 5]
@@ -184,3 +185,24 @@ def test_a_pool_leaves_large_trainings_alone() -> None:
 def test_impossible_shapes(inputs: int, width: int, layers: int) -> None:
     with pytest.raises(ValueError, match=r"must be (even|>= 2)"):
         Network(inputs, width, layers)
+
+
+@pytest.mark.parametrize("weights", [[np.nan, 1.0], [1.0, np.inf], [0.0, -1e31]])
+def test_weights_that_cannot_be_computed_with_have_diverged(weights: list[float]) -> None:
+    assert has_diverged(np.array(weights))
+
+
+@pytest.mark.parametrize("weights", [[0.0], [1.0, -1e30]])
+def test_weights_that_can_be_computed_with_have_not_diverged(weights: list[float]) -> None:
+    assert not has_diverged(np.array(weights))
+
+
+@pytest.mark.parametrize("precision", ["float64", "float32"])
+def test_a_training_with_steps_that_are_too_long_diverges_silently(precision: Precision) -> None:
+    network = Network(3, 4, 2, "normal")
+    rng = np.random.default_rng(0)
+    theta = network.initial(rng)
+    task = Task(theta, theta, 100.0 * rng.standard_normal((4, 3)), rng.standard_normal(4))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert has_diverged(Descent(network, 30, 0.01, 0.1, precision=precision)(task))

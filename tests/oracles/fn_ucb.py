@@ -144,12 +144,12 @@ def synchronise(out, everyone, config, like, storage) -> None:  # type: ignore[n
     alphas, thetas, losses, inverses = [], [], [], []
     W, B = np.zeros((p, p)), np.zeros(p)
     for i, a in enumerate(everyone):
-        if config.training_points == "communicated" and a.newest is not None:
-            a.data.append(a.newest)
-            a.newest = None
         alpha = weight_of(a, config, like, storage)
-        trains = config.use != "a_only" and a.t <= config.train_until and a.data
-        if trains and (config.train_when == "always" or alpha > 0):
+        due = config.use != "a_only" and a.t <= config.train_until and (config.train_when == "always" or alpha > 0)
+        if due and config.training_points == "communicated" and a.newest is not None:
+            a.data.append(a.newest)
+        a.newest = None
+        if due and a.data:
             if config.networks == "shared_storage":
                 storage["theta"] = train(storage["theta"], like, a.data, config)
             else:

@@ -103,6 +103,7 @@ def train(start: FloatArray, like: Layers, data: list[tuple[FloatArray, float]],
     """``steps`` steps of gradient descent over all the data.
 
     public: mean squared error, every step also shrinks the weights by lr lam / n. paper: eq. 1, around theta_0.
+    Weights that are no numbers in the end, or beyond 1e30, are theta_0's instead.
     """
     n, m, theta, first = len(data), config.width, start.copy(), flat(like)
     c = scale(config)
@@ -119,4 +120,7 @@ def train(start: FloatArray, like: Layers, data: list[tuple[FloatArray, float]],
             theta = theta - lr * (2.0 * total / n + config.lam / n * theta)
         else:
             theta = theta - lr * (total + m * config.lam * (theta - first))
+    for weight in theta:
+        if not abs(weight) <= 1e30:
+            return first
     return theta

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Literal
 
 from coband.simulator.core.audit.invariants import InvariantViolation
 from coband.simulator.core.audit.trace import Sink
+from coband.simulator.core.decisions import NoBestArm
 from coband.simulator.core.engine import Engine, Plan, RunResult
 from coband.simulator.core.network.graphs import Graph, GraphError
 from coband.simulator.core.node import UnsupportedScenario
@@ -163,7 +164,7 @@ def _attempt(
         return Outcome("failed", error=memory.exhausted(scenario, entry_of(job, scenario), error))
     except InvariantViolation as violation:
         return Outcome("violated", error=str(violation))
-    except JobFailure as error:
+    except (JobFailure, NoBestArm) as error:
         return Outcome("failed", error=str(error))
     except Exception:
         return Outcome("failed", error=traceback.format_exc())

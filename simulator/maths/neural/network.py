@@ -18,7 +18,7 @@ from typing import Literal
 
 import numpy as np
 
-from coband.simulator.arrays import FloatArray
+from coband.simulator.arrays import FloatArray, IndexArray
 
 Init = Literal["paper", "normal"]
 Layers = list[tuple[FloatArray, FloatArray | None]]
@@ -57,6 +57,11 @@ class Network:
         """Output f = scale * u."""
         return math.sqrt(self.width) if self.init == "paper" else 1.0
 
+    @property
+    def biases(self) -> bool:
+        """Whether layers have biases b_l."""
+        return self.init == "normal"
+
     @cached_property
     def shapes(self) -> list[tuple[int, int]]:
         """(rows, columns) of W_1 to W_L."""
@@ -66,8 +71,7 @@ class Network:
     @cached_property
     def size(self) -> int:
         """Number of parameters p."""
-        biases = self.init == "normal"
-        return sum(rows * (columns + biases) for rows, columns in self.shapes)
+        return sum(rows * (columns + self.biases) for rows, columns in self.shapes)
 
     @cached_property
     def slices(self) -> list[tuple[slice, slice | None]]:
@@ -76,10 +80,17 @@ class Network:
         at = 0
         for rows, columns in self.shapes:
             W = slice(at, at + rows * columns)
-            b = slice(W.stop, W.stop + rows) if self.init == "normal" else None
+            b = slice(W.stop, W.stop + rows) if self.biases else None
             slices.append((W, b))
             at = W.stop if b is None else b.stop
         return slices
+
+    @cached_property
+    def order(self) -> IndexArray:
+        """Numbers of the parameters, (p,), in an order in which each bias follows the row of weights of its unit."""
+        layers = self.views(np.arange(float(self.size)))
+        order = np.concatenate([(W if b is None else np.column_stack([W, b])).ravel() for W, b in layers])
+        return order.astype(np.intp)
 
     def views(self, theta: FloatArray) -> Layers:
         """(W_l, b_l) by layer as views of theta; b_l is None without biases."""

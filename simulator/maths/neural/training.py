@@ -18,8 +18,9 @@ from coband.simulator.maths.neural.network import Network
 
 Precision = Literal["float64", "float32"]
 Reals = NDArray[np.floating[Any]]
-StackedLayers = list[tuple[Reals, Reals | None]]
 
+LARGEST_WEIGHT = 1e30
+"""Beyond this the products of a network overflow sooner or later."""
 CACHED = 60_000
 """Numbers per hidden layer above which networks are trained one by one: together they would not fit the cache."""
 
@@ -71,22 +72,26 @@ class Descent:
         return theta
 
     def together(self, tasks: Sequence[Task]) -> FloatArray:
-        """New weights of each task, (A, p); all have equally many data."""
+        """New weights of each task, (A, p), which may have diverged; all have equally many data."""
         n = len(tasks[0].y)
         rate, factor, decay = self._rates(n)
-        theta = np.array([task.theta for task in tasks], dtype=self.precision)
+        order = self.network.order
+        theta = np.array([task.theta[order] for task in tasks], dtype=self.precision)
         gradient = np.empty_like(theta)
         pulled: Reals | float = 0.0
         if self.loss == "paper":
-            pulled = rate * decay * np.array([task.centre for task in tasks], dtype=self.precision)
+            pulled = rate * decay * np.array([task.centre[order] for task in tasks], dtype=self.precision)
         work, layers, out = _Pass(self.network, tasks, self.precision), self._views(theta), self._views(gradient)
-        for _ in range(self.steps):
-            work.gradient(layers, out)
-            theta *= 1.0 - rate * decay
-            gradient *= rate * factor
-            theta -= gradient
-            theta += pulled
-        return theta.astype(np.float64, copy=False)
+        with np.errstate(over="ignore", invalid="ignore"):  # see has_diverged
+            for _ in range(self.steps):
+                work.gradient(layers, out)
+                theta *= 1.0 - rate * decay
+                gradient *= rate * factor
+                theta -= gradient
+                theta += pulled
+        found = np.empty(theta.shape)
+        found[:, order] = theta
+        return found
 
     def _rates(self, n: int) -> tuple[float, float, float]:
         """Learning rate, factor of the gradient of sum (f - y)^2 / 2, and decay of the weights."""
@@ -95,67 +100,72 @@ class Descent:
             return 0.01 if self.lr is None else self.lr, 2.0 / n, self.lam / n
         return 1.0 / (m * self.lam + m * n * self.network.layers) if self.lr is None else self.lr, 1.0, m * self.lam
 
-    def _views(self, theta: Reals) -> StackedLayers:
-        """(W_l, b_l) by layer as views of theta (A, p), (A, rows, columns) and (A, rows)."""
-        layers: StackedLayers = []
-        for W, b in self.network.slices:
-            shape = (len(theta), *self.network.shapes[len(layers)])
-            layers.append((theta[:, W].reshape(shape), None if b is None else theta[:, b]))
+    def _views(self, theta: Reals) -> list[Reals]:
+        """[W_l b_l] by layer, (A, rows, columns + 1), or W_l where there are no biases, as views of theta (A, p)."""
+        layers, at = list[Reals](), 0
+        for rows, columns in self.network.shapes:
+            shape = (len(theta), rows, columns + self.network.biases)
+            layers.append(theta[:, at : at + rows * shape[2]].reshape(shape))
+            at += rows * shape[2]
         return layers
 
 
+def has_diverged(theta: FloatArray) -> bool:
+    """Whether steps were too long for the data, so that weights (p,) are no numbers, or too large to compute with."""
+    return not np.abs(theta).max() <= LARGEST_WEIGHT
+
+
 class _Pass:
-    """Data of some trainings, with room for what a pass over all of it needs; (A, units, data)."""
+    """Data of some trainings, with room for what a pass over all of it needs; (A, units, data).
+
+    A last unit that is always 1 has the biases as its weights, so that products of matrices do what they do.
+    """
 
     def __init__(self, network: Network, tasks: Sequence[Task], precision: Precision) -> None:
-        self._scale = network.scale
-        self._X = np.array([task.X for task in tasks], dtype=precision)
-        self._inputs = np.ascontiguousarray(self._X.transpose(0, 2, 1))
+        self._scale, self._width = network.scale, network.width
+        n, units = len(tasks[0].y), network.inputs + network.biases
+        self._inputs = np.ones((len(tasks), units, n), precision)
+        self._inputs[:, : network.inputs] = [task.X.T for task in tasks]
         self._targets = self._scale * np.array([task.y for task in tasks], dtype=precision)
-        shape = (len(tasks), network.width, self._X.shape[1])
-        self._values = [np.empty(shape, precision) for _ in range(network.layers - 1)]
+        shape = (len(tasks), network.width, n)
+        hidden = network.layers - 1
+        self._values = [np.ones((len(tasks), network.width + network.biases, n), precision) for _ in range(hidden)]
         self._gate = np.empty(shape, dtype=bool)
-        self._back = [np.empty(shape, precision) for _ in range(min(2, network.layers - 1))]
+        self._back = [np.empty(shape, precision) for _ in range(min(2, hidden))]
+        self._weighted = [np.empty_like(values) for values in (self._inputs, *self._values[:1])[: min(2, hidden)]]
 
-    def gradient(self, layers: StackedLayers, out: StackedLayers) -> None:
+    def gradient(self, layers: list[Reals], out: list[Reals]) -> None:
         """Write the gradients of sum_s (f(x_s) - y_s)^2 / 2 to ``out``."""
         before = self._inputs
-        for (W, b), values in zip(layers, self._values, strict=False):
-            np.matmul(W, before, out=values)
-            if b is not None:
-                values += b[:, :, None]
-            before = np.maximum(values, 0.0, out=values)
-        self._backward(layers, out, self._residual(*layers[-1]))
-
-    def _residual(self, W: Reals, b: Reals | None) -> Reals:
-        """scale (f(x_s) - y_s), (A, n): the derivative with respect to u."""
-        residual: Reals = np.matmul(W, self._values[-1])[:, 0]
-        if b is not None:
-            residual += b
+        for W, values in zip(layers, self._values, strict=False):
+            units = values[:, : self._width]
+            np.matmul(W, before, out=units)
+            np.maximum(units, 0.0, out=units)
+            before = values
+        residual = np.matmul(layers[-1], before)[:, 0]
         residual *= self._scale * self._scale
-        residual -= self._targets
-        return residual
+        residual -= self._targets  # scale (f(x_s) - y_s), (A, n): the derivative with respect to u
+        np.matmul(residual[:, None], before.transpose(0, 2, 1), out=out[-1])
+        self._backward(layers, out, residual[:, None])
 
-    def _backward(self, layers: StackedLayers, out: StackedLayers, residual: Reals) -> None:
-        W, b = out[-1]
-        np.matmul(residual[:, None], self._values[-1].transpose(0, 2, 1), out=W)
-        if b is not None:
-            np.add.reduce(residual, axis=1, keepdims=True, out=b)
-        back = self._back[0]
-        np.multiply(np.greater(self._values[-1], 0.0, out=self._gate), residual[:, None], out=back)
-        factors = layers[-1][0].transpose(0, 2, 1)  # still to be multiplied to the rows of back
+    def _backward(self, layers: list[Reals], out: list[Reals], residual: Reals) -> None:
+        """Derivatives of u with respect to hidden units times ``residual`` (A, 1, n), which a layer's inputs get."""
+        back, below = self._back[0], self._back[-1]
+        np.copyto(back, self._open(len(layers) - 2))
+        factors = layers[-1][:, :, : self._width].transpose(0, 2, 1)  # still to be multiplied to the rows of back
         for index in range(len(layers) - 2, -1, -1):
-            W, b = out[index]
-            np.matmul(back, self._values[index - 1].transpose(0, 2, 1) if index else self._X, out=W)
-            W *= factors
-            if b is not None:
-                np.add.reduce(back, axis=2, out=b)
-                b *= factors[:, :, 0]
+            before = self._values[index - 1] if index else self._inputs
+            weighted = np.multiply(before, residual, out=self._weighted[min(index, 1)])
+            np.matmul(back, weighted.transpose(0, 2, 1), out=out[index])
+            out[index] *= factors
             if index:
-                below = self._back[1] if back is self._back[0] else self._back[0]
-                np.matmul((layers[index][0] * factors).transpose(0, 2, 1), back, out=below)
-                below *= np.greater(self._values[index - 1], 0.0, out=self._gate)
-                back, factors = below, np.ones_like(below[:, :, :1])
+                np.matmul((layers[index][:, :, : self._width] * factors).transpose(0, 2, 1), back, out=below)
+                below *= self._open(index - 1)
+                back, below, factors = below, back, np.ones_like(factors)
+
+    def _open(self, index: int) -> NDArray[np.bool_]:
+        """Which hidden units of a layer are positive, (A, width, n); overwritten by the next call."""
+        return np.greater(self._values[index][:, : self._width], 0.0, out=self._gate)
 
 
 class TrainingPool:

@@ -10,6 +10,7 @@ from concurrent.futures import Executor
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from coband.simulator.experiments.runs import executors, results, work
@@ -18,6 +19,7 @@ from coband.simulator.experiments.runs.driver import Report
 from coband.simulator.experiments.runs.job import DriverGone, Job, attempt, check_driver
 from coband.simulator.experiments.runs.study import SelectionError, Study, study_of
 from coband.simulator.experiments.scenario.document import Until
+from coband.simulator.experiments.scenario.loading import loads
 from coband.simulator.experiments.store import directory, store
 from coband.simulator.experiments.store.recording import sampled_turns
 from coband.simulator.problems.datasets import DataError
@@ -256,6 +258,30 @@ def test_a_job_leaves_no_garbage_and_no_trace_in_the_collector() -> None:
     assert len(nodes) == 5
     assert [node() for node in nodes] == [None] * 5
     assert (gc.get_freeze_count(), gc.get_threshold()) == (0, thresholds)
+
+
+def test_scores_that_are_no_numbers_fail_the_job_in_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    from coband.agents.lin_ucb import LinUCB
+
+    monkeypatch.setattr(LinUCB, "scores", lambda self, arms: np.full(len(arms), np.nan))
+    problem = {"kind": "contextual", "arms": {"kind": "ball", "dimension": 2, "count": 3}, "reward": {"kind": "cosine"}}
+    scenario = loads(
+        json.dumps(
+            {
+                "name": "no_numbers",
+                "agents": {"count": 2},
+                "schedule": {"kind": "rounds", "turns": 3},
+                "problem": problem,
+                "algorithms": [{"algorithm": "lin_ucb"}],
+            }
+        )
+    )
+    outcome = attempt(Job(0, "lin_ucb", "lin_ucb", 0, 0, "off"), scenario, lambda result: None)
+    assert (outcome.status, outcome.error) == (
+        "failed",
+        "agent 0 cannot choose an arm: its score of arm 0 is not a number; parameters or rewards are too large to "
+        "compute with.",
+    )
 
 
 def test_a_worker_whose_driver_is_gone_stops() -> None:
