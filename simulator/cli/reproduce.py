@@ -202,18 +202,43 @@ def _verify(claims: Sequence[PlacedClaim], where: Path, count: int, workers: Wor
     from coband.simulator.experiments.claims import results, verification
 
     try:
-        jobs = verification.sample(claims, results.read(where), count, SAMPLE_SEED)
+        outcomes = results.read(where)
+        jobs = verification.sample(claims, outcomes, count, SAMPLE_SEED)
     except results.ResultsError as error:
         raise BadInput(str(error)) from error
     if not jobs:
         raise BadInput(f"{where} has no results of these claims.")
     with TemporaryDirectory(prefix="coband-verify-") as place:
         found = verification.verify(jobs, Path(place), workers)
-    rows = [[one.study, one.variant, str(one.replication), "same" if one.same else "DIFFERS"] for one in found]
+    same, lost = sum(one.same for one in found), [one for one in found if one.missing]
+    different = len(found) - same - len(lost)
+    if different:
+        _name_hardware([outcomes[one.key] for one in claims if one.key in outcomes])
+    said = {True: "same", False: "DIFFERS"}
+    rows = [[one.study, one.variant, str(one.replication), "none" if one.missing else said[one.same]] for one in found]
     tables.show(["study", "variant", "replication", "fingerprint"], rows, left=2)
-    different = sum(not one.same for one in found)
-    click.echo(f"{len(found)} jobs run again: {len(found) - different} the same, {different} different")
-    return int(different > 0)
+    for why in dict.fromkeys(one.missing for one in lost):
+        click.echo(f"no fingerprint: {why}", err=True)
+    without = f", {len(lost)} without a fingerprint" if lost else ""
+    click.echo(f"{len(found)} jobs run again: {same} the same, {different} different{without}")
+    return int(same < len(found))
+
+
+def _name_hardware(outcomes: Sequence[Outcome]) -> None:
+    """Say in what way the computers that computed outcomes differ from this one, before results are said to differ."""
+    from coband.simulator.experiments.runs.hardware import explained, hardware
+
+    here, whose = hardware(), ("results on file", "those of now")
+    stored = [one.origin.get("hardware") for one in outcomes]
+    sentences = [explained(computer, here, whose) for computer in stored if computer]
+    for sentence in dict.fromkeys(text for text in sentences if text):
+        click.echo(sentence, err=True)
+    if not all(stored):
+        click.echo(
+            "Some results on file do not say what computed them; the last bits of other hardware or libraries "
+            "differ, and with them close decisions.",
+            err=True,
+        )
 
 
 def _pages(where: Path, pages: Path) -> None:

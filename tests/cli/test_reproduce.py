@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from coband.simulator.cli import workers as command
-from coband.simulator.experiments.claims import pages, reading, results
+from coband.simulator.experiments.claims import pages, reading, results, verification
 from coband.simulator.experiments.runs.workers import InProcess
+from coband.simulator.problems.data_error import DataError
 from tests.cli.test_sweep import Coband
 from tests.experiments.claims.test_reproduction import CLAIM, FALSE, SCENARIO, TRUE
 
@@ -95,6 +98,51 @@ def test_claims_that_share_a_study_are_verified_with_all_its_variants(coband: Co
     coband("reproduce", "all")
     status, out, _ = coband("reproduce", "--verify", "6")
     assert (status, out.splitlines()[-1]) == (0, "6 jobs run again: 6 the same, 0 different")
+
+
+def test_variants_that_only_other_claims_need_are_no_differences(coband: Coband, tmp_path: Path) -> None:
+    alone = (tmp_path / "claims" / "small" / "true.yaml").read_text().partition("conditions:")[0]
+    condition = "conditions:\n  - {kind: value, of: scalars, term: N, at_most: 0}\n"
+    (tmp_path / "claims" / "small" / "silent.yaml").write_text(
+        alone.replace("title: true", "title: silent") + condition
+    )
+    coband("reproduce", "all")
+    status, out, _ = coband("reproduce", "silent", "--verify", "20")
+    assert (status, out.splitlines()[-1]) == (0, "3 jobs run again: 3 the same, 0 different")
+
+
+def test_a_difference_of_hardware_is_named_before_one_of_results(coband: Coband) -> None:
+    coband("reproduce", "true")
+    file = Path("runs/reproduce/results/small.json")
+    content = json.loads(file.read_text())
+    (variants,) = content["jobs"].values()
+    variants["One"][:] = ["0" * len(one) for one in variants["One"]]
+    claim = content["claims"]["small/true"]
+    claim["origin"]["hardware"]["BLAS kernels"] = "Prescott"
+    file.write_text(json.dumps(content))
+    status, _, err = coband("reproduce", "--verify", "20")
+    assert (status, "BLAS kernels: Prescott and" in err) == (1, True)
+    del claim["origin"]["hardware"]
+    file.write_text(json.dumps(content))
+    status, _, err = coband("reproduce", "--verify", "20")
+    assert (status, "do not say what computed them" in err) == (1, True)
+
+
+def test_jobs_without_their_data_are_no_differences(coband: Coband, monkeypatch: pytest.MonkeyPatch) -> None:
+    coband("reproduce", "true")
+    sample = verification.sample
+
+    def without_data(*given: Any) -> list[Any]:
+        gone = DataError("the file is gone")
+        return [(replace(study, sweep=replace(study.sweep, missing=gone)), *job) for study, *job in sample(*given)]
+
+    monkeypatch.setattr(verification, "sample", without_data)
+    status, out, err = coband("reproduce", "--verify", "2")
+    assert (status, out.splitlines()[-1]) == (
+        1,
+        "2 jobs run again: 0 the same, 0 different, 2 without a fingerprint",
+    )
+    assert "no fingerprint: the file is gone" in err
 
 
 def test_another_seed_gives_other_jobs_and_is_said(coband: Coband) -> None:

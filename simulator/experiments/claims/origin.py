@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from coband.simulator.experiments.runs import blas
+from coband.simulator.experiments.runs.hardware import hardware
 from coband.simulator.experiments.runs.status import now
 from coband.simulator.experiments.store.git_state import git_state
 from coband.simulator.experiments.store.manifest import PACKAGES, version
@@ -25,4 +26,5 @@ def origin(seed: int | None = None) -> dict[str, Any]:
         "git": git_state(Path(__file__).parent),
         "blas": blas.libraries(),
         "machine": platform.machine(),
+        "hardware": hardware(),
     }

@@ -22,7 +22,8 @@ class Checked:
     Attributes:
         study: its study, variant and replication.
         stored: the fingerprint in the results file.
-        found: that of now; empty if the job broke off.
+        found: that of now; empty if there is none.
+        missing: why the job could not run or broke off; empty if it ran to its end.
     """
 
     study: str
@@ -30,6 +31,7 @@ class Checked:
     replication: int
     stored: str
     found: str
+    missing: str = ""
 
     @property
     def same(self) -> bool:
@@ -40,7 +42,10 @@ class Checked:
 def sample(
     claims: Sequence[PlacedClaim], outcomes: Mapping[str, Outcome], count: int, seed: int
 ) -> list[tuple[Needed, str, int, str]]:
-    """Jobs drawn at random from those behind the outcomes: (study, variant, replication, stored fingerprint)."""
+    """Jobs drawn at random from those behind the outcomes: (study, variant, replication, stored fingerprint).
+
+    A results file also has the fingerprints of variants that only other claims about a study need; those are left out.
+    """
     found: dict[tuple[str, str, int], tuple[Needed, str, int, str]] = {}
     with_jobs = [one for one in claims if one.key in outcomes and outcomes[one.key].fingerprints]
     studies = {size: _by_name(with_jobs, size) for size in {_size(outcomes[one.key]) for one in with_jobs}}
@@ -50,7 +55,8 @@ def sample(
         for name, variants in outcome.fingerprints.items():
             if name not in by_name:
                 continue  # the claim's settings have changed since
-            for variant, prints in variants.items():
+            known = {variant.label for variant in by_name[name].sweep.variants}
+            for variant, prints in ((variant, variants[variant]) for variant in variants if variant in known):
                 for replication, print_ in enumerate(prints):
                     found.setdefault((name, variant, replication), (by_name[name], variant, replication, print_))
     keys = sorted(found)
@@ -77,14 +83,15 @@ def verify(
     for number, (study, variant, replication, stored) in enumerate(jobs):
         where = place / str(number)
         where.mkdir(parents=True)
-        one = next((one for one in study.sweep.variants if one.label == variant), None)
-        fresh = ""
-        if one is not None and study.sweep.missing is None:
+        one = next(one for one in study.sweep.variants if one.label == variant)
+        fresh, missing = "", "" if study.sweep.missing is None else str(study.sweep.missing)
+        if not missing:
             alone = replace(study.sweep, variants=(replace(one, number=0),), numbers=(replication,))
             report = drive(alone, SweepDirectory(where), workers=pool)
             records = [record for entry in report.object["results"] for record in entry["replications"]]
             fresh = str(records[0]["fingerprint"])[:DIGITS] if records else ""
-        found.append(Checked(study.name, variant, replication, stored, fresh))
+            missing = "" if records else "the job broke off"
+        found.append(Checked(study.name, variant, replication, stored, fresh, missing))
         if told is not None:
             told(found[-1])
     return found

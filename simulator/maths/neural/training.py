@@ -149,10 +149,14 @@ class _Pass:
         self._backward(layers, out, residual[:, None])
 
     def _backward(self, layers: list[Reals], out: list[Reals], residual: Reals) -> None:
-        """Derivatives of u with respect to hidden units times ``residual`` (A, 1, n), which a layer's inputs get."""
+        """The gradients of the hidden layers, the last one first.
+
+        The derivatives with respect to a layer's units are ``factors`` * ``back`` * ``residual`` (A, 1, n). The
+        residual is multiplied to the layer's inputs, which are fewer, and the factors to the gradient, which is small.
+        """
         back, below = self._back[0], self._back[-1]
         np.copyto(back, self._open(len(layers) - 2))
-        factors = layers[-1][:, :, : self._width].transpose(0, 2, 1)  # still to be multiplied to the rows of back
+        factors = layers[-1][:, :, : self._width].transpose(0, 2, 1)
         for index in range(len(layers) - 2, -1, -1):
             before = self._values[index - 1] if index else self._inputs
             weighted = np.multiply(before, residual, out=self._weighted[min(index, 1)])
