@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from coband.simulator.experiments.claims import pages, reading, results
+from coband.simulator.experiments.claims.settings import is_of_other_settings
 
 FOLDER = Path(__file__).parents[2] / "docs" / "reproductions"
 
@@ -17,6 +18,14 @@ def test_the_pages_are_up_to_date() -> None:
 def test_results_are_of_claims_that_exist() -> None:
     known = {claim.key for claim in reading.claims()}
     assert set(results.read(FOLDER / "results")) <= known
+
+
+def test_no_result_is_of_other_settings() -> None:
+    outcomes = results.read(FOLDER / "results")
+    changed = [
+        one.key for one in reading.claims() if one.key in outcomes and is_of_other_settings(outcomes[one.key], one)
+    ]
+    assert not changed, f"run them again: coband reproduce {' '.join(changed)}"
 
 
 def test_the_readme_tells_the_latest_verdicts() -> None:

@@ -35,6 +35,7 @@ class Outcome:
         cost_hours: estimate of what a verdict still costs, where that is known.
         fingerprints: study -> variant -> one for each replication.
         origin: versions, commit, date.
+        settings: digest of what it was tried with; empty where that was not noted.
     """
 
     claim: str
@@ -47,6 +48,7 @@ class Outcome:
     cost_hours: float | None = None
     fingerprints: Mapping[str, Mapping[str, Sequence[str]]] = field(default_factory=dict)
     origin: Mapping[str, Any] = field(default_factory=dict)
+    settings: str = ""
 
     @property
     def holds(self) -> float:

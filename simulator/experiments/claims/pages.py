@@ -11,6 +11,7 @@ from coband.simulator.experiments.claims import drawing, reading, results
 from coband.simulator.experiments.claims.claim import Claim, Paper, PlacedClaim
 from coband.simulator.experiments.claims.conditions import Finding
 from coband.simulator.experiments.claims.outcome import Outcome, Verdict, verdicts
+from coband.simulator.experiments.claims.settings import is_of_other_settings
 from coband.simulator.experiments.statistics import numerals
 
 MARKS: Mapping[Verdict, str] = {"holds": "🟢", "does not hold": "🔴", "undecided": "🟡", "not run": "⚪"}
@@ -124,6 +125,8 @@ def _claim(placed: PlacedClaim, outcome: Outcome | None, verdict: Verdict) -> li
         lines += ["| condition | estimate | 95 % interval | effect size | replications |", "|---|---|---|---|---|"]
         lines += [_finding(one) for one in outcome.findings]
         lines.append("")
+    if outcome is not None and is_of_other_settings(outcome, placed):
+        lines += ["*Of other settings:* the claim or its scenario has changed since; the command tries it anew.", ""]
     lines += list(_remarks(claim, outcome, verdict))
     return lines
 

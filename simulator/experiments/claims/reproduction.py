@@ -13,6 +13,7 @@ from coband.simulator.experiments.claims.conditions import Term
 from coband.simulator.experiments.claims.outcome import DIGITS, Outcome
 from coband.simulator.experiments.claims.progress import StudyProgress
 from coband.simulator.experiments.claims.samples import Sample, SampleError, StudySamples
+from coband.simulator.experiments.claims.settings import settings_digest
 from coband.simulator.experiments.claims.studies import Key, key_of, needed
 from coband.simulator.experiments.runs.driver import Commands, Listener, drive
 from coband.simulator.experiments.runs.workers import WorkerPool
@@ -107,6 +108,7 @@ class Reproduction:
             None,
             {progress.study.name: _fingerprints(progress.samples) for progress, _ in self._used(placed)},
             self._origin,
+            settings_digest(placed, self._size),
         )
         return self._with_cost(found, placed)
 
