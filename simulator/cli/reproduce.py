@@ -214,8 +214,7 @@ def _verify(claims: Sequence[PlacedClaim], where: Path, count: int, workers: Wor
     different = len(found) - same - len(lost)
     if different:
         _name_hardware([outcomes[one.key] for one in claims if one.key in outcomes])
-    said = {True: "same", False: "DIFFERS"}
-    rows = [[one.study, one.variant, str(one.replication), "none" if one.missing else said[one.same]] for one in found]
+    rows = [[one.study, one.variant, str(one.replication), one.comparison] for one in found]
     tables.show(["study", "variant", "replication", "fingerprint"], rows, left=2)
     for why in dict.fromkeys(one.missing for one in lost):
         click.echo(f"no fingerprint: {why}", err=True)

@@ -18,10 +18,6 @@ MANY = 4096
 """Arms from which on each decision is looked at by itself, so that no more memory is taken."""
 
 
-class NoBestArm(ArithmeticError):
-    """An agent's scores are no numbers, so that no arm is the best one; the message says whose and which."""
-
-
 class ClosestDecision:
     """The smallest gap between the best score and the next lower one, for each agent.
 

@@ -18,7 +18,6 @@ import numpy as np
 
 from coband.simulator.arms import ArmSet
 from coband.simulator.arrays import FloatArray, IntArray
-from coband.simulator.core.decisions import NoBestArm
 from coband.simulator.core.message import Message
 from coband.simulator.core.node_context import NodeContext as NodeContext
 from coband.simulator.core.outbox import ALL_AGENTS as ALL_AGENTS
@@ -48,6 +47,10 @@ class Note:
 
 class UnsupportedScenario(ValueError):
     """An algorithm cannot do what a scenario asks of it; the text says why, and what to change."""
+
+
+class NoBestArm(ArithmeticError):
+    """A score of an agent's is not a number, so that no arm is the best one; the text says whose and which."""
 
 
 class Node(ABC):

@@ -10,7 +10,7 @@ import pytest
 from coband.simulator.conformance import graphs
 from coband.simulator.conformance.runs import PROBLEM, algorithm, run, world
 from coband.simulator.core.randomness.streams import Streams
-from tests.oracles import single_agent, with_ties
+from tests.oracles import OracleRun, single_agent, with_ties
 from tests.oracles.kernels import plain
 
 NAMES = ["lin_ucb", "oful", "lin_ts", "kernel_ucb", "igp_ucb", "kernel_ts", "neural_ucb", "neural_ts"]
@@ -44,6 +44,22 @@ def random_config(name: str, rng: np.random.Generator) -> dict[str, Any]:
     return config
 
 
+def plain_loop(
+    name: str, config: dict[str, Any], problem: dict[str, Any], seed: int, agents: int, turns: int
+) -> OracleRun:
+    """The oracle's run on the same world."""
+    streams = Streams(seed)
+    return single_agent.run(
+        name,
+        [list(range(agents))] * turns,
+        with_ties(world(problem, seed, agents), streams.ties),
+        plain(config.get("kernel", KERNEL)),
+        algorithm(name).config.model_validate(config),
+        streams.coin,
+        agents,
+    )
+
+
 @pytest.mark.parametrize("case", range(20))
 @pytest.mark.parametrize("name", NAMES)
 def test_a_run_is_the_plain_loop(name: str, case: int) -> None:
@@ -54,16 +70,7 @@ def test_a_run_is_the_plain_loop(name: str, case: int) -> None:
     simulated = run(
         name, config, agents=agents, seed=case, problem=problem, schedule={"kind": "rounds", "turns": turns}
     )
-    parameters = algorithm(name).config.model_validate(config)
-    oracle = single_agent.run(
-        name,
-        [list(range(agents))] * turns,
-        with_ties(world(problem, case, agents), Streams(case).ties),
-        plain(config.get("kernel", KERNEL)),
-        parameters,
-        Streams(case).coin,
-        agents,
-    )
+    oracle = plain_loop(name, config, problem, case, agents, turns)
     assert simulated.pulls == [pull[:4] for pull in oracle.pulls]
     assert simulated.messages == []
     assert (simulated.result.totals["messages"], simulated.result.totals["scalars"]) == (0, 0)
@@ -74,10 +81,7 @@ def test_a_network_whose_training_diverges_starts_again(name: str) -> None:
     config = {"width": 4, "init": "normal", "steps": 30, "lr": 1.3, "lam": 0.5}
     turns = 12
     simulated = run(name, config, agents=2, seed=3, schedule={"kind": "rounds", "turns": turns})
-    parameters = algorithm(name).config.model_validate(config)
-    ties, coins = Streams(3).ties, Streams(3).coin
-    worlds = with_ties(world(PROBLEM, 3, 2), ties)
-    oracle = single_agent.run(name, [[0, 1]] * turns, worlds, plain(KERNEL), parameters, coins, 2)
+    oracle = plain_loop(name, config, PROBLEM, seed=3, agents=2, turns=turns)
     assert simulated.pulls == [pull[:4] for pull in oracle.pulls]
     nodes: list[Any] = simulated.engine.agents
     assert 0 < sum(node.report()["restarts"] for node in nodes) < 2 * turns

@@ -88,24 +88,24 @@ def test_verify_runs_jobs_again(coband: Coband) -> None:
     assert "DIFFERS" in out
 
 
+def add_silent(folder: Path) -> None:
+    """A claim about the same study that needs one of its variants alone."""
+    claims = folder / "claims" / "small"
+    alone = (claims / "true.yaml").read_text().partition("conditions:")[0]
+    condition = "conditions:\n  - {kind: value, of: scalars, term: N, at_most: 0}\n"
+    (claims / "silent.yaml").write_text(alone.replace("title: true", "title: silent") + condition)
+
+
 def test_claims_that_share_a_study_are_verified_with_all_its_variants(coband: Coband, tmp_path: Path) -> None:
     """A results file has the fingerprints of a study once, also of variants that only another claim needs."""
-    alone = (tmp_path / "claims" / "small" / "true.yaml").read_text().partition("conditions:")[0]
-    condition = "conditions:\n  - {kind: value, of: scalars, term: N, at_most: 0}\n"
-    (tmp_path / "claims" / "small" / "silent.yaml").write_text(
-        alone.replace("title: true", "title: silent") + condition
-    )
+    add_silent(tmp_path)
     coband("reproduce", "all")
     status, out, _ = coband("reproduce", "--verify", "6")
     assert (status, out.splitlines()[-1]) == (0, "6 jobs run again: 6 the same, 0 different")
 
 
 def test_variants_that_only_other_claims_need_are_no_differences(coband: Coband, tmp_path: Path) -> None:
-    alone = (tmp_path / "claims" / "small" / "true.yaml").read_text().partition("conditions:")[0]
-    condition = "conditions:\n  - {kind: value, of: scalars, term: N, at_most: 0}\n"
-    (tmp_path / "claims" / "small" / "silent.yaml").write_text(
-        alone.replace("title: true", "title: silent") + condition
-    )
+    add_silent(tmp_path)
     coband("reproduce", "all")
     status, out, _ = coband("reproduce", "silent", "--verify", "20")
     assert (status, out.splitlines()[-1]) == (0, "3 jobs run again: 3 the same, 0 different")

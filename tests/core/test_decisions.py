@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from coband.simulator.conformance.runs import run
 from coband.simulator.core import decisions
-from coband.simulator.core.decisions import ClosestDecision, NoBestArm, gaps
+from coband.simulator.core.decisions import ClosestDecision, gaps
+from coband.simulator.core.node import NoBestArm
 
 FINITE = st.floats(-1e6, 1e6).map(lambda value: round(value, 3))
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
+from coband.simulator.experiments.claims.claim import Size
 from coband.simulator.experiments.claims.conditions import Finding
 from coband.simulator.experiments.statistics.evidence import Evidence, adjusted
 
@@ -26,7 +27,7 @@ class Outcome:
 
     Attributes:
         claim: such as ``duets/figure_1a_regret``.
-        size: full or quick.
+        size: full, quick or toy.
         findings: one per condition.
         looks: how often a verdict is tried at most; each p-value counts so many times.
         replications: of the study with the fewest.
@@ -39,7 +40,7 @@ class Outcome:
     """
 
     claim: str
-    size: str
+    size: Size
     findings: Sequence[Finding]
     looks: int
     replications: int

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from coband.simulator.experiments.claims.claim import ClaimedStudy, PlacedClaim, Size
+from coband.simulator.experiments.claims.claim import PlacedClaim, Size
 from coband.simulator.experiments.claims.outcome import DIGITS, Outcome
+from coband.simulator.experiments.claims.studies import Key, key_of
 from coband.simulator.experiments.runs.code_version import sha256
 from coband.simulator.experiments.scenario.files import read_scenario
 from coband.simulator.experiments.scenario.nodes import plain
@@ -24,31 +25,25 @@ def settings_digest(placed: PlacedClaim, size: Size) -> str:
     Raises:
         ScenarioError: a scenario cannot be read.
     """
-    claim = placed.claim
-    studies: list[tuple[ClaimedStudy, set[str]]] = []
+    claim, labels = placed.claim, dict[Key, set[str]]()
     for term in claim.terms():
-        study = claim.study_of(term)
-        labels = next((labels for known, labels in studies if known is study), None)
-        if labels is None:
-            studies.append((study, {term.label}))
-        else:
-            labels.add(term.label)
-    parts = [_settings(study, labels, size) for study, labels in studies]
+        labels.setdefault(key_of(claim.study_of(term), size), set()).add(term.label)
+    parts = [_settings(key, wanted) for key, wanted in labels.items()]
     conditions = claim.model_dump(mode="json", include={"conditions"})
     return sha256(json.dumps([conditions, *parts], sort_keys=True))[:DIGITS]
 
 
 def is_of_other_settings(outcome: Outcome, placed: PlacedClaim) -> bool:
     """Whether the claim or its scenarios have changed since; False where results do not say what they are of."""
-    size: Size = "quick" if outcome.size == "quick" else "full"
-    return bool(outcome.settings) and outcome.settings != settings_digest(
-        placed.seeded(outcome.origin.get("seed")), size
-    )
+    if not outcome.settings:
+        return False
+    return outcome.settings != settings_digest(placed.seeded(outcome.origin.get("seed")), outcome.size)
 
 
-def _settings(study: ClaimedStudy, labels: set[str], size: Size) -> list[Any]:
-    root, _ = read(read_scenario(study.scenario)[0], study.scenario)
+def _settings(key: Key, labels: set[str]) -> list[Any]:
+    scenario, changes = key
+    root, _ = read(read_scenario(scenario)[0], scenario)
     document: dict[str, Any] = plain(root)
     entries = [entry for entry in document.pop("algorithms", []) if entry.get("label", entry["algorithm"]) in labels]
     kept = {key: value for key, value in document.items() if key not in WITHOUT_EFFECT}
-    return [study.scenario, kept, entries, sorted(study.settings(size))]
+    return [scenario, kept, entries, sorted(changes)]

@@ -38,6 +38,13 @@ class Checked:
         """Whether the job gave the same decisions and messages."""
         return self.stored == self.found
 
+    @property
+    def comparison(self) -> str:
+        """What there is to say of it in a word."""
+        if self.missing:
+            return "none"
+        return "same" if self.same else "DIFFERS"
+
 
 def sample(
     claims: Sequence[PlacedClaim], outcomes: Mapping[str, Outcome], count: int, seed: int
@@ -48,23 +55,19 @@ def sample(
     """
     found: dict[tuple[str, str, int], tuple[Needed, str, int, str]] = {}
     with_jobs = [one for one in claims if one.key in outcomes and outcomes[one.key].fingerprints]
-    studies = {size: _by_name(with_jobs, size) for size in {_size(outcomes[one.key]) for one in with_jobs}}
+    studies = {size: _by_name(with_jobs, size) for size in {outcomes[one.key].size for one in with_jobs}}
     for placed in with_jobs:
         outcome = outcomes[placed.key]
-        by_name = studies[_size(outcome)]
+        by_name = studies[outcome.size]
         for name, variants in outcome.fingerprints.items():
             if name not in by_name:
                 continue  # the claim's settings have changed since
             known = {variant.label for variant in by_name[name].sweep.variants}
-            for variant, prints in ((variant, variants[variant]) for variant in variants if variant in known):
-                for replication, print_ in enumerate(prints):
+            for variant in known.intersection(variants):
+                for replication, print_ in enumerate(variants[variant]):
                     found.setdefault((name, variant, replication), (by_name[name], variant, replication, print_))
     keys = sorted(found)
     return [found[key] for key in random.Random(seed).sample(keys, min(count, len(keys)))]
-
-
-def _size(outcome: Outcome) -> Size:
-    return "quick" if outcome.size == "quick" else "full"
 
 
 def _by_name(claims: Sequence[PlacedClaim], size: Size) -> dict[str, Needed]:
@@ -83,14 +86,16 @@ def verify(
     for number, (study, variant, replication, stored) in enumerate(jobs):
         where = place / str(number)
         where.mkdir(parents=True)
-        one = next(one for one in study.sweep.variants if one.label == variant)
-        fresh, missing = "", "" if study.sweep.missing is None else str(study.sweep.missing)
+        fresh, missing = "", str(study.sweep.missing or "")
         if not missing:
+            (one,) = (one for one in study.sweep.variants if one.label == variant)
             alone = replace(study.sweep, variants=(replace(one, number=0),), numbers=(replication,))
             report = drive(alone, SweepDirectory(where), workers=pool)
             records = [record for entry in report.object["results"] for record in entry["replications"]]
-            fresh = str(records[0]["fingerprint"])[:DIGITS] if records else ""
-            missing = "" if records else "the job broke off"
+            if records:
+                fresh = str(records[0]["fingerprint"])[:DIGITS]
+            else:
+                missing = "the job broke off"
         found.append(Checked(study.name, variant, replication, stored, fresh, missing))
         if told is not None:
             told(found[-1])
