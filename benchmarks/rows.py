@@ -22,7 +22,7 @@ STRUCTURES: Mapping[str, tuple[str, ...]] = {
 }
 """The data structures and their textbook forms."""
 NEXT: Mapping[str, tuple[str, ...]] = {
-    "FN-UCB cosine, N=2, T=500, whole process": ("fn_cosine", "fn_trained"),
+    "FN-UCB cosine, N=2, T=500, whole process": ("fn_cosine", "fn_cosine_float32", "fn_trained"),
     "FN-UCB MAGIC, N=2, T=500": ("fn_magic",),
     "RAGE at gap 0.1, by coband run and in-process": ("rage_run", "rage_each", "rage"),
     "a job in a sweep, beside its own work": ("job", "memory"),

@@ -36,10 +36,11 @@ def federated(scenario: str, reference: float, *settings: str) -> Figure:
     return compared(processes(given, repeats=2), reference, 20.0)
 
 
-def cosine() -> Figure:
+def cosine(precision: str) -> Figure:
     """FN-UCB on the cosine function, beside the public code where that can be run."""
     here = public_code.fn_ucb_cosine(500)
-    figure = federated("fn_ucb/cosine_2", COSINE_SECONDS if here is None else here)
+    reference = COSINE_SECONDS if here is None else here
+    figure = federated("fn_ucb/cosine_2", reference, f"algorithms.FN-UCB.precision={precision}")
     return figure if here is None else replace(figure, found=f"{figure.found} of {here:.3g} s here")
 
 
@@ -77,8 +78,9 @@ FIGURES: Figures = {
     ),
     "rage_each": (lambda: rage_each(200), "the same, for each further replication of the run"),
     "fn_cosine": (
-        cosine,
+        lambda: cosine("float64"),
         "coband run, FN-UCB, cosine, N=2, T=500, CPU; public code: COBAND_FN_UCB_CODE, or once, elsewhere: 35.6 s",
     ),
+    "fn_cosine_float32": (lambda: cosine("float32"), "the same with precision: float32, which the public code has"),
     "fn_magic": (magic, "coband run, FN-UCB, MAGIC, N=2, T=500, CPU; public code, measured once, elsewhere: 52.3 s"),
 }

@@ -78,7 +78,7 @@ class Descent:
         order = self.network.order
         theta = np.array([task.theta[order] for task in tasks], dtype=self.precision)
         gradient = np.empty_like(theta)
-        pulled: Reals | float = 0.0
+        pulled: Reals | None = None
         if self.loss == "paper":
             pulled = rate * decay * np.array([task.centre[order] for task in tasks], dtype=self.precision)
         work, layers, out = _Pass(self.network, tasks, self.precision), self._views(theta), self._views(gradient)
@@ -88,7 +88,8 @@ class Descent:
                 theta *= 1.0 - rate * decay
                 gradient *= rate * factor
                 theta -= gradient
-                theta += pulled
+                if pulled is not None:
+                    theta += pulled
         found = np.empty(theta.shape)
         found[:, order] = theta
         return found
@@ -130,17 +131,19 @@ class _Pass:
         shape = (len(tasks), network.width, n)
         hidden = network.layers - 1
         self._values = [np.ones((len(tasks), network.width + network.biases, n), precision) for _ in range(hidden)]
-        self._gate = np.empty(shape, dtype=bool)
-        self._back = [np.empty(shape, precision) for _ in range(min(2, hidden))]
+        self._positive = np.empty(shape, dtype=bool)
+        self._open = [np.empty(shape, precision) for _ in range(hidden)]  # 1 where a unit is positive, 0 elsewhere
+        self._spare = np.empty(shape if hidden > 1 else 0, precision)
         self._weighted = [np.empty_like(values) for values in (self._inputs, *self._values[:1])[: min(2, hidden)]]
 
     def gradient(self, layers: list[Reals], out: list[Reals]) -> None:
         """Write the gradients of sum_s (f(x_s) - y_s)^2 / 2 to ``out``."""
         before = self._inputs
-        for W, values in zip(layers, self._values, strict=False):
+        for W, values, gate in zip(layers, self._values, self._open, strict=False):
             units = values[:, : self._width]
             np.matmul(W, before, out=units)
-            np.maximum(units, 0.0, out=units)
+            np.copyto(gate, np.greater(units, 0.0, out=self._positive))
+            units *= gate
             before = values
         residual = np.matmul(layers[-1], before)[:, 0]
         residual *= self._scale * self._scale
@@ -154,8 +157,7 @@ class _Pass:
         The derivatives with respect to a layer's units are ``factors`` * ``back`` * ``residual`` (A, 1, n). The
         residual is multiplied to the layer's inputs, which are fewer, and the factors to the gradient, which is small.
         """
-        back, below = self._back[0], self._back[-1]
-        np.copyto(back, self._open(len(layers) - 2))
+        back, spare = self._open[-1], self._spare
         factors = layers[-1][:, :, : self._width].transpose(0, 2, 1)
         for index in range(len(layers) - 2, -1, -1):
             before = self._values[index - 1] if index else self._inputs
@@ -163,13 +165,9 @@ class _Pass:
             np.matmul(back, weighted.transpose(0, 2, 1), out=out[index])
             out[index] *= factors
             if index:
-                np.matmul((layers[index][:, :, : self._width] * factors).transpose(0, 2, 1), back, out=below)
-                below *= self._open(index - 1)
-                back, below, factors = below, back, np.ones_like(factors)
-
-    def _open(self, index: int) -> NDArray[np.bool_]:
-        """Which hidden units of a layer are positive, (A, width, n); overwritten by the next call."""
-        return np.greater(self._values[index][:, : self._width], 0.0, out=self._gate)
+                np.matmul((layers[index][:, :, : self._width] * factors).transpose(0, 2, 1), back, out=spare)
+                spare *= self._open[index - 1]
+                back, spare, factors = spare, self._open[index - 1], np.ones_like(factors)
 
 
 class TrainingPool:
