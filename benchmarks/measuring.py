@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from coband.simulator.experiments.runs.job import few_collections
+
 
 @dataclass
 class Measured:
@@ -22,13 +24,14 @@ class Measured:
 
 
 def seconds(function: Callable[[], Any], repeats: int = 3) -> tuple[float, Any]:
-    """The least CPU time of some calls, and the last result."""
+    """The least CPU time of some calls, and the last result; garbage is collected as in a job of a run."""
     best, result = np.inf, None
     for _ in range(repeats):
         gc.collect()
-        start = time.process_time()
-        result = function()
-        best = min(best, time.process_time() - start)
+        with few_collections():
+            start = time.process_time()
+            result = function()
+            best = min(best, time.process_time() - start)
     return best, result
 
 
