@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import shlex
 import time
@@ -296,13 +297,21 @@ class _Driver:
 
     def _tick(self, *, at_once: bool = False) -> None:
         """Write down how far it is and tell the listener, when it is time."""
-        if not at_once and not self._place.due(self._status):
+        if not at_once and not self._place.due(self._status, self._pause()):
             return
         self._refresh()
         with writing():
             self._place.write(self._status, self._summary)
         if self._listener is not None:
             self._listener.changed(self._status)
+
+    def _pause(self) -> float:
+        """Seconds until the next tick, as far as is known: while a job runs in this process, there is none."""
+        waiting = self._dispatcher.waiting
+        if not self._pool.in_process or not waiting:
+            return 0.0
+        seconds = self._entry(self._pending[waiting[0]][0]).mean_seconds
+        return math.inf if seconds is None else seconds
 
     def _refresh(self) -> None:
         """Bring totals and times up to date."""

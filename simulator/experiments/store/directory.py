@@ -6,6 +6,7 @@ import json
 import os
 import re
 import sqlite3
+import time
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from pathlib import Path
@@ -26,6 +27,9 @@ if TYPE_CHECKING:
 
 RUNS = Path("runs")
 SCENARIO, MANIFEST, RESULTS, DATABASE, JOBS = "scenario.yaml", "manifest.json", "results.json", "run.sqlite", "jobs"
+OFTEN, SELDOM = 10, 20
+"""results.json is written anew, with all records, after ``OFTEN`` times the seconds that the last write took, or when it
+lacks one in ``SELDOM`` of the jobs that have ended."""
 
 
 class OutputError(ValueError):
@@ -72,6 +76,7 @@ class RunDirectory:
         self._manifest: dict[str, Any] = {}
         self._jobs: dict[Task, Job] = {}
         self._written = -1
+        self._last_write = self._write_seconds = 0.0
         self._database: sqlite3.Connection | None = None
 
     def held(self) -> AbstractContextManager[None]:
@@ -206,14 +211,22 @@ class RunDirectory:
                 else:
                     yield task, Outcome(status if status == "finished" else "interrupted", result)
 
-    def due(self, status: Status) -> bool:
-        """Whether it is time to write how far it is: after every job."""
-        return status.ended != self._written
+    def due(self, status: Status, pause: float) -> bool:
+        """Whether it is time to write how far it is: after every job that takes long enough.
+
+        Args:
+            status: how far it is.
+            pause: seconds until this is asked again.
+        """
+        new, waited = status.ended - self._written, time.monotonic() - self._last_write
+        return new > 0 and (SELDOM * new >= status.ended or waited + pause >= OFTEN * self._write_seconds)
 
     def write(self, status: Status, summary: Callable[[], dict[str, Any]]) -> None:
-        """Write how far it is: results.json, so that at any time it holds all that is finished."""
-        self._written = status.ended
+        """Write how far it is: results.json, so that it holds all that is finished, but for jobs of a moment."""
+        begun, self._written = time.monotonic(), status.ended
         replace_text(self.path / RESULTS, dump(summary(), indented=False))
+        self._last_write = time.monotonic()
+        self._write_seconds = self._last_write - begun
 
     def end(self, status: Status, summary: dict[str, Any]) -> None:
         """Write results and manifest, and make the store one file that can be copied and read anywhere."""

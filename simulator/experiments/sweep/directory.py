@@ -145,7 +145,7 @@ class SweepDirectory(RunDirectory):
             if part is not None:
                 recording.remove(part)
 
-    def due(self, status: Status) -> bool:
+    def due(self, status: Status, pause: float) -> bool:
         """Whether it is time to write how far it is: about once a second."""
         return time.monotonic() - self._last_write >= WRITE_SECONDS
 

@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import weakref
+from collections.abc import Callable
 from concurrent.futures import Executor
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from coband.simulator.experiments.runs import executors, results, work
 from coband.simulator.experiments.runs.dispatch import WORKER_DIED
 from coband.simulator.experiments.runs.driver import Report
 from coband.simulator.experiments.runs.job import DriverGone, Job, attempt, check_driver
+from coband.simulator.experiments.runs.status import Status
 from coband.simulator.experiments.runs.study import SelectionError, Study, study_of
 from coband.simulator.experiments.scenario.document import Until
 from coband.simulator.experiments.scenario.loading import loads
@@ -154,6 +156,28 @@ def test_an_interruption_keeps_what_is_finished(tmp_path: Path) -> None:
         assert sum(1 for _ in run.events("Often", 1)) > 700
         assert run.manifest["status"] == "interrupted"
     assert not (tmp_path / "run" / "jobs").exists()
+
+
+@pytest.mark.parametrize(
+    ("seconds", "counts"),
+    [(0.0, [*range(31)]), (1e9, [*range(21), 22, 24, 26, 28, 30])],
+    ids=["a write takes no time", "a write takes for ever"],
+)
+def test_few_results_are_written_at_once_and_many_less_often_than_jobs_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seconds: float, counts: list[int]
+) -> None:
+    written = list[int]()
+
+    class Watched(directory.RunDirectory):
+        def write(self, status: Status, summary: Callable[[], dict[str, Any]]) -> None:
+            super().write(status, summary)
+            self._write_seconds = seconds
+            written.append(results_of(self.path))
+
+    monkeypatch.setattr(directory, "RunDirectory", Watched)
+    perform(tmp_path / "run", replications=30, labels=("Often",), turns=2)
+    assert written == counts
+    assert results_of(tmp_path / "run") == 30
 
 
 def test_an_interruption_stops_the_workers(tmp_path: Path) -> None:
