@@ -11,11 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from coband.agents.async_parameters import AsyncConfig
-from coband.agents.messages.asynchronous import ServerModel
+from coband.agents.messages.asynchronous import Request, ServerModel
 from coband.simulator.conformance import kit
 from coband.simulator.conformance.runs import Run, run
 from coband.simulator.core.audit import trace as tr
 from coband.simulator.core.node import UnsupportedScenario
+from coband.simulator.core.timers import OutOfPatience
 from coband.simulator.maths.exploration.asynchronous import (
     confidence_width,
     exchange_threshold,
@@ -173,6 +174,17 @@ def most_at_once(exchanges: str, **plan: Any) -> int:
             open_exchanges += 1 if result.names[row.kind] == "dictionary" else -1
             most = max(most, open_exchanges)
     return most
+
+
+def test_a_server_waits_for_an_upload_as_long_as_it_has_patience() -> None:
+    server: Any = run("async_kernel_ucb", {"server": {"exchanges": "serial"}}, agents=2).engine.server
+    ((first, model),) = server.receive(Request(version=0, number=99), 0)
+    assert (first, server.receive(Request(version=0, number=99), 1)) == (0, [])
+    about_another = OutOfPatience(about=0, number=1, round=model.round - 1)
+    about_this = OutOfPatience(about=0, number=1, round=model.round)
+    assert server.go_on(about_another, 0) is server.go_on(about_this, 1) is None
+    assert [recipient for recipient, _ in server.go_on(about_this, 0)] == [1]
+    assert server.go_on(about_this, 0) is None
 
 
 def test_serial_exchanges_do_not_overlap() -> None:

@@ -86,6 +86,8 @@ def test_empirical_values_from_a_file(tmp_path: Path) -> None:
         {"kind": "constant", "value": -1.0},
         {"kind": "empirical"},
         {"kind": "empirical", "values": []},
+        {"kind": "empirical", "values": [1.0, -0.5]},
+        {"kind": "empirical", "values": [1.0, float("inf")]},
         {"kind": "normal"},
         {"kind": "empirical", "file": "/nowhere"},
     ],

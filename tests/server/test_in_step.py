@@ -72,6 +72,14 @@ def test_an_agent_that_cannot_be_reached_or_is_silent_for_long_ends_the_exchange
 
 
 @pytest.mark.parametrize("name", ["co_kernel_fc", "duets"])
+def test_who_goes_on_alone_says_so_once(name: str) -> None:
+    agent = agents_of(name)[0]
+    agent.done, agent.alone = False, False
+    assert said(agent.part())
+    assert agent.part() == []
+
+
+@pytest.mark.parametrize("name", ["co_kernel_fc", "duets"])
 def test_who_has_stopped_or_goes_on_alone_waits_for_nobody(name: str) -> None:
     waiting, done = agents_of(name)
     waiting.done, waiting.alone = False, False

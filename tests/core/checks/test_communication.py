@@ -85,6 +85,8 @@ def test_a_copy_shares_nothing_and_cannot_be_written_to() -> None:
         (1, 2, False),
         (np.array([1.0, math.nan]), np.array([1.0 + 1e-9, math.nan]), True),
         (np.array([1.0, 0.0]), np.array([1.0, 1e-3]), False),
+        (np.array([1e3, 0.0]), np.array([1e3, 1e-4]), True),
+        (np.array([1e-3, 0.0]), np.array([1e-3, 1e-8]), False),
         (np.array([1, 2]), np.array([1.0, 2.0]), True),
         (1, np.array([1.0, 1.0]), False),
     ],

@@ -200,6 +200,12 @@ def test_markov_availability_has_its_means() -> None:
     assert ups.mean() == pytest.approx(6.0, rel=0.06)
 
 
+def test_markov_availability_begins_with_its_share_of_agents_down() -> None:
+    availability = MarkovOnOff(kind="markov_on_off", mean_up=2.0, mean_down=6.0)
+    first = [next(iter(availability.windows(agent, Streams(1)("a", agent, "b"))))[0] for agent in range(400)]
+    assert np.mean(np.array(first) == 0.0) == pytest.approx(0.75, abs=0.08)
+
+
 def test_availability_from_a_file(tmp_path: Path) -> None:
     file = tmp_path / "times.csv"
     file.write_text("agent,up,down\n0,0,2.5\n0,4,\n1,3,6\n")

@@ -46,6 +46,17 @@ def test_plain_graphs(spec: Any, agents: int, edges: int, diameter: int) -> None
     assert graph.connected
 
 
+def test_agents_of_a_grid_are_counted_row_by_row() -> None:
+    graph = build({"kind": "grid", "rows": 2}, 6)
+    assert [list(row) for row in graph.adjacency] == [[1, 3], [0, 2, 4], [1, 5], [0, 4], [1, 3, 5], [2, 4]]
+
+
+def test_random_graphs_are_drawn_from_a_stream_of_the_network() -> None:
+    spec, streams = {"kind": "erdos_renyi", "p": 0.3}, Streams(0)
+    drawn = TOPOLOGY.validate_python(spec).draw(20, streams("network", 0, "graph"))
+    assert build(spec, 20).adjacency == drawn.adjacency
+
+
 def test_neighbours_are_mutual_and_sorted() -> None:
     for spec in (
         {"kind": "erdos_renyi", "p": 0.3},
