@@ -21,13 +21,20 @@ import pytest
 import coband.agents
 import coband.server
 import coband.simulator.core
+from coband.simulator.conformance import graphs, runs
+from coband.simulator.conformance.communication import common, run_quantities
+from coband.simulator.core import algorithm as formulas
 from coband.simulator.core.algorithm import Algorithm
 from coband.simulator.core.message import Message
+from coband.simulator.core.metrics import CORE
 from coband.simulator.experiments.registry.registry import Registry
 
 FILE = Path(__file__).with_name("declarations.json")
 PACKAGES = (coband.agents, coband.server, coband.simulator.core)
 APART = ("name", "agent", "config", "summary")  # what other tests and pages are about
+
+
+PROBLEM = {"kind": "network", "arms": graphs.POOL, "kernel": {"kind": "gaussian", "gamma": 1.0}}
 
 
 def declared(algorithm: Algorithm) -> dict[str, Any]:
@@ -38,6 +45,11 @@ def declared(algorithm: Algorithm) -> dict[str, Any]:
         module, name = algorithm.server.split(":")
         found["noted by the server"] = dict(getattr(import_module(module), name).noted)
     return found
+
+
+def metrics() -> list[dict[str, Any]]:
+    """The numbers that every result has, as far as they differ from the defaults."""
+    return [_plain(metric) for metric in CORE]
 
 
 def _plain(value: Any) -> Any:
@@ -100,6 +112,26 @@ def test_records_promise_the_same_as_before() -> None:
     assert records() == pinned()["records"], "python -m tests.agents.test_declarations writes the file"
 
 
+def test_every_result_has_the_same_numbers_as_before() -> None:
+    assert metrics() == pinned()["metrics"], "python -m tests.agents.test_declarations writes the file"
+
+
+def test_algorithms_and_their_bounds_can_be_members_of_sets() -> None:
+    entries = algorithms().values()
+    assert len({*entries}) == len(entries)
+    assert len({bound for entry in entries for bound in entry.bounds}) > 1
+
+
+def test_what_formulas_may_speak_of_is_explained() -> None:
+    """In a star and in a graph: what is known of a run beside the numbers of its result."""
+    star = runs.run("one_kernel_ucb", {}, problem=runs.FIXED_PROBLEM)
+    graph = graphs.run("eager_kernel_ucb", {}, PROBLEM)
+    assert set(common(star)) == set(formulas.COMMON_QUANTITIES)
+    known = {key for run in (star, graph) for key in set(run_quantities(run, "rounds")) - set(run.result.totals)}
+    assert known - {"turns", "rounds"} == set(formulas.RUN_QUANTITIES)
+    assert all({**formulas.COMMON_QUANTITIES, **formulas.RUN_QUANTITIES}.values())
+
+
 def test_nothing_is_pinned_that_is_gone() -> None:
     assert set(pinned()["algorithms"]) == set(algorithms())
 
@@ -114,6 +146,8 @@ def test_traces_tell_the_messages_of_an_algorithm_apart(name: str) -> None:
 if __name__ == "__main__":
     everything = {name: declared(algorithm) for name, algorithm in sorted(algorithms().items())}
     text = json.dumps(
-        {"algorithms": everything, "records": dict(sorted(records().items()))}, indent=1, ensure_ascii=False
+        {"algorithms": everything, "metrics": metrics(), "records": dict(sorted(records().items()))},
+        indent=1,
+        ensure_ascii=False,
     )
     FILE.write_text(f"{text}\n", encoding="utf-8")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -42,6 +44,15 @@ def test_a_single_agent_on_a_graph_has_the_triangular_factor_of_its_own_pulls(na
     run = RunSize(config, agents=1, turns=50, dimension=3, arms=5, fixed=0, graph=graph_of("complete", 1, 0))
     ((_, size),) = entry.memory_of(run)
     assert size == 8.0 * 50**2 / 2
+
+
+def test_agents_that_know_the_same_keep_it_once_unless_they_share_nothing() -> None:
+    entry = algorithm("eager_kernel_ucb")
+    config = entry.config.model_validate({"kernel": {"kind": "gaussian", "gamma": 1.0}, "hops": 1})
+    run = RunSize(config, agents=5, turns=50, dimension=3, arms=5, fixed=0, graph=graph_of("complete", 5, 0))
+    ((_, size),), ((_, alone),) = entry.memory_of(run), entry.memory_of(replace(run, share=False))
+    assert alone == 5 * size > 0
+    assert size == dict(entry.memory_of(replace(run, share=True)))[entry.memory[0]]
 
 
 @pytest.mark.parametrize("points", [10, 100, 1000, 8192, 8193, 20_000])

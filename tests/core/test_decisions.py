@@ -55,6 +55,22 @@ def test_arrays_may_be_used_again_and_many_decisions_are_looked_at() -> None:
     assert closest.of_agents() == [0.25]
 
 
+def test_few_scores_are_kept_until_there_are_many_and_many_are_looked_at_at_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """So that a long run takes no more memory than a short one."""
+    looked: list[int] = []
+    monkeypatch.setattr(ClosestDecision, "note_together", lambda self, agents, table: looked.append(len(agents)))
+    closest = ClosestDecision(1)
+    for _ in range(2 * decisions.ROWS + 3):
+        closest.note(0, np.array([1.0, 2.0]))
+    assert looked == [decisions.ROWS, decisions.ROWS]
+    for _ in range(2):
+        closest.note(0, np.zeros(decisions.MANY + 1))
+    assert sum(looked) == 2 * decisions.ROWS + 5
+    assert looked[-1] == 1
+
+
 def test_a_run_says_how_close_it_was() -> None:
     found = run("async_kernel_ucb", {}).result
     gaps_found = [gap for gap in found.closest if gap is not None]

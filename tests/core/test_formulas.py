@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from coband.simulator.core.algorithm import Bound
 from coband.simulator.core.formulas import FormulaError, evaluate, names_in
 
 VALUES: dict[str, Any] = {"m": 3, "d": 4, "mode": "full", "server": SimpleNamespace(exchanges="serial"), "free": None}
@@ -41,6 +42,7 @@ def test_the_quantities_of_a_formula_are_known() -> None:
         ("__import__('os')", "\"__import__('os')\" is no formula: \"__import__('os')\" is not allowed in one"),
         ("[m][0]", "'[m][0]' is no formula: '[m][0]' is not allowed in one"),
         ("m.__class__", "'m.__class__' is no formula: 'm.__class__' is not allowed in one"),
+        ("koalas + kangaroos", "'koalas + kangaroos' speaks of 'koalas'; there is d, free, m, mode, server"),
         ("kangaroos*2", "'kangaroos*2' speaks of 'kangaroos'; there is d, free, m, mode, server"),
         ("m / 0", "'m / 0' has no value: division by zero"),
         ("9^9^9", "'9^9^9' has no value: the power 387420489 is too large"),
@@ -51,3 +53,15 @@ def test_what_is_no_formula_is_refused(formula: str, message: str) -> None:
     with pytest.raises(FormulaError) as caught:
         evaluate(formula, VALUES)
     assert str(caught.value) == message
+
+
+def test_a_bound_names_quantities_of_its_own_and_its_unknown_constants_count_as_1() -> None:
+    bound = Bound(
+        "regret",
+        "c*both",
+        "a theorem",
+        where={"twice": "2*T", "both": "twice + N"},
+        constants={"c": "what is not known"},
+    )
+    assert bound.quantities({"T": 5, "N": 3}) == {"T": 5, "N": 3, "c": 1.0, "twice": 10, "both": 13}
+    assert bound.quantities({"T": 5, "N": 3, "c": 4.0})["c"] == 4.0

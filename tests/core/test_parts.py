@@ -8,15 +8,16 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pytest
-from pydantic import TypeAdapter, ValidationError
+from pydantic import Field, TypeAdapter, ValidationError
 
 from coband.simulator.core.audit.ledger import Ledger
 from coband.simulator.core.clock.schedule import OneAtATime, Schedule
+from coband.simulator.core.config import Config
 from coband.simulator.core.hosts.speed import AgentsConfig
 from coband.simulator.core.message import Message, payload, size_of
 from coband.simulator.core.network.links import Rate, Stage
 from coband.simulator.core.network.network import NetworkConfig
-from coband.simulator.core.node import Note
+from coband.simulator.core.node import Note, Timer
 from coband.simulator.core.randomness.distributions import Constant, Distribution, Draws, is_zero
 from coband.simulator.core.randomness.streams import Streams
 from tests.core import toys
@@ -197,13 +198,49 @@ def test_an_array_is_what_has_a_tuple_as_its_shape(shape: Any, scalars: int) -> 
     assert size_of(Pareto(1.0, shape)) == scalars
 
 
-def test_a_message_that_has_no_kind_and_a_note_that_says_nothing_more() -> None:
+def test_a_message_or_timer_that_has_no_kind_and_a_note_that_says_nothing_more() -> None:
     message = Message()
     assert (message.kind, message.round, message.version, message.pulls, message.known) == ("message", -1, -1, 0, -1)
     node = toys.ToyServer.__new__(toys.ToyServer)
     node.notes = []
     node.note("apply")
-    assert node.notes == [Note("apply", -1, -1, 0.0)]
+    assert node.notes == [Note("apply", -1, -1, 0.0)] == [Note("apply")]
+    timer = Timer()
+    assert (timer.kind, timer.about, timer.scalars) == ("timer", None, 0)
+
+
+def test_a_class_of_messages_may_take_its_own_fields_by_place_and_headers_by_name_alone() -> None:
+    @dataclass(frozen=True, eq=False)
+    class Postcard(Message):
+        kind: ClassVar[str] = "postcard"
+        text: Any = payload()
+
+    postcard = Postcard(np.ones(3), round=2)
+    assert (postcard.scalars, postcard.round, postcard.version) == (3, 2, -1)
+    with pytest.raises(TypeError, match="positional argument"):
+        Postcard(np.ones(3), 2)  # type: ignore[misc]
+
+
+class Pool(Config):
+    """Where points come from."""
+
+    shape: str = Field(default="ball", alias="from")
+    """What they are drawn from."""
+    size: int = 3
+
+
+def test_a_key_may_be_given_by_its_name_in_a_scenario_or_in_the_program() -> None:
+    assert Pool.model_validate({"from": "box"}) == Pool.model_validate({"shape": "box"})
+    with pytest.raises(ValidationError, match="Extra inputs are not permitted"):
+        Pool.model_validate({"form": "box"})
+
+
+def test_a_schema_describes_keys_by_the_texts_below_them() -> None:
+    keys = Pool.model_json_schema()["properties"]
+    assert {key: found.get("description") for key, found in keys.items()} == {
+        "from": "What they are drawn from.",
+        "size": None,
+    }
 
 
 def test_stage_handles_one_copy_at_a_time() -> None:

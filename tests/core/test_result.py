@@ -48,6 +48,13 @@ def test_what_agents_report_is_combined_as_its_metric_says(aggregate: Any, said:
     assert [agent["some"] for agent in agents] == [0, None, 2]
 
 
+def test_a_run_without_a_turn_has_no_regret_and_takes_no_time() -> None:
+    plan = {"agents": {"count": 3}, "schedule": {"kind": "rounds", "turns": 1, "duration": 0.5}, "network": {}}
+    result, _, _ = toys.run(plan)
+    assert (result.turns, result.regret, result.reward, result.simulated_time) == (0, 0.0, 0.0, 0.0)
+    assert result.totals["regret_per_agent"] == 0.0
+
+
 def test_what_nobody_declares_is_added_up_unless_it_is_of_each_agent_alone() -> None:
     totals, agents = reported()
     assert totals == {"said": 6, "counted": 3}

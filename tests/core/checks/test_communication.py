@@ -28,6 +28,7 @@ from coband.simulator.core.network.loss import BernoulliLoss
 from coband.simulator.core.network.transport import Transport
 from coband.simulator.core.node import ALL_AGENTS, SERVER, Neighbours, Outbox
 from coband.simulator.core.packet import Flood, Packet
+from coband.simulator.core.router import Router
 from coband.simulator.maths.linalg.gram import Gram
 from tests.core import toys
 from tests.core.network.test_network_runs import plan
@@ -314,6 +315,19 @@ def test_a_datagram_that_comes_twice_to_one_does_not_stand_in_for_one_that_never
         receivers.handed(node, SERVER, message, None, 6)
     with pytest.raises(InvariantViolation, match="a 'news' of node -1 never came to node 2, for which it was"):
         receivers.at_end(frozenset())
+
+
+@pytest.mark.parametrize("transport", ["reliable", "datagram"])
+def test_a_message_that_its_host_gets_twice_though_links_carried_it_once(transport: str, monkeypatch: Patch) -> None:
+    deliver = Router.deliver
+
+    def twice(self: Router, packet: Packet) -> None:
+        deliver(self, packet)
+        if packet.destination == 2:
+            deliver(self, packet)
+
+    monkeypatch.setattr(Router, "deliver", twice)
+    assert "node 2 was handed a 'news' 2 times, sent 1 times" in violation(network={"transport": transport})
 
 
 def test_a_message_to_the_wrong_agent(monkeypatch: Patch) -> None:

@@ -292,6 +292,14 @@ def test_latency_and_bandwidth_delay_each_hop() -> None:
     assert times == [(first, 0, 1), (first, 1, 1), (first, 1, 1), (first, 2, 1), (second, 0, 2), (second, 2, 2)]
 
 
+@pytest.mark.parametrize("latency", [0.0, 0.25])
+def test_a_run_ends_when_the_last_message_has_reached_its_agent(latency: float) -> None:
+    """The copies of the last turn walk two links, the second a trial later."""
+    result, rows, _ = talk("line", 3, 2, 2, latency=latency, local={"mode": "hop_by_hop"})
+    assert result.simulated_time == 2.0 + latency + 1.0 + latency
+    assert result.simulated_time == max(row.time for row in rows if row.event == tr.DELIVER)
+
+
 def test_a_link_rule_slows_the_links_of_one_agent() -> None:
     _, rows, _ = talk("line", 3, 1, 1, links=[{"agents": [0], "direction": "up", "latency": 5.0}])
     times = {(row.peer, row.node): row.time for row in rows if row.event == tr.DELIVER}
