@@ -194,7 +194,7 @@ def pulled_in_phases(name: str, gap: float, phases: int, **config: Any) -> list[
 
 @pytest.mark.parametrize(("gap", "rounds"), [(0.8, 1), (0.14, 2), (0.1, 2)])
 def test_poly_alba_first_looks_for_the_d_best_arms_however_far_behind_the_others_are(gap: float, rounds: int) -> None:
-    """The best mean is 3 gaps ahead of number d + 1: 2.4, above 2^-1; 0.42 or 0.3, above 2^-2. Number 2 is 1 gap behind."""
+    """The best is 3 gaps ahead of number d + 1: 2.4, above 2^-1; 0.42 or 0.3, above 2^-2. Number 2 is 1 gap behind."""
     pulled = pulled_in_phases("ind_poly_alba", gap, rounds + 1)
     assert [len(arms) > 4 for arms in pulled] == [True] * rounds + [False]
     assert pulled[-1] == {2, 3, 4, 5}  # the means are 0.2 + gap times 1, 2, 3, 3, 4, 5
