@@ -139,6 +139,12 @@ def test_one_at_a_time_orders() -> None:
     assert counts == pytest.approx([0, 7500, 22_500, 0], rel=0.05)
 
 
+def test_weights_of_agents_need_not_add_up_to_one() -> None:
+    """Only their ratios count."""
+    fractions = {"kind": "one_at_a_time", "turns": 500, "order": "weighted", "weights": [0.125, 0.25, 0.125]}
+    assert ticks(fractions, 3) == ticks(fractions | {"weights": [1, 2, 1]}, 3)
+
+
 def test_a_longer_horizon_keeps_the_beginning() -> None:
     short = ticks({"kind": "one_at_a_time", "turns": 100}, 7)
     assert ticks({"kind": "one_at_a_time", "turns": 3000}, 7)[:100] == short

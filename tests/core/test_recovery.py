@@ -61,6 +61,26 @@ class Stubborn(ToyAgent):
 STUBBORN = TOY.__class__(**{**vars(TOY), "agent": Stubborn})
 
 
+class Reminded(ToyAgent):
+    """Asks for a bell one time unit after each turn."""
+
+    def observe(self, *turn: Any) -> Outbox:
+        return [*super().observe(*turn), (Later(1.0), Bell(round=1))]
+
+    def on_timer(self, timer: Message) -> Outbox | None:
+        return []
+
+
+def test_a_timer_that_expires_while_its_node_is_down_rings_when_it_is_up() -> None:
+    plan = {
+        "agents": {"count": 1},
+        "schedule": {"kind": "rounds", "turns": 1},
+        "network": {"outages": [{"start": 1.5, "end": 4.0, "nodes": [0]}]},
+    }
+    _, rows, _ = toys.run_on_toys(TOY.__class__(**{**vars(TOY), "agent": Reminded}), ToyConfig(), plan, 0)
+    assert [row.time for row in rows if row.event == tr.TIMER] == [4.0]
+
+
 def run(network: dict[str, Any], agents: int = 2, every: int = 3) -> tuple[Any, list[tr.Row], Any]:
     plan = {"agents": {"count": agents}, "schedule": {"kind": "rounds", "turns": 3}, "network": network}
     return toys.run_on_toys(STUBBORN, ToyConfig(every=every), {**plan, "checks": "full"}, 0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +13,18 @@ import pytest
 from coband.agents.coop_kernel_ucb import CoopKernelUCB
 from coband.agents.dist_kernel_ucb import DistKernelUCB
 from coband.agents.lin_ucb import LinUCB
-from coband.simulator.conformance.runs import Run, run
+from coband.simulator.conformance.runs import Run, plan_of, run
+from coband.simulator.core.audit import trace as tr
+from coband.simulator.core.audit.invariants import InvariantViolation
+from coband.simulator.core.audit.trace import Row, keep
+from coband.simulator.core.engine import Engine
 from coband.simulator.core.hosts.cohort import FEW, Cohort, chooses_together
-from coband.simulator.core.node import Client
+from coband.simulator.core.node import Client, Outbox
+from coband.simulator.core.randomness.streams import Streams
 from coband.simulator.maths.posteriors.predictor import NystromPredictor
 from coband.simulator.problems.world import LONGEST_BLOCK
+from tests.core.network.test_local import TALK, Talker, TalkerConfig
+from tests.core.toys import ToyWorld
 
 LONG = {"kind": "one_at_a_time", "turns": 150}
 GAUSSIAN = {"kind": "gaussian", "gamma": 0.5}
@@ -142,6 +150,51 @@ def test_turns_of_a_file_at_one_time_are_taken_in_order(tmp_path: Path) -> None:
     assert [agent for agent, *_ in together.pulls] == [
         agent for _, agent in sorted((time, agent) for agent, time in turns)
     ]
+
+
+class Mixed(Talker):
+    """The agents whose numbers divide by ten say nothing."""
+
+    def observe(self, *turn: Any) -> Outbox:
+        said = super().observe(*turn)
+        return said if self.context.index % 10 else []
+
+
+class Lucky(ToyWorld):
+    """A world in which one agent does better than the best arm."""
+
+    realised = False
+
+    def pull(self, agent: int, turn: int, arm: int) -> tuple[float, float]:
+        return 1.0, -0.5 if agent == 3 else 0.0
+
+
+def toys(world: ToyWorld, cohorts: bool) -> list[Row]:
+    """The trace of two rounds of talkers and others."""
+    plan = {
+        "agents": {"count": 4 * FEW},
+        "schedule": {"kind": "rounds", "turns": 2},
+        "network": {"topology": "ring"},
+        "checks": "cheap",
+        "cohorts": cohorts,
+    }
+    rows: list[Row] = []
+    algorithm = replace(TALK, agent=Mixed)
+    Engine(plan_of(plan), algorithm, TalkerConfig(), world, Streams(0), sink=keep(rows)).run()
+    return rows
+
+
+def test_agents_that_say_nothing_may_act_between_those_that_do() -> None:
+    rows = toys(ToyWorld(), cohorts=True)
+    assert rows == toys(ToyWorld(), cohorts=False)
+    senders = {row.node for row in rows if row.event == tr.SEND}
+    assert senders == {agent for agent in range(4 * FEW) if agent % 10}
+
+
+@pytest.mark.parametrize("cohorts", [True, False])
+def test_no_regret_of_agents_that_act_at_once_may_be_negative(cohorts: bool) -> None:
+    with pytest.raises(InvariantViolation, match=r"pseudo-regret of a turn is -0\.5"):
+        toys(Lucky(), cohorts)
 
 
 @pytest.fixture

@@ -161,6 +161,27 @@ def test_work_is_suspended_while_its_node_is_down() -> None:
     assert times(rows, tr.CHOOSE) == [1.0 + 5.0 + 1.0 + 4.0]
 
 
+def test_work_takes_longer_by_an_outage_that_is_over_before_its_end() -> None:
+    _, rows, _ = run(plan(agent={"compute": 5.0}, network=outage(0, start=2.0, end=3.5)))
+    assert (times(rows, tr.TURN), times(rows, tr.CHOOSE)) == ([1.0], [1.0 + 5.0 + 1.5])
+
+
+@pytest.mark.parametrize(("turn_is_due", "downs"), [(True, [1.5, 5.0]), (False, [1.5])])
+def test_nodes_go_down_as_long_as_one_that_is_down_has_a_turn_to_take(
+    tmp_path: Path, turn_is_due: bool, downs: list[float]
+) -> None:
+    """Agent 0 is down from 1.5 on; the last turn of the file, at 2, is that of agent 0 or of agent 1."""
+    file = tmp_path / "turns.csv"
+    file.write_text(f"agent,time\n0,1\n{0 if turn_is_due else 1},2\n")
+    network = {
+        "transport": "datagram",
+        "outages": [{"start": 1.5, "end": 20.0, "nodes": [0]}, {"start": 5.0, "end": 6.0, "nodes": [1]}],
+    }
+    schedule = {"kind": "trace", "file": str(file)}
+    _, rows, _ = run({"agents": {"count": 2}, "schedule": schedule, "network": network})
+    assert times(rows, tr.DOWN) == downs
+
+
 def test_a_sender_that_is_down_repeats_when_it_is_up() -> None:
     network = {
         "retransmission": {"timeout": 1.0},
@@ -200,10 +221,13 @@ def test_markov_availability_has_its_means() -> None:
     assert ups.mean() == pytest.approx(6.0, rel=0.06)
 
 
-def test_markov_availability_begins_with_its_share_of_agents_down() -> None:
-    availability = MarkovOnOff(kind="markov_on_off", mean_up=2.0, mean_down=6.0)
-    first = [next(iter(availability.windows(agent, Streams(1)("a", agent, "b"))))[0] for agent in range(400)]
-    assert np.mean(np.array(first) == 0.0) == pytest.approx(0.75, abs=0.08)
+def test_as_many_are_down_at_time_0_as_later() -> None:
+    """mean_down / (mean_up + mean_down) of them."""
+    markov = MarkovOnOff(kind="markov_on_off", mean_up=6.0, mean_down=2.0)
+    starts = np.array([next(markov.windows(agent, np.random.default_rng(agent)))[0] for agent in range(2000)])
+    assert starts.min() == 0.0
+    assert (starts == 0.0).mean() == pytest.approx(0.25, abs=0.05)
+    assert starts[starts > 0.0].mean() == pytest.approx(6.0, rel=0.1)
 
 
 def test_availability_from_a_file(tmp_path: Path) -> None:

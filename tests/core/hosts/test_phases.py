@@ -193,6 +193,23 @@ def test_what_starts_a_phase_is_the_end_of_the_wait_or_of_the_outage_before_it()
     assert not {(0, 1), (2, 1)} & causes.keys()  # nothing came before these
 
 
+@pytest.mark.parametrize(("outage", "downs"), [((0, 40), [0.0, 30.0]), ((15, 40), [15.0])])
+def test_nodes_go_down_as_long_as_one_that_is_down_has_a_phase_to_begin(
+    outage: tuple[float, float], downs: list[float]
+) -> None:
+    """One phase for each agent, which ends at 10 unless it is down; what they send then arrives at 18."""
+    outages = [
+        {"start": outage[0], "end": outage[1], "nodes": [0]},
+        {"start": 30, "end": 31, "nodes": [1]},
+    ]
+    _, rows = greet(
+        agents=2,
+        schedule={"kind": "phases", "limit": 1},
+        network={"transport": "datagram", "latency": 8.0, "outages": outages},
+    )
+    assert [row.time for row in rows if row.event == tr.DOWN] == downs
+
+
 def test_limits() -> None:
     assert greet(schedule={"kind": "phases", "limit": 2})[0].turns == 60
     assert greet(schedule={"kind": "phases", "duration": 15.0})[0].turns == 60

@@ -209,6 +209,14 @@ def test_renewal_turns_come_at_think_times() -> None:
     assert times(rows, tr.TURN) == [2.5, 2.5, 5.0, 5.0, 7.5, 7.5]
 
 
+def test_think_times_are_multiplied_by_a_pace_of_each_agent() -> None:
+    schedule = {"kind": "renewal", "turns": 2, "think": 2.0, "pace": {"kind": "uniform", "low": 1.0, "high": 4.0}}
+    _, rows, _ = run({"agents": {"count": 3}, "schedule": schedule, "network": {}})
+    turns = [[row.time for row in rows if row.event == tr.TURN and row.node == agent] for agent in range(3)]
+    assert all(2.0 < first < 8.0 and second == 2 * first for first, second in turns)
+    assert len({first for first, _ in turns}) == 3
+
+
 def test_renewal_with_a_duration() -> None:
     schedule = {"kind": "renewal", "duration": 1000.0, "think": {"kind": "exponential", "rate": 0.5}}
     result, _, _ = run({"agents": {"count": 4}, "schedule": schedule, "network": {}})
@@ -262,6 +270,18 @@ def test_turns_of_a_file_are_counted(tmp_path: Path) -> None:
     schedule = Recorded.model_validate(recorded(tmp_path, "agent,time\n0,1\n1,2\n0,3\n"))
     assert (schedule.agents, schedule.total_turns(2)) == (2, 3)
     assert (schedule.turns_per_agent(2, Streams(0)), schedule.turns_per_agent(3, Streams(0))) == (1, 0)
+
+
+def test_turns_of_a_file_may_begin_at_time_0(tmp_path: Path) -> None:
+    _, rows, _ = run({"agents": {"count": 2}, "schedule": recorded(tmp_path, "agent,time\n1,0\n0,1\n"), "network": {}})
+    assert times(rows, tr.TURN) == [0.0, 1.0]
+
+
+def test_an_agent_that_waits_after_one_of_its_turns_in_a_file_takes_the_next_of_that_time_later(tmp_path: Path) -> None:
+    schedule = recorded(tmp_path, "agent,time\n0,1\n0,1\n")
+    parts = {"agents": {"count": 1}, "schedule": schedule, "network": {"latency": 1.0}}
+    _, rows, _ = run(parts, blocking=True)
+    assert times(rows, tr.TURN) == [1.0, 3.0]
 
 
 @pytest.mark.parametrize(

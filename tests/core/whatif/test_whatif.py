@@ -11,7 +11,8 @@ import pytest
 from coband.simulator.core.audit import trace as tr
 from coband.simulator.core.audit.trace import Row
 from coband.simulator.core.randomness.distributions import Constant, Exponential
-from coband.simulator.core.whatif.changes import AgentChange, MessageChange
+from coband.simulator.core.whatif.addresses import AddressBook
+from coband.simulator.core.whatif.changes import AgentChange, MessageChange, WhatIf
 from tests.core.whatif.runs import changed, happened, key_of, original, perform
 
 RANDOM = {"kind": "exponential", "rate": 0.5}
@@ -211,6 +212,33 @@ def test_other_links_keep_their_draws_after_a_loss() -> None:
     assert before.keys() == now.keys()
     assert len(others) == 16
     assert [now[key] for key in others] == [before[key] for key in others]
+
+
+def test_repetitions_of_other_messages_stay_after_a_loss() -> None:
+    """Only acknowledgements get lost: those of later reports, which wait for the lost one, get lost as before."""
+    network = {"latency": 1.0, "links": [{"direction": "down", "loss": 0.4}], "retransmission": {"timeout": 3.0}}
+    plan = {"agents": {"count": 1}, "schedule": {"kind": "rounds", "turns": 30}, "network": network}
+    _, rows, book = original(plan)
+    _, after = changed(plan, book, {(0, -1, 5): MessageChange(lost=True)})
+
+    def repeated(trace: list[Row]) -> list[tuple[float, float]]:
+        """When each of the other reports was sent, and when again."""
+        sent = {row.message: row.time for row in trace if row.event == tr.SEND and row.node == 0}
+        again = [(sent[row.message], row.time) for row in trace if row.event == tr.RETRANSMIT and row.node == 0]
+        return [times for times in again if times[0] != 5.0]
+
+    assert len(repeated(rows)) > 10
+    assert repeated(after) == repeated(rows)
+
+
+def test_messages_of_sends_that_are_asked_for_are_found() -> None:
+    """By the number of the send: the first report, and the news of it to each of two agents."""
+    plan = BY_HAND | {"agents": {"count": 2}}
+    _, rows = perform(plan, None)
+    report, news = (next(row.message for row in rows if row.event == tr.SEND and row.node == node) for node in (0, -1))
+    book = AddressBook([report, news])
+    perform(plan, WhatIf(book))
+    assert book.found == [(report, 0, -1, 1), (news, -1, 0, 1), (news, -1, 1, 1)]
 
 
 # --- single agents
