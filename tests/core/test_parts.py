@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from pydantic import Field, TypeAdapter, ValidationError
 
-from coband.simulator.core.audit.ledger import Ledger
+from coband.simulator.core.audit.ledger import DOWN, UP, Ledger
 from coband.simulator.core.clock.schedule import OneAtATime, Schedule
 from coband.simulator.core.config import Config
 from coband.simulator.core.hosts.speed import AgentsConfig
@@ -290,6 +290,14 @@ def test_ledger_totals() -> None:
     assert ledger.by_round == {4: 15}
 
 
+@pytest.mark.parametrize("direction", [UP, DOWN])
+def test_ledgers_of_other_agents_are_not_equal(direction: str) -> None:
+    ledgers = [Ledger(2) for _ in range(3)]
+    for ledger, agent in zip(ledgers, (0, 0, 1), strict=True):
+        ledger.first_copies("news", direction, [agent], 3, 1)
+    assert ledgers[0] == ledgers[1] != ledgers[2]
+
+
 def test_rounds_are_counted_from_0_and_messages_without_a_round_are_in_none() -> None:
     ledger = Ledger(3)
     for round in (-1, 0, 0, 1):
@@ -303,6 +311,7 @@ def test_the_servers_coin_is_its_own() -> None:
     streams = Streams(3)
     assert np.array_equal(streams.coin(-1).random(3), streams.coin(-1).random(3))
     assert not np.array_equal(streams.coin(-1).random(3), streams.coin(0).random(3))
+    assert np.array_equal(streams.coin(-1).random(3), streams("server", 0, "coin").random(3))
 
 
 @pytest.mark.parametrize(

@@ -167,6 +167,8 @@ def test_the_curve_is_the_mean_between_its_points(runs: dict[str, StoredRun]) ->
     assert pulls.tolist() == [0.5, pytest.approx((1 + 0 + 4) / 3)]
     assert np.isnan(times[0])
     assert times[1] == pytest.approx((1 + 2 + 3) / 3)
+    _, times = Ages.of(decisions, [0.0, 1.0, 2.0, 3.0, 4.0]).series(np.array([3.0, 5.0]))
+    assert times.tolist() == [1.0, 2.5]  # decisions without an age add nothing to those beside them
 
 
 def test_one_decision_without_a_count_leaves_none() -> None:

@@ -56,6 +56,13 @@ def more_often_than_carried() -> None:
         audit.delivered(one, time)
 
 
+def after_it_was_lost() -> None:
+    audit = Audit(ordered=False)
+    one, _ = sent(audit, packet(1), packet(2, destination=8))
+    audit.dropped(one)
+    audit.delivered(one, 1.0)
+
+
 def from_a_node_that_is_down() -> None:
     sent(Audit(ordered=True, down={4}), packet(1))
 
@@ -99,6 +106,7 @@ def flood_to_its_origin() -> None:
         ),
         (more_often_than_sent, SEND, "more copies of 'report' arrived than were sent"),
         (more_often_than_carried, SEND, "message 11 was delivered to node 7 more often than links carried it"),
+        (after_it_was_lost, SEND, "message 11 was delivered to node 7 more often than links carried it"),
         (from_a_node_that_is_down, SEND, "node 4 sent 'report' to node 7 while it was down"),
         (to_a_node_that_is_down, SEND, "'report' was handed to node 7 while it was down"),
         (beyond_its_time_to_live, SEND, "a message of 2 hops reached node 7 after 3"),

@@ -10,6 +10,7 @@ from coband.server.approx_dis_kernel_ucb import ApproxDisKernelUCBServer
 from coband.server.async_kernel_ucb import AsyncKernelUCBServer
 from coband.simulator.conformance.runs import run as run_algorithm
 from coband.simulator.core.audit.invariants import InvariantViolation
+from coband.simulator.core.checks.inspection import Inspection
 from coband.simulator.core.hosts.host import Host
 from coband.simulator.core.network.reliable import ReliableTransport
 from coband.simulator.core.network.transport import Transport
@@ -159,6 +160,15 @@ def test_a_copy_that_arrives_at_another_time(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(Transport, "_schedule", hasty)
     text = violation(plan(network={"latency": 0.5}, checks="full"))
     assert "arrived at 1, which is not its sending time and its delays" in text
+
+
+def test_a_total_of_regret_that_is_not_that_of_the_turns(monkeypatch: pytest.MonkeyPatch) -> None:
+    at_end = Inspection.at_end
+    monkeypatch.setattr(
+        Inspection, "at_end", lambda self, ledger, regret, down: at_end(self, ledger, regret + 0.5, down)
+    )
+    text = violation(plan(turns=3, checks="full"))
+    assert text.startswith("the total regret is 0.5, the sum over all turns another number")
 
 
 def test_a_model_that_goes_back(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -74,6 +74,15 @@ def test_blocks_are_passed_on_once_they_fill_a_batch(monkeypatch: pytest.MonkeyP
     assert passed_on == [[], [5], [5], [5, 6], [5, 6, 7]]
 
 
+def test_single_events_are_passed_on_once_they_fill_a_batch(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tr, "BATCH", 3)
+    batches: list[int] = []
+    trace = tr.Trace(lambda rows, names: batches.append(len(rows)))
+    for time in range(7):
+        trace.record(float(time), tr.UP, 0)
+    assert batches == [3, 3]
+
+
 def test_every_message_goes_back_to_a_pull() -> None:
     _, rows, engine = run(PLAN)
     last = max(row.seq for row in rows if row.event == tr.DELIVER and row.node >= 0)

@@ -32,7 +32,7 @@ from coband.simulator.core.router import Router
 from coband.simulator.maths.linalg.gram import Gram
 from tests.core import toys
 from tests.core.network.test_network_runs import plan
-from tests.core.network.test_unicast import MODES, gossip
+from tests.core.network.test_unicast import MODES, Gossip, Whisper, gossip
 
 Patch = pytest.MonkeyPatch
 
@@ -58,6 +58,12 @@ class Laden(Message):
     kind: ClassVar[str] = "laden"
     values: FloatArray = payload()
     more: Any = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parts:
+    first: float
+    second: float
 
 
 def test_payloads_are_counted_entry_by_entry() -> None:
@@ -90,6 +96,12 @@ def test_a_copy_shares_nothing_and_cannot_be_written_to() -> None:
         (np.array([1e-3, 0.0]), np.array([1e-3, 1e-8]), False),
         (np.array([1, 2]), np.array([1.0, 2.0]), True),
         (1, np.array([1.0, 1.0]), False),
+        ((1.0, 2.0), [1.0, 2.0], False),
+        ([1.0], [1.0, 2.0], False),
+        ("up", "up\0", False),
+        (Parts(first=1.0, second=2.0), Parts(first=1.0, second=2.0 + 1e-9), True),
+        (Parts(first=1.0, second=2.0), Parts(first=1.0, second=3.0), False),
+        (np.array([1.0]), np.array([1.0]).view(np.int64), False),
     ],
 )
 def test_payloads_are_alike_up_to_rounding(one: Any, other: Any, same: bool) -> None:
@@ -116,6 +128,18 @@ def test_what_is_no_payload_and_carries_numbers(hidden: Any, monkeypatch: Patch)
 
     monkeypatch.setattr(toys.ToyAgent, "observe", observe)
     assert violation().startswith("'more' of a 'laden' of node 0 is no payload and more than a header may be")
+
+
+def test_what_agents_say_to_each_other_costs_what_it_carries(monkeypatch: Patch) -> None:
+    """Also what an agent sends because it has heard several messages at one moment."""
+
+    def receive(self: Gossip, message: Message, source: int) -> Outbox:
+        aloud = isinstance(message, Whisper) and message.turn < 0
+        return [(source, Laden(values=np.ones(1), more=0.5))] if aloud else []
+
+    monkeypatch.setattr(Gossip, "receive", receive)
+    text = gossip_violation(turns=1, local={"mode": "direct"})
+    assert text.startswith("'more' of a 'laden' of node 0 is no payload and more than a header may be")
 
 
 def test_what_a_message_does_not_declare(monkeypatch: Patch) -> None:

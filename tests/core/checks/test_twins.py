@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -241,6 +242,22 @@ def test_a_server_that_looks_into_its_agents(monkeypatch: pytest.MonkeyPatch) ->
     assert text.startswith(f"the server {LEAK} sends 'news' with another 'total'")
 
 
+def test_a_server_that_counts_what_it_was_not_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    receive, seen = toys.ToyServer.receive, [0]
+
+    def counting(self: toys.ToyServer, message: Message, source: Address) -> Outbox:
+        seen[0] += 1
+        outbox = receive(self, message, source)
+        self.rounds = seen[0]
+        return outbox
+
+    monkeypatch.setattr(toys.ToyServer, "receive", counting)
+    monkeypatch.setattr(toys.ToyServer, "broken_invariants", lambda self: iter(()))
+    text = violation(toys.ToyAgent, plan(turns=3, checks="full"))
+    state = r"\(False, False, 1, \d+\), not \(False, False, 1, 1\)"
+    assert re.search(rf"the server {LEAK} has \(waiting, done, pulls held or applied, rounds\) = {state}", text)
+
+
 # --- messages that are no longer what was sent
 
 
@@ -326,13 +343,21 @@ def test_timers_and_messages_given_up_are_the_nodes_own() -> None:
 class Tied(toys.ToyAgent):
     """Prefers by scores that a last bit of work in common makes unequal."""
 
+    score, bit = 1.0, 1e-13
+
     def choose(self, arms: Any) -> int:
-        shared = 1e-13 * len(self.context.sharing.get("log", list))
+        shared = self.bit * (len(self.context.sharing.get("log", list)) - 2.5)
         self.context.sharing.get("log", list).append(1)
-        return self.best(np.array([1.0, 1.0 + shared]))
+        return self.best(np.array([self.score, self.score + shared]))
 
 
-def test_scores_that_differ_by_rounding_alone_are_alike() -> None:
+@pytest.mark.parametrize(("score", "bit"), [(1.0, 1e-13), (0.0, 1e-9), (1e3, 1e-5)])
+def test_scores_that_differ_by_rounding_alone_are_alike(
+    score: float, bit: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Relative to large scores, absolute among small ones."""
+    monkeypatch.setattr(Tied, "score", score)
+    monkeypatch.setattr(Tied, "bit", bit)
     made = plan(agents=3, turns=6, checks="full", ties="first")
     result, _, _ = toys.run_on_toys(replace(toys.TOY, agent=Tied), toys.ToyConfig(), made, 0)
     assert result.turns == 18

@@ -22,7 +22,7 @@ from coband.simulator.core.clock.clock import Clock
 from coband.simulator.core.hosts.availability import MarkovOnOff, Recorded
 from coband.simulator.core.hosts.host import Host
 from coband.simulator.core.hosts.speed import AgentsConfig, Episodes, SlowPeriod
-from coband.simulator.core.network.links import Rate, Stage
+from coband.simulator.core.network.links import Matrix, Rate, Stage
 from coband.simulator.core.network.loss import BurstLoss, GilbertElliott
 from coband.simulator.core.network.network import Retransmission
 from coband.simulator.core.network.reliable import ReliableTransport
@@ -85,6 +85,14 @@ def test_delays_between_pairs_from_a_file(tmp_path: Path) -> None:
     assert (arrivals[-1, 0], arrivals[-1, 1]) == (3.5, 3.25)
 
 
+@pytest.mark.parametrize("delay", ["-0.5", "inf", "nan"])
+def test_delays_between_pairs_are_finite_and_not_negative(tmp_path: Path, delay: str) -> None:
+    file = tmp_path / "delays.csv"
+    file.write_text(f"0, 1\n{delay}, 0\n")
+    with pytest.raises(ValidationError, match="row 1 has a delay that is not a finite number >= 0"):
+        Matrix(kind="matrix", file=str(file))
+
+
 def test_links_that_keep_order_make_copies_wait() -> None:
     latency = {"kind": "uniform", "low": 0.0, "high": 9.0}
     network = {"latency": latency, "transport": "datagram", "reorder": "fifo"}
@@ -114,6 +122,8 @@ def test_reliable_transport_suppresses_what_links_double() -> None:
     result, rows, engine = run(plan(turns=50, network={"duplicate": 1.0, "latency": 0.1}))
     assert [value for _, value in engine.server.order] == [float(turn) for turn in range(1, 51)]  # type: ignore[union-attr]
     assert result.audit.copies["report"].duplicates == 50
+    suppressed = [row for row in rows if row.event == tr.DUPLICATE and row.reason == engine.trace.name("suppressed")]
+    assert Counter(row.peer for row in suppressed) == {-1: 50, 0: 50}
     assert not times(rows, tr.RETRANSMIT)
 
 

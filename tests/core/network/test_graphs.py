@@ -12,7 +12,7 @@ import pytest
 from pydantic import TypeAdapter, ValidationError
 
 from coband.simulator.core.network import edge_lists
-from coband.simulator.core.network.graphs import GraphError, NoGraphFileError
+from coband.simulator.core.network.graphs import Graph, GraphError, NoGraphFileError
 from coband.simulator.core.network.network import NetworkConfig
 from coband.simulator.core.network.topologies import Topology
 from coband.simulator.core.randomness.streams import Streams
@@ -46,15 +46,19 @@ def test_plain_graphs(spec: Any, agents: int, edges: int, diameter: int) -> None
     assert graph.connected
 
 
-def test_agents_of_a_grid_are_counted_row_by_row() -> None:
-    graph = build({"kind": "grid", "rows": 2}, 6)
-    assert [list(row) for row in graph.adjacency] == [[1, 3], [0, 2, 4], [1, 5], [0, 4], [1, 3, 5], [2, 4]]
+def test_a_grid_is_numbered_row_by_row() -> None:
+    assert build({"kind": "grid", "rows": 2}, 6).adjacency == ((1, 3), (0, 2, 4), (1, 5), (0, 4), (1, 3, 5), (2, 4))
 
 
-def test_random_graphs_are_drawn_from_a_stream_of_the_network() -> None:
-    spec, streams = {"kind": "erdos_renyi", "p": 0.3}, Streams(0)
-    drawn = TOPOLOGY.validate_python(spec).draw(20, streams("network", 0, "graph"))
-    assert build(spec, 20).adjacency == drawn.adjacency
+def test_a_graph_is_drawn_from_its_stream() -> None:
+    spec = TOPOLOGY.validate_python({"kind": "erdos_renyi", "p": 0.4})
+    streams = Streams(3)
+    assert spec.build(12, streams).adjacency == spec.draw(12, streams("network", 0, "graph")).adjacency
+
+
+def test_where_there_is_no_path_the_distance_is_minus_1() -> None:
+    graph = Graph(((1,), (0,), ()))
+    assert graph.distances.tolist() == [[0, 1, -1], [1, 0, -1], [-1, -1, 0]]
 
 
 def test_neighbours_are_mutual_and_sorted() -> None:
@@ -119,6 +123,14 @@ def test_edge_lists(tmp_path: Path, text: str, edges: int) -> None:
         assert build({"kind": "edge_list", "file": str(file), "sample": method}, 3).edges == edges
 
 
+@pytest.mark.parametrize("links", [[("3", "4")], [("3", "4"), ("4", "5")]])
+def test_a_header_of_words_names_no_nodes(tmp_path: Path, links: list[tuple[str, str]]) -> None:
+    file = tmp_path / "edges.txt"
+    file.write_text("from,to\n" + "".join(f"{one},{other}\n" for one, other in links))
+    assert list(edge_lists.read_edges(file).edges) == links
+    assert set(edge_lists.read_edges(file)) == {name for link in links for name in link}
+
+
 def test_broken_edge_lists(tmp_path: Path) -> None:
     file = tmp_path / "edges.txt"
     for text, message in (
@@ -149,6 +161,7 @@ def test_of_a_large_file_the_beginning_is_looked_at(tmp_path: Path) -> None:
     with pytest.raises(GraphError, match=":2: '7' is no link"):
         graph.peek(3)
     file.write_text("0 1\n1 2\n")
+    assert graph.peek(8) is None  # it has 8 bytes
     assert graph.peek(3) == "the first 1,000 lines of edges.txt"
 
 

@@ -215,6 +215,25 @@ def copies_by_time(rows: list[Row], event: int) -> dict[tuple[float, int], float
     return counts
 
 
+class Repeating(Talker):
+    """Says everything twice."""
+
+    def observe(self, arms: ArmSet, arm: int, reward: float) -> Outbox:
+        return 2 * super().observe(arms, arm, reward)
+
+
+@pytest.mark.parametrize("mode", ["direct", "hop_by_hop"])
+def test_all_that_agents_say_at_one_moment_is_heard(mode: str) -> None:
+    made = {"agents": {"count": 4}, "network": {"topology": "ring", "local": {"mode": mode}}}
+    schedule = {"kind": "rounds", "turns": 2}
+    talk_twice = replace(TALK, agent=Repeating)
+    _, _, engine = run_on_toys(talk_twice, TalkerConfig(hops=1), {**made, "schedule": schedule}, 0)
+    for agent, found in enumerate(heard(engine)):
+        said = Counter((trial, origin) for _, trial, origin in found)
+        near = ((agent - 1) % 4, (agent + 1) % 4)
+        assert said == {(trial, origin): 2 for trial in (1, 2) for origin in near}
+
+
 @pytest.mark.parametrize("agents", [FEW - 1, FEW])
 @pytest.mark.parametrize("event", [tr.SEND, tr.DELIVER])
 def test_events_of_copies_say_of_which_round_they_are(agents: int, event: int) -> None:

@@ -116,6 +116,15 @@ def test_an_acknowledgement_that_finds_its_node_down_is_lost(down_until: float, 
     assert result.audit.copies["report"].duplicates == len(repeated)
 
 
+def test_an_acknowledgement_after_the_last_attempt_leaves_no_timer() -> None:
+    """A report arrives at 2, its only wait ends at 2.5, and its acknowledgement comes at 3: no timer is left then."""
+    late = {"start": 50.0, "end": 51.0, "groups": [[0]]}  # where nothing can be lost nothing is acknowledged
+    network = {"latency": 1.0, "retransmission": {"timeout": 1.5, "max_attempts": 1}, "partitions": [late]}
+    result, _, engine = run(plan(network=network))
+    assert (result.totals["expired"], result.ledger.acknowledgements) == (0, 2)
+    assert engine.transport.idle_timers == 0
+
+
 def test_every_copy_that_arrives_is_acknowledged_in_the_ledger() -> None:
     """Without loss each message is acknowledged once: a header on the wire, and no scalars."""
     network = {"latency": 0.5, "duplicate": 0.5, "header_bits": 7}

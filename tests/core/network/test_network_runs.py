@@ -75,6 +75,12 @@ def test_the_shared_uplink_makes_agents_queue() -> None:
     assert [row.time for row in rows if row.event == tr.DELIVER and row.node == -1] == [2.0, 3.0, 4.0, 5.0]
 
 
+def test_the_shared_uplink_in_bits_counts_headers() -> None:
+    network = {"server": {"uplink": {"bits": 100.0}}, "scalar_bits": 32, "header_bits": 4}
+    _, rows, _ = run(plan(agents=2, network=network))
+    assert [row.time for row in rows if row.event == tr.DELIVER and row.node == -1] == [2.0, 3.0]
+
+
 def test_the_shared_downlink_makes_a_broadcast_queue() -> None:
     _, rows, _ = run(plan(agents=4, network={"server": {"downlink": 2.0}}), every=1)
     first = [row.time for row in rows if row.event == tr.DELIVER and row.node >= 0 and row.round == 1]
