@@ -11,11 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from coband.agents.async_parameters import AsyncConfig
-from coband.agents.messages.asynchronous import Request, ServerModel
+from coband.agents.messages.asynchronous import Declined, Request, ServerModel, Upload
+from coband.simulator.arms import ArmSet
 from coband.simulator.conformance import kit
 from coband.simulator.conformance.runs import Run, run
 from coband.simulator.core.audit import trace as tr
-from coband.simulator.core.node import UnsupportedScenario
+from coband.simulator.core.node import SERVER, UnsupportedScenario
 from coband.simulator.core.timers import OutOfPatience
 from coband.simulator.maths.exploration.asynchronous import (
     confidence_width,
@@ -374,3 +375,62 @@ def test_requests_of_an_agent_are_numbered() -> None:
     for index, agent in enumerate(result.engine.agents):
         asked = [row for row in result.events(tr.TRIGGER) if row.node == index]
         assert agent._requests == len(asked) > 2  # type: ignore[attr-defined]
+
+
+def between_exchanges(**config: Any) -> tuple[Any, Any, ArmSet]:
+    """An agent and the server of a run that is over, and arms."""
+    engine = run("async_kernel_ucb", {**SMALL, **config}, agents=2, schedule={"kind": "rounds", "turns": 3}).engine
+    agent = engine.agents[0]
+    return agent, engine.server, ArmSet(np.random.default_rng(7).normal(size=(3, agent.context.dimension)))
+
+
+def request_of(agent: Any, arms: ArmSet) -> Request:
+    """What an agent with the threshold 0 asks for after a pull."""
+    ((recipient, request),) = agent.observe(arms, agent.choose(arms), 0.5)
+    assert recipient == SERVER
+    assert isinstance(request, Request)
+    return request
+
+
+def test_an_answer_to_a_request_that_was_given_up_is_declined_and_so_is_one_that_comes_again() -> None:
+    agent, server, arms = between_exchanges(threshold=0.0)
+    given_up = request_of(agent, arms)
+    ((_, late),) = server.receive(given_up, 0)
+    assert agent.undelivered(given_up, SERVER) == []
+    ((_, model),) = server.receive(request_of(agent, arms), 0)
+    ((_, declined),) = agent.receive(late, SERVER)
+    ((_, upload),) = agent.receive(model, SERVER)
+    ((_, once_more),) = agent.receive(model, SERVER)
+    assert [type(message) for message in (declined, upload, once_more)] == [Declined, Upload, Declined]
+    assert (declined.round, upload.round, once_more.round) == (late.round, model.round, model.round)
+
+
+def test_an_agent_that_hears_from_the_server_again_gives_nothing_up() -> None:
+    agent, server, arms = between_exchanges(threshold=0.0)
+    request = request_of(agent, arms)
+    ((_, patience),) = agent.missed(SERVER)
+    ((_, model),) = server.receive(request, 0)
+    ((_, upload),) = agent.receive(model, SERVER)
+    assert agent.on_timer(patience) is None
+    assert agent.is_wanted(upload, SERVER)
+
+
+def test_an_upload_is_wanted_up_to_the_end_of_its_own_exchange() -> None:
+    agent, server, arms = between_exchanges(threshold=0.0)
+    ((_, model),) = server.receive(request_of(agent, arms), 0)
+    ((_, upload),) = agent.receive(model, SERVER)
+    ((_, result),) = server.receive(upload, 0)
+    assert agent.is_wanted(upload, SERVER)
+    assert agent.receive(result, SERVER) == []
+    assert not agent.is_wanted(upload, SERVER)
+    request_of(agent, arms)
+    assert not agent.is_wanted(upload, SERVER)
+
+
+def test_turns_to_come_may_offer_different_numbers_of_arms() -> None:
+    """Without data the deviation of a linear kernel is the norm of the arm."""
+    agent, _, arms = between_exchanges(threshold=1e6, kernel={"kind": "linear"})
+    turns = [arms, ArmSet(np.vstack([arms.features, 2.0 * arms.features])), arms.select(np.array([0, 1]))]
+    agent.look_ahead(turns)
+    longest = [int(np.linalg.norm(turn.features, axis=1).argmax()) for turn in turns]
+    assert [agent.choose(turn) for turn in turns] == longest

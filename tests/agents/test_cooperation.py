@@ -426,6 +426,7 @@ def test_heterogeneity_is_the_rank_of_the_network_kernel(arms: Any, contexts: An
         ({"kind": "star"}, "maximal_cliques", 8, (7, 2, 1, 0)),
         ("line", "largest_first", 8, (4, 2, 1, 1)),
         ("complete", "dsatur", 1, (1, 1, 1, 1)),
+        ({"kind": "star"}, "maximal_cliques", 5, (4, 2, 1, 0)),
     ],
 )
 def test_the_result_says_what_the_cover_is(topology: Any, cover: str, agents: int, sizes: tuple[int, ...]) -> None:

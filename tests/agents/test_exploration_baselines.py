@@ -346,11 +346,12 @@ def test_leftover_budget_is_spent_where_asked_for() -> None:
     assert run("ind_peace_fb", {"budget": 600}, agents=5, problem=problem).result.turns == 3000
 
 
-@pytest.mark.parametrize("weight", [0.25, 1e-4])
-def test_the_intervals_of_the_public_code_of_alba(weight: float) -> None:
-    """v + min(first, second), written out entry by entry; with little weight the second bound is the smaller one."""
+@pytest.mark.parametrize(("weight", "scale", "smaller"), [(0.25, 1.0, 2), (1e-4, 1.0, 2), (0.25, 100.0, 1)])
+def test_the_intervals_of_the_public_code_of_alba(weight: float, scale: float, smaller: int) -> None:
+    """v + min(first, second), written out entry by entry; with large values the first bound is the smaller one."""
     X = np.array([[1.0, 0.0], [0.6, 0.8], [0.0, 1.0]])
-    weights, values, inverse = np.full(3, weight), np.array([0.3, 0.1, -0.2]), np.array([[1.2, 0.1], [0.1, 0.7]])
+    values, inverse = scale * np.array([0.3, 0.1, -0.2]), np.array([[1.2, 0.1], [0.1, 0.7]])
+    weights = np.full(3, weight)
     agent: Any = object.__new__(PublicCodeAlba)
     agent._X, agent._weights, agent._d, agent._L = X, weights, 2, 1.5
     agent._l = lambda step: 40.0 * step
@@ -365,5 +366,5 @@ def test_the_intervals_of_the_public_code_of_alba(weight: float) -> None:
         along = sum(X[k][i] * inverse[i, j] * y[j] for i in range(2) for j in range(2))
         E += weights[k] * (along * (abs(values[k]) + slack)) ** 2
     second = sqrt(2 * E * s) + (2 * (gap + slack) + 1.5 * w * sqrt(2)) * s / 3
-    assert second < first
+    assert (second < first) == (smaller == 2)
     assert agent._interval(inverse, values, (0, 1), step) == pytest.approx(v + min(first, second), rel=1e-12)

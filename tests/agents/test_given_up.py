@@ -275,3 +275,4 @@ def test_an_agent_that_goes_on_alone_tells_those_with_whom_it_exchanges(case: st
     result = together(case, partitions=[{"start": 0.0, "end": 1e9, "groups": [[0]]}])
     told = {row.peer for row in parting(result) if row.node != SERVER}
     assert told == {tr.EVERYONE if case == "co_kernel_fc" else SERVER}
+    assert {row.round for row in parting(result)} == {1}

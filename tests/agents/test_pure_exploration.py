@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from math import log2
 from typing import Any
 
 import numpy as np
 import pytest
 
+from coband.agents.co_kernel import CoKernelAgent
 from coband.agents.pure_exploration import rounds_of
+from coband.simulator.arrays import BoolArray, FloatArray
 from coband.simulator.conformance.runs import TASKS, Run, run, world
 from coband.simulator.core.audit import trace as tr
 from coband.simulator.experiments.statistics.estimates import wilson
+from coband.simulator.maths.exploration.design import Design
+from coband.simulator.maths.exploration.pairs import Pairs
 from tests.oracles import cope
 from tests.oracles.kernels import plain
 
@@ -245,3 +250,47 @@ def test_agents_that_have_sampled_wait_for_the_others() -> None:
     result = run("co_kernel_fc", {}, agents=2, agent=agents, network={"latency": 0.5})
     waited = [row for row in result.rows if row.event == tr.CODES["wait"]]
     assert {row.node for row in waited} == {0, 1}
+
+
+@pytest.mark.parametrize("leftover", ["keep", "spend"])
+def test_an_agents_arms_are_thinned_out_by_the_dimension_of_its_own_pairs(
+    leftover: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The number of rounds comes from all pairs; nothing else asks for the dimension of pairs of several agents."""
+    asked: list[list[int]] = []
+    omega = Pairs.omega
+
+    def noted(self: Pairs, arms: Sequence[int], xi: float) -> float:
+        asked.append(list(arms))
+        return omega(self, arms, xi)
+
+    monkeypatch.setattr(Pairs, "omega", noted)
+    monkeypatch.setattr(CoKernelAgent, "report_in_hindsight", lambda self, means: {})
+    features = {"kind": "table", "tasks": "different", "size": 4, "ones": 1}
+    problem = {"kind": "pure_exploration", "features": features, "gap": 0.5}
+    run("co_kernel_fb", {"budget": 600, "leftover": leftover}, agents=3, problem=problem, checks="cheap")
+    everything, *rest = asked
+    assert everything == list(range(12))
+    owners = [{arm // 4 for arm in arms} for arms in rest]
+    assert {min(owner) for owner in owners} == {0, 1, 2}
+    assert all(len(owner) == 1 for owner in owners)
+
+
+def test_a_design_starts_from_that_of_the_round_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    begun: list[FloatArray | None] = []
+    found: list[FloatArray] = []
+    design = Pairs.design
+
+    def noted(self: Pairs, alive: BoolArray, xi: float, start: FloatArray | None = None) -> Design:
+        made = design(self, alive, xi, start)
+        begun.append(start)
+        found.append(made.weights)
+        return made
+
+    monkeypatch.setattr(Pairs, "design", noted)
+    monkeypatch.setattr(CoKernelAgent, "report_in_hindsight", lambda self, means: {})
+    run("co_kernel_fc", {}, agents=1, problem=paper("different", 0.3), checks="cheap")
+    assert len(begun) > 1
+    assert begun[0] is None
+    for start, before in zip(begun[1:], found, strict=False):
+        np.testing.assert_array_equal(start, before)
