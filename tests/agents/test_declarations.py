@@ -28,6 +28,7 @@ from coband.simulator.core.algorithm import Algorithm
 from coband.simulator.core.message import Message
 from coband.simulator.core.metrics import CORE
 from coband.simulator.experiments.registry.registry import Registry
+from coband.simulator.live.codec import Codec
 
 FILE = Path(__file__).with_name("declarations.json")
 PACKAGES = (coband.agents, coband.server, coband.simulator.core)
@@ -141,6 +142,31 @@ def test_traces_tell_the_messages_of_an_algorithm_apart(name: str) -> None:
     kinds = [message.kind for message in {size.message for size in algorithms()[name].messages}]
     assert len(set(kinds)) == len(kinds)
     assert Message.kind not in kinds
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "config"),
+    [
+        ("approx_dis_kernel_ucb", "dictionary", {"threshold": 0.5}),
+        ("async_kernel_ucb", "dictionary", {"threshold": 0.5}),
+        ("duets", "inducing_set", {"p0": 10.0}),
+        ("one_kernel_ucb", "lost_points", {}),
+    ],
+)
+def test_messages_have_the_shapes_that_they_declare(name: str, kind: str, config: dict[str, Any]) -> None:
+    """Another process reads them as they were sent, points of all sizes included."""
+    schedule, lossy = {"kind": "rounds", "turns": 10}, {"max_attempts": 1, "timeout": 0.5}
+    network = {"latency": 0.1, "loss": 0.3, "retransmission": lossy} if kind == "lost_points" else {}
+    made = runs.run(name, config, agents=3, schedule=schedule, network=network)
+    codec = Codec([type(message) for message in made.sent], 3)
+    sizes = set()
+    for message in made.sent:
+        found: Any = codec.decode(codec.encode(message))
+        assert found.scalars == message.scalars
+        if message.kind == kind:
+            sizes.add(found.points.shape)
+    assert {size[1] for size in sizes} == {3}
+    assert len({size[0] for size in sizes}) > 1
 
 
 if __name__ == "__main__":

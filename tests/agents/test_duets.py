@@ -477,3 +477,25 @@ def test_repeated_points_of_a_domain_enter_the_inducing_set_once() -> None:
     )
     assert result.engine.server.sizes[-1] <= 3  # type: ignore[union-attr]
     assert result.result.rounds == 3
+
+
+def test_server_and_agents_have_the_same_theoretical_width(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All of them ask for that of 40 points, 3 agents and 7 turns."""
+    asked = set()
+
+    def width(self: DuetsConfig, points: int, agents: int, horizon: int) -> float:
+        asked.add((points, agents, horizon))
+        return 1.0
+
+    monkeypatch.setattr(DuetsConfig, "width", width)
+    run("duets", {**SMALL, "beta": "theory"}, agents=3, schedule={"kind": "rounds", "turns": 7})
+    assert asked == {(40, 3, 7)}
+
+
+def test_inducing_points_beyond_the_dimension_are_counted_as_skipped() -> None:
+    """With a linear kernel three points span everything."""
+    config = {**SMALL, "kernel": {"kind": "linear"}, "p0": 1e9}
+    made = run("duets", config, agents=3, schedule=ROUNDS)
+    server, totals = made.engine.server, made.result.totals
+    assert isinstance(server, DuetsServer)
+    assert totals["skipped_points"] == sum(max(0, size - 3) for size in server.sizes) > 0

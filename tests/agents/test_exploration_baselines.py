@@ -368,3 +368,54 @@ def test_the_intervals_of_the_public_code_of_alba(weight: float, scale: float, s
     second = sqrt(2 * E * s) + (2 * (gap + slack) + 1.5 * w * sqrt(2)) * s / 3
     assert (second < first) == (smaller == 2)
     assert agent._interval(inverse, values, (0, 1), step) == pytest.approx(v + min(first, second), rel=1e-12)
+
+
+def fresh(name: str, problem: dict[str, Any], **config: Any) -> Any:
+    """An agent alone that has not pulled any arm yet."""
+    plan = plan_of({"agents": {"count": 1}, "schedule": {"kind": "phases"}, "network": {}})
+    entry = algorithm(name)
+    return Engine(plan, entry, entry.config.model_validate(config), world(problem, 0, 1), Streams(0)).agents[0]
+
+
+def test_peace_with_widths_has_two_rounds_at_least() -> None:
+    """Two orthogonal arms have gamma 0.64, for which no round would be enough."""
+    result = run("ind_peace_fb", {"budget": 40}, agents=1, problem=orthogonal(2)).result
+    assert result.by_agent[0]["phases"] == 2
+
+
+def test_peace_drops_an_arm_in_every_round_even_where_the_complexity_of_all_is_below_its_limit() -> None:
+    """gamma of two orthogonal arms is 0.64, half of it rounded up is 1."""
+    assert left_after_a_round("ind_peace_fb", 2, budget=40, leftover="keep") == [1]
+
+
+def test_peace_takes_the_mean_of_an_arm_that_was_pulled_once_as_it_is() -> None:
+    agent = fresh("ind_peace_fb", orthogonal(2), budget=40, leftover="keep")
+    agent.observe_batch(np.array([1, 4]), np.array([1.0, 0.8]))
+    assert (agent.done, agent.answer) == (True, 0)
+
+
+def test_rage_of_the_public_code_takes_at_least_2_s_over_epsilon_samples() -> None:
+    agent = fresh("ind_rage", orthogonal(3), constants="public_code", epsilon=0.01, delta=0.9)
+    assert agent.request().sum() == 2 * 3 / 0.01
+
+
+def test_rage_drops_arms_by_the_width_of_the_interval_of_a_difference() -> None:
+    """Six arms in four dimensions: (z' - z)^T A^-1 (z' - z), written out for every pair."""
+    table = {**orthogonal(4), "features": {"kind": "table", "size": 4, "ones": 2}}
+    dropped = 0
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        agent = fresh("ind_rage", table, elimination="width", delta=0.5)
+        X = agent.pairs.features
+        counts, theta = rng.integers(5, 50, 6), rng.normal(size=4)
+        inverse, log = np.linalg.inv(X.T @ np.diag(counts) @ X), np.log(36 / 0.5)
+        estimates = X @ theta
+        agent.observe_batch(counts, estimates)
+        expected = []
+        for z in range(6):
+            widths = [sqrt(2 * log * (X[other] - X[z]) @ inverse @ (X[other] - X[z])) for other in range(6)]
+            ahead = [estimates[other] - estimates[z] >= widths[other] for other in range(6) if other != z]
+            expected.append(not any(ahead))
+        assert agent.alive[0].tolist() == expected
+        dropped += 6 - sum(expected)
+    assert 20 < dropped < 100

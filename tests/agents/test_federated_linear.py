@@ -13,6 +13,7 @@ from coband.server.sums import GrowthCheck
 from coband.simulator.arms import ArmSet
 from coband.simulator.conformance.runs import PROBLEM, Run, algorithm, run, world
 from coband.simulator.core.audit import trace as tr
+from coband.simulator.core.node import NodeContext, Sharing
 from coband.simulator.core.randomness.streams import Streams
 from coband.simulator.maths.linalg.gram import Gram
 from tests.oracles import OracleRun, dis_lin_ucb, fed_glb_ucb, fed_lin_ucb, with_ties
@@ -329,3 +330,14 @@ def test_the_setting_of_the_paper_in_large(name: str) -> None:
     assert simulated.pulls == [pull[:4] for pull in oracle.pulls]
     assert simulated.result.totals["scalars"] == oracle.uplink + oracle.downlink
     assert simulated.result.rounds == oracle.rounds > 1
+
+
+def test_a_determinant_that_exactly_doubles_does_not_exceed_twice_its_value() -> None:
+    """With lam = C = 1 a pull of length 1 doubles det(V_i); only a second one makes it more than that."""
+    entry = algorithm("fed_lin_ucb")
+    config = entry.config.model_validate({"lam": 1.0, "threshold": 1.0})
+    agent: Any = entry.agent(NodeContext(0, 1, 3, config, Sharing(True), np.random.default_rng))
+    arms = ArmSet(np.eye(3))
+    assert agent.observe(arms, 0, 0.5) == []
+    ((_, upload),) = agent.observe(arms, 0, 0.5)
+    assert (upload.kind, upload.pulls) == ("upload", 2)

@@ -8,9 +8,11 @@ import numpy as np
 import pytest
 from pydantic import ValidationError
 
+from coband.agents.messages.synchronisation import SyncStart
+from coband.simulator.arms import ArmSet
 from coband.simulator.conformance.runs import PROBLEM, Run, algorithm, run, world
 from coband.simulator.core.audit import trace as tr
-from coband.simulator.core.node import UnsupportedScenario
+from coband.simulator.core.node import SERVER, NodeContext, Sharing, UnsupportedScenario
 from coband.simulator.core.randomness.streams import Streams
 from coband.simulator.maths.linalg.gram import Gram
 from coband.simulator.maths.neural.training import Descent, Task
@@ -485,3 +487,14 @@ def test_realised_regret_may_be_negative_in_a_turn() -> None:
     assert np.diff(realised.result.regret_series).min() < 0
     assert expected.result.reward == realised.result.reward
     assert [pull[2] for pull in expected.pulls] == [pull[2] for pull in realised.pulls]
+
+
+def test_without_any_deviation_the_weight_of_the_network_is_zero() -> None:
+    """At the point 0 the features of a network without biases are 0, and so are all deviations."""
+    entry = algorithm("fn_ucb")
+    config = entry.config.model_validate({"width": 4, "steps": 2, "init": "paper", "alpha": "theory"})
+    agent: Any = entry.agent(NodeContext(0, 1, 3, config, Sharing(True), np.random.default_rng))
+    arms = ArmSet(np.zeros((2, 3)))
+    agent.observe(arms, agent.choose(arms), 0.5)
+    ((_, upload),) = agent.receive(SyncStart(round=1), SERVER)
+    assert upload.alpha == 0.0

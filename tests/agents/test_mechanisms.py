@@ -11,10 +11,11 @@ import pytest
 from coband.agents.async_kernel_ucb import Exchange
 from coband.agents.messages.asynchronous import Upload
 from coband.agents.messages.linear import LinearUpload
-from coband.agents.messages.synchronisation import LocalStatistics
+from coband.agents.messages.synchronisation import LocalStatistics, SyncStart
 from coband.server.approx_dis_kernel_ucb import ApproxDisKernelUCBServer
 from coband.server.async_kernel_ucb import AsyncKernelUCBServer
 from coband.server.synchronisation import MessageBuffer
+from coband.simulator.arms import ArmSet
 from coband.simulator.arrays import FloatArray
 from coband.simulator.conformance.runs import FIXED_PROBLEM, Run, run
 from coband.simulator.core.audit import trace as tr
@@ -192,3 +193,27 @@ def test_an_upload_that_is_given_up_after_its_exchange_makes_its_data_new_again(
     assert (agent.unshared, agent._unsettled) == (unshared + 2, {})
     assert agent._new_variance == variance + 0.25
     np.testing.assert_array_equal(agent._new.since(0).rewards, [1.0, 2.0, *before.rewards])
+
+
+# --- what could not be sent
+
+
+def test_a_point_that_could_not_be_sent_goes_with_the_next_one_and_not_again() -> None:
+    agent: Any = run("one_kernel_ucb", {}, agents=2, schedule={"kind": "rounds", "turns": 3}).engine.agents[0]
+    arms = ArmSet(np.eye(agent.context.dimension))
+    ((_, lost),) = agent.observe(arms, 0, 0.5)
+    assert agent.unreachable(lost, SERVER) == []
+    sent = [[message.position for _, message in agent.observe(arms, 1, 0.5)] for _ in range(2)]
+    assert sent == [[lost.position, lost.position + 1], [lost.position + 2]]
+
+
+def test_an_answer_that_did_not_come_through_goes_with_that_to_the_next_synchronisation() -> None:
+    config = {"threshold": 1e9}
+    agent: Any = run("dis_lin_ucb", config, agents=2, schedule={"kind": "rounds", "turns": 3}).engine.agents[0]
+    ((_, first),) = agent.receive(SyncStart(round=1), SERVER)
+    assert agent.undelivered(first, SERVER)  # it will be sent again
+    ((_, second),) = agent.receive(SyncStart(round=2), SERVER)
+    assert np.trace(first.W.dense()) > 0.0
+    np.testing.assert_allclose(second.W.dense(), first.W.dense())
+    np.testing.assert_allclose(second.b, first.b)
+    assert not agent.is_wanted(first, SERVER)

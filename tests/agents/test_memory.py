@@ -11,6 +11,7 @@ from coband.simulator.arms import ArmSet
 from coband.simulator.conformance.graphs import graph_of
 from coband.simulator.conformance.runs import algorithm
 from coband.simulator.core.memory import RunSize
+from coband.simulator.core.network.graphs import Graph
 from coband.simulator.maths.kernels.library import Gaussian
 from coband.simulator.maths.neural.network import Network
 from coband.simulator.maths.posteriors.domain import Domain
@@ -79,3 +80,30 @@ def test_batched_exploration_has_a_row_for_each_pull_of_its_first_batch(share: s
         ((_, size),) = entry.memory_of(run)
         assert size == 8.0 * rows * points
     assert entry.memory_of(RunSize(config, agents=5, turns=2000, dimension=2, arms=4, fixed=None)) == []
+
+
+@pytest.mark.parametrize("name", ["eager_kernel_ucb", "naive_coop"])
+def test_nobody_says_how_large_posteriors_get_without_a_number_of_turns_or_a_dimension(name: str) -> None:
+    entry = algorithm(name)
+    run = RunSize(entry.config(), agents=5, turns=50, dimension=3, arms=5, fixed=0, graph=graph_of("ring", 5, 0))
+    assert len(entry.memory_of(run)) == 1
+    assert entry.memory_of(replace(run, turns=None)) == entry.memory_of(replace(run, dimension=None)) == []
+
+
+def test_the_dictionaries_of_a_star_need_no_more_than_is_declared() -> None:
+    """Its middle hears of all five agents, the others of two."""
+    entry = algorithm("eager_kernel_ucb")
+    config = entry.config.model_validate({"posterior": {"kind": "nystrom", "size": 1000}, "hops": 1})
+    graph = Graph(((1, 2, 3, 4), (0,), (0,), (0,), (0,)))
+    run = RunSize(config, agents=5, turns=100, dimension=3, arms=5, fixed=0, graph=graph)
+    ((_, size),) = entry.memory_of(run)
+    assert size >= 8.0 * sum((20 * len(graph.ball(agent, 1))) ** 2 for agent in range(5))
+
+
+@pytest.mark.parametrize(("hops", "shared"), [(1, True), (2, False)])
+def test_agents_that_estimate_similarities_share_what_they_know_with_one_hop_alone(hops: int, shared: bool) -> None:
+    entry = algorithm("eager_kernel_ucb")
+    config = entry.config.model_validate({"network_kernel": "mmd", "hops": hops})
+    run = RunSize(config, agents=5, turns=50, dimension=3, arms=5, fixed=0, graph=graph_of("complete", 5, 0))
+    ((_, size),), ((_, alone),) = entry.memory_of(run), entry.memory_of(replace(run, share=False))
+    assert alone == (5 * size if shared else size) > 0

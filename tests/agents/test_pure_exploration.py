@@ -240,7 +240,9 @@ def test_pulls_and_statistics_agree_in_the_errors_they_cause() -> None:
     assert second[0] < first[1]
 
 
-@pytest.mark.parametrize(("omega", "rounds"), [(0.5, 1), (1.0, 1), (1.5, 1), (2.0, 1), (2.1, 2), (4.0, 2), (4.1, 3)])
+@pytest.mark.parametrize(
+    ("omega", "rounds"), [(0.5, 1), (1.0, 1), (1.0 + 1e-12, 1), (1.5, 1), (2.0, 1), (2.1, 2), (4.0, 2), (4.1, 3)]
+)
 def test_there_is_a_round_for_each_halving_and_at_least_one(omega: float, rounds: int) -> None:
     assert rounds_of(omega, 1e-9) == rounds
 

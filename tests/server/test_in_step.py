@@ -88,3 +88,16 @@ def test_who_has_stopped_or_goes_on_alone_waits_for_nobody(name: str) -> None:
     assert waiting.missed(SERVER) is None
     done.done, done.alone = True, False
     assert done.missed(SERVER) is None
+
+
+@pytest.mark.parametrize("name", ["co_kernel_fc", "duets"])
+def test_who_loses_patience_goes_on_alone_unless_it_has_stopped_or_does_so_already(name: str) -> None:
+    waiting, done = agents_of(name)
+    timer = OutOfPatience(about=SERVER, number=1)
+    waiting.done, waiting.alone = False, False
+    assert said(waiting.go_on(timer, SERVER))
+    assert waiting.alone
+    assert waiting.go_on(timer, SERVER) is None
+    done.done, done.alone = True, False
+    assert done.go_on(timer, SERVER) is None
+    assert not done.alone
