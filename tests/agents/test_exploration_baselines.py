@@ -17,6 +17,7 @@ from coband.simulator.conformance.runs import TASKS, algorithm, plan_of, run, wo
 from coband.simulator.core.engine import Engine
 from coband.simulator.core.node import UnsupportedScenario
 from coband.simulator.core.randomness.streams import Streams
+from coband.simulator.maths.exploration.pairs import Pairs
 from tests.agents.test_pure_exploration import gram, oracle_arms, paper, random_case, samples_of
 from tests.everyday import everyday
 from tests.oracles import cope_alone
@@ -419,3 +420,18 @@ def test_rage_drops_arms_by_the_width_of_the_interval_of_a_difference() -> None:
         assert agent.alive[0].tolist() == expected
         dropped += 6 - sum(expected)
     assert 20 < dropped < 100
+
+
+def test_rage_looks_for_the_design_of_a_round_near_that_of_the_round_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    agent, design, starts, found = fresh("ind_rage", orthogonal(3)), Pairs.design, [], []
+
+    def noted(self: Pairs, alive: Any, xi: float, start: Any = None) -> Any:
+        starts.append(start)
+        found.append(design(self, alive, xi, start))
+        return found[-1]
+
+    monkeypatch.setattr(Pairs, "design", noted)
+    for _ in range(2):
+        agent.observe_batch(agent.request(), np.zeros(3))
+    assert starts[0] is None
+    assert starts[1] is found[0].weights

@@ -11,7 +11,7 @@ import pytest
 from coband.agents.async_kernel_ucb import Exchange
 from coband.agents.messages.asynchronous import Upload
 from coband.agents.messages.linear import LinearUpload
-from coband.agents.messages.synchronisation import LocalStatistics, SyncStart
+from coband.agents.messages.synchronisation import LocalStatistics, SyncAbandoned, SyncStart
 from coband.server.approx_dis_kernel_ucb import ApproxDisKernelUCBServer
 from coband.server.async_kernel_ucb import AsyncKernelUCBServer
 from coband.server.synchronisation import MessageBuffer
@@ -207,11 +207,17 @@ def test_a_point_that_could_not_be_sent_goes_with_the_next_one_and_not_again() -
     assert sent == [[lost.position, lost.position + 1], [lost.position + 2]]
 
 
-def test_an_answer_that_did_not_come_through_goes_with_that_to_the_next_synchronisation() -> None:
+@pytest.mark.parametrize("abandoned", [False, True])
+def test_an_answer_that_did_not_come_through_goes_with_that_to_the_next_synchronisation(abandoned: bool) -> None:
+    """It is new again as soon as the synchronisation has ended, or another one has begun."""
     config = {"threshold": 1e9}
     agent: Any = run("dis_lin_ucb", config, agents=2, schedule={"kind": "rounds", "turns": 3}).engine.agents[0]
     ((_, first),) = agent.receive(SyncStart(round=1), SERVER)
     assert agent.undelivered(first, SERVER)  # it will be sent again
+    assert agent.is_wanted(first, SERVER)
+    if abandoned:
+        assert agent.receive(SyncAbandoned(round=1), SERVER) == []
+        assert not agent.is_wanted(first, SERVER)
     ((_, second),) = agent.receive(SyncStart(round=2), SERVER)
     assert np.trace(first.W.dense()) > 0.0
     np.testing.assert_allclose(second.W.dense(), first.W.dense())
