@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -216,13 +217,14 @@ def factor_memory_of(run: RunSize) -> float | None:
         agents=run.agents,
         members=groups[0],
         own=0,
-        task=np.empty(0),
+        task=np.empty(1),  # a context has one coordinate at least
         dictionary=config.posterior.size if isinstance(config.posterior, Nystrom) else None,
         domain=domain or None,
         horizon=run.quantities["t"],
     )
-    if isinstance(config.posterior, Nystrom) and setting.form == "nystrom":
-        return run.agents * float(min(config.posterior.size, setting.rows())) ** 2
+    if isinstance(config.posterior, Nystrom):
+        dictionaries = [one for group in groups if (one := replace(setting, members=group)).form == "nystrom"]
+        return sum(float(min(config.posterior.size, one.rows())) ** 2 for one in dictionaries)
     return factor_memory(setting, groups, run.share and (hops == 1 or not setting.estimated))[0] * GIB / NUMBER
 
 

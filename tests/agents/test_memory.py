@@ -90,14 +90,25 @@ def test_nobody_says_how_large_posteriors_get_without_a_number_of_turns_or_a_dim
     assert entry.memory_of(replace(run, turns=None)) == entry.memory_of(replace(run, dimension=None)) == []
 
 
-def test_the_dictionaries_of_a_star_need_no_more_than_is_declared() -> None:
-    """Its middle hears of all five agents, the others of two."""
+@pytest.mark.parametrize("middle", [0, 4])
+def test_the_dictionary_of_each_agent_grows_with_what_that_agent_hears_of(middle: int) -> None:
+    """The middle of a star hears of all five agents, the others of two."""
     entry = algorithm("eager_kernel_ucb")
     config = entry.config.model_validate({"posterior": {"kind": "nystrom", "size": 1000}, "hops": 1})
-    graph = Graph(((1, 2, 3, 4), (0,), (0,), (0,), (0,)))
+    others = tuple(agent for agent in range(5) if agent != middle)
+    graph = Graph(tuple(others if agent == middle else (middle,) for agent in range(5)))
     run = RunSize(config, agents=5, turns=100, dimension=3, arms=5, fixed=0, graph=graph)
     ((_, size),) = entry.memory_of(run)
-    assert size >= 8.0 * sum((20 * len(graph.ball(agent, 1))) ** 2 for agent in range(5))
+    assert size == 8.0 * (100**2 + 4 * 40**2)
+
+
+def test_contexts_of_unknown_size_have_one_coordinate_at_least() -> None:
+    """Linear kernels of contexts and of arms in 100 dimensions have 302 features then, too many without a dictionary."""
+    entry = algorithm("eager_kernel_ucb")
+    linear = {"kernel": {"kind": "linear"}, "network_kernel": {"kind": "linear"}}
+    config = entry.config.model_validate({**linear, "posterior": {"kind": "nystrom", "size": 10}, "hops": 1})
+    run = RunSize(config, agents=5, turns=100, dimension=100, arms=5, fixed=0, graph=graph_of("complete", 5, 0))
+    assert entry.memory_of(run) == [(entry.memory[0], 8.0 * 5 * 10**2)]
 
 
 @pytest.mark.parametrize(("hops", "shared"), [(1, True), (2, False)])
