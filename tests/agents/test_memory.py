@@ -103,7 +103,7 @@ def test_the_dictionary_of_each_agent_grows_with_what_that_agent_hears_of(middle
 
 
 def test_contexts_of_unknown_size_have_one_coordinate_at_least() -> None:
-    """Linear kernels of contexts and of arms in 100 dimensions have 302 features then, too many without a dictionary."""
+    """Linear kernels of contexts and of arms in 100 dimensions have 302 features then, which need a dictionary."""
     entry = algorithm("eager_kernel_ucb")
     linear = {"kernel": {"kind": "linear"}, "network_kernel": {"kind": "linear"}}
     config = entry.config.model_validate({**linear, "posterior": {"kind": "nystrom", "size": 10}, "hops": 1})
