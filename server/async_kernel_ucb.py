@@ -112,7 +112,6 @@ class AsyncKernelUCBServer(Server):
             rewards=self._rewards[start:],
             A=A,
             b=b,
-            start=start,
             reply_to=request.number,
             version=self.version,
             round=self._exchanges,

@@ -34,8 +34,8 @@ class Declined(Message):
 class ServerModel(Message):
     """Down, line 8: the server's dictionary with rewards and its embedded statistics.
 
-    With ``transfer: delta`` it contains only the points from index ``start`` on, and no statistics if the agent has
-    the current ones. ``reply_to``: number of the request that it answers.
+    With ``transfer: delta`` it contains only the points after those that the agent has, and no statistics if the
+    agent has the current ones. ``reply_to``: number of the request that it answers.
     """
 
     kind: ClassVar[str] = "dictionary"
@@ -43,7 +43,6 @@ class ServerModel(Message):
     rewards: FloatArray = payload("s")
     A: FloatArray | None = payload("m", "m")
     b: FloatArray | None = payload("m")
-    start: int = 0
     reply_to: int = 0
 
     @property

@@ -40,9 +40,9 @@ class Note:
     """Something a node wants the trace to say: ``event`` is one of trigger, apply, model, eliminate, stop."""
 
     event: str
-    round: int = -1
-    version: int = -1
-    value: float = 0.0
+    round: int
+    version: int
+    value: float
 
 
 class UnsupportedScenario(ValueError):
