@@ -14,6 +14,7 @@ from coband.simulator.experiments.claims.samples import Sample, SampleError
 from coband.simulator.experiments.registry.registry import Registry
 from coband.simulator.experiments.statistics import estimates
 from coband.simulator.experiments.statistics.evidence import Evidence, Requirement, fieller, together
+from coband.simulator.experiments.statistics.numerals import ROUNDING
 
 
 class Term(BaseModel):
@@ -48,7 +49,8 @@ class Finding:
         text: the condition in words.
         estimate: the number that it is about; None where there is no sample.
         interval: its 95 % confidence interval; None for fewer than two replications.
-        effect: the mean of the inequality that is nearest to its border, in standard deviations over replications.
+        effect: the mean of the inequality that is nearest to its border, in standard deviations over replications;
+            None where all replications give the same number.
         count: replications.
         evidence: for and against.
     """
@@ -103,12 +105,14 @@ class BaseCondition(BaseModel):
 
 
 def _effect(requirements: Sequence[Requirement]) -> float | None:
-    """The smallest mean in standard deviations."""
+    """The smallest mean in standard deviations, of the inequalities whose values differ by more than rounding."""
     found = []
     for requirement in requirements:
-        spread = float(np.std(requirement.values, ddof=1)) if len(requirement.values) > 1 else 0.0
-        if spread > 0:
-            found.append(float(np.mean(requirement.values)) / spread)
+        mean, spread = float(np.mean(requirement.values)), 0.0
+        if len(requirement.values) > 1:
+            spread = float(np.std(requirement.values, ddof=1))
+        if spread > ROUNDING * abs(mean):
+            found.append(mean / spread)
     return min(found, default=None)
 
 

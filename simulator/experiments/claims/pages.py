@@ -17,7 +17,11 @@ from coband.simulator.experiments.statistics import numerals
 MARKS: Mapping[Verdict, str] = {"holds": "🟢", "does not hold": "🔴", "undecided": "🟡", "not run": "⚪"}
 NOTE = """A claim *holds* or *does not hold* where one-sided tests of all its conditions say so after Bonferroni's
 correction for the number of looks at the data, with a false discovery rate of at most 5 % over all claims (Benjamini
-and Yekutieli 2001). The others are *undecided*; a claim that needs data or time that was not there is *not run*."""
+and Yekutieli 2001). The others are *undecided*; a claim that needs data or time that was not there is *not run*.
+
+The *effect size* of a condition is the mean of its inequality, of several the one nearest to its border, in standard
+deviations over replications: positive numbers speak for the condition. There is none (-) where all replications give
+the same number."""
 
 COMMANDS = """`coband reproduce all --resume` runs what is open;
 `coband reproduce --verify 20 --results docs/reproductions/results` runs a sample of the jobs behind this page again and

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-ROUNDING = 1e-12
-"""An interval narrower than this, relative to the mean, comes from rounding errors and is not shown."""
+ROUNDING = 1e-7
+"""An interval narrower than this, relative to the mean, comes from rounding errors, or is the root of one."""
 
 
 def number(value: float | int | None) -> str:

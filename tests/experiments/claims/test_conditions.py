@@ -179,3 +179,14 @@ def test_growth_of_what_is_not_positive_has_no_exponent() -> None:
 def test_conditions_without_meaning_are_refused(fields: Mapping[str, Any]) -> None:
     with pytest.raises(ValidationError):
         condition(**fields)
+
+
+def test_equal_values_have_no_effect_size_even_where_their_mean_is_rounded() -> None:
+    first, second = [181_862.4] * 20, [0.1] * 20
+    assert float(np.std(np.subtract(first, second), ddof=1)) > 0
+    found = judged({"kind": "difference", **A_AND_B, "relation": "greater"}, A=first, B=second)
+    assert verdict(found) == "holds"
+    assert found.effect is None
+    assert judged({"kind": "difference", **A_AND_B, "relation": "greater"}, A=[3.0, 5.0], B=[1.0, 1.0]).effect == (
+        pytest.approx(3 / np.sqrt(2))
+    )
