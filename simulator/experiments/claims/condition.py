@@ -27,9 +27,14 @@ class Term(BaseModel):
     study: str | None = Field(default=None, description="name of the study; needed if the claim has several")
 
     def __str__(self) -> str:
-        places = [f"{key.rpartition('.')[2]} = {value}" for key, value in self.at.items()]
+        places = [f"{short_name(key)} = {value}" for key, value in self.at.items()]
         where = [*places, *([self.study] if self.study else [])]
         return f"{self.label} ({', '.join(where)})" if where else self.label
+
+
+def short_name(key: str) -> str:
+    """A key of a grid as readers know it: ``agents`` for ``agents.count``, otherwise its last word."""
+    return "agents" if key == "agents.count" else key.rpartition(".")[2]
 
 
 def _term(given: Any) -> Any:

@@ -16,6 +16,7 @@ from coband.simulator.experiments.claims.condition import (
     Term,
     in_words,
     metric_values,
+    short_name,
     within,
 )
 from coband.simulator.experiments.claims.samples import SampleError
@@ -56,7 +57,7 @@ class Slope(ExponentCondition):
         return [self.term.model_copy(update={"at": place}) for place in places]
 
     def describe(self) -> str:
-        name = self.against.rpartition(".")[2]
+        name = short_name(self.against)
         return f"{self.of}: {self.term} grows with {name} with an exponent {in_words(self.at_least, self.at_most)}"
 
     def _slopes(self, find: Find) -> list[float]:

@@ -11,6 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
+from coband.simulator.experiments.claims.condition import short_name
 from coband.simulator.experiments.report.drawing import styled, tick
 from coband.simulator.experiments.report.palette import PAPER, LineStyle, variant_style
 
@@ -95,7 +96,7 @@ def _panel(axes: Axes, panel: Mapping[str, Any], styles: Mapping[str, LineStyle]
         elif line["low"] is not None:
             _bars(axes, line, style.colour)
     axes.set_title(panel["title"])
-    axes.set_xlabel(AXIS_TITLES.get(panel["against"], panel["against"].rpartition(".")[2].replace("_", " ")))
+    axes.set_xlabel(AXIS_TITLES.get(panel["against"], short_name(panel["against"]).replace("_", " ")))
     axes.set_ylabel(panel["of"].replace("_", " "))
     axes.xaxis.set_major_formatter(FuncFormatter(tick))
     axes.yaxis.set_major_formatter(FuncFormatter(tick))

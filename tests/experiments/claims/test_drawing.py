@@ -25,7 +25,7 @@ def test_names_that_end_in_a_word_are_algorithms_of_their_own() -> None:
 
 def test_numbers_of_agents_are_parameters() -> None:
     styles = styles_of(
-        ["FN-UCB (count = 2)", "NeuralUCB (count = 1)", "FN-UCB (count = 5)", "FN-UCB (threshold = 0.01)"]
+        ["FN-UCB (agents = 2)", "NeuralUCB (agents = 1)", "FN-UCB (agents = 5)", "FN-UCB (threshold = 0.01)"]
     )
     assert len({style.colour for style in styles.values()}) == 2
     assert len({style.dash for label, style in styles.items() if label.startswith("FN-UCB")}) == 3
