@@ -79,6 +79,9 @@ class Assembly:
         self, plan: Plan, world: World, streams: Streams, graph: Graph | None, whatif: WhatIf | None = None
     ) -> None:
         self._plan, self._world, self._streams, self._graph, self._whatif = plan, world, streams, graph, whatif
+        expect, turns = getattr(world, "expect", None), plan.schedule.total_turns(plan.agents.count)
+        if expect is not None and turns is not None:
+            expect(-(-turns // plan.agents.count))
 
     def run_context(self, sink: tr.Sink | None) -> RunContext:
         """The clock and empty accounts; ``sink``: where trace batches go, if the plan keeps a trace."""

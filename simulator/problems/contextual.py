@@ -60,7 +60,9 @@ class ContextualWorld:
         self._reward = reward
         self._streams = streams
         self._noise = noise
-        self._longest = longest_block(agents, source.count * source.dimension)
+        self._sizes = agents, source.count * source.dimension
+        self._longest = longest_block(*self._sizes)
+        self._expected: int | None = None
         self._blocks: dict[int, Blocks[_Turn]] = {}
 
     def arms(self, agent: int, turn: int) -> FloatArray:
@@ -70,6 +72,10 @@ class ContextualWorld:
     def upcoming(self, agent: int, turn: int) -> list[FloatArray]:
         """Arms of the turn and of those after it that are drawn already."""
         return [arms for arms, *_ in self._of(agent).upcoming(turn)]
+
+    def expect(self, turns: int) -> None:
+        """About so many turns an agent will take: they are drawn in longer blocks, and few in vain."""
+        self._longest, self._expected = longest_block(*self._sizes, expected=True), turns
 
     def means(self, agent: int, turn: int) -> FloatArray:
         """f of the turn's arms, (n,)."""
@@ -106,7 +112,7 @@ class ContextualWorld:
 
     def _open(self, agent: int) -> Blocks[_Turn]:
         arms, noise = self._streams("world", agent, "arms"), self._streams("world", agent, "noise")
-        return Blocks(lambda turns: self._draw(agent, arms, noise, turns), self._longest)
+        return Blocks(lambda turns: self._draw(agent, arms, noise, turns), self._longest, self._expected)
 
     def _draw(
         self, agent: int, arm_stream: np.random.Generator, noise_stream: np.random.Generator, turns: int

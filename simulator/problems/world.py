@@ -24,7 +24,10 @@ FIRST_BLOCK = 4
 """Turns drawn when an agent acts for the first time."""
 
 LONGEST_BLOCK = 16
-"""Turns drawn at once for one agent, at most: few are drawn in vain at the end of a run, and all fit the cache."""
+"""Turns drawn at once for one agent, at most, where it is not known how many it will take."""
+
+LONGEST_EXPECTED = 64
+"""The same where it is known, so that few are drawn in vain."""
 
 BLOCK_MEMORY = 2**28
 """Bytes that the blocks of all agents may hold together, as long as each holds at least one turn."""
@@ -47,12 +50,20 @@ class Blocks(Generic[T]):
 
     Short first blocks keep agents that act rarely cheap, longer ones spread numpy's cost per call. `draw(turns)` must
     continue its streams turn after turn, so that the lengths of the blocks leave the values alone.
+
+    Args:
+        draw: makes the draws of the next turns.
+        longest: turns drawn at once, at most.
+        expected: about how many turns there will be; a block ends with them, and short ones follow it.
     """
 
-    def __init__(self, draw: Callable[[int], Sequence[T]], longest: int = LONGEST_BLOCK) -> None:
+    def __init__(
+        self, draw: Callable[[int], Sequence[T]], longest: int = LONGEST_BLOCK, expected: int | None = None
+    ) -> None:
         self._draw = draw
         self._longest = longest
-        self._length = min(FIRST_BLOCK, longest)
+        self._first = self._length = min(FIRST_BLOCK, longest)
+        self._expected = expected
         self._start = 1
         self._items: Sequence[T] = ()
 
@@ -69,8 +80,19 @@ class Blocks(Generic[T]):
             index -= len(self._items)
             self._start += len(self._items)
             self._items = self._draw(self._length)
-            self._length = min(2 * self._length, self._longest)
+            self._length = self._next_length()
         return self._items[index]
+
+    def _next_length(self) -> int:
+        """The length of the block after the present one."""
+        length = min(2 * self._length, self._longest)
+        if self._expected is None:
+            return length
+        left = self._expected - (self._start + len(self._items) - 1)
+        if left > 0:
+            return max(self._first, min(length, left))
+        self._expected, self._longest = None, min(self._longest, LONGEST_BLOCK)
+        return self._first
 
     def upcoming(self, turn: int) -> Sequence[T]:
         """The draws of a turn and of those after it that are drawn already."""
@@ -78,9 +100,14 @@ class Blocks(Generic[T]):
         return self._items[turn - self._start :]
 
 
-def longest_block(agents: int, values_per_turn: int) -> int:
-    """Turns per block, 1 to `LONGEST_BLOCK`, that keep all agents together within `BLOCK_MEMORY`."""
-    return min(LONGEST_BLOCK, max(1, BLOCK_MEMORY // (8 * max(1, agents) * values_per_turn)))
+def longest_block(agents: int, values_per_turn: int, expected: bool = False) -> int:
+    """Turns per block that keep all agents together within `BLOCK_MEMORY`.
+
+    1 to `LONGEST_BLOCK`, or to `LONGEST_EXPECTED` within a quarter of the memory where numbers of turns are expected.
+    """
+    turns = BLOCK_MEMORY // (8 * max(1, agents) * values_per_turn)
+    longest = min(LONGEST_BLOCK, max(1, turns))
+    return max(longest, min(LONGEST_EXPECTED, turns // 4)) if expected else longest
 
 
 class FixedArmsWorld:

@@ -1,10 +1,10 @@
 import numpy as np
 import pytest
 
-from coband.simulator.problems.world import BLOCK_MEMORY, LONGEST_BLOCK, Blocks, longest_block
+from coband.simulator.problems.world import BLOCK_MEMORY, LONGEST_BLOCK, LONGEST_EXPECTED, Blocks, longest_block
 
 
-def numbers(lengths: list[int]) -> Blocks[int]:
+def numbers(lengths: list[int], longest: int = 16, expected: int | None = None) -> Blocks[int]:
     """Turn t holds t; `lengths` collects how many turns were drawn at once."""
 
     def draw(turns: int) -> list[int]:
@@ -12,7 +12,7 @@ def numbers(lengths: list[int]) -> Blocks[int]:
         lengths.append(turns)
         return list(range(start, start + turns))
 
-    return Blocks(draw, longest=16)
+    return Blocks(draw, longest, expected)
 
 
 def test_blocks_double_up_to_the_longest() -> None:
@@ -20,6 +20,24 @@ def test_blocks_double_up_to_the_longest() -> None:
     blocks = numbers(lengths)
     assert [blocks.at(turn) for turn in range(1, 61)] == list(range(1, 61))
     assert lengths == [4, 8, 16, 16, 16]
+
+
+@pytest.mark.parametrize(
+    ("longest", "expected", "turns", "found"),
+    [
+        (64, 40, 40, [4, 8, 16, 12]),
+        (64, 3, 3, [4]),
+        (64, 13, 13, [4, 8, 4]),
+        (64, 200, 200, [4, 8, 16, 32, 64, 64, 12]),
+        (64, 40, 100, [4, 8, 16, 12, 4, 8, 16, 16, 16]),
+        (2, 5, 9, [2, 2, 2, 2, 2]),
+    ],
+)
+def test_blocks_end_with_the_turns_that_are_expected(longest: int, expected: int, turns: int, found: list[int]) -> None:
+    lengths: list[int] = []
+    blocks = numbers(lengths, longest, expected)
+    assert [blocks.at(turn) for turn in range(1, turns + 1)] == list(range(1, turns + 1))
+    assert lengths == found
 
 
 def test_blocks_may_be_asked_again_and_may_skip_turns() -> None:
@@ -54,6 +72,11 @@ def test_memory_bounds_the_blocks_of_many_agents() -> None:
     assert 1 < turns < LONGEST_BLOCK
     assert turns * 10_000 * 400 * 8 <= BLOCK_MEMORY
     assert longest_block(10_000, 10**6) == 1
+    assert longest_block(100, 400, expected=True) == LONGEST_EXPECTED
+    longer = longest_block(1000, 400, expected=True)
+    assert LONGEST_BLOCK < longer < LONGEST_EXPECTED
+    assert longer * 1000 * 400 * 8 <= BLOCK_MEMORY / 4
+    assert longest_block(10_000, 400, expected=True) == turns
 
 
 def test_one_stream_in_pieces_is_the_same_stream() -> None:

@@ -22,7 +22,7 @@ from coband.simulator.core.hosts.cohort import FEW, Cohort, chooses_together
 from coband.simulator.core.node import Client, Outbox
 from coband.simulator.core.randomness.streams import Streams
 from coband.simulator.maths.posteriors.predictor import NystromPredictor
-from coband.simulator.problems.world import LONGEST_BLOCK
+from coband.simulator.problems.world import LONGEST_EXPECTED
 from tests.core.network.test_local import TALK, Talker, TalkerConfig
 from tests.core.toys import ToyWorld
 
@@ -132,7 +132,7 @@ def test_turns_are_evaluated_several_at_once(monkeypatch: pytest.MonkeyPatch) ->
     )
     run("async_kernel_ucb", {"kernel": {"kind": "gaussian", "gamma": 1.0}, "threshold": 3.0}, agents=3, schedule=LONG)
     assert sum(sizes) > 90
-    assert max(sizes) <= LONGEST_BLOCK
+    assert max(sizes) <= LONGEST_EXPECTED
     sizes.clear()
     run("async_kernel_ucb", {}, agents=3, schedule=LONG, cohorts=False)
     assert not sizes
