@@ -1,9 +1,9 @@
 """FN-UCB: "Federated Neural Bandits" (paper 002), algorithm 1; the server's side (algorithm 2) is ``server.fn_ucb``.
 
-What the text leaves open, and the published code:
+What the text and the published code say, and what is ours:
 
-* What theta_sync is and where the next training starts (``average``, ``train_from``): the paper averages the weights;
-  algorithm 1 does not say from which weights line 14 starts, and here it is the agent's own last ones.
+* theta_sync is the average of the weights (``average``), and a training starts from the agent's own last ones (appendix
+  E). ``average: none`` and ``best`` and ``train_from: averaged`` are ours.
 * ``init: normal`` (weights and biases N(0, 1), unscaled output, plain gradients) is what the published curves were
   made with; ``init: paper`` is appendix B.
 * In the published code all networks are one storage: theta_0, every agent's network and the aggregate. Agents train it
