@@ -39,7 +39,7 @@ class FnUcbConfig(NeuralBandit, Synchronous):
     or the network with the smallest mean squared error on its agent's training set (ours).
     """
     train_from: Literal["own", "averaged"] = "own"
-    """Where the next training starts: own: the agent's last weights (appendix E); averaged: theta_sync (ours; FedAvg)."""
+    """Where the next training starts: own: the agent's last weights (appendix E); averaged: theta_sync (ours)."""
     train_until: int = Field(default=2000, ge=0)
     """Networks are not trained after this turn."""
     train_when: Literal["always", "alpha"] = "always"
