@@ -53,9 +53,13 @@ def write(where: Path, outcomes: Iterable[Outcome], figures: Mapping[str, list[d
 def _write(path: Path, found: Mapping[str, Outcome], figures: list[dict[str, Any]] | None) -> Path:
     earlier = _content(path) if path.is_file() else {"claims": {}, "figures": [], "jobs": {}}
     claims = {**earlier["claims"], **{key: _without_jobs(outcome) for key, outcome in found.items()}}
-    jobs = dict(earlier["jobs"])
+    jobs = {study: dict(variants) for study, variants in earlier["jobs"].items()}
     for outcome in found.values():
-        jobs.update(outcome.fingerprints)
+        for study, variants in outcome.fingerprints.items():
+            for label, prints in variants.items():
+                known = jobs.setdefault(study, {}).get(label, [])
+                if known[: len(prints)] != prints:  # otherwise another claim may have had more replications
+                    jobs[study][label] = prints
     used = {study for claim in claims.values() for study in claim["fingerprints"]}
     content = {
         "claims": dict(sorted(claims.items())),
