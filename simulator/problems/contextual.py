@@ -61,7 +61,6 @@ class ContextualWorld:
         self._streams = streams
         self._noise = noise
         self._sizes = agents, source.count * source.dimension
-        self._longest = longest_block(*self._sizes)
         self._expected: int | None = None
         self._blocks: dict[int, Blocks[_Turn]] = {}
 
@@ -75,7 +74,7 @@ class ContextualWorld:
 
     def expect(self, turns: int) -> None:
         """About so many turns an agent will take: they are drawn in longer blocks, and few in vain."""
-        self._longest, self._expected = longest_block(*self._sizes, expected=True), turns
+        self._expected = turns
 
     def means(self, agent: int, turn: int) -> FloatArray:
         """f of the turn's arms, (n,)."""
@@ -112,7 +111,8 @@ class ContextualWorld:
 
     def _open(self, agent: int) -> Blocks[_Turn]:
         arms, noise = self._streams("world", agent, "arms"), self._streams("world", agent, "noise")
-        return Blocks(lambda turns: self._draw(agent, arms, noise, turns), self._longest, self._expected)
+        longest = longest_block(*self._sizes, expected=self._expected is not None)
+        return Blocks(lambda turns: self._draw(agent, arms, noise, turns), longest, self._expected)
 
     def _draw(
         self, agent: int, arm_stream: np.random.Generator, noise_stream: np.random.Generator, turns: int

@@ -62,7 +62,7 @@ class Blocks(Generic[T]):
     ) -> None:
         self._draw = draw
         self._longest = longest
-        self._first = self._length = min(FIRST_BLOCK, longest)
+        self._length = min(FIRST_BLOCK, longest)
         self._expected = expected
         self._start = 1
         self._items: Sequence[T] = ()
@@ -88,11 +88,11 @@ class Blocks(Generic[T]):
         length = min(2 * self._length, self._longest)
         if self._expected is None:
             return length
-        left = self._expected - (self._start + len(self._items) - 1)
+        first, left = min(FIRST_BLOCK, self._longest), self._expected - (self._start + len(self._items) - 1)
         if left > 0:
-            return max(self._first, min(length, left))
+            return max(first, min(length, left))
         self._expected, self._longest = None, min(self._longest, LONGEST_BLOCK)
-        return self._first
+        return first
 
     def upcoming(self, turn: int) -> Sequence[T]:
         """The draws of a turn and of those after it that are drawn already."""

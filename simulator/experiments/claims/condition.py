@@ -113,9 +113,8 @@ def _effect(requirements: Sequence[Requirement]) -> float | None:
     """The smallest mean in standard deviations, of the inequalities whose values differ by more than rounding."""
     found = []
     for requirement in requirements:
-        mean, spread = float(np.mean(requirement.values)), 0.0
-        if len(requirement.values) > 1:
-            spread = float(np.std(requirement.values, ddof=1))
+        mean = float(np.mean(requirement.values))
+        spread = float(np.std(requirement.values, ddof=1)) if len(requirement.values) > 1 else 0.0
         if spread > ROUNDING * abs(mean):
             found.append(mean / spread)
     return min(found, default=None)
