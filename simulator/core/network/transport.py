@@ -49,6 +49,7 @@ class Transport:
         self._ledger, self._audit = run.ledger, run.audit
         self._network, self._handler, self.describe, self._ordered = network, handler, describe, ordered
         self._partitioned = bool(network.config.partitions)
+        self._ideal = network.config.ideal and network.ingress is None and network.egress is None
         self._everyone = list(range(run.ledger.agents))
         self._header_bits, self._scalar_bits = run.ledger.header_bits, run.ledger.scalar_bits
         self._messages = 0
@@ -125,6 +126,9 @@ class Transport:
         self._audit.sent(packet)
         packet.attempts += 1
         now = start = self._clock.now
+        if self._ideal:  # what leaves in order arrives in order
+            self._schedule(packet, now)
+            return now
         network, source = self._network, packet.source
         if self._partitioned and network.cut_off(source, packet.destination, now):
             self._lost(packet, "partition")
