@@ -201,7 +201,7 @@ class FnUcb(SynchronousAgent):
             return min(1.0, max(0, self._turn - config.alpha_start) / config.alpha_ramp)
         if not self._offered.size:
             return 0.0
-        G = self.network.features(self.theta_0, self._offered.leading(self._offered.size))
+        G = self.network.features(self.theta_0, self._offered.all)
         sigmas = np.sqrt(self.local.variance(G))
         return float(sigmas.min() / sigmas.max()) if sigmas.max() > 0 else 0.0
 

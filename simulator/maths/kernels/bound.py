@@ -81,7 +81,7 @@ class BoundBaseKernel:
         self._rows = rows
         self._cancels = cancels
         self._size = rows.size
-        self._right = rows.leading(rows.size)
+        self._right = rows.all
 
     @classmethod
     def of(cls, kernel: LiftedKernel, Y: FloatArray) -> BoundBaseKernel:

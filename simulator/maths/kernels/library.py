@@ -25,6 +25,7 @@ from coband.simulator.maths.kernels.base import (
     StationaryKernel,
     check_nonnegative,
     check_positive,
+    cut_at_zero,
     squared_norms,
 )
 from coband.simulator.maths.kernels.bound import BoundKernel
@@ -81,7 +82,7 @@ class Gaussian(StationaryKernel):
 
     def finish(self, G: FloatArray) -> FloatArray:
         """exp(G), where G = -gamma ||x - y||^2."""
-        np.minimum(G, 0.0, out=G)
+        cut_at_zero(G)
         return np.exp(G, out=G)
 
 
@@ -117,7 +118,7 @@ class Matern(StationaryKernel):
 
     def finish(self, G: FloatArray) -> FloatArray:
         """The Matern function of s = sqrt(-2 G)."""
-        np.minimum(G, 0.0, out=G)
+        cut_at_zero(G)
         G *= -2.0
         s = np.sqrt(G, out=G)
         decay = np.exp(-s)

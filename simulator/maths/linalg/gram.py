@@ -113,7 +113,7 @@ class GrowingGram:
     @property
     def matrix(self) -> Gram:
         """W."""
-        return Gram(self._rows.leading(self._rows.size), self._base)
+        return Gram(self._rows.all, self._base)
 
 
 class MeanInverse:
@@ -138,7 +138,7 @@ class MeanInverse:
         for number, inverse in enumerate(inverses):
             self._rows.append(inverse.rows[self._taken[number] :] / math.sqrt(len(inverses)))
             self._taken[number] = len(inverse.rows)
-        average = Downdate(self._rows.leading(self._rows.size), self._base)
+        average = Downdate(self._rows.all, self._base)
         if self._rows.size >= self._block:
             self._base, self._rows = average.dense(), GrowingRows(len(self._base))
         return average

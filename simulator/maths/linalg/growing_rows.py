@@ -16,6 +16,7 @@ class GrowingRows:
     def __init__(self, width: int, capacity: int = 16) -> None:
         self._buffer: FloatArray = np.empty((capacity, width))
         self._size = 0
+        self._all: FloatArray | None = None
 
     @property
     def size(self) -> int:
@@ -30,13 +31,23 @@ class GrowingRows:
             buffer[: self._size] = self._buffer[: self._size]
             self._buffer = buffer
         self._buffer[self._size : needed] = rows
-        self._size = needed
+        self._size, self._all = needed, None
 
     def leading(self, size: int) -> FloatArray:
-        """The first ``size`` rows, a read-only view (size, width)."""
-        view = self._buffer[: min(size, self._size)]
-        view.flags.writeable = False
-        return view
+        """The first ``size`` rows, a read-only view (size, width); all where there are no more."""
+        if size < self._size:
+            view = self._buffer[:size]
+            view.flags.writeable = False
+            return view
+        return self.all
+
+    @property
+    def all(self) -> FloatArray:
+        """All rows, a read-only view (n, width)."""
+        if self._all is None:
+            self._all = self._buffer[: self._size]
+            self._all.flags.writeable = False
+        return self._all
 
     def forked(self, size: int) -> GrowingRows:
         """A table of its own that starts with the first ``size`` rows of this one."""

@@ -125,7 +125,7 @@ class DomainLog:
 
     def _flush(self) -> None:
         """Take the rows since the last flush into the base."""
-        V = self._rows.leading(self._rows.size)[self._flushed - self._first :]
+        V = self._rows.all[self._flushed - self._first :]
         if self._base is None:
             self._base = self.domain.gram.copy()
         add_outer(self._base, -1.0, V.T)

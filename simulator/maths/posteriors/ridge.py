@@ -261,13 +261,13 @@ class RidgeRegression(Ridge):
         return times(self._base, g) - self._rows_times(g) if self._rows.size else times(self._base, g)
 
     def _rows_times(self, g: FloatArray) -> FloatArray:
-        S = self._rows.leading(self._rows.size)
+        S = self._rows.all
         product: FloatArray = S.T @ (S @ g)
         return product
 
     def _add_up(self) -> None:
         """Take the rows of updates into the base, in place unless somebody else holds it."""
-        S = self._rows.leading(self._rows.size)
+        S = self._rows.all
         self._restart(np.subtract(self._base, S.T @ S, out=None if self._held else self._base), self.dimension)
 
     def _restart(self, inverse: FloatArray, dimension: int) -> None:
@@ -305,7 +305,7 @@ class RidgeRegression(Ridge):
         return self._inverse()
 
     def _inverse(self) -> Gram:
-        return Downdate(self._rows.leading(self._rows.size), self._base)
+        return Downdate(self._rows.all, self._base)
 
     def copied(self) -> Self:
         copy = super().copied()

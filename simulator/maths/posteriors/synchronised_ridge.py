@@ -87,7 +87,7 @@ class LocalRidge(Posterior):
 
     def clear(self) -> None:
         """Forget the news that have been given out; those that have come since stay."""
-        left = self._rows.leading(self._rows.size)[self._given :]
+        left = self._rows.all[self._given :]
         self._start(left, self._b - self._b_given if len(left) else np.zeros_like(self._b))
 
     def update(self, observations: Observations) -> None:
@@ -129,13 +129,13 @@ class LocalRidge(Posterior):
         """log of det(lam I + W_sync + W_new) / det(lam I + W_sync), of all entries or of the diagonals alone."""
         if entries == "full":
             return self._current().log_det - self._shared.ridge.log_det
-        rows = self._rows.leading(self._rows.size)
+        rows = self._rows.all
         squares = rows[0] * rows[0] if len(rows) == 1 else np.einsum("ij,ij->j", rows, rows)
         return float(np.log1p(squares / self._shared.ridge.diagonal).sum())
 
     def news(self) -> tuple[Gram | FloatArray, FloatArray]:
         """W_new, in the form that the ridge follows, and b_new, of the pulls that have not been given out yet."""
-        W = self._shared.ridge.squares_of(self._rows.leading(self._rows.size)[self._given :])
+        W = self._shared.ridge.squares_of(self._rows.all[self._given :])
         b = self._b - self._b_given
         self._out.append((W, self._rows.size - self._given, b))
         self._given, self._b_given = self._rows.size, self._b
@@ -152,7 +152,7 @@ class LocalRidge(Posterior):
         start = sum(rows for _, rows, _ in self._out[:place])
         order = np.arange(self._rows.size)
         order = np.concatenate([order[:start], order[start + count :], order[start : start + count]])
-        rows = self._rows.leading(self._rows.size)[order]
+        rows = self._rows.all[order]
         self._rows = GrowingRows(rows.shape[1], len(rows))
         self._rows.append(rows)
         self._given, self._b_given = self._given - count, self._b_given - b_given
