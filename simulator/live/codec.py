@@ -15,9 +15,10 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 import msgpack
 import numpy as np
 
+from coband.simulator.arrays import FloatArray
 from coband.simulator.core.message import Message
 from coband.simulator.core.node import UnsupportedScenario
-from coband.simulator.maths.linalg.gram import Downdate, Gram
+from coband.simulator.maths.linalg.gram import Downdate, Gram, ScaledIdentity
 
 ARRAY, GRAM = 1, 2
 DTYPES = {"f": np.dtype("<f8"), "i": np.dtype("<i8"), "b": np.dtype("|b1")}
@@ -52,12 +53,17 @@ def unpack(raw: bytes) -> Any:
 
 def _packed(value: Any) -> Any:
     if isinstance(value, Gram):  # as the rows that it is made of: who follows it takes those that are new
-        return msgpack.ExtType(GRAM, pack([value.sign < 0, value.rows, value.base]))
+        return msgpack.ExtType(GRAM, pack([value.sign < 0, value.rows, _base_part(value)]))
     if isinstance(value, np.ndarray):
         return msgpack.ExtType(ARRAY, _array_parts(value))
     if isinstance(value, np.generic):
         return value.item()
     raise TypeError(f"a value of type {type(value).__name__} cannot be sent")
+
+
+def _base_part(value: Gram) -> FloatArray | float | None:
+    """A multiple of I goes as its one number."""
+    return value.base.scale if isinstance(value.base, ScaledIdentity) else value.base
 
 
 def _array_parts(array: np.ndarray[Any, Any]) -> bytes:
@@ -105,9 +111,11 @@ def _gram(parts: Any) -> Gram:
     if not isinstance(parts, list) or len(parts) != 3 or not isinstance(parts[0], bool):
         raise WireError("a sum of squares without its parts")
     down, rows, base = parts
-    if not _is_floats(rows, 2) or not (base is None or _is_floats(base, 2)):
+    if not _is_floats(rows, 2) or not (base is None or isinstance(base, float) or _is_floats(base, 2)):
         raise WireError("a sum of squares that is not made of matrices")
-    if base is not None and base.shape != (rows.shape[1], rows.shape[1]):
+    if isinstance(base, float):
+        base = ScaledIdentity(rows.shape[1], base)
+    elif base is not None and base.shape != (rows.shape[1], rows.shape[1]):
         raise WireError(f"a sum of squares of shapes {rows.shape} and {base.shape}")
     return (Downdate if down else Gram)(rows, base)
 
@@ -218,7 +226,8 @@ def _number(value: Any) -> str | None:
 def _sum_of_squares(value: Any) -> str | None:
     if not isinstance(value, Gram):
         return "is no sum of squares"
-    finite = np.isfinite(value.rows).all() and (value.base is None or np.isfinite(value.base).all())
+    base = _base_part(value)
+    finite = np.isfinite(value.rows).all() and (base is None or np.isfinite(base).all())
     return None if finite else "has entries that are not finite"
 
 

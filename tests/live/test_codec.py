@@ -17,7 +17,7 @@ from coband.simulator.core.message import Message, payload
 from coband.simulator.core.node import UnsupportedScenario
 from coband.simulator.experiments.registry.registry import Registry
 from coband.simulator.live.codec import Codec, WireError, pack, unpack
-from coband.simulator.maths.linalg.gram import Downdate, Gram
+from coband.simulator.maths.linalg.gram import Downdate, Gram, ScaledIdentity
 
 CODEC = Codec([Request, ServerModel, Upload, NewModel, Declined, LinearUpload, Point], 3)
 rng = np.random.default_rng(0)
@@ -58,7 +58,7 @@ def test_empty_arrays_none_and_tuples() -> None:
 
 
 @pytest.mark.parametrize("kind", [Gram, Downdate])
-@pytest.mark.parametrize("base", [None, np.eye(3)])
+@pytest.mark.parametrize("base", [None, np.eye(3), ScaledIdentity(3, 2.5)])
 def test_sums_of_squares_travel_as_their_rows(kind: type[Gram], base: Any) -> None:
     W = kind(rng.random((7, 3)), base)
     found = CODEC.decode(CODEC.encode(LinearUpload(W=W, b=np.ones(3))))
@@ -66,6 +66,7 @@ def test_sums_of_squares_travel_as_their_rows(kind: type[Gram], base: Any) -> No
     assert type(found.W) is kind
     np.testing.assert_array_equal(found.W.rows, W.rows)
     np.testing.assert_array_equal(found.W.dense(), W.dense())
+    assert isinstance(found.W.base, type(base))
 
 
 @pytest.mark.parametrize(
@@ -97,7 +98,8 @@ def test_numbers_must_be_finite() -> None:
 
 
 def test_a_sum_of_squares_must_fit_and_be_finite() -> None:
-    for W in (Gram(np.full((1, 3), np.inf)), Gram(np.ones((2, 4)))):
+    infinite = ScaledIdentity(3, math.inf)
+    for W in (Gram(np.full((1, 3), np.inf)), Gram(np.ones((2, 4))), Downdate(np.ones((1, 3)), infinite)):
         with pytest.raises(WireError, match=r"LinearUpload.W"):
             CODEC.decode(raw_of(LinearUpload(W=W, b=np.ones(3))))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from coband.simulator.maths.linalg.gram import Downdate, Gram, GrowingGram, MeanInverse
+from coband.simulator.maths.linalg.gram import Downdate, Gram, GrowingGram, MeanInverse, ScaledIdentity
 from coband.simulator.maths.linalg.quadratic_forms import LARGE, is_sparse, quadratic, times
 from coband.simulator.maths.posteriors.choose import ridge
 from coband.simulator.maths.posteriors.ridge import DiagonalRidge, Ridge, RidgeRegression
@@ -140,6 +140,41 @@ def test_sparse_features_give_what_dense_ones_do() -> None:
     for part in G:
         assert np.array_equal(quadratic(part, P), quadratic(G, P)[[np.array_equal(part, one) for one in G]][0])
         assert times(P, part[0]) == pytest.approx(P @ part[0])
+
+
+@pytest.mark.parametrize("p", [7, LARGE + 5])
+def test_a_multiple_of_the_identity_gives_the_bits_of_its_entries(p: int) -> None:
+    rng, multiple = np.random.default_rng(10), ScaledIdentity(p, 1.0 / 0.3)
+    P, rows = multiple.dense(), rng.standard_normal((2, p)) / 100
+    assert np.array_equal(P, np.eye(p) / 0.3)
+    G = np.array([sparse_rows(rng, 3, p), rng.standard_normal((3, p))])
+    for part in (G, G[0], G[1]):
+        assert np.array_equal(quadratic(part, Downdate(rows, multiple)), quadratic(part, Downdate(rows, P)))
+        assert np.array_equal(quadratic(part, Downdate(rows[:0], multiple)), quadratic(part, Downdate(rows[:0], P)))
+    for g in (G[0][0], G[1][0]):
+        assert np.array_equal(times(multiple, g), times(P, g))
+    kept, plain = Downdate(rows, multiple), Downdate(rows, P)
+    assert np.array_equal(kept.dense(), plain.dense())
+    assert np.array_equal(kept.diagonal, plain.diagonal)
+    assert np.array_equal(kept.padded(p + 2).dense(), plain.padded(p + 2).dense())
+    assert np.array_equal(MeanInverse().follow([kept, plain]).dense(), MeanInverse().follow([plain, plain]).dense())
+
+
+@pytest.mark.parametrize("together", [1, 3])
+def test_a_prior_is_kept_as_one_number_until_updates_are_added_up(together: int) -> None:
+    rng, p = np.random.default_rng(11), 6
+    kept, plain = RidgeRegression(p, 0.5, block=9), RidgeRegression(p, 0.5, block=9)
+    plain._base = np.eye(p) / 0.5
+    assert isinstance(kept.inverse().base, ScaledIdentity)
+    plain.inverse()
+    for _ in range(10):
+        G = rng.standard_normal((together, p))
+        kept.add_squares(G)
+        plain.add_squares(G)
+        assert np.array_equal(kept.inverse().dense(), plain.inverse().dense())
+        assert np.array_equal(kept.variance(G), plain.variance(G))
+        assert kept.log_det == plain.log_det
+    assert isinstance(kept.inverse().base, np.ndarray)
 
 
 def test_updates_by_sparse_features() -> None:

@@ -17,6 +17,34 @@ BLOCK = 64
 """Updates of an inverse that are kept apart before they are added up; until then p^2 numbers are read, not written."""
 
 
+class ScaledIdentity:
+    """The p x p matrix scale * I in one number.
+
+    Args:
+        dimension: p.
+        scale: on the diagonal.
+    """
+
+    __slots__ = ("dimension", "scale")
+
+    def __init__(self, dimension: int, scale: float) -> None:
+        self.dimension, self.scale = dimension, scale
+
+    def dense(self) -> FloatArray:
+        """The entries, a new (p, p) array."""
+        W = np.zeros((self.dimension, self.dimension))
+        W.flat[:: self.dimension + 1] = self.scale
+        return W
+
+
+Base = FloatArray | ScaledIdentity
+
+
+def entries(base: Base) -> FloatArray:
+    """The entries of a base, (p, p); to be read only."""
+    return base.dense() if isinstance(base, ScaledIdentity) else base
+
+
 class Gram:
     """The symmetric p x p matrix base + sign * rows^T rows, immutable; it stands for its p^2 entries.
 
@@ -31,7 +59,7 @@ class Gram:
     __slots__ = ("base", "rows")
     sign = 1.0
 
-    def __init__(self, rows: FloatArray, base: FloatArray | None = None) -> None:
+    def __init__(self, rows: FloatArray, base: Base | None = None) -> None:
         self.rows, self.base = rows, base
 
     @property
@@ -53,18 +81,18 @@ class Gram:
     def diagonal(self) -> FloatArray:
         """The diagonal, (p,)."""
         squares: FloatArray = self.sign * np.einsum("ij,ij->j", self.rows, self.rows)
-        return squares if self.base is None else squares + np.diagonal(self.base)
+        return squares if self.base is None else squares + np.diagonal(entries(self.base))
 
     def dense(self) -> FloatArray:
         """The entries, a new (p, p) array."""
         W: FloatArray = self.rows.T @ self.rows
         W *= self.sign
-        return W if self.base is None else W + self.base
+        return W if self.base is None else W + entries(self.base)
 
     def padded(self, dimension: int) -> Gram:
         """The same with zeros in further rows and columns, (dimension, dimension)."""
         rows = np.hstack([self.rows, np.zeros((len(self.rows), dimension - self.rows.shape[1]))])
-        return type(self)(rows, None if self.base is None else padded(self.base, dimension))
+        return type(self)(rows, None if self.base is None else padded(entries(self.base), dimension))
 
     def __array__(self, dtype: None = None, copy: bool | None = None) -> FloatArray:
         return self.dense()
@@ -92,7 +120,7 @@ class GrowingGram:
 
     def __init__(self, dimension: int, cadence: int = CADENCE) -> None:
         self._dimension, self._cadence = dimension, cadence
-        self._base: FloatArray | None = None
+        self._base: Base | None = None
         self._rows = GrowingRows(dimension)
 
     def padded(self, dimension: int) -> GrowingGram:
@@ -125,7 +153,7 @@ class MeanInverse:
 
     def __init__(self, block: int = BLOCK) -> None:
         self._block = block
-        self._bases: list[FloatArray | None] = []
+        self._bases: list[Base | None] = []
         self._taken: list[int] = []
         self._base, self._rows = np.empty((0, 0)), GrowingRows(0)
 
@@ -145,6 +173,6 @@ class MeanInverse:
 
     def _start(self, inverses: list[Gram]) -> None:
         self._bases = [inverse.base for inverse in inverses]
-        total = sum((base for base in self._bases if base is not None), start=np.zeros(inverses[0].shape))
+        total = sum((entries(base) for base in self._bases if base is not None), start=np.zeros(inverses[0].shape))
         self._base = total / len(inverses)
         self._rows, self._taken = GrowingRows(inverses[0].shape[0]), [0] * len(inverses)

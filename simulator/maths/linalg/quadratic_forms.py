@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from coband.simulator.arrays import FloatArray
-from coband.simulator.maths.linalg.gram import Gram
+from coband.simulator.maths.linalg.gram import Base, Gram, ScaledIdentity
 from coband.simulator.maths.linalg.lapack import dsymv
 
 LARGE = 600
@@ -32,8 +32,10 @@ def quadratic(G: FloatArray, P: FloatArray | Gram) -> FloatArray:
     return np.maximum(values, 0.0, out=values)
 
 
-def times(P: FloatArray, g: FloatArray) -> FloatArray:
+def times(P: Base, g: FloatArray) -> FloatArray:
     """P g for a symmetric P (p, p) and g (p,)."""
+    if isinstance(P, ScaledIdentity):
+        return P.scale * g
     if is_sparse(g):
         support = np.flatnonzero(g)
         product: FloatArray = g[support] @ P[support]
@@ -54,28 +56,38 @@ def is_sparse(G: FloatArray) -> bool:
     return bool(SPARSITY * int(counts.max(initial=0)) < width)
 
 
-def _forms(G: FloatArray, P: FloatArray) -> FloatArray:
+def _rows_times(G: FloatArray, P: Base) -> FloatArray:
+    """G P for a symmetric P (p, p) and G (..., p)."""
+    return G * P.scale if isinstance(P, ScaledIdentity) else G @ P
+
+
+def _forms(G: FloatArray, P: Base) -> FloatArray:
     """g^T P g for the rows of G (..., n, p), (..., n)."""
     *leading, width = G.shape
     if width < LARGE:
         flat = G.reshape(math.prod(leading), width)
-        forms: FloatArray = inner(flat @ P, flat).reshape(leading)
+        forms: FloatArray = inner(_rows_times(flat, P), flat).reshape(leading)
         return forms
     if G.ndim == 1:
-        return inner(G @ P, G)
+        return inner(_rows_times(G, P), G)
     *leading, rows, width = G.shape
     slices = G.reshape(math.prod(leading), rows, width)
-    values = np.array([_sparse_forms(part, P) if is_sparse(part) else inner(part @ P, part) for part in slices])
+    values = np.array(
+        [_sparse_forms(part, P) if is_sparse(part) else inner(_rows_times(part, P), part) for part in slices]
+    )
     return values.reshape(*leading, rows)
 
 
-def _sparse_forms(G: FloatArray, P: FloatArray) -> FloatArray:
+def _sparse_forms(G: FloatArray, P: Base) -> FloatArray:
     values = np.empty(len(G))
     for row, g in enumerate(G):
         support = np.flatnonzero(g)
         picked = g[support]
-        places = support[:, None] * len(P) + support
-        values[row] = picked @ P.ravel().take(places) @ picked
+        if isinstance(P, ScaledIdentity):
+            values[row] = _rows_times(picked, P) @ picked
+        else:
+            places = support[:, None] * len(P) + support
+            values[row] = picked @ P.ravel().take(places) @ picked
     return values
 
 

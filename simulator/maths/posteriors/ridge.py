@@ -16,7 +16,16 @@ import numpy as np
 
 from coband.simulator.arms import Points, features_of
 from coband.simulator.arrays import FloatArray
-from coband.simulator.maths.linalg.gram import BLOCK, CADENCE, Downdate, Gram, GrowingGram
+from coband.simulator.maths.linalg.gram import (
+    BLOCK,
+    CADENCE,
+    Base,
+    Downdate,
+    Gram,
+    GrowingGram,
+    ScaledIdentity,
+    entries,
+)
 from coband.simulator.maths.linalg.growing_rows import GrowingRows
 from coband.simulator.maths.linalg.lapack import dpotrf, dpotri, dtrtrs
 from coband.simulator.maths.linalg.matrices import padded
@@ -180,7 +189,7 @@ class RidgeRegression(Ridge):
     def __init__(self, dimension: int, lam: float, cadence: int = CADENCE, block: int = BLOCK) -> None:
         super().__init__(dimension, lam)
         self.cadence, self.block = cadence, block
-        self._base = np.eye(dimension) / lam
+        self._base: Base = ScaledIdentity(dimension, 1.0 / lam)
         self._held = False  # whether somebody else holds the base, which must not change then
         self._rows = GrowingRows(dimension, 4)
         self._diagonal = np.full(dimension, float(lam))
@@ -215,7 +224,7 @@ class RidgeRegression(Ridge):
         if more <= 0:
             return
         self._add_up()
-        self._restart(padded(self._base, dimension, 1.0 / self.lam), dimension)
+        self._restart(padded(entries(self._base), dimension, 1.0 / self.lam), dimension)
         self._diagonal = np.concatenate([self._diagonal, np.full(more, float(self.lam))])
         self._b, self._theta = np.concatenate([self._b, np.zeros(more)]), None
         self._before = tuple(part.padded(dimension) for part in self._before)
@@ -247,7 +256,7 @@ class RidgeRegression(Ridge):
         self._diagonal += g * g
 
     def _update_together(self, G: FloatArray) -> None:
-        U = np.array([self._times(g) for g in G]).T if is_sparse(G) else self._base @ G.T - self._rows_times(G.T)
+        U = np.array([self._times(g) for g in G]).T if is_sparse(G) else self._base_times(G.T) - self._rows_times(G.T)
         M = G @ U
         M.flat[:: len(M) + 1] += 1.0
         C, _ = dpotrf(M, lower=1, clean=1)
@@ -260,6 +269,10 @@ class RidgeRegression(Ridge):
         """V^(-1) g, (p,)."""
         return times(self._base, g) - self._rows_times(g) if self._rows.size else times(self._base, g)
 
+    def _base_times(self, columns: FloatArray) -> FloatArray:
+        base = self._base
+        return np.multiply(columns, base.scale, order="C") if isinstance(base, ScaledIdentity) else base @ columns
+
     def _rows_times(self, g: FloatArray) -> FloatArray:
         S = self._rows.all
         product: FloatArray = S.T @ (S @ g)
@@ -267,8 +280,9 @@ class RidgeRegression(Ridge):
 
     def _add_up(self) -> None:
         """Take the rows of updates into the base, in place unless somebody else holds it."""
-        S = self._rows.all
-        self._restart(np.subtract(self._base, S.T @ S, out=None if self._held else self._base), self.dimension)
+        S, base = self._rows.all, entries(self._base)
+        held = self._held and base is self._base
+        self._restart(np.subtract(base, S.T @ S, out=None if held else base), self.dimension)
 
     def _restart(self, inverse: FloatArray, dimension: int) -> None:
         self._base, self._rows, self._held = inverse, GrowingRows(dimension, 4), False
