@@ -46,7 +46,7 @@ class SynchronousServer(Server):
         self._needed = context.agents if wait == "all" else math.ceil(wait.quorum * context.agents)
         self.phase = 0
         self._answered: set[Address] = set()
-        self._left_out: set[Address] = set()
+        self._decided: set[Address] = set()  # those, and who is waited for no longer
         self._overdue = False
         self._lost: dict[Address, list[Message]] = {}  # models that could not be delivered, by agent
 
@@ -86,7 +86,7 @@ class SynchronousServer(Server):
 
     def begin_phase(self, phase: int) -> Outbox:
         """Start a phase, and its timer if there is a quorum."""
-        self.phase, self._answered, self._left_out, self._overdue = phase, set(), set(), False
+        self.phase, self._answered, self._decided, self._overdue = phase, set(), set(), False
         for agent in self._silences:
             self.heard_from(agent)
         if self._timeout is None:
@@ -100,11 +100,11 @@ class SynchronousServer(Server):
     def record_answer(self, source: Address) -> bool:
         """Record that an agent has answered in the current phase; True if the phase can end."""
         self._answered.add(source)
+        self._decided.add(source)
         return self._phase_can_end()
 
     def _phase_can_end(self) -> bool:
-        decided = len(self._answered | self._left_out) == self.context.agents
-        return decided or (self._overdue and len(self._answered) >= self._needed)
+        return len(self._decided) == self.context.agents or (self._overdue and len(self._answered) >= self._needed)
 
     def _conclude_phase(self) -> Outbox:
         if not self._phase_can_end():
@@ -143,7 +143,7 @@ class SynchronousServer(Server):
 
     def missed(self, source: Address) -> Outbox | None:
         """An agent's answer, perhaps, does not come: wait for it a while."""
-        pending = self.synchronising and source not in self._answered | self._left_out
+        pending = self.synchronising and source not in self._decided
         return self.be_patient(source, round=self.round) if pending else None
 
     def go_on(self, timer: OutOfPatience, source: Address) -> Outbox | None:
@@ -153,7 +153,7 @@ class SynchronousServer(Server):
 
     def leave_out(self, agent: Address) -> Outbox:
         """Wait for an agent no longer in the current phase."""
-        self._left_out.add(agent)
+        self._decided.add(agent)
         return self._conclude_phase()
 
     def abandon(self) -> Outbox:
