@@ -206,10 +206,12 @@ class Client(Node):
                 f"agent {context.index} cannot choose an arm: its score of arm {first} is not a number; parameters or "
                 "rewards are too large to compute with."
             )
-        if context.ties is None:
+        if context.open_ties is None:
             return first
         tied = (scores == scores[first]).nonzero()[0]
-        return first if len(tied) < 2 else int(tied[context.ties.integers(len(tied))])
+        if len(tied) < 2 or context.ties is None:
+            return first
+        return int(tied[context.ties.integers(len(tied))])
 
     @staticmethod
     def best_together(agents: Sequence[Client], scores: FloatArray, counts: Sequence[int]) -> list[int]:
