@@ -33,6 +33,9 @@ from coband.simulator.maths.linalg.quadratic_forms import is_sparse, quadratic, 
 from coband.simulator.maths.posteriors.observations import Observations
 from coband.simulator.maths.posteriors.protocol import Posterior
 
+FEW = 3
+"""Observations up to which one product with a vector for each takes less time than a product of matrices."""
+
 
 class Ridge(Posterior):
     """What ridge regression with a full and with a diagonal V have in common.
@@ -256,7 +259,8 @@ class RidgeRegression(Ridge):
         self._diagonal += g * g
 
     def _update_together(self, G: FloatArray) -> None:
-        U = np.array([self._times(g) for g in G]).T if is_sparse(G) else self._base_times(G.T) - self._rows_times(G.T)
+        one_by_one = len(G) <= FEW or is_sparse(G)
+        U = np.array([self._times(g) for g in G]).T if one_by_one else self._base_times(G.T) - self._rows_times(G.T)
         M = G @ U
         M.flat[:: len(M) + 1] += 1.0
         C, _ = dpotrf(M, lower=1, clean=1)
