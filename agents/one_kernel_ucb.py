@@ -42,7 +42,7 @@ class OneKernelUCB(Agent):
         self._own_known = 0
         self._settled = 0  # own points among the known entries
         self._pulls = 0
-        self._early: dict[int, tuple[int, Observations]] = {}  # by number: own points before it, the point
+        self._early: dict[int, tuple[int, Point | Observations]] = {}  # by number: own points before it, the point
         self._request: LostPointsRequest | None = None
         self._unsent: list[Point] = []
 
@@ -83,29 +83,42 @@ class OneKernelUCB(Agent):
                 self._early[position] = own, Observations(x[None], np.array([y]))
         else:
             assert isinstance(message, Point)
-            own = message.before[self.context.index]
-            self._early[message.position] = own, Observations(message.point[None], np.array([message.reward]))
+            position, own = message.position, message.before[self.context.index]
+            if not self._early and self._is_due(position, own):
+                self._take(position, message)
+                return []
+            self._early[position] = own, message
         return self._line_up()
+
+    def _is_due(self, position: int, own: int) -> bool:
+        """Whether all entries before a position are known, as there are so many ``own`` points among them."""
+        return position - self._known <= own - self._settled
 
     def _line_up(self) -> Outbox:
         """Extend the known part of the log as far as the points go; ask for what is missing before the next one."""
         while self._early:
             position = min(self._early)
             own, point = self._early[position]
-            if position - self._known > own - self._settled:
+            if not self._is_due(position, own):
                 return self._ask(position - 1)
             del self._early[position]
-            if position < self._known:
-                continue
-            while self._known < position:
-                self._extend(self._own.pop(0))
-                self._own_known += 1
-                self._settled += 1
-            self._extend(point)
+            self._take(position, point)
         return []
 
-    def _extend(self, point: Observations) -> None:
+    def _take(self, position: int, point: Point | Observations) -> None:
+        """Extend the known part by own points up to a position, and by the point there; not by one that is known."""
+        if position < self._known:
+            return
+        while self._known < position:
+            self._extend(self._own.pop(0))
+            self._own_known += 1
+            self._settled += 1
+        self._extend(point)
+
+    def _extend(self, point: Point | Observations) -> None:
         if self._log.size == self._known:
+            if isinstance(point, Point):
+                point = Observations(point.point[None], np.array([point.reward]))
             self._log.extend(self._known, point)
         self._known += 1
 

@@ -12,6 +12,8 @@ from coband.simulator.maths.linalg.growing_rows import GrowingRows
 from coband.simulator.maths.linalg.lapack import dpotrf, dtrtrs
 
 _FIRST_ROWS, _BLOCK_ROWS = 16, 256
+_RESUMED_ROWS = 128
+"""Rows of a solve between two products with those before: of their square a copy is made."""
 _OWN_PAGES = 2048
 """Squares of this many rows and more are mapped page by page."""
 
@@ -78,8 +80,8 @@ class GrowingCholesky:
         """The next p rows of a solve, (p, r), from its first rows V (s, r) and their right-hand sides B (p, r)."""
         start, end = len(V), len(V) + len(B)
         solved = np.concatenate([V, B])
-        for first in range(start, end, _BLOCK_ROWS):
-            last = min(first + _BLOCK_ROWS, end)
+        for first in range(start, end, _RESUMED_ROWS):
+            last = min(first + _RESUMED_ROWS, end)
             rows = self._rows[first:last]
             below = np.asfortranarray(solved[first:last] - rows[:, :first] @ solved[:first])
             solved[first:last], _ = dtrtrs(rows[:, first:last].T, below, lower=0, trans=1, overwrite_b=1)

@@ -38,6 +38,8 @@ MOST_IDLE = 256
 """Solves of pulled arms that are kept for the time when they become rows of the log."""
 AHEAD = 2
 """Turns of an agent that are prepared in advance: of those further ahead more would turn out to be in vain."""
+STAGES = (0.25, 0.375, 0.5, 0.625, 0.8, 1.0)
+"""Parts of the rows after which it is looked whether an arm that was not prepared can still be the best."""
 SETS_AT_ONCE = 64
 """Arm sets whose kernel rows are in memory together."""
 
@@ -223,7 +225,8 @@ class LookAhead:
         if key in self.solves.held:
             return True
         row, v = turn.K[place, :, None], np.empty((0, 1))
-        for end in (len(row) // 3, 2 * len(row) // 3, len(row)):
+        for part in STAGES:
+            end = int(part * len(row))
             v = np.concatenate([v, self._log.factor.resume(v, row[len(v) : end])])
             if turn.bound(place, float(v[:, 0] @ v[:, 0])) < best:
                 return False
