@@ -40,7 +40,7 @@ AHEAD = 2
 """Turns of an agent that are prepared in advance: of those further ahead more would turn out to be in vain."""
 STAGES = (0.25, 0.375, 0.5, 0.625, 0.8, 1.0)
 """Parts of the rows after which it is looked whether an arm that was not prepared can still be the best."""
-SETS_AT_ONCE = 64
+SETS_AT_ONCE = 8
 """Arm sets whose kernel rows are in memory together."""
 
 
