@@ -97,7 +97,7 @@ def test_without_a_dictionary_the_prior_is_returned() -> None:
     assert posterior.embed(np.ones((3, 2))).shape == (3, 0)
 
 
-def test_embeddings_as_columns_are_the_same() -> None:
+def test_embeddings_and_their_weights_are_products_with_the_inverse_root() -> None:
     """Also with skipped points; and the dictionary is as it was."""
     rng = np.random.default_rng(3)
     S, X = rng.standard_normal((9, 3)), rng.standard_normal((50, 3))
@@ -105,9 +105,14 @@ def test_embeddings_as_columns_are_the_same() -> None:
     dictionary = Dictionary(Gaussian(gamma=0.5)).appended(S)
     assert dictionary.skipped == 1
     before = dictionary.embed(X)
-    columns = dictionary.embed_columns(X)
-    assert columns.flags.f_contiguous
-    np.testing.assert_allclose(columns, before.T, rtol=1e-13, atol=1e-14)
+    assert before.flags.c_contiguous
+    np.testing.assert_allclose(before, dictionary.cross(X) @ dictionary.inverse_root.T, rtol=1e-13, atol=1e-14)
+    H = rng.standard_normal((9, 2))
+    for weights in (H, H.T.copy().T, H[:, 0], H[:, :0]):
+        given = weights.copy()
+        found = dictionary.dual(weights)
+        np.testing.assert_allclose(found, dictionary.inverse_root.T @ weights, rtol=1e-13, atol=1e-14)
+        np.testing.assert_array_equal(weights, given)
     np.testing.assert_array_equal(dictionary.embed(X), before)
 
 

@@ -46,11 +46,7 @@ class BaseKernel(_Described):
     def __call__(self, X: FloatArray, Y: FloatArray) -> FloatArray:
         """The matrix k(X, Y), shape (n, m); exactly symmetric with exact diagonal when X is Y."""
         K = self.against(Y).evaluate(X)
-        if X is Y:
-            K = np.tril(K, -1)
-            K += K.T
-            np.fill_diagonal(K, self.diag(X))
-        return K
+        return symmetric(K, self.diag(X)) if X is Y else K
 
     def against(self, Y: FloatArray) -> BoundKernel:
         """This kernel with its second argument fixed to Y (m, d)."""
@@ -135,6 +131,14 @@ class StationaryKernel(BaseKernel):
         np.multiply(norms, -0.5, out=lifted[:, norm])
         lifted[:, one] = 1.0
         return lifted
+
+
+def symmetric(K: FloatArray, diagonal: FloatArray) -> FloatArray:
+    """The lower triangle of K (n, n), repeated above it, with a given diagonal (n,)."""
+    K = np.tril(K, -1)
+    K += K.T
+    K.flat[:: len(K) + 1] = diagonal
+    return K
 
 
 def cut_at_zero(G: FloatArray) -> None:

@@ -13,6 +13,7 @@ import math
 import numpy as np
 
 from coband.simulator.arrays import FloatArray
+from coband.simulator.maths.kernels.base import symmetric
 from coband.simulator.maths.kernels.bound import BoundKernel
 from coband.simulator.maths.kernels.library import Kernel
 from coband.simulator.maths.linalg.lapack import dpotrf, dtrmm, dtrtri
@@ -74,14 +75,15 @@ class Dictionary:
         if len(points) == 0:
             return self
         points = np.array(points, dtype=np.float64)
-        Z = self.embed(points)
-        schur = self.kernel(points, points) - Z @ Z.T
-        corner, pivots = _inverse_of_kept(schur, self.kernel.diag(points))
-        kept = pivots[pivots > 0.0]
         grown = Dictionary(self.kernel)
         grown._points = _read_only(np.vstack([self._points, points]) if self.size else points)
         grown._bound = self.kernel.against(points) if self._bound is None else self._bound.appended(points)
-        grown._inverse_root = _read_only(_bordered(self._inverse_root, Z, corner))
+        K, scale = grown._bound.evaluate(points), self.kernel.diag(points)
+        Z = self._whitened(np.ascontiguousarray(K[:, : self.size]))
+        schur = symmetric(K[:, self.size :], scale) - Z @ Z.T
+        corner, pivots = _inverse_of_kept(schur, scale)
+        kept = pivots[pivots > 0.0]
+        grown._inverse_root = _read_only(_bordered(self._inverse_root, self.dual(Z.T).T, corner))
         grown._skipped = self._skipped + len(pivots) - len(kept)
         grown._smallest_pivot = float(kept.min(initial=self._smallest_pivot))
         return grown
@@ -92,15 +94,21 @@ class Dictionary:
 
     def embed(self, X: FloatArray) -> FloatArray:
         """The embeddings z(x) = L^(-1) k_S(x) of X (n, d), as rows (n, m)."""
-        return self.cross(X) @ self._inverse_root.T
+        return self._whitened(self.cross(X))
 
-    def embed_columns(self, X: FloatArray) -> FloatArray:
-        """The same as columns (m, n) in Fortran order, in half the multiplications, for many points.
+    def dual(self, H: FloatArray) -> FloatArray:
+        """L^(-T) H for H (m,) or (m, p): weights of kernel rows k_S(x) for weights of embeddings."""
+        if H.ndim == 1 or not H.size:
+            return self._inverse_root.T @ H
+        weights: FloatArray = dtrmm(1.0, self._inverse_root.T, H, lower=0)  # half of the multiplications
+        return weights
 
-        The last bits may differ from those of ``embed``.
-        """
-        columns: FloatArray = dtrmm(1.0, self._inverse_root.T, self.cross(X).T, lower=0, trans_a=1, overwrite_b=1)
-        return columns
+    def _whitened(self, K: FloatArray) -> FloatArray:
+        """The rows L^(-1) k of kernel rows K (n, m), in place."""
+        if not K.size:
+            return K
+        columns: FloatArray = dtrmm(1.0, self._inverse_root.T, K.T, lower=0, trans_a=1, overwrite_b=1)
+        return columns.T
 
     def is_prefix_of(self, other: Dictionary) -> bool:
         """Whether ``other`` has the same kernel and starts with this dictionary's points."""
@@ -142,12 +150,12 @@ def _inverse_of_kept(schur: FloatArray, scale: FloatArray) -> tuple[FloatArray, 
     return inverse, pivots
 
 
-def _bordered(inverse_root: FloatArray, Z: FloatArray, corner: FloatArray) -> FloatArray:
-    """The inverse of [[L, 0], [Z, C]], given L^(-1) and the corner C^(-1)."""
+def _bordered(inverse_root: FloatArray, W: FloatArray, corner: FloatArray) -> FloatArray:
+    """The inverse of [[L, 0], [Z, C]], given L^(-1), W = Z L^(-1) and the corner C^(-1)."""
     m, p = len(inverse_root), len(corner)
     bordered = np.zeros((m + p, m + p))
     bordered[:m, :m] = inverse_root
-    bordered[m:, :m] = -corner @ (Z @ inverse_root)
+    bordered[m:, :m] = -corner @ W
     bordered[m:, m:] = corner
     return bordered
 

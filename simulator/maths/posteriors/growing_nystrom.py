@@ -111,7 +111,7 @@ class GrowingNystrom(Posterior):
             return
         for start in range(first, self._seen.size, BLOCK):
             rows = self._seen.leading(start + BLOCK)[start:]
-            Z = self.dictionary.embed_columns(rows[:, :-1])
+            Z = self.dictionary.embed(rows[:, :-1]).T
             self._A = dsyrk(1.0, Z, beta=1.0, c=self._A, lower=1, overwrite_c=1)
             self._b += Z @ rows[:, -1]
 

@@ -141,7 +141,7 @@ class NystromModel(Predictor):
         if self._embeds or dictionary.smallest_pivot < EMBED_BELOW:
             return None
         Q = padded(self.predictor.Q, dictionary.size)
-        add_outer(Q, self.lam, dictionary.inverse_root.T @ G)
+        add_outer(Q, self.lam, dictionary.dual(G))
         return Q
 
     def _quadratic_form(self) -> FloatArray:
@@ -154,7 +154,7 @@ class NystromModel(Predictor):
         return form
 
     def _dual(self, h: FloatArray) -> FloatArray:
-        return h if self._embeds else self.dictionary.inverse_root.T @ h
+        return h if self._embeds else self.dictionary.dual(h)
 
     def _solves(self) -> bool:
         A, b = self.statistics.A, self.statistics.b
