@@ -24,6 +24,7 @@ from coband.simulator.maths.posteriors.observations import Observations
 from coband.simulator.problems.contextual import ContextualProblem
 from tests.oracles import dis_kernel_ucb, dis_lin_ucb, one_kernel_ucb, with_ties
 
+PLAN = TypeAdapter(Plan)
 PROBLEM = ContextualProblem.model_validate(
     {
         "kind": "contextual",
@@ -39,9 +40,7 @@ def simulated(name: str, config: dict[str, Any], agents: int, turns: int, trace:
     algorithm: Algorithm = Registry.installed().algorithms[name]
     streams = Streams(0)
     schedule = {"kind": "one_at_a_time", "turns": turns}
-    plan = TypeAdapter(Plan).validate_python(
-        {"agents": {"count": agents}, "schedule": schedule, "network": {}, "trace": trace}
-    )
+    plan = PLAN.validate_python({"agents": {"count": agents}, "schedule": schedule, "network": {}, "trace": trace})
     sink = (lambda rows, names: None) if trace != "off" else None
     world = PROBLEM.build(streams, agents)
     return Engine(plan, algorithm, algorithm.config.model_validate(config), world, streams, sink).run()

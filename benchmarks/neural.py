@@ -15,6 +15,7 @@ from coband.simulator.maths.neural.training import Descent, Task
 from coband.simulator.problems.contextual import ContextualProblem
 from tests.oracles import fn_ucb
 
+PLAN = TypeAdapter(Plan)
 SPHERE = ContextualProblem.model_validate(
     {
         "kind": "contextual",
@@ -32,7 +33,7 @@ def federated(agents: int, turns: int) -> Measured:
 
     def simulate() -> None:
         algorithm, streams = Registry.installed().algorithms["fn_ucb"], Streams(0)
-        plan = TypeAdapter(Plan).validate_python(
+        plan = PLAN.validate_python(
             {"agents": {"count": agents}, "schedule": {"kind": "rounds", "turns": turns}, "network": {}, "trace": "off"}
         )
         world = SPHERE.build(streams, agents)
@@ -54,7 +55,7 @@ def trained(turns: int) -> Measured:
     algorithm = Registry.installed().algorithms["fn_ucb"]
     parameters = algorithm.config.model_validate(config)
     given = {"agents": {"count": 2}, "schedule": {"kind": "rounds", "turns": turns}, "network": {}, "trace": "off"}
-    plan, streams = TypeAdapter(Plan).validate_python(given), Streams(0)
+    plan, streams = PLAN.validate_python(given), Streams(0)
 
     def simulate() -> RunResult:
         return Engine(plan, algorithm, parameters, SPHERE.build(streams, 2), streams).run()
