@@ -1,7 +1,8 @@
-"""What the authors' public code of FN-UCB takes on this machine, where somebody has it.
+"""What the authors' public code of FN-UCB and of RAGE takes on this machine, where somebody has it.
 
 ``COBAND_FN_UCB_CODE``: a checkout of github.com/daizhongxiang/Federated-Neural-Bandits; ``COBAND_TORCH``: a Python that
-has torch and backpack-for-pytorch. One thread, as coband has.
+has torch and backpack-for-pytorch. ``COBAND_RAGE_CODE``: a checkout of
+github.com/fiezt/Transductive-Linear-Bandit-Code. One thread, as coband has.
 """
 
 from __future__ import annotations
@@ -10,13 +11,24 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 from benchmarks.start import children
 
 CHANGES = ((r"for t in range\(max_iter\)", "for t in range({turns})"), (r"(?m)^run_list = .*$", "run_list = [0]"))
 """The program has its parameters in its text: turns, and runs."""
+RAGE_RUNS = """\
+import itertools, sys
+import numpy as np
+from RAGE import RAGE
+pairs = np.array([[float(i in pair) for i in range(4)] for pair in itertools.combinations(range(4), 2)])
+for seed in range(int(sys.argv[1])):
+    RAGE(pairs, np.array([[0.1], [0.2], [0.3], [0.4]]), 10, 0.005).algorithm(seed)
+"""
+"""The instance of paper 003 at gap 0.1, with one agent, as the scenario of ``benchmarks.whole``."""
 THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 
 
@@ -38,7 +50,18 @@ def fn_ucb_cosine(turns: int) -> float | None:
         place = Path(folder) / "code"
         shutil.copytree(code, place, ignore=shutil.ignore_patterns(".git"))
         (place / "run_fn_ucb.py").write_text(text, encoding="utf-8")
-        environment = {**os.environ, **dict.fromkeys(THREADS, "1")}
-        before = children()
-        subprocess.run([python, "run_fn_ucb.py"], cwd=place, env=environment, capture_output=True, check=True)
-        return children() - before
+        return _seconds([python, "run_fn_ucb.py"], place)
+
+
+def rage(runs: int) -> float | None:
+    """CPU seconds of a whole process with so many runs; None where the code is not at hand."""
+    code = os.environ.get("COBAND_RAGE_CODE")
+    return None if not code else _seconds([sys.executable, "-c", RAGE_RUNS, str(runs)], Path(code))
+
+
+def _seconds(command: Sequence[str], folder: Path) -> float:
+    """CPU seconds of a process that runs in a folder."""
+    environment = {**os.environ, **dict.fromkeys(THREADS, "1")}
+    before = children()
+    subprocess.run(command, cwd=folder, env=environment, capture_output=True, check=True)
+    return children() - before
