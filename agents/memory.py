@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from coband.simulator.core.memory import Memory, RunSize
+from coband.simulator.maths.linalg.gram import BLOCK
 
 FEWER = "fewer turns (schedule.turns) or agents (agents.count)"
 
@@ -24,20 +25,34 @@ EXACT_IN_COMMON = Memory(
 )
 """Of agents that know prefixes of one log; above 512 pulls with solves for the arms of coming turns."""
 
-LINEAR = Memory("a matrix d x d for each agent", "N*d^2", "fewer agents (agents.count) or dimensions of arms")
+
+def _matrices(run: RunSize, features: int) -> float:
+    """Of an inverse of p x p for each agent; before 64 pulls, what is added to it and taken off it as rows of p."""
+    pulls = run.quantities.get("t", BLOCK)
+    return run.agents * float(features) * (features if pulls >= BLOCK else 2 * pulls)
+
+
+def _of_arms(run: RunSize) -> float | None:
+    """N*d^2, below 64 pulls of an agent 2*N*t*d."""
+    return None if run.dimension is None else _matrices(run, run.dimension)
+
+
+LINEAR = Memory("a matrix d x d for each agent", _of_arms, "fewer agents (agents.count) or dimensions of arms")
 
 LINEAR_IN_COMMON = Memory("a matrix d x d", "d^2", "fewer dimensions of arms")
 """Of agents that share it as long as they know the same."""
 
 
-def _weights(run: RunSize) -> float | None:
+def _weights(run: RunSize) -> int | None:
     return None if run.dimension is None else run.config.weights(run.dimension)
 
 
 def _of_gradients(run: RunSize) -> float | None:
-    """N*p^2 for p weights of a network, N*p with diagonal: true."""
+    """N*p^2 for p weights of a network, below 64 pulls of an agent 2*N*t*p; N*p with diagonal: true."""
     weights = _weights(run)
-    return None if weights is None else run.agents * float(weights) ** (1 if run.config.diagonal else 2)
+    if weights is None:
+        return None
+    return run.agents * float(weights) if run.config.diagonal else _matrices(run, weights)
 
 
 NEURAL = Memory(

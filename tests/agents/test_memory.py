@@ -25,8 +25,19 @@ def test_networks_keep_a_matrix_of_all_pairs_of_weights_or_its_diagonal(layers: 
     for diagonal, power in ((False, 2), (True, 1)):
         config = entry.config.model_validate({"width": 6, "layers": layers, "init": init, "diagonal": diagonal})
         weights = Network(8 if config.doubles_input else 4, 6, layers, init).size  # type: ignore[arg-type]
-        ((_, size),) = entry.memory_of(RunSize(config, agents=5, turns=50, dimension=4, arms=3, fixed=0))
+        ((_, size),) = entry.memory_of(RunSize(config, agents=5, turns=5 * 64, dimension=4, arms=3, fixed=0))
         assert size == 8.0 * 5 * weights**power
+        ((_, size),) = entry.memory_of(RunSize(config, agents=5, turns=5 * 63, dimension=4, arms=3, fixed=0))
+        assert size == 8.0 * 5 * weights * (1 if diagonal else 2 * 63)
+
+
+def test_few_pulls_of_an_agent_are_kept_as_rows_instead_of_a_matrix() -> None:
+    entry = algorithm("lin_ucb")
+    sizes = {}
+    for turns in (None, 7 * 64, 7 * 63, 7 * 3 + 1):
+        run = RunSize(entry.config(), agents=7, turns=turns, dimension=200, arms=3, fixed=0)
+        ((_, sizes[turns]),) = entry.memory_of(run)
+    assert list(sizes.values()) == [8.0 * 7 * 200 * each for each in (200, 200, 2 * 63, 2 * 4)]
 
 
 @pytest.mark.parametrize(("turns", "rows"), [(20, 3 * 4), (4000, 100)])

@@ -162,13 +162,18 @@ def test_rounding_keeps_equation_6(seed: int, epsilon: float) -> None:
     """From tau samples on the factor is at most 1 + epsilon, half of what equation 6 allows."""
     features, directions = instance(seed)
     found = designs.min_max_design(features, directions, 1e-4)
+    planned = designs.norms(features, found.weights, directions, 1e-4).max()
     for more in (0, 7, 1000):
         counts = designs.apportion(found.weights, designs.fewest_samples(found.weights, epsilon) + more)
-        assert designs.check_rounding(features, directions, 1e-4, found.weights, counts, epsilon) <= 1 + epsilon + 1e-9
+        factor, total = designs.check_rounding(features, directions, 1e-4, planned, counts, epsilon), counts.sum()
+        assert factor <= 1 + epsilon + 1e-9
+        rounded = designs.norms(features, counts.astype(float), directions, total * 1e-4).max()
+        exact = designs.norms(features, total * found.weights, directions, total * 1e-4).max()
+        assert factor == pytest.approx(rounded / exact, rel=1e-9)
 
 
 def test_a_bad_rounding_is_refused() -> None:
     directions = designs.differences(np.eye(3), [[0, 1, 2]])
-    weights = np.full(3, 1 / 3)
+    planned = designs.norms(np.eye(3), np.full(3, 1 / 3), directions, 1e-6).max()
     with pytest.raises(designs.DesignError, match="equation 6 of paper 003 allows 2.2"):
-        designs.check_rounding(np.eye(3), directions, 1e-6, weights, np.array([98, 1, 1]), 0.1)
+        designs.check_rounding(np.eye(3), directions, 1e-6, planned, np.array([98, 1, 1]), 0.1)

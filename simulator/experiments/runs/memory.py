@@ -22,6 +22,8 @@ OF_AN_AGENT = 8_000
 CAUTION = 0.7
 """Share of what is free from which on a run is warned of."""
 
+CERTAIN = 16 << 20
+"""Bytes that any process has which has come so far; for less it is not looked what is free, which reads files."""
 SUSPICIOUS = 0.2
 """Share of what is free from which on a worker that died may have died of that."""
 
@@ -151,7 +153,7 @@ def check(scenario: Scenario, entry: ScenarioEntry, graph: Graph | None = None) 
         UnsupportedScenario: with the estimate.
     """
     found = estimate(scenario, entry, graph)
-    if (sentence := refusal(found, capacity())) is not None:
+    if found.size > CERTAIN and (sentence := refusal(found, capacity())) is not None:
         raise UnsupportedScenario(f"{found.title} {sentence}")
 
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 RUNS = Path("runs")
 SCENARIO, MANIFEST, RESULTS, DATABASE, JOBS = "scenario.yaml", "manifest.json", "results.json", "run.sqlite", "jobs"
-OFTEN, SELDOM = 10, 20
+OFTEN, SELDOM = 20, 10
 """results.json is written anew, with all records, after ``OFTEN`` times the seconds that the last write took, or when
 it lacks one in ``SELDOM`` of the jobs that have ended."""
 

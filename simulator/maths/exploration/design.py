@@ -16,8 +16,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-import coband.simulator.maths.linalg.lapack  # noqa: F401, SciPy's BLAS must be there when a run limits its threads
 from coband.simulator.arrays import FloatArray
+from coband.simulator.maths.linalg.matrices import solve_definite
 
 TOLERANCE = 1e-8
 _ACCEPTED = 1e-5  # gap that is good enough where rounding errors stop the method before
@@ -83,19 +83,15 @@ def _rounded(rows: FloatArray, scale: FloatArray) -> FloatArray:
 
 def norms(features: FloatArray, weights: FloatArray, directions: FloatArray, ridge: float) -> FloatArray:
     """||y_p||^2 in the norm of (ridge I + sum_i weights_i phi_i phi_i^T)^-1 for every row of ``directions``, (p,)."""
-    from scipy.linalg import cho_solve  # slow to import, and only exploration needs it
+    found: FloatArray = np.vecdot(directions, _solved(features, weights, ridge, directions.T).T)
+    return found
 
-    return np.asarray(np.vecdot(directions, cho_solve(_factor(features, weights, ridge), directions.T).T))
 
-
-def _factor(features: FloatArray, weights: FloatArray, ridge: float) -> tuple[FloatArray, bool]:
-    """Cholesky factor of ridge I + sum_i weights_i phi_i phi_i^T, as scipy's ``cho_solve`` takes it."""
-    from scipy.linalg import cho_factor
-
+def _solved(features: FloatArray, weights: FloatArray, ridge: float, B: FloatArray) -> FloatArray:
+    """(ridge I + sum_i weights_i phi_i phi_i^T)^(-1) B."""
     A = (features.T * weights) @ features
-    A[np.diag_indices_from(A)] += ridge
-    factor, lower = cho_factor(A, lower=True)
-    return np.asarray(factor), bool(lower)
+    A.flat[:: len(A) + 1] += ridge
+    return solve_definite(A, B)
 
 
 def min_max_design(
@@ -168,10 +164,8 @@ class _InteriorPoint:
 
     def _look(self) -> None:
         """g (p,), C = Phi A^-1 Y^T (m, p) with dg_p/dlambda_i = -C_ip^2, and R = Phi A^-1 Phi^T (m, m)."""
-        from scipy.linalg import cho_solve
-
         Phi, Y = self._features, self._directions
-        solved = cho_solve(_factor(Phi, self.weights, self._ridge), np.hstack([Y.T, Phi.T]))
+        solved = _solved(Phi, self.weights, self._ridge, np.hstack([Y.T, Phi.T]))
         of_pairs, of_arms = solved[:, : len(Y)], solved[:, len(Y) :]
         self._g, self._C, self._R = np.vecdot(Y, of_pairs.T), Phi @ of_pairs, Phi @ of_arms
 
@@ -276,13 +270,16 @@ def check_rounding(
     features: FloatArray,
     directions: FloatArray,
     ridge: float,
-    weights: FloatArray,
+    planned: float,
     counts: np.ndarray[tuple[int, ...], np.dtype[np.int64]],
     epsilon: float,
 ) -> float:
-    """The factor of paper 003, equation 6, of whole counts against their weights.
+    """The factor of paper 003, equation 6, of whole counts N_i of N samples against the weights lambda_i of a design.
 
     max_p ||y_p||^2_{(N xi I + sum_i N_i phi_i phi_i^T)^-1} <= 2 (1 + epsilon) times the same with N lambda_i for N_i.
+
+    Args:
+        planned: max_p ||y_p||^2 at the weights themselves (N = 1); N samples have an N-th of it.
 
     Raises:
         DesignError: it is larger than 2 (1 + epsilon), or there are no samples.
@@ -296,7 +293,7 @@ def check_rounding(
         rounded = norms(features, counts.astype(np.float64), directions, total * ridge).max()
     except np.linalg.LinAlgError:
         rounded = np.inf
-    factor = float(rounded / norms(features, total * weights, directions, total * ridge).max())
+    factor = float(total * rounded / planned)
     if not factor <= 2.0 * (1.0 + epsilon):
         raise DesignError(
             f"rounding to {total} samples makes the largest variance {factor:.4g} times as large; equation 6 of paper "

@@ -11,11 +11,13 @@ from coband.simulator.arrays import BoolArray, FloatArray, IntArray
 from coband.simulator.maths.exploration import design as designs
 from coband.simulator.maths.exploration.design import Design
 from coband.simulator.maths.exploration.gaussian_width import width_design
+from coband.simulator.maths.linalg.matrices import solve_definite
 
 EQUAL = 1e-4
 """Relative difference up to which two values of a design count as equal: that of values with and without a small xi."""
 
-REMEMBERED = 1000
+REMEMBERED, MASKS = 1000, 16
+"""Designs, and sets of arms whose differences are in memory."""
 
 
 def pairs_of(gram: FloatArray, agents: int) -> Pairs:
@@ -43,21 +45,32 @@ class Pairs:
         self.arms = len(gram) // agents
         self.features = designs.root(gram)
         self._designs: dict[Hashable, Design] = {}
+        self._differences = lru_cache(maxsize=MASKS)(self._differences_of)
+        self._planned = lru_cache(maxsize=REMEMBERED)(self._planned_of)
 
     def of(self, agent: int) -> Pairs:
         """The pairs of one agent alone."""
         own = slice(agent * self.arms, (agent + 1) * self.arms)
         return pairs_of(self.gram[own, own], 1)
 
-    def _differences(self, alive: BoolArray) -> FloatArray:
-        """Differences between alive arms of the same agent; ``alive`` (V, n)."""
-        groups = [[agent * self.arms + int(arm) for arm in np.flatnonzero(row)] for agent, row in enumerate(alive)]
-        return designs.differences(self.features, groups)
+    def _differences_of(self, alive: bytes) -> FloatArray:
+        """Differences between alive arms of the same agent; ``alive``: a mask (V, n)."""
+        rows = np.frombuffer(alive, dtype=np.bool_).reshape(self.agents, self.arms)
+        groups = [[agent * self.arms + int(arm) for arm in np.flatnonzero(row)] for agent, row in enumerate(rows)]
+        found = designs.differences(self.features, groups)
+        found.flags.writeable = False
+        return found
+
+    def _planned_of(self, weights: bytes, alive: bytes, xi: float) -> float:
+        """The largest ||y||^2 of differences between alive arms at the weights of a design."""
+        found = designs.norms(self.features, np.frombuffer(weights), self._differences(alive), xi)
+        return float(found.max(initial=0.0))
 
     def design(self, alive: BoolArray, xi: float, start: FloatArray | None = None) -> Design:
         """Paper 003, Algorithm 1, line 4: lambda* and rho* over all pairs for the differences that are alive."""
-        key = ("alive", alive.tobytes(), xi, None if start is None else start.tobytes())
-        return self._remembered(key, lambda: designs.min_max_design(self.features, self._differences(alive), xi, start))
+        mask = alive.tobytes()
+        key = ("alive", mask, xi, None if start is None else start.tobytes())
+        return self._remembered(key, lambda: designs.min_max_design(self.features, self._differences(mask), xi, start))
 
     def g_optimal(self, arms: Sequence[int]) -> Design:
         """min over the weights of ``arms`` of max over them of ||phi||^2_{A^-1}, in the span of their features."""
@@ -94,8 +107,10 @@ class Pairs:
             DesignError: equation 6 does not hold, for the alive differences or for all.
         """
         counts = designs.apportion(design.weights, total)
-        for mask in (alive, np.ones_like(alive)):
-            designs.check_rounding(self.features, self._differences(mask), xi, design.weights, counts, epsilon)
+        weights = design.weights.tobytes()
+        for mask in (alive.tobytes(), np.ones_like(alive).tobytes()):
+            planned = self._planned(weights, mask, xi)
+            designs.check_rounding(self.features, self._differences(mask), xi, planned, counts, epsilon)
         return counts.reshape(self.agents, self.arms)
 
     def estimate(self, counts: IntArray, means: FloatArray, xi: float) -> FloatArray:
@@ -104,34 +119,25 @@ class Pairs:
         k_r(x~)^T (K + N xi I)^-1 y with K_ij = sqrt(N_i N_j) k(x~_i, x~_j), k_r(x~)_i = sqrt(N_i) k(x~, x~_i) and
         y_i = sqrt(N_i) mean_i; pairs that were not pulled have no part in it.
         """
-        from scipy.linalg import cho_factor, cho_solve  # slow to import, and only exploration needs it
-
         pulled = np.flatnonzero(counts.ravel())
         roots = np.sqrt(counts.ravel()[pulled])
         k = self.gram[:, pulled] * roots
         K = k[pulled] * roots[:, None]
         K[np.diag_indices_from(K)] += counts.sum() * xi
-        found: FloatArray = k @ cho_solve(cho_factor(K, lower=True), roots * means.ravel()[pulled])
+        found: FloatArray = k @ solve_definite(K, roots * means.ravel()[pulled])
         return found.reshape(counts.shape)
 
     def least_squares(self, counts: IntArray, means: FloatArray) -> FloatArray:
         """Ordinary least squares F of all pairs, (V, n); its span must have been pulled."""
-        from scipy.linalg import cho_solve
-
         weights = counts.ravel().astype(np.float64)
-        theta = cho_solve(self._factor(weights), self.features.T @ (weights * means.ravel()))
+        theta = self._solved(weights, self.features.T @ (weights * means.ravel()))
         found: FloatArray = self.features @ theta
         return found.reshape(counts.shape)
 
     def covariance(self, weights: FloatArray) -> FloatArray:
         """Phi (sum_i w_i phi_i phi_i^T)^-1 Phi^T, (V n, V n): of least squares with w_i pulls of unit noise."""
-        from scipy.linalg import cho_solve
-
-        found: FloatArray = self.features @ cho_solve(self._factor(weights), self.features.T)
+        found: FloatArray = self.features @ self._solved(weights, self.features.T)
         return found
 
-    def _factor(self, weights: FloatArray) -> tuple[FloatArray, bool]:
-        from scipy.linalg import cho_factor
-
-        factor, lower = cho_factor((self.features.T * weights) @ self.features, lower=True)
-        return np.asarray(factor), bool(lower)
+    def _solved(self, weights: FloatArray, B: FloatArray) -> FloatArray:
+        return solve_definite((self.features.T * weights) @ self.features, B)

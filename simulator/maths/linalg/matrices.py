@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from coband.simulator.arrays import FloatArray
-from coband.simulator.maths.linalg.lapack import dgemm
+from coband.simulator.maths.linalg.lapack import dgemm, dposv
 
 
 def padded(matrix: FloatArray, m: int, diagonal: float = 0.0) -> FloatArray:
@@ -22,3 +22,19 @@ def add_outer(matrix: FloatArray, scale: float, R: FloatArray) -> None:
     if R.size:
         # The transpose is the column-major view that BLAS overwrites; the matrix is symmetric.
         dgemm(scale, R, R, beta=1.0, c=matrix.T, trans_b=1, overwrite_c=1)
+
+
+def solve_definite(A: FloatArray, B: FloatArray) -> FloatArray:
+    """A^(-1) B for a symmetric positive definite A (m, m), of which the lower triangle is read, and B (m,) or (m, r).
+
+    Raises:
+        numpy.linalg.LinAlgError: A is not positive definite, or has entries that are not numbers.
+    """
+    columns = B if B.ndim > 1 else B[:, None]
+    if not columns.size:
+        return np.zeros_like(B)
+    _, solved, info = dposv(A, columns, lower=1)
+    if info:
+        raise np.linalg.LinAlgError(f"the matrix is not positive definite (pivot {info}).")
+    found: FloatArray = solved if B.ndim > 1 else solved[:, 0]
+    return found

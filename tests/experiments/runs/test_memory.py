@@ -49,8 +49,9 @@ def estimated(document: dict[str, Any]) -> memory.Estimate:
 
 
 CASES = {
-    "linear": written("lin_ucb", 300, 3, ball(150, 5)),
-    "neural": written("neural_ucb", 5, 3, ball(20, 5), width=40),
+    "linear": written("lin_ucb", 50, 65, ball(300, 3)),
+    "neural": written("neural_ucb", 5, 65, ball(20, 5), width=40, steps=0),
+    "linear, few pulls": written("lin_ucb", 300, 60, ball(400, 2)),
     "pool": written("lin_ucb", 2, 2, {**ball(2, 2), "arms": {"kind": "pool", "size": 400_000, "dimension": 20}}),
     "arms": written("lin_ucb", 500, 2, ball(20, 1000)),
     "exact": written("n_kernel_ucb", 1, 2040, ball(2, 3), **GAUSSIAN),
@@ -156,7 +157,7 @@ def test_memory_that_runs_out_in_mid_run_is_one_sentence(monkeypatch: pytest.Mon
     assert outcome.status == "failed"
     assert outcome.error is not None
     assert len(outcome.error.splitlines()) == 1
-    for words in ("out of memory (Unable to allocate 7.45 GiB): lin_ucb", "300 agents, 900 turns", "agents.count"):
+    for words in ("out of memory (Unable to allocate 7.45 GiB): lin_ucb", "50 agents, 3,250 turns", "agents.count"):
         assert words in outcome.error
 
 
