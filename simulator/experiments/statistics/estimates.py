@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import NormalDist
 
 import numpy as np
 
@@ -88,7 +89,7 @@ def wilson(values: Sequence[float], level: float = LEVEL) -> tuple[float, float]
     if any(value not in (0, 1) for value in values):
         raise ValueError(f"values(={list(values)}) must be 0 or 1, one per replication.")
     share, n = mean(values), len(values)
-    z = _normal_quantile(0.5 * (1.0 + level))
+    z = NormalDist().inv_cdf(0.5 * (1.0 + level))
     centre = share + z**2 / (2 * n)
     half_width = z * float(np.sqrt(share * (1.0 - share) / n + z**2 / (4.0 * n**2)))
     low, high = ((centre + side * half_width) / (1.0 + z**2 / n) for side in (-1, 1))
@@ -192,10 +193,3 @@ def _t_quantile(freedom: float, p: float) -> float:
     from scipy.special import stdtrit  # slow to import, and a single replication needs none
 
     return float(stdtrit(freedom, p))
-
-
-def _normal_quantile(p: float) -> float:
-    """The p quantile of the standard normal distribution."""
-    from scipy.special import ndtri
-
-    return float(ndtri(p))
