@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from coband.simulator.arrays import FloatArray, IndexArray
-from coband.simulator.maths.linalg.lapack import dposv
+from coband.simulator.maths.linalg.matrices import solve_definite
 from coband.simulator.maths.posteriors.dictionary import Dictionary
 from coband.simulator.maths.posteriors.domain import Domain
 
@@ -151,12 +151,9 @@ class Induced:
 
 def ridge_solve(gram: FloatArray, lam: float, B: FloatArray) -> FloatArray:
     """(gram + lam I)^(-1) B for a positive semidefinite ``gram`` (m, m) and B (m, ...)."""
-    if not B.size:
-        return np.zeros_like(B)
-    ridge = np.array(gram, order="F")
+    ridge = np.array(gram)
     ridge.flat[:: len(ridge) + 1] += lam
-    _, x, info = dposv(ridge, B, lower=1, overwrite_a=1)
-    if info:  # lam below the rounding of the entries
-        x = np.linalg.lstsq(gram + lam * np.eye(len(gram)), B, rcond=None)[0]
-    solved: FloatArray = x
-    return solved
+    try:
+        return solve_definite(ridge, B)
+    except np.linalg.LinAlgError:  # lam below the rounding of the entries
+        return np.linalg.lstsq(ridge, B, rcond=None)[0].astype(np.float64)
