@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from coband.simulator.experiments.runs.dispatch import WORKER_DIED, Dispatcher
+from coband.simulator.experiments.runs.interrupts import finished_first
 from coband.simulator.experiments.runs.job import Outcome
 from coband.simulator.experiments.runs.memory import died
 from coband.simulator.experiments.runs.planner import Task
@@ -250,9 +251,13 @@ class _Driver:
         return Work(job, self._pickled[task.variant], self._place.job_file(task), self._place.code)
 
     def _settle(self, key: Hashable, result: JobResult) -> None:
-        """Keep what a job has given, for all that it was the job of."""
+        """Keep what a job has given, for all that it was the job of, and count it."""
         if result.refusal is not None and self._study.bad_input_ends:
             raise result.refusal
+        with finished_first():
+            self._keep(key, result)
+
+    def _keep(self, key: Hashable, result: JobResult) -> None:
         first, *others = tasks = self._pending.pop(key)
         with writing():
             self._place.take(tasks, result)
