@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,14 @@ from coband.simulator.experiments.runs.interrupts import finished_first
 from coband.simulator.experiments.runs.work import JobResult
 from coband.simulator.experiments.store.directory import RunDirectory
 from tests.experiments.runs.fake_runs import perform
+
+
+@pytest.fixture(autouse=True)
+def as_at_the_start() -> Iterator[None]:
+    """Handlers that libraries have set in this process are put aside."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 def interrupt() -> None:
