@@ -35,6 +35,7 @@ CASES: Cases = {
 FIGURES: Figures = {
     **start.FIGURES,
     **whole.FIGURES,
+    **bandits.FIGURES,
     **known_points.FIGURES,
     **cooperation.FIGURES,
     **scale.FIGURES,

@@ -7,14 +7,13 @@ from typing import Any
 from unittest import mock
 
 import numpy as np
-from pydantic import TypeAdapter
 
 from benchmarks import textbook
-from benchmarks.measuring import Cases, Figure, Figures, Measured, seconds
+from benchmarks.measuring import PLAN, Cases, Figure, Figures, Measured, level, seconds
 from coband.simulator.arms import ArmSet
 from coband.simulator.core.algorithm import Algorithm
 from coband.simulator.core.clock.schedule import OneAtATime
-from coband.simulator.core.engine import Engine, Plan, RunResult
+from coband.simulator.core.engine import Engine, RunResult
 from coband.simulator.core.randomness.streams import Streams
 from coband.simulator.experiments.registry.registry import Registry
 from coband.simulator.maths.kernels.library import Gaussian
@@ -24,7 +23,6 @@ from coband.simulator.maths.posteriors.observations import Observations
 from coband.simulator.problems.contextual import ContextualProblem
 from tests.oracles import dis_kernel_ucb, dis_lin_ucb, one_kernel_ucb, with_ties
 
-PLAN = TypeAdapter(Plan)
 PROBLEM = ContextualProblem.model_validate(
     {
         "kind": "contextual",
@@ -35,12 +33,14 @@ PROBLEM = ContextualProblem.model_validate(
 )
 
 
-def simulated(name: str, config: dict[str, Any], agents: int, turns: int, trace: str = "off") -> RunResult:
+def simulated(
+    name: str, config: dict[str, Any], agents: int, turns: int, trace: str = "off", schedule: str = "one_at_a_time"
+) -> RunResult:
     """One simulated run on synthetic_f1's world."""
     algorithm: Algorithm = Registry.installed().algorithms[name]
     streams = Streams(0)
-    schedule = {"kind": "one_at_a_time", "turns": turns}
-    plan = PLAN.validate_python({"agents": {"count": agents}, "schedule": schedule, "network": {}, "trace": trace})
+    given = {"agents": {"count": agents}, "schedule": {"kind": schedule, "turns": turns}, "network": {}, "trace": trace}
+    plan = PLAN.validate_python(given)
     sink = (lambda rows, names: None) if trace != "off" else None
     world = PROBLEM.build(streams, agents)
     return Engine(plan, algorithm, algorithm.config.model_validate(config), world, streams, sink).run()
@@ -79,6 +79,18 @@ def linear(agents: int, turns: int) -> Measured:
     same = abs(sum(pull[4] for pull in oracle.pulls) - result.regret) < 1e-6
     same = same and oracle.uplink + oracle.downlink == result.totals["scalars"]
     return Measured(slow, fast, same, f"{oracle.rounds} synchronisations")
+
+
+def synchronised(counts: tuple[int, ...], turns: int) -> Figure:
+    """A turn of DisLinUCB with a synchronisation after every turn, for growing numbers of agents."""
+
+    def turn(agents: int) -> float:
+        config = {"threshold": 0.0}
+        taken, _ = seconds(lambda: simulated("dis_lin_ucb", config, agents, turns, schedule="rounds"), 1)
+        return 1e6 * taken / (agents * turns)
+
+    turn(counts[0])
+    return level([turn(agents) for agents in counts], 2.0)
 
 
 def exact(turns: int) -> Measured:
@@ -149,6 +161,12 @@ CASES: Cases = {
     "one": (lambda: oracle("one_kernel_ucb", 800), "OneKernelUCB, N=100, T=800, d=20, against the oracle"),
     "dis": (lambda: oracle("dis_kernel_ucb", 800), "DisKernelUCB, N=100, T=800, d=20, against the oracle"),
     "exact": (lambda: exact(2000), "exact posterior, T=2000, 20 arms; target 5"),
+}
+FIGURES: Figures = {
+    "synchronised": (
+        lambda: synchronised((100, 1000, 10_000), 4),
+        "a turn of DisLinUCB with a synchronisation of all agents, N = 100, 10^3, 10^4",
+    ),
 }
 FULL: Cases = {
     "async_1000": (lambda: asynchronous(1000, 3000, 0.1, 1.0, 1.0), "N=1000, T=3000; target 150"),

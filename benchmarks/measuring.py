@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import gc
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from pydantic import TypeAdapter
 
+from coband.simulator.core.engine import Plan
 from coband.simulator.experiments.runs.job import few_collections
+
+PLAN = TypeAdapter(Plan)
+"""Reads plans; made once, outside of what is measured."""
 
 
 @dataclass
@@ -52,6 +57,12 @@ class Figure:
     found: str
     target: str
     met: bool
+
+
+def level(times: Sequence[float], most: float) -> Figure:
+    """Microseconds that should not grow: the largest may be ``most`` times the least."""
+    found = f"{'/'.join(f'{time:.0f}' for time in times)} us"
+    return Figure(found, f"largest <= {most:g} x least", max(times) <= most * min(times))
 
 
 Figures = Mapping[str, tuple[Callable[[], Figure], str]]

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from pydantic import TypeAdapter
 
 from benchmarks import textbook
-from benchmarks.measuring import Cases, Measured, seconds
-from coband.simulator.core.engine import Engine, Plan, RunResult
+from benchmarks.measuring import PLAN, Cases, Measured, seconds
+from coband.simulator.core.engine import Engine, RunResult
 from coband.simulator.core.randomness.streams import Streams
 from coband.simulator.experiments.registry.registry import Registry
 from coband.simulator.maths.neural.network import Network
@@ -15,7 +14,6 @@ from coband.simulator.maths.neural.training import Descent, Task
 from coband.simulator.problems.contextual import ContextualProblem
 from tests.oracles import fn_ucb
 
-PLAN = TypeAdapter(Plan)
 SPHERE = ContextualProblem.model_validate(
     {
         "kind": "contextual",

@@ -8,29 +8,16 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from pydantic import TypeAdapter
 
-from benchmarks.measuring import Figure, Figures, seconds
+from benchmarks.measuring import PLAN, Figure, Figures, level
 from coband.simulator.arms import ArmSet
 from coband.simulator.arrays import FloatArray
 from coband.simulator.core.algorithm import Algorithm
 from coband.simulator.core.config import Config
-from coband.simulator.core.engine import Engine, Plan
+from coband.simulator.core.engine import Engine
 from coband.simulator.core.message import Message, payload
 from coband.simulator.core.node import SERVER, Address, Agent, NodeContext, Outbox, Server
 from coband.simulator.core.randomness.streams import Streams
-from coband.simulator.experiments.registry.registry import Registry
-from coband.simulator.problems.contextual import ContextualProblem
-
-PLAN = TypeAdapter(Plan)
-SPHERE = ContextualProblem.model_validate(
-    {
-        "kind": "contextual",
-        "arms": {"kind": "sphere", "dimension": 5, "count": 4},
-        "reward": {"kind": "cosine"},
-        "noise": 0.1,
-    }
-)
 
 
 class TwoArms:
@@ -139,26 +126,7 @@ def flat(counts: tuple[int, ...], turns: int, most: float) -> Figure:
     """The time of a turn, with a report every tenth one, for growing numbers of agents; it should not grow."""
     bare_run(counts[0], turns, 10)
     times = [1e6 * bare_run(agents, turns, 10).run / turns for agents in counts]
-    found = f"{'/'.join(f'{time:.0f}' for time in times)} us"
-    return Figure(found, f"largest <= {most:g} x least", max(times) <= most * min(times))
-
-
-def synchronised(counts: tuple[int, ...], turns: int, most: float) -> Figure:
-    """The time of a turn of DisLinUCB with a synchronisation after every turn, for growing numbers of agents."""
-
-    def run(agents: int) -> float:
-        streams, algorithm = Streams(0), Registry.installed().algorithms["dis_lin_ucb"]
-        plan = PLAN.validate_python(
-            {"agents": {"count": agents}, "schedule": {"kind": "rounds", "turns": turns}, "network": {}, "trace": "off"}
-        )
-        world = SPHERE.build(streams, agents)
-        engine = Engine(plan, algorithm, algorithm.config.model_validate({"threshold": 0.0}), world, streams)
-        return seconds(engine.run, 1)[0]
-
-    run(counts[0])
-    times = [1e6 * run(agents) / (agents * turns) for agents in counts]
-    found = f"{'/'.join(f'{time:.0f}' for time in times)} us"
-    return Figure(found, f"largest <= {most:g} x least", max(times) <= most * min(times))
+    return level(times, most)
 
 
 def messages(turns: int, target: float) -> Figure:
@@ -179,10 +147,6 @@ FIGURES: Figures = {
     "flat": (
         lambda: flat((10, 100, 1000, 10_000, 100_000), 50_000, 2.0),
         "a turn without mathematics, N = 10, 100, 10^3, 10^4, 10^5",
-    ),
-    "synchronised": (
-        lambda: synchronised((100, 1000, 10_000), 4, 2.0),
-        "a turn of DisLinUCB with a synchronisation of all agents, N = 100, 10^3, 10^4",
     ),
     "exchange": (lambda: messages(20_000, 450e3), "messages with agents, ledger, checks and fingerprint, trace off"),
 }

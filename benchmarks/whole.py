@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import tempfile
-from dataclasses import replace
 from pathlib import Path
 
 from benchmarks import public_code
@@ -29,19 +28,17 @@ COSINE_SECONDS, MAGIC_SECONDS, RAGE_SECONDS = 35.6, 52.3, 0.071
 """Of the public code, measured once, elsewhere: FN-UCB with N=2 and T=500, and RAGE at gap 0.1."""
 
 
-def federated(scenario: str, reference: float, *settings: str) -> Figure:
+def federated(scenario: str, elsewhere: float, here: float | None, *settings: str) -> Figure:
     """One replication of FN-UCB with two agents and 500 turns."""
     words = [word for setting in ("schedule.turns=500", "agents.count=2", *settings) for word in ("--set", setting)]
     given = ["run", scenario, "--only", "FN-UCB", "--replications", "1", *words, "--out", "{folder}/out{number}"]
-    return compared(processes(given, repeats=2), reference, 20.0)
+    return compared(processes(given, repeats=2), elsewhere, 20.0, here)
 
 
 def cosine(precision: str) -> Figure:
     """FN-UCB on the cosine function, beside the public code where that can be run."""
     here = public_code.fn_ucb_cosine(500)
-    reference = COSINE_SECONDS if here is None else here
-    figure = federated("fn_ucb/cosine_2", reference, f"algorithms.FN-UCB.precision={precision}")
-    return figure if here is None else replace(figure, found=f"{figure.found} of {here:.3g} s here")
+    return federated("fn_ucb/cosine_2", COSINE_SECONDS, here, f"algorithms.FN-UCB.precision={precision}")
 
 
 def magic() -> Figure:
@@ -49,13 +46,14 @@ def magic() -> Figure:
     file = Path(os.environ.get("COBAND_TEST_DATA", "")) / "magic" / "magic04.data"
     if not file.is_file():
         return Figure("no COBAND_TEST_DATA", f"{MAGIC_SECONDS / 20:.2g} s", False)
-    return federated("fn_ucb/magic", MAGIC_SECONDS, f"problem.data.path={file}")
+    return federated("fn_ucb/magic", MAGIC_SECONDS, None, f"problem.data.path={file}")
 
 
-def compared(found: float, reference: float, target: float) -> Figure:
-    """CPU seconds beside those of a reference that was measured once, elsewhere."""
+def compared(found: float, elsewhere: float, target: float, here: float | None = None) -> Figure:
+    """CPU seconds beside those of a reference, measured here and now, or if that is None once, elsewhere."""
+    reference, where = (elsewhere, "") if here is None else (here, f" of {here:.3g} s here")
     ratio = reference / found
-    return Figure(f"{found:.3g} s, {ratio:.1f}x", f"{reference / target:.2g} s, {target:g}x", ratio >= target)
+    return Figure(f"{found:.3g} s, {ratio:.1f}x{where}", f"{reference / target:.2g} s, {target:g}x", ratio >= target)
 
 
 def rage(replications: int) -> float:
@@ -68,20 +66,15 @@ def rage(replications: int) -> float:
 
 def rage_run() -> Figure:
     """One replication, beside a whole process of the public code where that can be run."""
-    here = public_code.rage(1)
-    figure = compared(rage(1), RAGE_SECONDS if here is None else here, 8.0)
-    return figure if here is None else replace(figure, found=f"{figure.found} of {here:.3g} s here")
+    return compared(rage(1), RAGE_SECONDS, 8.0, public_code.rage(1))
 
 
 def rage_each(replications: int, public: int) -> Figure:
     """What one more replication takes by the command line; ``public``: as many of the public code, if it is at hand."""
     each = (rage(1 + replications) - rage(1)) / replications
     once, more = public_code.rage(1), public_code.rage(1 + public)
-    if once is None or more is None:
-        return compared(each, RAGE_SECONDS, 8.0)
-    here = (more - once) / public
-    figure = compared(each, here, 8.0)
-    return replace(figure, found=f"{figure.found} of {here:.3g} s here")
+    here = None if once is None or more is None else (more - once) / public
+    return compared(each, RAGE_SECONDS, 8.0, here)
 
 
 FIGURES: Figures = {

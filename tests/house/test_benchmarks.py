@@ -62,6 +62,7 @@ def test_the_exit_status_says_whether_decisions_differ(monkeypatch: pytest.Monke
 def test_a_figure_beside_a_reference() -> None:
     assert whole.compared(2.0, 30.0, 20.0) == Figure("2 s, 15.0x", "1.5 s, 20x", False)
     assert whole.compared(1.0, 30.0, 20.0).met
+    assert whole.compared(2.0, 99.0, 20.0, 30.0) == Figure("2 s, 15.0x of 30 s here", "1.5 s, 20x", False)
 
 
 def test_magic_without_its_file_says_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -12,9 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from coband.simulator.arrays import BoolArray, FloatArray, IndexArray
-from coband.simulator.maths.exploration.design import DesignError, root
+from coband.simulator.maths.exploration.design import DesignError, norms, root
 from coband.simulator.maths.exploration.pairs import EQUAL, Pairs
-from coband.simulator.maths.linalg.matrices import solve_definite
 
 _STEPS = 5000
 _ENOUGH = 1e-6  # relative gap of the largest information gain
@@ -94,9 +93,7 @@ def effective_dimension(features: FloatArray, xi: float) -> int:
     m = len(features)
     weights = np.full(m, 1.0 / m)
     for _ in range(_STEPS):
-        A = (features.T * weights) @ features
-        A[np.diag_indices_from(A)] += xi
-        slopes = np.vecdot(features, solve_definite(A, features.T).T)
+        slopes = norms(features, weights, features, xi)
         mean = float(weights @ slopes)
         if float(slopes.max()) <= mean * (1.0 + _ENOUGH):
             break

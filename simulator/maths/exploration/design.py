@@ -83,11 +83,11 @@ def _rounded(rows: FloatArray, scale: FloatArray) -> FloatArray:
 
 def norms(features: FloatArray, weights: FloatArray, directions: FloatArray, ridge: float) -> FloatArray:
     """||y_p||^2 in the norm of (ridge I + sum_i weights_i phi_i phi_i^T)^-1 for every row of ``directions``, (p,)."""
-    found: FloatArray = np.vecdot(directions, _solved(features, weights, ridge, directions.T).T)
+    found: FloatArray = np.vecdot(directions, solved(features, weights, ridge, directions.T).T)
     return found
 
 
-def _solved(features: FloatArray, weights: FloatArray, ridge: float, B: FloatArray) -> FloatArray:
+def solved(features: FloatArray, weights: FloatArray, ridge: float, B: FloatArray) -> FloatArray:
     """(ridge I + sum_i weights_i phi_i phi_i^T)^(-1) B."""
     A = (features.T * weights) @ features
     A.flat[:: len(A) + 1] += ridge
@@ -165,8 +165,8 @@ class _InteriorPoint:
     def _look(self) -> None:
         """g (p,), C = Phi A^-1 Y^T (m, p) with dg_p/dlambda_i = -C_ip^2, and R = Phi A^-1 Phi^T (m, m)."""
         Phi, Y = self._features, self._directions
-        solved = _solved(Phi, self.weights, self._ridge, np.hstack([Y.T, Phi.T]))
-        of_pairs, of_arms = solved[:, : len(Y)], solved[:, len(Y) :]
+        both = solved(Phi, self.weights, self._ridge, np.hstack([Y.T, Phi.T]))
+        of_pairs, of_arms = both[:, : len(Y)], both[:, len(Y) :]
         self._g, self._C, self._R = np.vecdot(Y, of_pairs.T), Phi @ of_pairs, Phi @ of_arms
 
     def certificate(self) -> tuple[float, float]:

@@ -130,14 +130,11 @@ class Pairs:
     def least_squares(self, counts: IntArray, means: FloatArray) -> FloatArray:
         """Ordinary least squares F of all pairs, (V, n); its span must have been pulled."""
         weights = counts.ravel().astype(np.float64)
-        theta = self._solved(weights, self.features.T @ (weights * means.ravel()))
+        theta = designs.solved(self.features, weights, 0.0, self.features.T @ (weights * means.ravel()))
         found: FloatArray = self.features @ theta
         return found.reshape(counts.shape)
 
     def covariance(self, weights: FloatArray) -> FloatArray:
         """Phi (sum_i w_i phi_i phi_i^T)^-1 Phi^T, (V n, V n): of least squares with w_i pulls of unit noise."""
-        found: FloatArray = self.features @ self._solved(weights, self.features.T)
+        found: FloatArray = self.features @ designs.solved(self.features, weights, 0.0, self.features.T)
         return found
-
-    def _solved(self, weights: FloatArray, B: FloatArray) -> FloatArray:
-        return solve_definite((self.features.T * weights) @ self.features, B)
