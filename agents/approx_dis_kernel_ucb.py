@@ -27,6 +27,7 @@ from coband.simulator.arms import ArmSet
 from coband.simulator.core.algorithm import Algorithm, ClosedForm, MessageSize
 from coband.simulator.core.message import Message
 from coband.simulator.core.node import SERVER, Address, NodeContext, Outbox
+from coband.simulator.core.talks import late, on
 from coband.simulator.maths.linalg.caches import VersionCache
 from coband.simulator.maths.posteriors.choose import local_nystrom
 from coband.simulator.maths.posteriors.dictionary import Dictionary
@@ -55,6 +56,8 @@ class ApproxDisConfig(KernelBandit, Synchronous):
 class ApproxDisKernelUCB(SynchronousAgent):
     """The client's side."""
 
+    model = GlobalStatistics
+
     def __init__(self, context: NodeContext) -> None:
         super().__init__(context)
         self.config: ApproxDisConfig = context.config
@@ -68,12 +71,12 @@ class ApproxDisKernelUCB(SynchronousAgent):
         self._dictionary, self._dictionary_round = Dictionary(self.config.kernel), 0
         self._data = GrowingObservations(context.dimension)
         self._newest = 0
-        self._adopt(0, self._store.get(0, lambda: self._fit(Statistics.zero(0))))
+        self._begin_from(0, self._store.get(0, lambda: self._fit(Statistics.zero(0))))
 
     def _fit(self, statistics: Statistics) -> NystromModel:
         return NystromModel.fit(self._dictionary, statistics, self.config.lam)
 
-    def _adopt(self, version: int, model: NystromModel) -> None:
+    def _begin_from(self, version: int, model: NystromModel) -> None:
         """Start from the model of a synchronisation."""
         self.posterior = local_nystrom(model, self._domain, version, self._domain_models)
         self._version, self._new_variance = version, 0.0
@@ -105,43 +108,48 @@ class ApproxDisKernelUCB(SynchronousAgent):
             return []
         return self.request(self._new_variance)
 
-    def receive(self, message: Message, source: Address) -> Outbox:
+    @on(SyncStart, blocking=True)
+    async def take_part(self, start: SyncStart, server: Address) -> None:
         """The agent's part in the two phases of a synchronisation."""
-        if isinstance(message, SyncStart):
-            return [(SERVER, self._sample(message))]
-        if isinstance(message, SharedDictionary):
-            return [(SERVER, self._statistics(message))]
-        self.resume()
-        if isinstance(message, SyncAbandoned):
-            return []
-        assert isinstance(message, GlobalStatistics)
-        self._newest = message.version
-        if message.round != self._dictionary_round:  # given up, and nothing can be known without it
-            return []
-        statistics = Statistics(message.A, message.b)
-        self._adopt(message.version, self._store.get(message.version, lambda: self._fit(statistics)))
-        self._behind = message.known
-        self.note("model", version=message.version, round=message.round)
-        return []
+        dictionary = await self.ask(SERVER, self._sample(start), reply=(SharedDictionary, SyncAbandoned))
+        if isinstance(dictionary, SharedDictionary):
+            await self.contribute(dictionary, server)
 
-    def _sample(self, message: SyncStart) -> Sample:
+    @on(SharedDictionary, blocking=True)
+    async def contribute(self, dictionary: SharedDictionary, server: Address) -> None:
+        """Statistics phase, also for an agent that was left out of the dictionary phase."""
+        statistics = self.upload(dictionary)
+        total = await self.ask(SERVER, statistics, reply=(GlobalStatistics, SyncAbandoned))
+        if isinstance(total, GlobalStatistics):
+            self.adopt(total, server)
+
+    def _sample(self, start: SyncStart) -> Sample:
         """Dictionary phase: sample from ALL local data with probability min(1, q * sigma_last^2)."""
-        self.take_part(message)
         points = self._data.points
         probability = np.minimum(1.0, self.config.q * self.posterior.base_variance_of(points))
         sampled = self.context.rng.random(len(probability)) < probability
         chosen = points[sampled] if self.config.repeats == "keep" else distinct(points[sampled])[0]
-        return Sample(points=chosen, version=message.version, round=message.round)
+        return Sample(points=chosen, version=start.version, round=start.round)
 
-    def _statistics(self, message: SharedDictionary) -> LocalStatistics:
-        """Statistics phase: all local data in the new dictionary."""
-        self.take_part(message)
+    def upload(self, start: Message) -> LocalStatistics:
+        """All local data in the new dictionary."""
+        assert isinstance(start, SharedDictionary)
         empty = Dictionary(self.config.kernel)
-        self._dictionary_round = message.round
-        self._dictionary = self._dictionaries.get(message.round, lambda: empty.appended(message.points))
-        local = self._embedded(message.round)
-        pulls, self.unshared = self.unshared, 0
-        return LocalStatistics(A=local.A, b=local.b, version=message.version, round=message.round, pulls=pulls)
+        self._dictionary_round = start.round
+        self._dictionary = self._dictionaries.get(start.round, lambda: empty.appended(start.points))
+        local = self._embedded(start.round)
+        return LocalStatistics(A=local.A, b=local.b, version=start.version, round=start.round, pulls=self.unshared)
+
+    @late(GlobalStatistics)
+    def adopt(self, message: GlobalStatistics, server: Address) -> None:
+        """Start from the sum of all statistics, unless its dictionary was given up: nothing can be known without it."""
+        self._newest = message.version
+        if message.round != self._dictionary_round:
+            return
+        statistics = Statistics(message.A, message.b)
+        self._begin_from(message.version, self._store.get(message.version, lambda: self._fit(statistics)))
+        self._behind = message.known
+        self.note("model", version=message.version, round=message.round)
 
     def _embedded(self, round: int) -> Statistics:
         points, rewards, domain = self._data.points, self._data.rewards, self._domain

@@ -37,8 +37,7 @@ from coband.simulator.arrays import IndexArray
 from coband.simulator.core.algorithm import Algorithm, ClosedForm, MessageSize, Needs
 from coband.simulator.core.config import REWARD, Config
 from coband.simulator.core.memory import Memory, RunSize
-from coband.simulator.core.message import Message
-from coband.simulator.core.node import SERVER, Address, Agent, NodeContext, Outbox, UnsupportedScenario
+from coband.simulator.core.node import SERVER, Agent, NodeContext, Outbox, UnsupportedScenario
 from coband.simulator.maths.exploration.bpe import Batch, batch_lengths
 from coband.simulator.maths.exploration.duets import theoretical_width
 from coband.simulator.maths.kernels.library import Gaussian
@@ -85,6 +84,7 @@ class Bpe(InStepClient, Agent):
         batch: number of the batch under way, from 0.
     """
 
+    ignores = (RewardSums,)
     noted: ClassVar[Mapping[str, str]] = {
         "trigger": "points in the active set",
         "eliminate": "points left in the active set",
@@ -112,7 +112,6 @@ class Bpe(InStepClient, Agent):
         shared = self._together or self.batch == 0
         self._points = self._shared.get(self.batch, self._fresh) if shared else self._fresh()
         self._rewards: list[float] = []
-        self.waiting = False
 
     def _fresh(self) -> Batch:
         return Batch(self._domain, self.active, self.config.lam)
@@ -131,25 +130,23 @@ class Bpe(InStepClient, Agent):
         if not self._together:
             self._trim(self._points.kept(len(rewards), self._points.sums(rewards), self._beta))
             return []
-        self.waiting = True
-        self.unshared = 0
-        self.note("trigger", round=self.batch + 1, value=len(self.active))
-        return [(SERVER, BatchRewards(rewards=rewards, pulls=len(rewards), round=self.batch + 1))]
+        return self.begin(
+            self._end_batch(BatchRewards(rewards=rewards, pulls=len(rewards), round=self.batch + 1)), blocking=True
+        )
 
-    def receive(self, message: Message, source: Address) -> Outbox:
-        """The sums of all agents' rewards."""
-        self.heard_from(source)
-        if self.alone or isinstance(message, SyncAbandoned):
-            return self.part()
-        assert isinstance(message, RewardSums)
-        pulls = self._members * self._lengths[self.batch]
-        self._trim(self._points.kept(pulls, message.sums, self._beta))
-        return []
+    async def _end_batch(self, rewards: BatchRewards) -> None:
+        """Send the rewards; the sums of all agents' trim the active set."""
+        self.note("trigger", round=rewards.round, value=len(self.active))
+        found = await self.ask(SERVER, rewards, reply=RewardSums, public=True)
+        if isinstance(found, RewardSums):
+            pulls = self._members * self._lengths[self.batch]
+            self._trim(self._points.kept(pulls, found.sums, self._beta))
+        else:
+            self.part()
 
-    def leave(self) -> Outbox:
+    def leave(self) -> None:
         """Without the others: go on in the sequence of the batch, in which no point is eliminated any more."""
-        self.waiting = False
-        return [(SERVER, SyncAbandoned(round=self.batch + 1))]
+        self.tell(SERVER, SyncAbandoned(round=self.batch + 1))
 
     def report(self) -> dict[str, float | int]:
         """Number of batches, and of points that are left."""
@@ -177,7 +174,7 @@ ALGORITHM = Algorithm(
     config=BpeConfig,
     summary="Batched pure exploration: points of the largest variance, then elimination, few batches.",
     reference="Li and Scarlett 2022, Algorithm 1; related work of paper 001",
-    needs=Needs(problems=("fixed_domain", "clusters", "arrays"), horizon=True, fixed_arms=True),
+    needs=Needs(problems=("fixed_domain", "clusters", "arrays"), horizon=True, fixed_arms=True, ends_together=True),
     messages=(
         MessageSize(BatchRewards, "up", "n", "from each agent"),
         MessageSize(RewardSums, "down", "p", "to all"),

@@ -24,8 +24,8 @@ from coband.agents.pure_exploration import PureExplorationAgent
 from coband.simulator.arrays import FloatArray, IntArray
 from coband.simulator.core.algorithm import ClosedForm, MessageSize
 from coband.simulator.core.config import Config
-from coband.simulator.core.message import Message
 from coband.simulator.core.node import SERVER, Address, Multicast, NodeContext, Outbox
+from coband.simulator.core.talks import lost
 from coband.simulator.maths.exploration.conditions import Difficulty, difficulty
 from coband.simulator.maths.exploration.design import Design
 
@@ -41,6 +41,10 @@ COUNTS = (
     ClosedForm("uplink_scalars", "2*arms*N*rounds", "via == 'server'"),
     ClosedForm("downlink_scalars", "2*arms*N^2*rounds", "via == 'server'"),
 )
+
+
+Known = tuple[IntArray, FloatArray] | None
+"""Counts and means of all agents, each (V, n); None: those of one of them cannot be had."""
 
 
 class CoKernelConfig(Config):
@@ -62,6 +66,8 @@ class CoKernelAgent(InStepClient, PureExplorationAgent):
     When it has to go on alone, it declares the arm with the highest mean of its last round the best.
     """
 
+    keeps = each = (ArmMeans,)
+    ignores = (AllArmMeans,)
     noted: ClassVar[Mapping[str, str]] = {"eliminate": "pairs eliminated"}
 
     def __init__(self, context: NodeContext) -> None:
@@ -69,7 +75,6 @@ class CoKernelAgent(InStepClient, PureExplorationAgent):
         self.shared: CoKernelConfig = context.config
         self.alive = np.ones((context.agents, self.pairs.arms), dtype=np.bool_)
         self._apart = self.shared.allocation == "individual"
-        self._known: dict[int, dict[Address, tuple[IntArray, FloatArray]]] = {}
         self._start: FloatArray | None = None
         self._own_means: FloatArray = np.full(self.pairs.arms, -np.inf)
         self._space = self.pairs.of(self.index) if self._apart else self.pairs
@@ -113,57 +118,56 @@ class CoKernelAgent(InStepClient, PureExplorationAgent):
         if self.alone:
             self._stop_alone()
             return []
-        self.waiting = True
-        pulls, round = int(counts.sum()), self.round
-        if self.shared.via == "server":
-            self.unshared = 0
-            return [(SERVER, ArmMeans(counts=counts, means=means, round=round, pulls=pulls))]
-        self._know(round, self.index, counts, means)
-        if self.context.agents == 1:
-            return []
-        return [(Multicast(excluding=self.index), ArmMeans(counts=counts, means=means, round=round))]
+        return self.begin(self._exchange(counts, means), blocking=True)
 
-    def receive(self, message: Message, source: Address) -> Outbox:
-        """Line 10: another agent's means, or everybody's."""
-        self.heard_from(source)
-        if self.alone or self.done or isinstance(message, SyncAbandoned):
-            return self.part()
-        if isinstance(message, AllArmMeans):
-            for agent, (counts, means) in enumerate(zip(message.counts, message.means, strict=True)):
-                self._know(message.round, agent, counts, means)
+    async def _exchange(self, counts: IntArray, means: FloatArray) -> None:
+        """Lines 9-16: exchange means, estimate, eliminate, stop or go on."""
+        by_server = self.shared.via == "server"
+        own = ArmMeans(counts=counts, means=means, round=self.round, pulls=int(counts.sum()) if by_server else 0)
+        known = await (self._by_server(own) if by_server else self._among_peers(own))
+        if known is None:
+            self.part()
         else:
-            assert isinstance(message, ArmMeans)
-            self._know(message.round, source, message.counts, message.means)
-        return []
+            self._end_round(*known)
 
-    def leave(self) -> Outbox:
+    async def _by_server(self, own: ArmMeans) -> Known:
+        found = await self.ask(SERVER, own, reply=AllArmMeans, public=True)
+        return (found.counts, found.means) if isinstance(found, AllArmMeans) else None
+
+    async def _among_peers(self, own: ArmMeans) -> Known:
+        others = [agent for agent in range(self.context.agents) if agent != self.index]
+        if others:
+            self.tell(Multicast(excluding=self.index), own)
+        this = lambda means: means.round == own.round  # noqa: E731
+        found = await self.gather(None, reply=ArmMeans, to=others, where=this, together=True)
+        if found.left:
+            return None
+        parts = [found.get(agent, own) for agent in range(self.context.agents)]
+        return np.stack([part.counts for part in parts]), np.stack([part.means for part in parts])
+
+    @lost(ArmMeans)
+    def unreachable(self, own: ArmMeans, agent: Address) -> None:
+        """Without this agent no round will end."""
+        self.part()
+        self.end()
+
+    def leave(self) -> None:
         """Stop, at once or when the pulls of this round are over, and tell the others not to wait."""
         if self.waiting:
             self._stop_alone()
-        if self.context.agents == 1:
-            return []
-        whom = SERVER if self.shared.via == "server" else Multicast(excluding=self.index)
-        return [(whom, SyncAbandoned(round=self.round))]
+        if self.context.agents > 1:
+            whom = SERVER if self.shared.via == "server" else Multicast(excluding=self.index)
+            self.tell(whom, SyncAbandoned(round=self.round))
 
     def _stop_alone(self) -> None:
         alive = np.where(self.alive[self.index], self._own_means, -np.inf)
-        self.waiting = False
         self.stop(int(alive.argmax()) if np.isfinite(alive).any() else int(self.alive[self.index].argmax()))
 
-    def _know(self, round: int, agent: Address, counts: IntArray, means: FloatArray) -> None:
-        known = self._known.setdefault(round, {})
-        known[agent] = counts, means
-        if len(known) == self.context.agents:
-            del self._known[round]
-            self._end_round([known[agent] for agent in range(self.context.agents)])
-
-    def _end_round(self, known: list[tuple[IntArray, FloatArray]]) -> None:
-        """Lines 11-16: estimate, eliminate, stop or go on."""
-        counts, means = (np.stack(parts) for parts in zip(*known, strict=True))
+    def _end_round(self, counts: IntArray, means: FloatArray) -> None:
+        """Lines 11-16."""
         before = int(self.alive.sum())
         self.eliminate(self.pairs.estimate(counts, means, self.shared.xi))
         self.rounds += 1
-        self.waiting = False
         self.note("eliminate", round=self.round, value=before - int(self.alive.sum()))
         if self.finished():
             self.stop(self.chosen())

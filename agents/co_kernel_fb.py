@@ -133,7 +133,7 @@ ALGORITHM = Algorithm(
     config=CoKernelFBConfig,
     summary="Agents with related tasks find their best arms within a budget of samples, exchanging means of arms.",
     reference="paper 003 (Collaborative Pure Exploration in Kernel Bandit), Algorithm 2",
-    needs=Needs(problems=("pure_exploration",), schedules=("phases",)),
+    needs=Needs(problems=("pure_exploration",), schedules=("phases",), ends_together=True),
     messages=MESSAGES,
     counts=COUNTS,
     metrics=(*PURE_EXPLORATION, *DIFFICULTY, *THEOREM_2),

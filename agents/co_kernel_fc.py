@@ -72,7 +72,7 @@ ALGORITHM = Algorithm(
     config=CoKernelFCConfig,
     summary="Agents with related tasks find their best arms with a given confidence, exchanging means of arms.",
     reference="paper 003 (Collaborative Pure Exploration in Kernel Bandit), Algorithm 1",
-    needs=Needs(problems=("pure_exploration",), schedules=("phases",)),
+    needs=Needs(problems=("pure_exploration",), schedules=("phases",), ends_together=True),
     messages=MESSAGES,
     counts=COUNTS,
     metrics=(*PURE_EXPLORATION, *DIFFICULTY, *THEOREM_1),

@@ -14,13 +14,13 @@ from pydantic import Field
 
 from coband.agents.domains import domain_of
 from coband.agents.memory import EXACT_IN_COMMON
-from coband.agents.messages.synchronisation import MissingPoints, NewPoints, SyncAbandoned, SyncRequest, SyncStart
+from coband.agents.messages.synchronisation import MissingPoints, NewPoints, SyncRequest, SyncStart
 from coband.agents.parameters import KernelBandit, Synchronous
 from coband.agents.synchronisation import ABANDONED, SynchronousAgent
 from coband.simulator.arms import ArmSet
 from coband.simulator.core.algorithm import Algorithm, ClosedForm, MessageSize
-from coband.simulator.core.message import Message
-from coband.simulator.core.node import SERVER, Address, NodeContext, Outbox
+from coband.simulator.core.node import Address, NodeContext, Outbox
+from coband.simulator.core.talks import late
 from coband.simulator.maths.posteriors.choose import shared_log
 from coband.simulator.maths.posteriors.look_ahead import ComingTurns
 from coband.simulator.maths.posteriors.observations import GrowingObservations, Observations
@@ -36,6 +36,8 @@ class DisConfig(KernelBandit, Synchronous):
 class DisKernelUCB(SynchronousAgent):
     """The client's side."""
 
+    model = MissingPoints
+
     def __init__(self, context: NodeContext) -> None:
         super().__init__(context)
         self.config: DisConfig = context.config
@@ -45,9 +47,7 @@ class DisKernelUCB(SynchronousAgent):
         self._coming = ComingTurns()
         self._new = GrowingObservations(context.dimension)
         self._uploaded = 0  # of the new points
-        self._underway: list[
-            NewPoints
-        ] = []  # uploads with these points, in the order in which the server takes them in
+        self._underway: list[NewPoints] = []  # with these points, in the order in which the server takes them in
         self._early: dict[int, MissingPoints] = {}  # by version; one before was given up, and will be sent again
 
     @property
@@ -75,26 +75,22 @@ class DisKernelUCB(SynchronousAgent):
             return []
         return self.request(gain)
 
-    def receive(self, message: Message, source: Address) -> Outbox:
-        """Upload the new points when a synchronisation starts; take in the others' when it ends."""
-        if isinstance(message, SyncStart):
-            self.take_part(message)
-            new, self._uploaded, self.unshared = self._new.since(self._uploaded), self._new.size, 0
-            upload = NewPoints(points=new.features, rewards=new.rewards, pulls=len(new), round=message.round)
-            self._underway.append(upload)
-            return [(SERVER, upload)]
-        if isinstance(message, SyncAbandoned):
-            self.resume()
-            return []
-        assert isinstance(message, MissingPoints)
+    def upload(self, start: SyncStart) -> NewPoints:
+        """The points since the last upload."""
+        new, self._uploaded = self._new.since(self._uploaded), self._new.size
+        upload = NewPoints(points=new.features, rewards=new.rewards, pulls=len(new), round=start.round)
+        self._underway.append(upload)
+        return upload
+
+    @late(MissingPoints)
+    def adopt(self, message: MissingPoints, server: Address) -> None:
+        """Take in the points of all synchronisations up to this one; an earlier one that was given up comes again."""
         self._early[message.version] = message
         while self._version + 1 in self._early:
-            self._adopt(self._early.pop(self._version + 1))
-        return []
+            self._line_up(self._early.pop(self._version + 1))
 
-    def _adopt(self, message: MissingPoints) -> None:
-        """Line up the points of a synchronisation, those of all earlier ones being there."""
-        self.resume()
+    def _line_up(self, message: MissingPoints) -> None:
+        """Add the points of a synchronisation to the log, those of all earlier ones being there."""
         new, before, own = self._new.since(0), message.before, message.own
         points = np.concatenate([message.points[:before], new.features[:own], message.points[before:]])
         rewards = np.concatenate([message.rewards[:before], new.rewards[:own], message.rewards[before:]])
@@ -110,10 +106,9 @@ class DisKernelUCB(SynchronousAgent):
         self._version = message.version
         self.note("model", version=message.version, round=message.round)
 
-    def take_back(self, message: Message) -> None:
+    def take_back(self, message: NewPoints) -> None:
         """Its points are new again: they come after those of the uploads that are under way or have come through."""
-        assert isinstance(message, NewPoints)
-        place = self._underway.index(message)
+        place = [upload.round for upload in self._underway].index(message.round)
         start = sum(upload.n for upload in self._underway[:place])
         del self._underway[place]
         points, end = self._new.since(0), start + message.n

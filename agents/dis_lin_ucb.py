@@ -9,13 +9,13 @@ from pydantic import Field
 from coband.agents.lin_ucb import LinUcbConfig
 from coband.agents.memory import LINEAR_IN_COMMON
 from coband.agents.messages.linear import LinearModel, LinearUpload
-from coband.agents.messages.synchronisation import SyncAbandoned, SyncRequest, SyncStart
+from coband.agents.messages.synchronisation import SyncRequest, SyncStart
 from coband.agents.parameters import Synchronous
 from coband.agents.synchronisation import ABANDONED, SynchronousAgent
 from coband.simulator.arms import ArmSet
 from coband.simulator.core.algorithm import Algorithm, ClosedForm, MessageSize
-from coband.simulator.core.message import Message
-from coband.simulator.core.node import SERVER, Address, NodeContext, Outbox
+from coband.simulator.core.node import Address, NodeContext, Outbox
+from coband.simulator.core.talks import late
 from coband.simulator.maths.linalg.gram import Gram
 from coband.simulator.maths.posteriors.choose import ridge
 from coband.simulator.maths.posteriors.observations import Observations
@@ -31,6 +31,8 @@ class DisLinConfig(LinUcbConfig, Synchronous):
 
 class DisLinUCB(SynchronousAgent):
     """The client's side: V = lam I + W_sync + W_new, theta = V^(-1) (b_sync + b_new)."""
+
+    model = LinearModel
 
     def __init__(self, context: NodeContext) -> None:
         super().__init__(context)
@@ -60,28 +62,23 @@ class DisLinUCB(SynchronousAgent):
             return []
         return self.request(gain)
 
-    def receive(self, message: Message, source: Address) -> Outbox:
-        """Upload the news when a synchronisation starts; take in everybody's when it ends."""
-        if isinstance(message, SyncStart):
-            self.take_part(message)
-            W, b = self.ridge.news()
-            assert isinstance(W, Gram)
-            pulls, self.unshared = self.unshared, 0
-            return [(SERVER, LinearUpload(W=W, b=b, pulls=pulls, version=message.version, round=message.round))]
-        self.resume()
-        if isinstance(message, SyncAbandoned):
-            return []
-        assert isinstance(message, LinearModel)
-        self._synchronised.follow(message.version, message.W, message.b)
-        self.ridge.clear()
-        self._version, self._behind = message.version, message.known
-        self.note("model", version=message.version, round=message.round)
-        return []
+    def upload(self, start: SyncStart) -> LinearUpload:
+        """W_new and b_new."""
+        W, b = self.ridge.news(start.round)
+        assert isinstance(W, Gram)
+        return LinearUpload(W=W, b=b, pulls=self.unshared, version=start.version, round=start.round)
 
-    def take_back(self, message: Message) -> None:
+    def take_back(self, upload: LinearUpload) -> None:
         """W and b of an upload that did not get through are news again."""
-        assert isinstance(message, LinearUpload)
-        self.ridge.restore(message.W, message.b)
+        self.ridge.restore(upload.round, upload.W, upload.b)
+
+    @late(LinearModel)
+    def adopt(self, model: LinearModel, server: Address) -> None:
+        """W_sync and b_sync are everybody's; what has been uploaded is no news any more."""
+        self._synchronised.follow(model.version, model.W, model.b)
+        self.ridge.clear()
+        self._version, self._behind = model.version, model.known
+        self.note("model", version=model.version, round=model.round)
 
 
 ALGORITHM = Algorithm(

@@ -20,116 +20,23 @@ Deviations from the printed text:
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, ClassVar, Literal, Self
+from typing import ClassVar
 
 import numpy as np
-from pydantic import Field, model_validator
 
 from coband.agents import theorems
 from coband.agents.domains import domain_of
+from coband.agents.duets_parameters import DuetsConfig
 from coband.agents.in_step import PARTING, InStepClient
 from coband.agents.messages.epochs import EpochEnd, EpochModel, InducingSet, Projection
 from coband.agents.messages.synchronisation import SyncAbandoned
 from coband.agents.metrics import SKIPPED_POINTS
-from coband.agents.parameters import AnyKernel, known_turns
 from coband.simulator.arms import ArmSet
-from coband.simulator.arrays import IndexArray
-from coband.simulator.core.algorithm import (
-    Algorithm,
-    ClosedForm,
-    MessageSize,
-    Needs,
-)
-from coband.simulator.core.config import REWARD, Config
-from coband.simulator.core.message import Message
-from coband.simulator.core.node import SERVER, Address, Agent, NodeContext, Outbox
-from coband.simulator.maths.exploration.duets import (
-    Epochs,
-    Induced,
-    drawn,
-    most_epochs,
-    theoretical_rate,
-    theoretical_width,
-)
-from coband.simulator.maths.exploration.regions import Regions
-from coband.simulator.maths.kernels.library import Gaussian
+from coband.simulator.core.algorithm import Algorithm, ClosedForm, MessageSize, Needs
+from coband.simulator.core.node import SERVER, Agent, NodeContext, Outbox
+from coband.simulator.maths.exploration.duets import Induced, drawn
 from coband.simulator.maths.linalg.caches import VersionCache
 from coband.simulator.metrics import Metric
-
-
-class DuetsConfig(Config):
-    """Parameters of DUETS."""
-
-    kernel: AnyKernel = Gaussian(length_scale=1.0)
-    """The kernel k(x, y)."""
-    T1: int = Field(default=2, ge=1)
-    """Pulls of each agent in the first epoch."""
-    p0: Annotated[float, Field(ge=0)] | Literal["theory"] = 10.0
-    """Sampling: a point is induced with probability min(1, p0 * sigma_max^2); theory: p0 = 72 log(4NT/delta')."""
-    beta: Annotated[float, Field(ge=0)] | Literal["theory"] = 1.0
-    """Points are kept within 2 * beta * sigma_max of the best mean; theory: B + R sqrt(2/lam log(2/delta'))."""
-    lam: float = Field(default=0.2, gt=0)
-    """Ridge parameter lambda (not printed in the paper; 0.2 is that of its public code)."""
-    delta: float = Field(default=0.1, gt=0, lt=1)
-    """Probability of failure, for ``theory``: delta' = delta / (2 |U| (log log max(N, T) + 4))."""
-    B: float = Field(default=1.0, ge=0)
-    """Bound on the norm of f in the kernel's Hilbert space, for ``beta: theory``."""
-    R: Annotated[float, REWARD] = Field(default=0.2, ge=0)
-    """The noise is R-sub-Gaussian, for ``beta: theory``."""
-    inducing: Literal["variance", "rate"] = "variance"
-    """variance: as in the paper; rate: probability p0 log(n)/n for the n points of an epoch (public code)."""
-    elimination: Literal["mean", "ucb"] = "mean"
-    """mean: equation 9; ucb: keep x if mu + beta sigma >= max(mu - beta sigma) (public code)."""
-    regions: Literal["together", "separate"] = "together"
-    """together: T_j points of the whole active set; separate: T_j of each of its connected regions (footnote 3)."""
-    horizon: int | None = Field(default=None, ge=1)
-    """The paper's T, turns of each agent; null: those that the schedule gives every agent at least."""
-
-    @model_validator(mode="after")
-    def _theory_is_about_variances(self) -> Self:
-        if self.p0 == "theory" and self.inducing == "rate":
-            raise ValueError(
-                "p0: theory is a factor of sigma_max^2 and has no meaning with inducing: rate, whose probability is "
-                "p0 log(n)/n; write inducing: variance, or p0 as a number."
-            )
-        return self
-
-    def turns(self, context: NodeContext) -> int:
-        """T: what every agent is sure to get, or less if ``horizon`` says so.
-
-        Raises:
-            UnsupportedScenario: neither the schedule nor ``horizon`` says.
-        """
-        return known_turns(self.horizon, context)
-
-    def epochs(self, context: NodeContext) -> Epochs:
-        """The epochs of every agent."""
-        return Epochs(self.turns(context), self.T1)
-
-    def split(self, context: NodeContext, active: IndexArray) -> tuple[IndexArray, ...]:
-        """The regions that are explored each by itself."""
-        if self.regions == "together":
-            return (active,)
-        domain = context.domain
-        assert domain is not None
-        regions: Regions = context.sharing.get("regions", lambda: Regions(domain.features))
-        return regions.of(active)
-
-    def width(self, points: int, agents: int, horizon: int) -> float:
-        """beta, a number or computed from the size of the domain, N and T."""
-        if self.beta != "theory":
-            return self.beta
-        return theoretical_width(self.B, self.R, self.lam, self._failure(points, agents, horizon))
-
-    def rate(self, points: int, agents: int, horizon: int) -> float:
-        """p0, a number or computed from the size of the domain, N and T."""
-        if self.p0 != "theory":
-            return self.p0
-        return theoretical_rate(agents, horizon, self._failure(points, agents, horizon))
-
-    def _failure(self, points: int, agents: int, horizon: int) -> float:
-        """delta' of equation 9."""
-        return self.delta / (2.0 * points * most_epochs(horizon, agents))
 
 
 class Duets(InStepClient, Agent):
@@ -140,6 +47,8 @@ class Duets(InStepClient, Agent):
         epoch: number of the epoch under way, from 0.
     """
 
+    keeps = (InducingSet,)
+    ignores = (EpochModel,)
     noted: ClassVar[Mapping[str, str]] = {
         "trigger": "points in the active set",
         "eliminate": "points left in the active set",
@@ -155,7 +64,6 @@ class Duets(InStepClient, Agent):
         self._shared: VersionCache[Induced] = context.sharing.get("induced", lambda: VersionCache(2))
         self._epochs = self.config.epochs(context)
         self._beta = self.config.width(len(domain.points), context.agents, self.config.turns(context))
-        self._inducing: dict[int, InducingSet] = {}
         # Line 2: X_1 = X.
         self.active = np.arange(len(domain.points))
         self.epoch = 0
@@ -166,7 +74,6 @@ class Duets(InStepClient, Agent):
         self._plan = self._epochs.begin(self.config.split(self.context, self.active))
         self._arms = self._plan.draw(self.context.rng)
         self._rewards: list[float] = []
-        self.waiting = False
 
     def choose(self, arms: ArmSet) -> int:
         """Line 6: the next of the drawn points."""
@@ -180,38 +87,31 @@ class Duets(InStepClient, Agent):
         self.unshared += 1
         if self._plan.last or self.alone or len(self._rewards) < len(self._arms):
             return []
-        self.waiting = True
-        self.note("trigger", round=self.epoch + 1, value=len(self.active))
-        outbox: Outbox = [(SERVER, EpochEnd(round=self.epoch + 1))]
-        return outbox + self._project()
+        return self.begin(self._end_epoch(), blocking=True)
 
-    def receive(self, message: Message, source: Address) -> Outbox:
-        """Lines 13 and 15: the inducing set, and the model that trims the active set."""
-        self.heard_from(source)
-        if self.alone or isinstance(message, SyncAbandoned):
-            return self.part()
-        if isinstance(message, InducingSet):
-            self._inducing[message.round] = message
-            return self._project()
-        assert isinstance(message, EpochModel)
-        self._trim(message)
-        return []
+    async def _end_epoch(self) -> None:
+        """Lines 12-19: hear of the epoch's inducing set, send the rewards on it, trim the active set by the model."""
+        number = self.epoch + 1
+        self.note("trigger", round=number, value=len(self.active))
+        end, this = EpochEnd(round=number), lambda found: found.round == number
+        inducing = await self.ask(SERVER, end, reply=InducingSet, public=True, where=this)
+        if isinstance(inducing, InducingSet):
+            model = await self.ask(SERVER, self._project(inducing), reply=EpochModel)
+            if isinstance(model, EpochModel):
+                self._trim(model)
+                return
+        self.part()
 
-    def leave(self) -> Outbox:
+    def leave(self) -> None:
         """Without the others: points of the active set are drawn until the end, and none is eliminated."""
-        self.waiting = False
-        return [(SERVER, SyncAbandoned(round=self.epoch + 1))]
+        self.tell(SERVER, SyncAbandoned(round=self.epoch + 1))
 
-    def _project(self) -> Outbox:
-        """Line 14: once the epoch is over and its inducing set is here, v = Z^T Y."""
-        message = self._inducing.pop(self.epoch + 1, None) if self.waiting else None
-        if message is None:
-            return []
-        points = message.points
-        self._induced = self._shared.get(message.round, lambda: Induced(self._domain, self.active, points))
+    def _project(self, inducing: InducingSet) -> Projection:
+        """Line 14: v = Z^T Y."""
+        points, number = inducing.points, inducing.round
+        self._induced = self._shared.get(number, lambda: Induced(self._domain, self.active, points))
         v = self._induced.projection(self._arms, np.array(self._rewards))
-        self.unshared = 0
-        return [(SERVER, Projection(v=v, pulls=len(self._rewards), round=message.round))]
+        return Projection(v=v, pulls=len(self._rewards), round=number)
 
     def _trim(self, message: EpochModel) -> None:
         """Lines 16-19, equation 9."""
@@ -231,7 +131,7 @@ ALGORITHM = Algorithm(
     config=DuetsConfig,
     summary="Uniform exploration of a shrinking domain in epochs; the server replays the agents' coins.",
     reference="paper 001 (Order-Optimal Regret in Distributed Kernel Bandits), Algorithms 1 and 2",
-    needs=Needs(problems=("fixed_domain", "clusters", "arrays"), horizon=True, fixed_arms=True),
+    needs=Needs(problems=("fixed_domain", "clusters", "arrays"), horizon=True, fixed_arms=True, ends_together=True),
     messages=(
         MessageSize(EpochEnd, "up", "0"),
         MessageSize(InducingSet, "down", "d*m", "to all"),

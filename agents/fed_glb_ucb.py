@@ -34,12 +34,16 @@ from coband.simulator.arrays import FloatArray
 from coband.simulator.core.algorithm import Algorithm, ClosedForm, MessageSize
 from coband.simulator.core.message import Message
 from coband.simulator.core.node import SERVER, Address, NodeContext, Outbox
+from coband.simulator.core.talks import Unanswered, late, on
 from coband.simulator.maths.linalg.gram import Gram
 from coband.simulator.maths.logistic import Smoothness, flattest, loss_gradient, newton_step, project
 from coband.simulator.maths.posteriors.choose import ridge
 from coband.simulator.maths.posteriors.observations import GrowingObservations, Observations
 from coband.simulator.maths.posteriors.synchronised_ridge import LocalRidge, RidgeVersion, SynchronisedRidge
 from coband.simulator.metrics import Metric
+
+ANSWERS = Iterate, RegressionModel, SyncAbandoned
+"""What may follow an upload or a gradient."""
 
 
 class FedGlbConfig(LinUcbConfig):
@@ -74,6 +78,8 @@ class FedGlbConfig(LinUcbConfig):
 
 class FedGlbUCB(SynchronousAgent):
     """The client's side: A = (lam/c_mu) I + sum x x^T, b = sum (x^T theta) x, the centre A^(-1) b."""
+
+    model = RegressionModel
 
     def __init__(self, context: NodeContext) -> None:
         super().__init__(context)
@@ -118,36 +124,37 @@ class FedGlbUCB(SynchronousAgent):
             stepped = project(stepped, self.ridge.inverse(), self.config.radius)
         self.theta = stepped
 
-    def receive(self, message: Message, source: Address) -> Outbox:
-        """The agent's part in a synchronisation: its news, gradients as often as they are wanted, the new model."""
-        if isinstance(message, SyncStart):
-            return [(SERVER, self._upload(message))]
-        if isinstance(message, Iterate):
-            self.take_part(message)
-            gradient = loss_gradient(self._data.points, self._data.rewards, message.theta)
-            return [
-                (SERVER, Gradient(gradient=gradient, step=message.step, version=message.version, round=message.round))
-            ]
-        self.resume()
-        if isinstance(message, RegressionModel):
-            self._adopt(message)
-        else:
-            assert isinstance(message, SyncAbandoned)
-        return []
+    @on(SyncStart, blocking=True)
+    async def take_part(self, start: SyncStart, server: Address) -> None:
+        """Send the news; then as `descend`."""
+        answer = await self.ask(SERVER, self.upload(start), reply=ANSWERS, undo=self.take_back)
+        await self.descend(answer, server)
 
-    def take_back(self, message: Message) -> None:
-        """W of an upload that did not get through is news again."""
-        if isinstance(message, PointsUpload):
-            self.ridge.restore(message.W, message.W.dense() @ self.theta)
+    @on(Iterate, blocking=True)
+    async def descend(self, answer: Message | Unanswered, server: Address) -> None:
+        """Send gradients as often as they are wanted, also if the news did not get through; take in the new model."""
+        while isinstance(answer, Iterate):
+            answer = await self.ask(SERVER, self._gradient(answer), reply=ANSWERS)
+        if isinstance(answer, RegressionModel):
+            self.adopt(answer, server)
 
-    def _upload(self, message: SyncStart) -> PointsUpload:
-        self.take_part(message)
-        W, _ = self.ridge.news()
+    def upload(self, start: SyncStart) -> PointsUpload:
+        """W_new, and of how many pulls."""
+        W, _ = self.ridge.news(start.round)
         assert isinstance(W, Gram)
-        pulls, self.unshared = self.unshared, 0
-        return PointsUpload(W=W, count=pulls, pulls=pulls, version=message.version, round=message.round)
+        pulls = self.unshared
+        return PointsUpload(W=W, count=pulls, pulls=pulls, version=start.version, round=start.round)
 
-    def _adopt(self, message: RegressionModel) -> None:
+    def take_back(self, upload: PointsUpload) -> None:
+        """W of an upload that did not get through is news again."""
+        self.ridge.restore(upload.round, upload.W, upload.W.dense() @ self.theta)
+
+    def _gradient(self, message: Iterate) -> Gradient:
+        gradient = loss_gradient(self._data.points, self._data.rewards, message.theta)
+        return Gradient(gradient=gradient, step=message.step, version=message.version, round=message.round)
+
+    @late(RegressionModel)
+    def adopt(self, message: RegressionModel, server: Address) -> None:
         """Predictions of all past pulls are now those of the new estimate: b = (sum x x^T) theta."""
         self._synchronised.follow(message.version, message.W, message.W.dense() @ message.theta)
         self.ridge.clear()

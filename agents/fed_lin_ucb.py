@@ -18,8 +18,8 @@ from coband.agents.memory import LINEAR
 from coband.agents.messages.linear import LinearModel, LinearUpload
 from coband.simulator.arms import ArmSet
 from coband.simulator.core.algorithm import Algorithm, ClosedForm, MessageSize
-from coband.simulator.core.message import Message
-from coband.simulator.core.node import SERVER, Address, Agent, NodeContext, Outbox, OutOfPatience
+from coband.simulator.core.node import SERVER, Address, Agent, NodeContext, Outbox
+from coband.simulator.core.talks import Talks, late
 from coband.simulator.maths.linalg.gram import Gram
 from coband.simulator.maths.posteriors.choose import ridge
 from coband.simulator.maths.posteriors.observations import Observations
@@ -38,7 +38,7 @@ class FedLinConfig(LinUcbConfig):
     """True: the agent waits while its upload is under way."""
 
 
-class FedLinUCB(Agent):
+class FedLinUCB(Talks, Agent):
     """The client's side: acts on (V_i, b_i) of its last download, and keeps its news (V_loc, b_loc) apart."""
 
     noted: ClassVar[Mapping[str, str]] = {"trigger": "gain since the last upload, above the threshold"}
@@ -49,7 +49,7 @@ class FedLinUCB(Agent):
         self.downloaded = SynchronisedRidge(ridge(context.dimension, self.config.lam))
         self._news = LocalRidge(self.downloaded)
         self._growth = math.log1p(self.config.threshold) + ROUNDING
-        self._pending = False
+        self._uploading = False
         self._behind = 0  # pulls in the downloaded model
 
     @property
@@ -66,45 +66,35 @@ class FedLinUCB(Agent):
         """Add the pull to the news; upload them when det(V_i + V_loc) > (1 + C) det(V_i)."""
         self._news.update(Observations.pull(arms, arm, reward))
         self.unshared += 1
-        if self._pending:
+        if self._uploading or not (gain := self._news.gain("full")) > self._growth:
             return []
-        gain = self._news.gain("full")
-        if not gain > self._growth:
-            return []
+        return self.begin(self._upload(gain), blocking=self.config.blocking)
+
+    async def _upload(self, gain: float) -> None:
+        """Send the news; act on the server's sums, own upload included, from then on."""
         self.note("trigger", version=self.downloaded.version, value=gain)
-        self._pending, self.waiting = True, self.config.blocking
-        W, b = self._news.news()
+        self._uploading = True
+        W, b = self._news.news(0)
         assert isinstance(W, Gram)
-        self._news.clear()
-        pulls, self.unshared = self.unshared, 0
-        return [(SERVER, LinearUpload(W=W, b=b, pulls=pulls, version=self.downloaded.version))]
+        self._news.clear()  # so that whatever is taken back is added
+        upload = LinearUpload(W=W, b=b, pulls=self.unshared, version=self.downloaded.version)
+        model = await self.ask(SERVER, upload, reply=LinearModel, attempts=0, undo=self._take_back)
+        self._uploading = False
+        if isinstance(model, LinearModel):
+            self.adopt(model, SERVER)
 
-    def receive(self, message: Message, source: Address) -> Outbox:
-        """The server's sums, own upload included."""
-        assert isinstance(message, LinearModel)
-        self.heard_from(source)
-        self.downloaded.follow(message.version, message.W, message.b)
-        self._pending = self.waiting = False
-        self._behind = message.known
-        self.note("model", version=message.version, round=message.round)
-        return []
+    def _take_back(self, upload: LinearUpload) -> None:
+        """Pulls that the server does not get are news again, and go with the next upload."""
+        self._news.restore(0, upload.W, upload.b)
 
-    def undelivered(self, message: Message, recipient: Address) -> Outbox:
-        """The pulls of an upload that did not come through are news again, and go with the next one."""
-        assert isinstance(message, LinearUpload)
-        self._news.restore(message.W, message.b)
-        self.unshared += message.pulls
-        self._pending = self.waiting = False
-        return []
-
-    def missed(self, source: Address) -> Outbox | None:
-        """The answer, perhaps, does not come: wait for it a while."""
-        return self.be_patient(source) if self._pending else None
-
-    def go_on(self, timer: OutOfPatience, source: Address) -> Outbox | None:
-        """Go on with the model at hand; the server has the upload, and its next answer contains it."""
-        self._pending = self.waiting = False
-        return []
+    @late(LinearModel)
+    def adopt(self, model: LinearModel, server: Address) -> None:
+        """Download, unless a newer model has come before."""
+        if model.version < self.downloaded.version:
+            return
+        self.downloaded.follow(model.version, model.W, model.b)
+        self._behind = model.known
+        self.note("model", version=model.version, round=model.round)
 
 
 ALGORITHM = Algorithm(

@@ -1,8 +1,7 @@
 """Agents whose epochs or rounds end for all of them together or not at all; ``server.in_step`` is the server's side.
 
-Elimination needs the numbers of all agents. When the transport gives a message up, it is sent again a number of times.
-If that is in vain, or if nothing comes where something is missing, exchanging ends for good and for everybody: each
-agent goes on alone with what it knows.
+Elimination needs the numbers of all agents. Where those of one cannot be had, exchanging ends for good and for
+everybody: each agent goes on alone with what it knows.
 """
 
 from __future__ import annotations
@@ -11,8 +10,8 @@ from abc import abstractmethod
 
 from coband.agents.messages.synchronisation import SyncAbandoned
 from coband.simulator.core.algorithm import MessageSize
-from coband.simulator.core.message import Message
-from coband.simulator.core.node import Address, Client, Outbox, OutOfPatience
+from coband.simulator.core.node import Address, Client
+from coband.simulator.core.talks import Talks, on
 
 PARTING = (
     MessageSize(SyncAbandoned, "up", "0", "from an agent that has to go on alone"),
@@ -20,7 +19,7 @@ PARTING = (
 )
 
 
-class InStepClient(Client):
+class InStepClient(Talks, Client):
     """What such agents have in common.
 
     Attributes:
@@ -29,36 +28,18 @@ class InStepClient(Client):
 
     alone: bool = False
 
-    def part(self) -> Outbox:
+    @on(SyncAbandoned)
+    def abandoned(self, message: SyncAbandoned, source: Address) -> None:
+        """Somebody goes on alone."""
+        self.part()
+        self.end()
+
+    def part(self) -> None:
         """Go on alone, unless that is so already."""
-        if self.alone or self.done:
-            return []
-        self.alone = True
-        return self.leave()
+        if not (self.alone or self.done):
+            self.alone = True
+            self.leave()
 
     @abstractmethod
-    def leave(self) -> Outbox:
-        """Wait for the others no longer; answer with what they are to be told."""
-
-    def undelivered(self, message: Message, recipient: Address) -> Outbox:
-        """The others wait for this message: send it again."""
-        if not self.alone and not isinstance(message, SyncAbandoned):
-            return self.again(message, recipient)
-        self.unshared += message.pulls
-        return []
-
-    def is_wanted(self, message: Message, recipient: Address) -> bool:
-        """As long as the agents exchange anything."""
-        return not self.alone
-
-    def unreachable(self, message: Message, recipient: Address) -> Outbox:
-        """Go on alone."""
-        return self.part()
-
-    def missed(self, source: Address) -> Outbox | None:
-        """Something does not come: wait for it a while."""
-        return None if self.alone or self.done else self.be_patient(source)
-
-    def go_on(self, timer: OutOfPatience, source: Address) -> Outbox | None:
-        """It has not come: go on alone."""
-        return None if self.alone or self.done else self.part()
+    def leave(self) -> None:
+        """Wait for the others no longer, and tell them."""

@@ -11,6 +11,7 @@ something and asks for it. Its own points are numbered too, and the server takes
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -20,15 +21,18 @@ from coband.agents.messages.sharing import LostPoints, LostPointsRequest, Point
 from coband.agents.parameters import KernelBandit
 from coband.simulator.arms import ArmSet
 from coband.simulator.core.algorithm import Algorithm, ClosedForm, MessageSize, Needs
-from coband.simulator.core.message import Message
 from coband.simulator.core.node import SERVER, Address, Agent, NodeContext, Outbox
+from coband.simulator.core.talks import Talks, lost, on
+from coband.simulator.core.timers import Silence
 from coband.simulator.maths.posteriors.choose import shared_log
 from coband.simulator.maths.posteriors.look_ahead import ComingTurns
 from coband.simulator.maths.posteriors.observations import Observations
 
 
-class OneKernelUCB(Agent):
+class OneKernelUCB(Talks, Agent):
     """Exact kernel ridge regression on all that has been shared and the agent's own points."""
+
+    each = (Point,)
 
     def __init__(self, context: NodeContext) -> None:
         super().__init__(context)
@@ -43,7 +47,7 @@ class OneKernelUCB(Agent):
         self._settled = 0  # own points among the known entries
         self._pulls = 0
         self._early: dict[int, tuple[int, Point | Observations]] = {}  # by number: own points before it, the point
-        self._request: LostPointsRequest | None = None
+        self._asking = False  # for points that it lacks
         self._unsent: list[Point] = []
 
     @property
@@ -69,41 +73,61 @@ class OneKernelUCB(Agent):
         pull = Observations.pull(arms, arm, reward)
         self.posterior.update(pull)
         self._own.append(pull)
-        outbox = [item for point in self._unsent for item in self.resend(point, SERVER)]
-        self._unsent = []
+        self.unshared += 1
+        unsent, self._unsent = self._unsent, []
+        for point in unsent:
+            self.tell(SERVER, replace(point))
         self._pulls += 1
-        return [*outbox, (SERVER, Point(point=arms.features[arm], reward=reward, position=self._pulls - 1, pulls=1))]
+        self.tell(SERVER, Point(point=arms.features[arm], reward=reward, position=self._pulls - 1, pulls=1))
+        return self.sent()
 
-    def receive(self, message: Message, source: Address) -> Outbox:
-        """Another agent's point, or several that this agent has asked for."""
-        if isinstance(message, LostPoints):
-            self._request = None
-            found = zip(message.positions, message.before, message.points, message.rewards, strict=True)
-            for position, own, x, y in found:
+    @lost(Point)
+    def keep(self, point: Point, server: Address) -> None:
+        """A point that did not get through goes with the next one."""
+        self._unsent.append(point)
+
+    @on(Point)
+    def take(self, message: Point, server: Address) -> None:
+        """Another agent's point."""
+        position, own = message.position, message.before[self.context.index]
+        if not self._early and self._is_due(position, own):
+            self._take(position, message)
+            return
+        self._early[position] = own, message
+        self._line_up()
+
+    @on(Silence)
+    def catch_up(self, silence: Silence, server: Address) -> None:
+        """Something from the server does not come."""
+        self.begin(self._ask(None))
+
+    async def _ask(self, last: int | None) -> None:
+        """Ask for the entries of the log from the first unknown one to ``last``, or for all that there are."""
+        if self._asking:
+            return
+        self._asking = True
+        found = await self.ask(SERVER, LostPointsRequest(first=self._known, last=last), reply=LostPoints)
+        self._asking = False
+        if isinstance(found, LostPoints):
+            points = zip(found.positions, found.before, found.points, found.rewards, strict=True)
+            for position, own, x, y in points:
                 self._early[position] = own, Observations(x[None], np.array([y]))
-        else:
-            assert isinstance(message, Point)
-            position, own = message.position, message.before[self.context.index]
-            if not self._early and self._is_due(position, own):
-                self._take(position, message)
-                return []
-            self._early[position] = own, message
-        return self._line_up()
+            self._line_up()
 
     def _is_due(self, position: int, own: int) -> bool:
         """Whether all entries before a position are known, as there are so many ``own`` points among them."""
         return position - self._known <= own - self._settled
 
-    def _line_up(self) -> Outbox:
+    def _line_up(self) -> None:
         """Extend the known part of the log as far as the points go; ask for what is missing before the next one."""
         while self._early:
             position = min(self._early)
             own, point = self._early[position]
             if not self._is_due(position, own):
-                return self._ask(position - 1)
+                self.begin(self._ask(position - 1))
+                return
             del self._early[position]
             self._take(position, point)
-        return []
 
     def _take(self, position: int, point: Point | Observations) -> None:
         """Extend the known part by own points up to a position, and by the point there; not by one that is known."""
@@ -121,37 +145,6 @@ class OneKernelUCB(Agent):
                 point = Observations(point.point[None], np.array([point.reward]))
             self._log.extend(self._known, point)
         self._known += 1
-
-    # --- after messages that were given up
-
-    def _ask(self, last: int) -> Outbox:
-        """Ask for the entries of the log from the first unknown one to ``last``, unless that has been done."""
-        if self._request is not None and self._request.last is not None:
-            return []
-        self._request = LostPointsRequest(first=self._known, last=last)
-        return [(SERVER, self._request)]
-
-    def missed(self, source: Address) -> Outbox | None:
-        """Something from the server does not come: ask for it, once more where this agent has asked."""
-        if self._request is None:
-            self._request = LostPointsRequest(first=self._known)
-        return self.again(self._request, SERVER)
-
-    def undelivered(self, message: Message, recipient: Address) -> Outbox:
-        """A point, or a request for points, is sent again."""
-        return self.again(message, recipient) if isinstance(message, Point) or message is self._request else []
-
-    def is_wanted(self, message: Message, recipient: Address) -> bool:
-        """A request that has been answered need not be made again."""
-        return isinstance(message, Point) or message is self._request
-
-    def unreachable(self, message: Message, recipient: Address) -> Outbox:
-        """A point goes with the next one; a request is made again when another point comes."""
-        if isinstance(message, Point):
-            self._unsent.append(message)
-        else:
-            self._request = None
-        return []
 
 
 ALGORITHM = Algorithm(

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from coband.simulator.api.whatif import RegretSplit, WhatIf
     from coband.simulator.arms import ArmSet
     from coband.simulator.arrays import FloatArray
-    from coband.simulator.conformance import Case, NonConformance, cases
+    from coband.simulator.conformance import Case, NonConformance, Vacuous, cases
     from coband.simulator.core.algorithm import Algorithm, Assumption, Bound, ClosedForm, MessageSize, Needs
     from coband.simulator.core.config import Config
     from coband.simulator.core.memory import Memory, RunSize
@@ -45,12 +45,13 @@ if TYPE_CHECKING:
         NodeContext,
         Note,
         Outbox,
-        OutOfPatience,
         Server,
         Sharing,
         Timer,
         UnsupportedScenario,
     )
+    from coband.simulator.core.talks import Answers, Declined, Line, Talks, Unanswered, late, lost, on
+    from coband.simulator.core.timers import Silence
     from coband.simulator.core.world import World
     from coband.simulator.maths.kernels.base import BaseKernel, Columns, Positive, StationaryKernel
     from coband.simulator.metrics import Metric
@@ -79,6 +80,7 @@ _HOMES = {
     "coband.simulator.conformance": (
         "Case",
         "NonConformance",
+        "Vacuous",
         "cases",
     ),
     "coband.simulator.core.algorithm": (
@@ -113,13 +115,23 @@ _HOMES = {
         "Node",
         "NodeContext",
         "Note",
-        "OutOfPatience",
         "Outbox",
         "Server",
         "Sharing",
         "Timer",
         "UnsupportedScenario",
     ),
+    "coband.simulator.core.talks": (
+        "Answers",
+        "Declined",
+        "Line",
+        "Talks",
+        "Unanswered",
+        "late",
+        "lost",
+        "on",
+    ),
+    "coband.simulator.core.timers": ("Silence",),
     "coband.simulator.core.world": ("World",),
     "coband.simulator.maths.kernels.base": (
         "BaseKernel",
@@ -148,6 +160,7 @@ __all__ = [
     "Address",
     "Agent",
     "Algorithm",
+    "Answers",
     "ArmSet",
     "ArmSource",
     "Assumption",
@@ -161,9 +174,11 @@ __all__ = [
     "Columns",
     "Comparison",
     "Config",
+    "Declined",
     "FloatArray",
     "Frontier",
     "Later",
+    "Line",
     "Memory",
     "Message",
     "MessageSize",
@@ -175,7 +190,6 @@ __all__ = [
     "NodeContext",
     "NonConformance",
     "Note",
-    "OutOfPatience",
     "Outbox",
     "Plots",
     "Positive",
@@ -193,16 +207,23 @@ __all__ = [
     "ScenarioError",
     "Server",
     "Sharing",
+    "Silence",
     "StationaryKernel",
     "Sweep",
     "Table",
+    "Talks",
     "Timer",
+    "Unanswered",
     "UnsupportedScenario",
+    "Vacuous",
     "WhatIf",
     "World",
     "cases",
     "frontier",
+    "late",
     "load",
+    "lost",
+    "on",
     "payload",
     "run",
     "runs",

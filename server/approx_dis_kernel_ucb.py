@@ -8,7 +8,7 @@ cannot be had is abandoned: a sum without them would forget what earlier models 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from typing import ClassVar
 
 import numpy as np
@@ -18,12 +18,14 @@ from coband.agents.messages.synchronisation import (
     LocalStatistics,
     Sample,
     SharedDictionary,
+    SyncRequest,
     SyncStart,
 )
 from coband.server.sums import SquaresCheck, sum_mismatch
-from coband.server.synchronisation import MessageBuffer, SynchronousServer
+from coband.server.synchronisation import SynchronousServer
 from coband.simulator.core.message import Message
-from coband.simulator.core.node import ALL_AGENTS, Address, NodeContext, Outbox
+from coband.simulator.core.node import ALL_AGENTS, Address, NodeContext
+from coband.simulator.core.talks import late
 from coband.simulator.maths.posteriors.dictionary import Dictionary
 from coband.simulator.maths.posteriors.domain import distinct
 from coband.simulator.maths.posteriors.statistics import Statistics
@@ -35,75 +37,67 @@ class ApproxDisKernelUCBServer(SynchronousServer):
     Statistics are added as they arrive; only with a quorum does the server store the matrices of all agents.
     """
 
-    asking: ClassVar[tuple[type[Message], ...]] = (SyncStart, SharedDictionary)
+    ignores: ClassVar[tuple[type[Message], ...]] = (
+        SyncRequest,
+        Sample,
+    )  # a late sample: the agent's next one covers its data
 
     def __init__(self, context: NodeContext) -> None:
         super().__init__(context)
-        self._samples: MessageBuffer[Sample] = MessageBuffer(context.agents)
         self.points = np.empty((0, context.dimension))
         self.statistics = Statistics.zero(0)
-        self._before = (self.points, self.statistics)  # of the last synchronisation that was not abandoned
-        self._summed = 0  # its round
+        self._summed = 0  # round of the last synchronisation that was not abandoned
         self._check = SquaresCheck("statistics A")
         self._dictionaries: dict[int, Dictionary] = {}
         self._last: dict[Address, tuple[int, Statistics]] = {}
 
-    def collect(self, message: Message, source: Address) -> Outbox:
-        """Handle a sample or an agent's statistics; a late sample is ignored: the agent's next one covers its data."""
-        late = self.is_late(message)
-        if isinstance(message, Sample):
-            if late or self.phase != 1:
-                return []
-            self._samples.add(source, message)
-            return self.end_phase() if self.record_answer(source) else []
-        assert isinstance(message, LocalStatistics)
-        self.applied += message.pulls
-        statistics = Statistics(message.A, message.b)
-        if not self.waits_for_all:
-            self._last[source] = (message.round, statistics)
-        if late:
-            return []
-        self.statistics = self.statistics + statistics
-        return self.end_phase() if self.record_answer(source) else []
+    async def synchronise(self) -> bool:
+        """Unite the samples in the order of the agents, and sum the statistics over this dictionary."""
+        start = SyncStart(round=self.round, version=self.version)
+        samples = await self.gather(start, reply=Sample, **self.wait)
+        if not samples:
+            return False
+        before = self.points, self.statistics
+        shared = self._unite(list(samples.values()))
+        answered = await self.gather(shared, reply=LocalStatistics, taking=self._add, **self.wait)
+        if not answered or (answered.left and not self.wait):
+            self.points, self.statistics = before
+            return False
+        if self.wait:
+            self._add_previous_statistics(answered)
+        self.conclude()
+        total, self._summed, known = self.statistics, self.round, self.applied
+        self.tell(
+            ALL_AGENTS,
+            GlobalStatistics(A=total.A, b=total.b, version=self.version, round=self.round, known=known),
+        )
+        return True
 
-    def end_phase(self) -> Outbox:
-        """End the dictionary phase or the statistics phase."""
-        if self.phase == 1:
-            return self._unite()
-        return self._sum_up() if self.everyone_answered or not self.waits_for_all else self.abandon()
-
-    def abandon(self) -> Outbox:
-        """Keep the dictionary and the statistics of the last synchronisation; nobody has sampled in phase 1."""
-        if self.phase == 2:
-            self.points, self.statistics = self._before
-        return super().abandon()
-
-    def _unite(self) -> Outbox:
-        """Dictionary phase: broadcast the union of all samples, in the order of the agents."""
-        self._before = self.points, self.statistics
-        self.points = np.concatenate([sample.points for sample in self._samples.take()])
+    def _unite(self, samples: list[Sample]) -> SharedDictionary:
+        """Dictionary phase: the union of all samples."""
+        self.points = np.concatenate([sample.points for sample in samples])
         if self.context.config.repeats == "drop":
             self.points, _ = distinct(self.points)
         self.statistics = Statistics.zero(len(self.points))
-        if not self.waits_for_all:
+        if self.wait:
             self._dictionaries[self.round] = Dictionary(self.context.config.kernel).appended(self.points)
-        shared = SharedDictionary(points=self.points, version=self.version, round=self.round)
-        return [(ALL_AGENTS, shared), *self.begin_phase(2)]
+        return SharedDictionary(points=self.points, version=self.version, round=self.round)
 
-    def _sum_up(self) -> Outbox:
-        """Statistics phase: broadcast the sum, with the last statistics of the agents that are late."""
-        if not self.waits_for_all:
-            self._add_previous_statistics()
-        self.finish_synchronisation()
-        total, self._summed = self.statistics, self.round
-        known = self.applied
-        model = GlobalStatistics(A=total.A, b=total.b, version=self.version, round=self.round, known=known)
-        return [(ALL_AGENTS, model)]
+    def _add(self, message: LocalStatistics, agent: Address) -> None:
+        self.keep(message, agent)
+        self.statistics = self.statistics + Statistics(message.A, message.b)
 
-    def _add_previous_statistics(self) -> None:
+    @late(LocalStatistics)
+    def keep(self, message: LocalStatistics, agent: Address) -> None:
+        """The newest statistics of an agent stand for it in synchronisations that do not wait for it."""
+        if self.wait:
+            self._last[agent] = (message.round, Statistics(message.A, message.b))
+
+    def _add_previous_statistics(self, answered: Container[Address]) -> None:
+        """Those of the agents that are late."""
         new = self._dictionaries[self.round]
         for agent, (round, statistics) in sorted(self._last.items()):
-            if not self.has_answered(agent):
+            if agent not in answered:
                 self.statistics = self.statistics + statistics.reexpressed(self._dictionaries[round], new)
         if len(self._last) == self.context.agents:
             oldest = min(round for round, _ in self._last.values())
@@ -111,7 +105,7 @@ class ApproxDisKernelUCBServer(SynchronousServer):
 
     def discrepancies(self, uploads: Sequence[tuple[Address, Message]]) -> Iterator[str]:
         """After a synchronisation of all agents, A is the sum of the statistics that they sent for it."""
-        if self.synchronising or not self.waits_for_all or not self.version:
+        if self.synchronising or self.wait or not self.version:
             return
         last = [message for _, message in uploads if isinstance(message, LocalStatistics)]
         last = [message for message in last if message.round == self._summed]

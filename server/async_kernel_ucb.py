@@ -11,23 +11,23 @@ points of the upload; with ``repeats: drop`` those of the upload that are among 
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from typing import ClassVar
 
 import numpy as np
 
-from coband.agents.messages.asynchronous import Declined, NewModel, Request, ServerModel, Upload
+from coband.agents.messages.asynchronous import NewModel, Request, ServerModel, Upload
 from coband.server.sums import GrowthCheck, sum_mismatch
 from coband.simulator.arrays import BoolArray, FloatArray
 from coband.simulator.core.message import Message
-from coband.simulator.core.node import Address, NodeContext, Outbox, OutOfPatience, Server
+from coband.simulator.core.node import Address, NodeContext, Server
+from coband.simulator.core.talks import Line, Talks, late, on
 from coband.simulator.maths.posteriors.dictionary import Dictionary
 from coband.simulator.maths.posteriors.domain import first_appearances
 from coband.simulator.maths.posteriors.statistics import Statistics
 
 
-class AsyncKernelUCBServer(Server):
+class AsyncKernelUCBServer(Talks, Server):
     """Answers requests with its model and adds uploads to it.
 
     Attributes:
@@ -46,78 +46,36 @@ class AsyncKernelUCBServer(Server):
         self._points: FloatArray = np.empty((0, context.dimension))
         self._rewards: FloatArray = np.empty(0)
         self._sizes = [0]  # of the dictionary, by version
-        self._queue: deque[tuple[Address, Request]] = deque()
-        self._exchange_with: Address | None = None
-        self._requests: dict[Address, Request] = {}  # the last one of each agent
-        self._models: dict[Address, NewModel] = {}  # the result of the last exchange with each agent
-        self._exchanges = self._round = 0
+        self._exchanges = 0
+        self._line = Line(1 if self._serial else None)
         self._growth = GrowthCheck(self.config.lam, "statistics A")
 
-    def receive(self, message: Message, source: Address) -> Outbox:
-        """Handle message 1 (request) or message 3 (upload) of an exchange."""
-        if isinstance(message, Request):
-            # An agent that sends a second request during its exchange has given that exchange up.
-            if self._serial and self._exchange_with not in (None, source):
-                self._queue.append((source, message))
-                return []
-            return [self._answer(source, message)]
-        if isinstance(message, Declined):
-            return self._end_exchange(source, message.round)
-        assert isinstance(message, Upload)
-        return [self._add_upload(source, message), *self._end_exchange(source, message.round)]
+    @on(Request)
+    async def exchange(self, request: Request, agent: Address) -> None:
+        """Lines 8-13: send the model, add what the agent uploads, and send the result."""
+        await self.enter(self._line)
+        upload = await self.ask(agent, self._model(request), reply=Upload)
+        if isinstance(upload, Upload):
+            self.tell(agent, self.add(upload, agent))
 
-    def _end_exchange(self, agent: Address, round: int) -> Outbox:
-        """Answer the next request, if the exchange that has come to its end is the one that others wait for."""
-        if self._exchange_with == agent and self._round == round:
-            self._exchange_with = None
-        return [self._answer(*self._queue.popleft())] if self._queue and self._exchange_with is None else []
-
-    # --- after messages that were given up
-
-    def undelivered(self, message: Message, recipient: Address) -> Outbox:
-        """An agent without the model will not upload: serve the next request, and answer this agent again later."""
-        if not isinstance(message, ServerModel):
-            return self.again(message, recipient)
-        request = self._requests[recipient]
-        again = self.again(request, recipient) if request.number == message.reply_to else []
-        return [*again, *self._end_exchange(recipient, message.round)]
-
-    def is_wanted(self, message: Message, recipient: Address) -> bool:
-        """A request is to be answered unless there is a newer one, and likewise an answer to be sent again."""
-        return message is (self._requests if isinstance(message, Request) else self._models).get(recipient)
-
-    def resend(self, message: Message, recipient: Address) -> Outbox:
-        """Answer a request with the newest model; send the result of an exchange again."""
-        return self.receive(message, recipient) if isinstance(message, Request) else super().resend(message, recipient)
-
-    def missed(self, source: Address) -> Outbox | None:
-        """An upload, perhaps, does not come: wait for it a while, if others wait for the end of this exchange."""
-        return self.be_patient(source, round=self._round) if self._serial and self._exchange_with == source else None
-
-    def go_on(self, timer: OutOfPatience, source: Address) -> Outbox | None:
-        """Serve the next request; an upload that comes after all is added like any other."""
-        current = self._exchange_with == source and self._round == timer.round
-        return self._end_exchange(source, timer.round) if current else None
-
-    def _answer(self, agent: Address, request: Request) -> tuple[Address, ServerModel]:
-        """Line 8: send the dictionary and the statistics."""
+    def _model(self, request: Request) -> ServerModel:
+        """Line 8: the dictionary and the statistics."""
         self._exchanges += 1
-        self._exchange_with, self._requests[agent], self._round = agent, request, self._exchanges
         delta = self.config.transfer == "delta"
         start = self._sizes[request.version] if delta else 0
         unchanged = delta and request.version == self.version
         A, b = (None, None) if unchanged else (self.statistics.A, self.statistics.b)
-        return agent, ServerModel(
+        return ServerModel(
             points=self._points[start:],
             rewards=self._rewards[start:],
             A=A,
             b=b,
-            reply_to=request.number,
             version=self.version,
             round=self._exchanges,
         )
 
-    def _add_upload(self, agent: Address, upload: Upload) -> tuple[Address, NewModel]:
+    @late(Upload)
+    def add(self, upload: Upload, agent: Address) -> NewModel:
         """Lines 12-13: S_k = S_(k-1) and dS_k, equation 5, send the new statistics."""
         known = self._sizes[upload.version]
         between = slice(known, len(self._points))
@@ -132,12 +90,11 @@ class AsyncKernelUCBServer(Server):
         self.statistics = self.statistics.padded(len(self._points)) + new_statistics.padded(len(self._points))
         self.version += 1
         self.rounds = self.version
-        self.applied += upload.pulls
         self._sizes.append(len(self._points))
         self.note("apply", version=self.version, round=upload.round, value=upload.pulls)
         spare = self.config.transfer == "delta" and not intervened
         A, b = (None, None) if spare else (self.statistics.A, self.statistics.b)
-        model = self._models[agent] = NewModel(
+        return NewModel(
             points=missing,
             rewards=missing_rewards,
             A=A,
@@ -146,7 +103,6 @@ class AsyncKernelUCBServer(Server):
             round=upload.round,
             known=self.applied,
         )
-        return agent, model
 
     def _added(self, upload: Upload, dictionary: FloatArray) -> BoolArray:
         """Which points of an upload a dictionary (m, d) is continued by: all, or those that it lacks."""

@@ -8,12 +8,13 @@ from typing import ClassVar
 import numpy as np
 
 from coband.agents.messages.epochs import BatchRewards, RewardSums
+from coband.agents.messages.synchronisation import SyncAbandoned
 from coband.server.in_step import InStepServer
 from coband.server.sums import sum_mismatch
-from coband.server.synchronisation import MessageBuffer
 from coband.simulator.arrays import FloatArray, IndexArray
 from coband.simulator.core.message import Message
-from coband.simulator.core.node import ALL_AGENTS, Address, NodeContext, Outbox
+from coband.simulator.core.node import ALL_AGENTS, Address, NodeContext
+from coband.simulator.core.talks import on
 from coband.simulator.maths.exploration.bpe import Batch
 from coband.simulator.maths.linalg.caches import VersionCache
 from coband.simulator.maths.posteriors.domain import Domain
@@ -37,28 +38,34 @@ class BpeServer(InStepServer):
         self._shared: VersionCache[Batch] = context.sharing.get("batches", lambda: VersionCache(2))
         self._lengths = config.lengths(context)
         self._beta = config.width(len(points), len(self._lengths))
-        self._rewards: MessageBuffer[BatchRewards] = MessageBuffer(context.agents)
         self.active: IndexArray = np.arange(len(points))
         self._sums: FloatArray = np.zeros(0)
         self._points, self._before = 0, len(points)
 
-    def collect(self, message: Message, source: Address) -> Outbox:
-        """An agent's rewards; when those of all agents are here, the batch is over."""
-        assert isinstance(message, BatchRewards)
-        self.applied += message.pulls
-        return self._conclude() if self._rewards.add(source, message) else []
+    async def step(self) -> bool:
+        """A batch is over when the rewards of all agents are here."""
+        rewards = await self.gather(None, reply=BatchRewards, together=True)
+        if rewards.left:
+            return False
+        self.tell(ALL_AGENTS, self._conclude(list(rewards.values())))
+        return True
 
-    def _conclude(self) -> Outbox:
+    @on(BatchRewards)
+    def after_the_end(self, message: Message, agent: Address) -> SyncAbandoned | None:
+        """As for all such servers."""
+        return super().after_the_end(message, agent)
+
+    def _conclude(self, of_agents: list[BatchRewards]) -> RewardSums:
         """Place n + N k of the batch is the k-th pull of agent n."""
         lam = self.config.lam
         batch = self._shared.get(self.rounds, lambda: Batch(self._domain, self.active, lam))
-        rewards = np.stack([message.rewards for message in self._rewards.take()], axis=1).ravel()
+        rewards = np.stack([message.rewards for message in of_agents], axis=1).ravel()
         self._sums = batch.sums(rewards)
         self._points += len(self._sums)
         self.active = batch.kept(len(rewards), self._sums, self._beta)
         self.rounds += 1
         self.note("apply", version=self.rounds, round=self.rounds, value=len(self.active))
-        return [(ALL_AGENTS, RewardSums(sums=self._sums, version=self.rounds, round=self.rounds))]
+        return RewardSums(sums=self._sums, version=self.rounds, round=self.rounds)
 
     def broken_invariants(self) -> Iterator[str]:
         """The active set never becomes empty and never grows."""

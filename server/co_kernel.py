@@ -5,12 +5,16 @@ It computes nothing. With ``via: peers`` agents send their means to each other, 
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+
 import numpy as np
 
 from coband.agents.messages.exploration import AllArmMeans, ArmMeans
+from coband.agents.messages.synchronisation import SyncAbandoned
 from coband.server.in_step import InStepServer
 from coband.simulator.core.message import Message
-from coband.simulator.core.node import ALL_AGENTS, Address, NodeContext, Outbox
+from coband.simulator.core.node import ALL_AGENTS, Address, NodeContext
+from coband.simulator.core.talks import on
 
 
 class CoKernelServer(InStepServer):
@@ -18,17 +22,36 @@ class CoKernelServer(InStepServer):
 
     def __init__(self, context: NodeContext) -> None:
         super().__init__(context)
-        self._means: dict[Address, ArmMeans] = {}
+        self._told: AllArmMeans | None = None
 
-    def collect(self, message: Message, source: Address) -> Outbox:
-        """Store an agent's means, and broadcast all means when the last agent has sent its own."""
-        assert isinstance(message, ArmMeans)
-        self._means[source] = message
-        self.applied += message.pulls
-        if len(self._means) < self.context.agents:
-            return []
-        parts = [self._means[agent] for agent in range(self.context.agents)]
+    async def step(self) -> bool:
+        """Broadcast the means of all agents when the last one has sent its own."""
+        found = await self.gather(None, reply=ArmMeans, together=True)
+        if found.left:
+            return False
+        parts = found.values()
         counts, means = np.stack([part.counts for part in parts]), np.stack([part.means for part in parts])
-        self._means.clear()
         self.rounds += 1
-        return [(ALL_AGENTS, AllArmMeans(counts=counts, means=means, round=message.round))]
+        self._told = AllArmMeans(counts=counts, means=means, round=found[0].round)
+        self.tell(ALL_AGENTS, self._told)
+        return True
+
+    @on(ArmMeans)
+    def after_the_end(self, message: Message, agent: Address) -> SyncAbandoned | None:
+        """As for all such servers."""
+        return super().after_the_end(message, agent)
+
+    def discrepancies(self, uploads: Sequence[tuple[Address, Message]]) -> Iterator[str]:
+        """The last broadcast holds the means of its round's uploads, each in the row of its agent."""
+        told = self._told
+        if told is None:
+            return
+        last = {
+            agent: upload for agent, upload in uploads if isinstance(upload, ArmMeans) and upload.round == told.round
+        }
+        same = last.keys() == set(range(self.context.agents)) and all(
+            np.array_equal(upload.counts, told.counts[agent]) and np.array_equal(upload.means, told.means[agent])
+            for agent, upload in last.items()
+        )
+        if not same:
+            yield f"the arm means of round {told.round} are not those of its {len(last)} uploads"

@@ -6,10 +6,11 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from coband.agents.messages.synchronisation import MissingPoints, NewPoints
+from coband.agents.messages.synchronisation import MissingPoints, NewPoints, SyncStart
 from coband.server.synchronisation import SynchronousServer
 from coband.simulator.core.message import Message
-from coband.simulator.core.node import Address, NodeContext, Outbox
+from coband.simulator.core.node import Address, NodeContext
+from coband.simulator.core.talks import late
 
 
 class DisKernelUCBServer(SynchronousServer):
@@ -19,50 +20,48 @@ class DisKernelUCBServer(SynchronousServer):
         distributed: number of points distributed so far.
     """
 
+    each = (MissingPoints,)  # later ones do not repeat these points
+
     def __init__(self, context: NodeContext) -> None:
         super().__init__(context)
-        self._points: list[list[NewPoints]] = [[] for _ in range(context.agents)]
+        self._late: list[list[NewPoints]] = [[] for _ in range(context.agents)]
         self.distributed = 0
 
-    def collect(self, message: Message, source: Address) -> Outbox:
-        """Store an agent's points; points that arrive late join the next synchronisation."""
-        assert isinstance(message, NewPoints)
-        self.applied += message.pulls
-        self._points[source].append(message)
-        if self.is_late(message):
-            return []
-        return self.end_phase() if self.record_answer(source) else []
-
-    def end_phase(self) -> Outbox:
-        """Concatenate the points in the order of the agents, and send each agent all points but its own."""
-        points = np.concatenate([item.points for items in self._points for item in items])
-        rewards = np.concatenate([item.rewards for items in self._points for item in items])
-        ends = np.cumsum([sum(len(item.rewards) for item in items) for items in self._points]).tolist()
-        self._points = [[] for _ in self._points]
+    async def synchronise(self) -> bool:
+        """Line up the points in the order of the agents, and send each agent all points but its own."""
+        start = SyncStart(round=self.round, version=self.version)
+        uploads = await self.gather(start, reply=NewPoints, **self.wait)
+        if not uploads:
+            return False
+        for agent, upload in uploads.items():
+            self._late[agent].append(upload)
+        of_agents, self._late = self._late, [[] for _ in self._late]
+        points = np.concatenate([item.points for items in of_agents for item in items])
+        rewards = np.concatenate([item.rewards for items in of_agents for item in items])
+        ends = np.cumsum([sum(item.n for item in items) for items in of_agents]).tolist()
         self.distributed += len(rewards)
-        lost = dict(self._lost)
-        self.finish_synchronisation()
-        outbox: Outbox = []
-        for agent, (start, end) in enumerate(zip([0, *ends], ends, strict=False)):
-            missing = MissingPoints(
-                points=np.concatenate([points[:start], points[end:]]),
-                rewards=np.concatenate([rewards[:start], rewards[end:]]),
-                before=start,
-                own=end - start,
+        self.conclude()
+        for agent, (first, end) in enumerate(zip([0, *ends], ends, strict=False)):
+            others = MissingPoints(
+                points=np.concatenate([points[:first], points[end:]]),
+                rewards=np.concatenate([rewards[:first], rewards[end:]]),
+                before=first,
+                own=end - first,
                 version=self.version,
                 round=self.round,
             )
-            outbox += [(agent, earlier) for earlier in lost.get(agent, ())]
-            outbox.append((agent, missing))
-        return outbox
+            self.tell(agent, others)
+        return True
 
-    def is_wanted(self, message: Message, recipient: Address) -> bool:
-        """Missing points are wanted even if there is a newer version: later messages do not repeat them."""
-        return isinstance(message, MissingPoints) or super().is_wanted(message, recipient)
+    @late(NewPoints)
+    def keep(self, upload: NewPoints, agent: Address) -> None:
+        """It joins the next synchronisation."""
+        self._late[agent].append(upload)
 
     def discrepancies(self, uploads: Sequence[tuple[Address, Message]]) -> Iterator[str]:
         """Every uploaded point was distributed or waits for the next synchronisation."""
-        waiting = sum(len(item.rewards) for items in self._points for item in items)
+        waiting = sum(item.n for items in self._late for item in items)
+        waiting += sum(item.n for item in self.collected if isinstance(item, NewPoints))
         uploaded = sum(message.pulls for _, message in uploads)
         if uploaded != self.distributed + waiting:
             yield f"{uploaded} points were uploaded, {self.distributed} were distributed and {waiting} wait"

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from coband.agents.messages.linear import LinearModel, LinearUpload
+from coband.agents.messages.synchronisation import SyncStart
 from coband.server.sums import LinearSums
-from coband.server.synchronisation import MessageBuffer, SynchronousServer
+from coband.server.synchronisation import SynchronousServer
 from coband.simulator.core.message import Message
-from coband.simulator.core.node import ALL_AGENTS, Address, NodeContext, Outbox
+from coband.simulator.core.node import ALL_AGENTS, Address, NodeContext
+from coband.simulator.core.talks import late
 
 
 class DisLinUCBServer(SynchronousServer):
@@ -16,28 +18,31 @@ class DisLinUCBServer(SynchronousServer):
 
     def __init__(self, context: NodeContext) -> None:
         super().__init__(context)
-        self._uploads: MessageBuffer[LinearUpload] = MessageBuffer(context.agents)
+        self._late: list[LinearUpload] = []
         self.sums = LinearSums(context.dimension, context.config.lam)
 
-    def collect(self, message: Message, source: Address) -> Outbox:
-        """Store an agent's upload; an upload that arrives late joins the next synchronisation."""
-        assert isinstance(message, LinearUpload)
-        return self.buffer_upload(self._uploads, source, message)
-
-    def end_phase(self) -> Outbox:
+    async def synchronise(self) -> bool:
         """Add the uploads in the order of the agents, so that the sums do not depend on the order of arrival."""
-        for upload in [*self._uploads.take_late(), *self._uploads.take()]:
+        start = SyncStart(round=self.round, version=self.version)
+        uploads = await self.gather(start, reply=LinearUpload, **self.wait)
+        if not uploads:
+            return False
+        for upload in [*self._late, *uploads.values()]:
             self.sums.add(upload.W, upload.b)
-        self.finish_synchronisation()
+        self._late = []
+        self.conclude()
         sums, known = self.sums, self.applied
-        model = LinearModel(W=sums.gram, b=sums.b, version=self.version, round=self.round, known=known)
-        return [(ALL_AGENTS, model)]
+        self.tell(ALL_AGENTS, LinearModel(W=sums.gram, b=sums.b, version=self.version, round=self.round, known=known))
+        return True
+
+    @late(LinearUpload)
+    def keep(self, upload: LinearUpload, agent: Address) -> None:
+        """It joins the next synchronisation."""
+        self._late.append(upload)
 
     def discrepancies(self, uploads: Sequence[tuple[Address, Message]]) -> Iterator[str]:
         """W and b are the sums over all uploads except those that wait for the next synchronisation."""
-        waiting = self._uploads.stored
-        taken = [upload for _, upload in uploads if isinstance(upload, LinearUpload) and upload not in waiting]
-        return self.sums.discrepancies(taken)
+        return self.sums.discrepancies(self.taken_in(uploads, LinearUpload, self._late))
 
     def broken_invariants(self) -> Iterator[str]:
         """W is a sum of squares of real vectors and only grows."""

@@ -9,12 +9,13 @@ from typing import ClassVar
 import numpy as np
 
 from coband.agents.messages.epochs import EpochEnd, EpochModel, InducingSet, Projection
+from coband.agents.messages.synchronisation import SyncAbandoned
 from coband.server.in_step import InStepServer
 from coband.server.sums import SquaresCheck, sum_mismatch
-from coband.server.synchronisation import MessageBuffer
 from coband.simulator.arrays import FloatArray, IndexArray
 from coband.simulator.core.message import Message
-from coband.simulator.core.node import ALL_AGENTS, Address, NodeContext, Outbox, Recipient
+from coband.simulator.core.node import ALL_AGENTS, Address, NodeContext
+from coband.simulator.core.talks import late, on
 from coband.simulator.maths.exploration.duets import Induced, ridge_solve
 from coband.simulator.maths.linalg.caches import VersionCache
 from coband.simulator.maths.posteriors.domain import Domain, exact_variance
@@ -42,7 +43,6 @@ class DuetsServer(InStepServer):
         self._beta = config.width(len(points), context.agents, horizon)
         self._p0 = config.rate(len(points), context.agents, horizon)
         self._coins = [context.open_coin(agent) for agent in range(context.agents)]
-        self._projections: MessageBuffer[Projection] = MessageBuffer(context.agents)
         self.active: IndexArray = np.arange(len(points))
         self._plan = self._epochs.begin(config.split(context, self.active))
         self.sizes: list[int] = []
@@ -50,16 +50,22 @@ class DuetsServer(InStepServer):
         self._gram, self._vbar = np.zeros((0, 0)), np.zeros(0)
         self._check, self._before = SquaresCheck("Z^T Z"), len(points)
 
-    def collect(self, message: Message, source: Address) -> Outbox:
-        """Handle the end of an agent's epoch, or its projected rewards."""
-        if isinstance(message, EpochEnd):
-            announced = len(self.sizes)
-            return [self._announce()] if message.round == announced + 1 else []
-        assert isinstance(message, Projection)
-        self.applied += message.pulls
-        return [self._conclude()] if self._projections.add(source, message) else []
+    async def step(self) -> bool:
+        """An epoch: when the first agent has ended it, ask all for their rewards on its inducing set."""
+        await self.hear(EpochEnd, where=lambda end: end.round == self.rounds + 1)
+        projections = await self.gather(self._announce(), reply=Projection, together=True)
+        if projections.left:
+            return False
+        self.tell(ALL_AGENTS, self._conclude(list(projections.values())))
+        return True
 
-    def _announce(self) -> tuple[Recipient, Message]:
+    @on(EpochEnd)
+    @late(Projection)
+    def after_the_end(self, message: Message, agent: Address) -> SyncAbandoned | None:
+        """As for all such servers; the ends of other agents' epochs need no answer."""
+        return super().after_the_end(message, agent)
+
+    def _announce(self) -> InducingSet:
         """Lines 4-8: replay the agents' draws, compute sigma_max, sample and broadcast the inducing set."""
         self._arms = np.concatenate([self._plan.draw(coin) for coin in self._coins])
         entries = self._domain.number(self._arms)
@@ -77,7 +83,7 @@ class DuetsServer(InStepServer):
         self._induced = self._shared.get(self.rounds + 1, lambda: Induced(self._domain, self.active, points))
         self.sizes.append(len(points))
         self._skipped += self._induced.skipped
-        return ALL_AGENTS, InducingSet(points=points, round=self.rounds + 1, version=self.rounds)
+        return InducingSet(points=points, round=self.rounds + 1, version=self.rounds)
 
     def _sampled(self, entries: IndexArray) -> IndexArray:
         """Line 7: take each point with probability p_j by the server's own random stream; drop duplicates."""
@@ -86,9 +92,9 @@ class DuetsServer(InStepServer):
         taken = entries[self.context.rng.random(n) < min(1.0, p)]
         return np.array(list(dict.fromkeys(taken.tolist())), dtype=np.intp)
 
-    def _conclude(self) -> tuple[Recipient, Message]:
+    def _conclude(self, projections: list[Projection]) -> EpochModel:
         """Lines 9-15: compute vbar = (lam I + Z^T Z)^(-1) sum v, broadcast it, and trim the active set."""
-        v: FloatArray = np.sum([message.v for message in self._projections.take()], axis=0)
+        v: FloatArray = np.sum([message.v for message in projections], axis=0)
         gram, lam = self._induced.gram(self._arms), self.config.lam
         vbar = ridge_solve(gram, lam, v)
         self._gram, self._vbar = gram, vbar
@@ -100,7 +106,7 @@ class DuetsServer(InStepServer):
         self.rounds += 1
         self._plan = self._epochs.begin(self.config.split(self.context, self.active))
         self.note("apply", version=self.rounds, round=self.rounds, value=len(self.active))
-        return ALL_AGENTS, EpochModel(
+        return EpochModel(
             vbar=vbar, sigma_max=self._sigma_max, gram=None if by_mean else gram, version=self.rounds, round=self.rounds
         )
 

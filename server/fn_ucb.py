@@ -8,11 +8,13 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from coband.agents.messages.neural import NeuralModel, NeuralUpload
+from coband.agents.messages.synchronisation import SyncStart
 from coband.server.sums import GrowthCheck, sum_mismatch
-from coband.server.synchronisation import MessageBuffer, SynchronousServer
+from coband.server.synchronisation import SynchronousServer
 from coband.simulator.arrays import FloatArray
 from coband.simulator.core.message import Message
-from coband.simulator.core.node import ALL_AGENTS, Address, NodeContext, Outbox
+from coband.simulator.core.node import ALL_AGENTS, Address, NodeContext
+from coband.simulator.core.talks import late
 from coband.simulator.maths.linalg.gram import Gram, GrowingGram, MeanInverse
 
 
@@ -22,7 +24,7 @@ class FnUcbServer(SynchronousServer):
     def __init__(self, context: NodeContext) -> None:
         super().__init__(context)
         self.config = context.config
-        self._uploads: MessageBuffer[NeuralUpload] = MessageBuffer(context.agents)
+        self._late: list[NeuralUpload] = []
         p = self.config.network(context.dimension).size
         self._gram = GrowingGram(p)
         self._diagonal = np.zeros(p)
@@ -35,17 +37,15 @@ class FnUcbServer(SynchronousServer):
         """W_sync, or its diagonal."""
         return self._diagonal if self.config.diagonal else self._gram.matrix
 
-    def collect(self, message: Message, source: Address) -> Outbox:
-        """Lines 3 to 6: store an agent's upload, and synchronise when all have arrived."""
-        assert isinstance(message, NeuralUpload)
-        return self.buffer_upload(self._uploads, source, message)
-
-    def end_phase(self) -> Outbox:
-        """Lines 5 and 6: broadcast the new model; a late upload contributes only its W_new and B_new."""
-        self._add_up(self._uploads.take_late())
-        uploads = self._uploads.take()
-        self._add_up(uploads)
-        self.finish_synchronisation()
+    async def synchronise(self) -> bool:
+        """Lines 2 to 6: ask all agents for their uploads, and broadcast the new model."""
+        start = SyncStart(round=self.round, version=self.version)
+        uploads = list((await self.gather(start, reply=NeuralUpload, **self.wait)).values())
+        if not uploads:
+            return False
+        self._add_up([*self._late, *uploads])
+        self._late = []
+        self.conclude()
         model = NeuralModel(
             W=self.statistics,
             B=self.B,
@@ -55,7 +55,13 @@ class FnUcbServer(SynchronousServer):
             version=self.version,
             round=self.round,
         )
-        return [(ALL_AGENTS, model)]
+        self.tell(ALL_AGENTS, model)
+        return True
+
+    @late(NeuralUpload)
+    def keep(self, upload: NeuralUpload, agent: Address) -> None:
+        """Its W_new and B_new, and nothing else of it, join the next synchronisation."""
+        self._late.append(upload)
 
     def _theta(self, uploads: list[NeuralUpload]) -> FloatArray:
         """The mean of all weights; ``average: best``: those of the smallest loss, of the first agent among equals."""
@@ -67,15 +73,14 @@ class FnUcbServer(SynchronousServer):
         """Line 5: add W_new and B_new."""
         for upload in uploads:
             if isinstance(upload.W, Gram):
-                self._gram.add(upload.W.rows)
+                self._gram.add_matrix(upload.W)
             else:
                 self._diagonal = self._diagonal + upload.W
         self.B = sum((upload.B for upload in uploads), start=self.B)
 
     def discrepancies(self, uploads: Sequence[tuple[Address, Message]]) -> Iterator[str]:
         """W_sync and B_sync are the sums over all uploads except those that wait for the next synchronisation."""
-        unfinished = self._uploads.stored
-        taken = [upload for _, upload in uploads if isinstance(upload, NeuralUpload) and upload not in unfinished]
+        taken = self.taken_in(uploads, NeuralUpload, self._late)
         B = sum((upload.B for upload in taken), start=np.zeros_like(self.B))
         W = sum((_dense(upload.W) for upload in taken), start=np.zeros_like(_dense(self.statistics)))
         for name, actual, expected in (("W_sync", _dense(self.statistics), W), ("B_sync", self.B, B)):

@@ -97,7 +97,7 @@ class LinearSums:
 
     def add(self, W: Gram, b: FloatArray | None = None) -> None:
         """Add an upload."""
-        self._gram.add(W.rows)
+        self._gram.add_matrix(W)
         if b is not None:
             self.b = self.b + b
 

@@ -14,20 +14,9 @@ from coband.simulator.core.message import Message, payload
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Request(Message):
-    """Up: the agent's trigger has fired; no payload.
-
-    ``version``: of the agent's model; ``number``: among its requests.
-    """
+    """Up: the agent's trigger has fired; no payload. ``version``: of the agent's model."""
 
     kind: ClassVar[str] = "request"
-    number: int
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Declined(Message):
-    """Up: the agent has given up the exchange of this ``round``, to which the server's model belongs; no payload."""
-
-    kind: ClassVar[str] = "declined"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -35,7 +24,7 @@ class ServerModel(Message):
     """Down, line 8: the server's dictionary with rewards and its embedded statistics.
 
     With ``transfer: delta`` it contains only the points after those that the agent has, and no statistics if the
-    agent has the current ones. ``reply_to``: number of the request that it answers.
+    agent has the current ones.
     """
 
     kind: ClassVar[str] = "dictionary"
@@ -43,7 +32,6 @@ class ServerModel(Message):
     rewards: FloatArray = payload("s")
     A: FloatArray | None = payload("m", "m")
     b: FloatArray | None = payload("m")
-    reply_to: int = 0
 
     @property
     def s(self) -> int:

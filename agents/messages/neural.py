@@ -39,3 +39,8 @@ class NeuralModel(Message):
     theta: FloatArray = payload("p")
     alpha: float = payload()
     inverses: tuple[Gram | FloatArray, ...] = payload()
+
+    @property
+    def answered(self) -> int:
+        """Agents whose inverses it holds: all whose uploads have come."""
+        return len(self.inverses)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from coband.simulator.api import running
-from coband.simulator.api.errors import RunError, not_installed
+from coband.simulator.api.errors import RunError, not_installed, translated
 from coband.simulator.api.running import Given
 from coband.simulator.api.scenario import Scenario, Settings
 from coband.simulator.api.stored import Sweep
@@ -17,7 +17,8 @@ from coband.simulator.api.table import Table
 from coband.simulator.experiments.frontier.budget import BudgetError
 from coband.simulator.experiments.frontier.choice import ChoiceError, choose
 from coband.simulator.experiments.frontier.study import Request, load_search
-from coband.simulator.experiments.store.directory import RESULTS, read_json
+from coband.simulator.experiments.store.store import open_run
+from coband.simulator.experiments.store.summaries import summary
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -35,13 +36,13 @@ class Frontier:
         path: its directory.
 
     Raises:
-        RunError: there is no search.
+        RunError: there is no search, or its files are damaged or were changed.
     """
 
     def __init__(self, path: str | PathLike[str]) -> None:
         self.path = Path(path)
-        file = self.path / RESULTS
-        found = read_json(file).get("frontier") if file.is_file() else None
+        with translated(), open_run(self.path) as run:
+            found = summary(run).get("frontier")
         if found is None:
             raise RunError(f"{self.path} holds no search for a frontier; coband.frontier(...) makes one.")
         self._found: Mapping[str, Any] = found

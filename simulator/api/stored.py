@@ -20,8 +20,9 @@ from coband.simulator.api.table import Table
 from coband.simulator.experiments.report import data
 from coband.simulator.experiments.report.analysis import Analysis
 from coband.simulator.experiments.report.listing import listed
-from coband.simulator.experiments.store.directory import RESULTS, SCENARIO, keep_file, read_json
+from coband.simulator.experiments.store.directory import SCENARIO, keep_file
 from coband.simulator.experiments.store.store import Event, Filter, StoredRun, open_run
+from coband.simulator.experiments.store.summaries import summary
 from coband.simulator.experiments.traces.causes import why
 from coband.simulator.experiments.traces.query import query
 from coband.simulator.experiments.traces.reading import TraceReader, one_job
@@ -317,10 +318,10 @@ class Sweep(Run):
         (``fresh_mean``).
 
         Raises:
-            RunError: the sweep has no tuning, or its results.json is missing.
+            RunError: the sweep has no tuning, or its results.json is missing or was changed.
         """
-        file = self.path / RESULTS
-        lines = read_json(file).get("best") if file.is_file() else None
+        with self._opened() as run:
+            lines = summary(run).get("best")
         if lines is None:
             raise RunError(f"{self.path}: nothing was tuned; the summary has all variants.")
         return rows.best(lines)

@@ -20,6 +20,12 @@ if TYPE_CHECKING:
     from coband.simulator.live.pool import LiveStudy
     from coband.simulator.live.terms import Terms
 
+EXPOSED = (
+    "warning: other machines can connect to {host}, and nothing that goes over the wire is encrypted: who can change "
+    "it can take over the run. Unless you trust the network, leave --host out and let stations come through ssh "
+    "(ssh -L) or a VPN"
+)
+
 
 @dataclass(frozen=True)
 class Place:
@@ -140,8 +146,12 @@ def _run(request: Request, study: Any, place: Place, out: Path | None) -> Report
     from coband.simulator.experiments.runs.driver import Commands, drive
     from coband.simulator.experiments.store import directory
     from coband.simulator.live.pool import LivePool, LiveStudy
+    from coband.simulator.live.terms import check_token, is_exposed
 
     terms = place.terms(study.variants[0].scenario.agents.count)
+    check_token(terms.host, terms.token)
+    if is_exposed(terms.host):
+        click.echo(EXPOSED.format(host=terms.host), err=True)
     if place.join and place.token is None:
         click.echo(f"token: {terms.token}", err=True)
     live_study: LiveStudy = LiveStudy.of(study, terms)

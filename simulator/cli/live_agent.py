@@ -48,13 +48,12 @@ def live_agent(
     import asyncio
 
     with extra("live", "msgpack"):
-        from coband.simulator.live.codec import WireError
         from coband.simulator.live.station import Invitation, Station
         from coband.simulator.live.terms import LiveError
     host, port = _parsed(address)
     try:
         asyncio.run(Station(Invitation(host, port, token, agents, journal, patience, base)).run())
-    except (LiveError, WireError) as error:
+    except LiveError as error:
         raise BadInput(str(error)) from error
 
 
@@ -63,9 +62,9 @@ def _parsed(address: str) -> tuple[str, int]:
 
     try:
         parts = urlsplit(address)
-        host, port = parts.hostname, parts.port
+        scheme, host, port = parts.scheme, parts.hostname, parts.port
     except ValueError:
-        host, port = None, None
-    if parts.scheme != "tcp" or not host or not port:
+        scheme, host, port = "", None, None
+    if scheme != "tcp" or not host or not port:
         raise BadInput(f"{address!r} is no address; write tcp://HOST:PORT")
     return host, port

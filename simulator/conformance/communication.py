@@ -15,7 +15,8 @@ from coband.simulator.core.audit.ledger import DOWN, PEER, UP
 from coband.simulator.core.formulas import evaluate, names_in
 from coband.simulator.core.memory import RunSize
 from coband.simulator.core.message import Message
-from coband.simulator.core.node import SERVER
+from coband.simulator.core.node import SERVER, Address, Server
+from coband.simulator.core.talks import Declined
 from coband.simulator.core.world import BatchWorld
 from coband.simulator.metrics import by_name
 
@@ -30,6 +31,8 @@ def check_messages(name: str, run: Run) -> None:
     """Every message is declared and has the size that its formula says."""
     entry, everywhere = algorithm(name), common(run)
     for message, direction, scalars, _ in sent(run):
+        if isinstance(message, Declined):  # of every protocol in conversations; no payload
+            continue
         what = f"a {message.kind!r} message that goes {direction}"
         values = entry.quantities(everywhere, run.engine.config, message)
         found = [size for size in entry.messages if _speaks_of(size, message, direction, values)]
@@ -67,6 +70,33 @@ def check_memory(name: str, run: Run) -> None:
     for part in entry.memory:
         demand(part in found, f"Algorithm.memory of {name}: {part.what}: {part.words} has no value")
         demand(found[part] >= 0.0, f"Algorithm.memory of {name}: {part.what}: {part.words} is negative")
+
+
+def check_sums(run: Run) -> None:
+    """A server that takes in pulls can say how its statistics differ from the sum over the uploads."""
+    server = run.engine.server
+    uploads = [
+        (row.node, message) for row, message in zip(run.events(tr.SEND), run.sent, strict=True) if row.peer == SERVER
+    ]
+    loaded = [place for place, (_, message) in enumerate(uploads) if message.pulls]
+    if server is None or not loaded:
+        return
+    name = type(server).__name__
+    demand(
+        type(server).discrepancies is not Server.discrepancies,
+        f"{name} takes in pulls (Message.pulls) and has no discrepancies(uploads): let it yield a sentence for each "
+        "way in which its statistics differ from the sum over the uploads, so that checks: full compares them",
+    )
+    found = any(_noticed(server, uploads[:place] + uploads[place + 1 :]) for place in reversed(loaded))
+    demand(found, f"{name}.discrepancies says nothing when an upload is left out: does it look at the statistics?")
+
+
+def _noticed(server: Server, uploads: list[tuple[Address, Message]]) -> bool:
+    """Whether a server says that its statistics are not the sum over some uploads, or cannot even add them up."""
+    try:
+        return any(server.discrepancies(uploads))
+    except (LookupError, ValueError, ArithmeticError):
+        return True
 
 
 def check_metrics(name: str, run: Run, problem: str) -> None:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from coband.simulator.conformance import runs
 from coband.simulator.conformance.demands import demand
 from coband.simulator.conformance.runs import Recorder, Run, algorithm, plan_of
 from coband.simulator.core.audit import trace as tr
 from coband.simulator.core.audit.trace import Row, keep
 from coband.simulator.core.network.network import NetworkConfig
 from coband.simulator.core.randomness.streams import Streams
+from coband.simulator.core.whatif.changes import WhatIf
 from coband.simulator.problems.network import NetworkProblem
 
 POOL = {"kind": "pool", "dimension": 3, "size": 6}
@@ -36,6 +38,7 @@ def run(
     seed: int = 0,
     network: dict[str, Any] | None = None,
     agent: dict[str, Any] | None = None,
+    whatif: WhatIf | None = None,
     **plan: Any,
 ) -> Run:
     """Run a registered algorithm on a graph."""
@@ -56,9 +59,37 @@ def run(
         Streams(seed),
         sink=keep(rows),
         graph=graph,
+        whatif=whatif,
     )
     result = engine.run()
     return Run(result, rows, list(engine.trace._names), engine)
+
+
+def on_graph(name: str) -> bool:
+    """Whether the algorithm needs a graph of agents."""
+    return "star" not in algorithm(name).needs.topologies
+
+
+def problem_of(name: str) -> dict[str, Any]:
+    """A small problem with network contexts that a peer-to-peer algorithm can run on."""
+    fixed = algorithm(name).needs.fixed_arms
+    return {
+        "kind": "network",
+        "kernel": {"kind": "gaussian", "gamma": 1.0},
+        "contexts": {"kind": "ball", "dimension": 2},
+        "arms": POOL if fixed else {"kind": "ball", "dimension": 3, "count": 5},
+    }
+
+
+def run_anywhere(name: str, config: dict[str, Any], *, agents: int = 3, **parts: Any) -> Run:
+    """Run an algorithm with its server, or without one on a line of agents.
+
+    On the line messages have a time to live of two hops, where they have one.
+    """
+    if not on_graph(name):
+        return runs.run(name, config, agents=agents, **parts)
+    hops = {"hops": 2} if "hops" in algorithm(name).config.model_fields else {}
+    return run(name, {**hops, **config}, problem_of(name), topology="line", agents=agents, **parts)
 
 
 def check_conservation(simulated: Run) -> None:

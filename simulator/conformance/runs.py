@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from pydantic import BaseModel, TypeAdapter
 
@@ -14,7 +14,10 @@ from coband.simulator.core.audit import trace as tr
 from coband.simulator.core.audit.trace import Row, keep
 from coband.simulator.core.engine import Engine, Plan, RunResult
 from coband.simulator.core.message import Message
+from coband.simulator.core.node import Address
+from coband.simulator.core.packet import Packet
 from coband.simulator.core.randomness.streams import Streams
+from coband.simulator.core.whatif.changes import Key, WhatIf
 from coband.simulator.experiments.registry.registry import Registry
 
 PROBLEM = {
@@ -58,24 +61,49 @@ def algorithm(name: str) -> Algorithm:
     return registry().algorithms[name]
 
 
+class Leaving(NamedTuple):
+    """A message as it leaves a node for another one; ``number``: among the messages of this pair, from 1."""
+
+    time: float
+    source: Address
+    destination: Address
+    number: int
+    kind: str
+    scalars: int
+
+    @property
+    def key(self) -> Key:
+        """What names it in a what-if run."""
+        return self.source, self.destination, self.number
+
+
 class Recorder(Engine):
     """An engine that keeps every message that is sent, in the order of the trace.
 
     Attributes:
         config: the algorithm's parameters.
         sent: the messages.
+        leaving: the same once for each receiver; where links are walked one by one, once for each link.
     """
 
     def __init__(self, plan: Plan, algorithm: Algorithm, config: BaseModel, *parts: Any, **further: Any) -> None:
         self.config = config
         self.sent: list[Message] = []
+        self.leaving: list[Leaving] = []
         super().__init__(plan, algorithm, config, *parts, **further)
-        self._in_words = self.transport.describe
+        self._in_words, self._count = self.transport.describe, self.audit.sent
         self.transport.describe = self._keep
+        self.audit.sent = self._leave  # type: ignore[method-assign]
 
     def _keep(self, message: Message) -> str | None:
         self.sent.append(message)
         return self._in_words(message)
+
+    def _leave(self, packet: Packet) -> None:
+        if not packet.attempts:
+            found = packet.source, packet.destination, packet.number, packet.message.kind, packet.scalars
+            self.leaving.append(Leaving(self.clock.now, *found))
+        self._count(packet)
 
 
 @dataclass
@@ -91,6 +119,11 @@ class Run:
     def sent(self) -> list[Message]:
         """Every message, in the order of the trace's sends."""
         return self.engine.sent
+
+    @property
+    def leaving(self) -> list[Leaving]:
+        """The same as they leave nodes, one for each receiver."""
+        return self.engine.leaving
 
     @property
     def pulls(self) -> list[tuple[int, int, int, float]]:
@@ -121,9 +154,9 @@ class Run:
         cause = self.rows[row.cause]
         return (cause.peer if cause.event == tr.DELIVER else cause.node,)
 
-    def events(self, event: int) -> list[Row]:
-        """All rows of one kind of event."""
-        return [row for row in self.rows if row.event == event]
+    def events(self, *events: int) -> list[Row]:
+        """All rows of some kinds of events."""
+        return [row for row in self.rows if row.event in events]
 
 
 def _in_words(node: int) -> int | str:
@@ -155,6 +188,7 @@ def run(
     schedule: dict[str, Any] | None = None,
     problem: dict[str, Any] | None = None,
     seed: int = 0,
+    whatif: WhatIf | None = None,
     **plan: Any,
 ) -> Run:
     """Run a registered algorithm; ``plan`` holds further parts of the scenario, such as ``network``."""
@@ -175,6 +209,7 @@ def run(
         world(problem or problem_of(name), seed, agents),
         Streams(seed),
         sink=keep(rows),
+        whatif=whatif,
     )
     result = engine.run()
     return Run(result, rows, list(engine.trace._names), engine)

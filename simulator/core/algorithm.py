@@ -44,6 +44,7 @@ class Needs:
         problems: kinds of problem it can run on; empty for any that offers arms turn by turn.
         horizon: the number of turns must be known; a schedule with a duration needs the parameter ``horizon``.
         schedules: kinds of schedule it can run on.
+        ends_together: it ends for all of its agents when one of them is lost, since it cannot do without any.
     """
 
     topologies: tuple[str, ...] = ("star",)
@@ -53,6 +54,7 @@ class Needs:
     problems: tuple[str, ...] = ()
     horizon: bool = False
     schedules: tuple[str, ...] = ("one_at_a_time", "rounds", "renewal", "trace")
+    ends_together: bool = False
 
 
 @dataclass(frozen=True)

@@ -52,6 +52,7 @@ from coband.simulator.core.run_context import RunContext
 from coband.simulator.core.world import BatchWorld, World
 
 if TYPE_CHECKING:
+    from coband.simulator.core.checks.timing import Timing
     from coband.simulator.core.whatif.changes import WhatIf
 
 
@@ -83,20 +84,33 @@ class Assembly:
         if expect is not None and turns is not None:
             expect(-(-turns // plan.agents.count))
 
-    def run_context(self, sink: tr.Sink | None) -> RunContext:
-        """The clock and empty accounts; ``sink``: where trace batches go, if the plan keeps a trace."""
-        plan, network = self._plan, self._plan.network
-        down: set[Address] = set()
-        audit = self._audit(network.transport == "reliable", down)
-        ledger = Ledger(plan.agents.count, network.scalar_bits, network.header_bits)
-        return RunContext(Clock(), Trace(sink if plan.trace != tr.OFF else None), ledger, audit, down)
+    def run_context(self, sink: tr.Sink | None, timing: Timing | None = None) -> RunContext:
+        """The clock and empty accounts.
 
-    def _audit(self, reliable: bool, down: set[Address]) -> Audit:
+        Args:
+            sink: where trace batches go, if the plan keeps a trace.
+            timing: what looks at them first, with ``checks: full``.
+        """
+        plan, network, clock = self._plan, self._plan.network, Clock()
+        down: set[Address] = set()
+        audit = self._audit(network.transport == "reliable", clock, down)
+        ledger = Ledger(plan.agents.count, network.scalar_bits, network.header_bits)
+        kept = sink if plan.trace != tr.OFF else None
+        return RunContext(clock, Trace(kept if timing is None else timing.watching(kept)), ledger, audit, down)
+
+    def timing(self, config: BaseModel) -> Timing:
+        """What looks at the times of events, with ``checks: full``."""
+        from coband.simulator.core.checks.timing import Timing
+
+        fresh = Streams(self._streams.seed, self._streams.replication)
+        return Timing(self._plan, fresh, getattr(getattr(config, "wait", None), "quorum", None), self._whatif is None)
+
+    def _audit(self, reliable: bool, clock: Clock, down: set[Address]) -> Audit:
         if self._plan.checks != "full":
             return Audit(reliable, down)
         from coband.simulator.core.checks.inspection import FullAudit
 
-        return FullAudit(reliable, down)
+        return FullAudit(reliable, clock, down)
 
     def progress(self, ledger: Ledger, on_pull: Callable[[int], None] | None) -> Progress:
         """What takes note of pulls."""
@@ -129,7 +143,7 @@ class Assembly:
 
         if isinstance(audit, FullAudit) and isinstance(self._streams, RecordedStreams):
             audit.acknowledges = mending
-            audit.draws = LinkDraws(self._streams, network.model, network.heals)
+            audit.draws = LinkDraws(self._streams, network.config)
 
     def _describe(self, message: Message) -> str | None:
         """A message's payload as JSON, for the trace at level ``full``."""

@@ -29,6 +29,7 @@ from coband.simulator.metrics import by_name
 
 if TYPE_CHECKING:
     from coband.simulator.core.checks.inspection import Inspection
+    from coband.simulator.core.checks.timing import Timing
     from coband.simulator.core.network.local import Local
     from coband.simulator.core.whatif.changes import WhatIf
 
@@ -74,7 +75,8 @@ class Engine:
             streams = RecordedStreams(streams.seed, streams.replication)
         self.graph = graph if graph is not None or spec is None else spec.build(plan.agents.count, streams)
         assembly = Assembly(plan, world, streams, self.graph, whatif)
-        self._run = assembly.run_context(sink)
+        timing = assembly.timing(config) if plan.checks == "full" else None
+        self._run = assembly.run_context(sink, timing)
         self.clock, self.trace = self._run.clock, self._run.trace
         self.ledger, self.audit = self._run.ledger, self._run.audit
         self.progress = assembly.progress(self.ledger, on_pull)
@@ -85,24 +87,29 @@ class Engine:
         self._turns = assembly.turns(algorithm, self._run, self.progress, local)
         self.agents, self.server = assembly.nodes(algorithm, config)
         self._inspection: Inspection | None = None
+        self._due: int | None = None  # turns of the schedule, where it says how many
         if plan.checks == "full":
-            self._inspection = self._inspected(plan, local, assembly.twins(algorithm, config))
+            assert timing is not None
+            self._inspection = self._inspected(plan, local, assembly.twins(algorithm, config), timing)
+            self._due = None if plan.schedule.duration is not None else plan.schedule.total_turns(plan.agents.count)
         around = HostContext(self._run, self.progress, self._router.send, self._inspection, self._turns.think)
         self._hosts = assembly.hosts(self.agents, self.server, around)
         self._router.connect(self._hosts, self.transport, local)
         if plan.intermittent:
             Churn(plan, self._run, self._hosts, self.server is not None, self.transport, local).start(streams)
 
-    def _inspected(self, plan: Plan, local: Local | None, twins: list[Node]) -> Inspection:
+    def _inspected(self, plan: Plan, local: Local | None, twins: list[Node], timing: Timing) -> Inspection:
         """What looks at every message and turn, with ``checks: full``."""
         from coband.simulator.core.checks.inspection import FullAudit, Inspection
         from coband.simulator.core.checks.receivers import Receivers
+        from coband.simulator.core.checks.truth import Truth
 
         assert isinstance(self.audit, FullAudit)
         once = plan.network.transport == "reliable" or self.graph is not None or not plan.network.duplicating
         receivers = Receivers(plan.agents.count, self.graph, once, self._router.accepts)
         direct = self.graph if isinstance(local, Direct) else None
-        return Inspection(self.audit, self.progress, self.agents, self.server, twins, receivers, direct)
+        parts = (self.audit, self.progress, self.agents, self.server, twins, receivers, direct)
+        return Inspection(*parts, self.clock, timing, Truth(self.world))
 
     def run(self) -> RunResult:
         """Run until every turn is taken and every message has arrived.
@@ -114,17 +121,21 @@ class Engine:
             self._turns.start(self._hosts)
             self.clock.run()
             self._check_end()
+            result = self._ended().result()
+            if self._inspection is not None:
+                self._inspection.summed_up(result, self._due)
         except InvariantViolation as violation:
             self.trace.record(self.clock.now, tr.VIOLATION, SERVER, cause=violation.cause)
             chain = [_in_words(row) for row in self.trace.chain(violation.cause)]
             raise InvariantViolation("\n".join([str(violation), *chain]), violation.cause) from None
         finally:
             self.trace.flush()
-        return self._ended().result()
+        return result
 
     def _check_end(self) -> None:
         self.audit.at_end()
         if self._inspection is not None:
+            self.trace.flush()
             self._inspection.at_end(self.ledger, float(np.sum(self.progress.regrets)), self._run.down)
         unshared = sum(agent.unshared for agent in self.agents)
         applied = self.server.applied if self.server is not None else 0

@@ -12,7 +12,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Self
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -30,8 +29,6 @@ from coband.simulator.core.outbox import Neighbours as Neighbours
 from coband.simulator.core.outbox import Outbox as Outbox
 from coband.simulator.core.outbox import Recipient as Recipient
 from coband.simulator.core.sharing import Sharing as Sharing
-from coband.simulator.core.timers import OutOfPatience as OutOfPatience
-from coband.simulator.core.timers import Resend, Silence
 from coband.simulator.core.timers import Timer as Timer
 
 
@@ -65,8 +62,6 @@ class Node(ABC):
     def __init__(self, context: NodeContext) -> None:
         self.context = context
         self.notes: list[Note] = []
-        self._tries: WeakKeyDictionary[Message, dict[Address, int]] = WeakKeyDictionary()
-        self._silences: dict[Address, int] = {}
 
     def note(self, event: str, *, round: int = -1, version: int = -1, value: float = 0.0) -> None:
         """Tell the trace that something happened inside this node."""
@@ -85,63 +80,6 @@ class Node(ABC):
 
         A timer that does not matter leaves no trace.
         """
-        if isinstance(timer, Resend):
-            assert timer.about is not None
-            return self.resend(timer.copy, timer.about) if self.is_wanted(timer.copy, timer.about) else None
-        if isinstance(timer, Silence):
-            assert timer.about is not None
-            return self.missed(timer.about)
-        if isinstance(timer, OutOfPatience):
-            assert timer.about is not None
-            current = timer.number == self._silences.get(timer.about, 0)
-            return self.go_on(timer, timer.about) if current else None
-        return None
-
-    # --- after messages that were given up
-
-    def again(self, message: Message, recipient: Address) -> Outbox:
-        """Send once more, after a while, what was given up and the protocol cannot do without.
-
-        The waits grow, so that a narrow link is not filled with copies. When all attempts are used up, the node goes on
-        without it (``unreachable``).
-        """
-        counts, policy = self._tries.setdefault(message, {}), self.context.recovery
-        tries = counts.pop(recipient, 0)
-        if tries >= policy.attempts:
-            return self.unreachable(message, recipient)
-        counts[recipient] = tries + 1
-        timer = Resend(copy=message, about=recipient, round=message.round, version=message.version)
-        return [(Later(policy.delay(tries)), timer)]
-
-    def is_wanted(self, message: Message, recipient: Address) -> bool:
-        """Whether a message still is to be sent again, now that the time has come."""
-        return True
-
-    def resend(self, message: Message, recipient: Address) -> Outbox:
-        """Send a message once more."""
-        return [(recipient, message)]
-
-    def unreachable(self, message: Message, recipient: Address) -> Outbox:
-        """``recipient`` does not get a message, however often it is sent: go on without that."""
-        return []
-
-    def missed(self, source: Address) -> Outbox | None:
-        """Something that ``source`` sent to this node was given up: the host notices that it does not come."""
-        return None
-
-    def be_patient(self, source: Address, *, round: int = -1) -> Outbox:
-        """Wait for what may come again, for so long as the policy says; then ``go_on``, unless more is missed since."""
-        number = self.heard_from(source)
-        timer = OutOfPatience(about=source, number=number, round=round)
-        return [(Later(self.context.recovery.patience), timer)]
-
-    def heard_from(self, source: Address) -> int:
-        """What was waited for is here, or something else is missed: earlier timers do not matter any more."""
-        number = self._silences[source] = self._silences.get(source, 0) + 1
-        return number
-
-    def go_on(self, timer: OutOfPatience, source: Address) -> Outbox | None:
-        """Nothing has come again: go on without it."""
         return None
 
     def warnings(self) -> Iterator[str]:
@@ -171,16 +109,6 @@ class Client(Node):
     done: bool = False
     unshared: int = 0
     rounds: int = 0
-
-    def again(self, message: Message, recipient: Address) -> Outbox:
-        """The pulls of an upload that was given up are the client's own again, until it is sent once more."""
-        self.unshared += message.pulls
-        return super().again(message, recipient)
-
-    def resend(self, message: Message, recipient: Address) -> Outbox:
-        """Send a message once more, with its pulls."""
-        self.unshared -= message.pulls
-        return super().resend(message, recipient)
 
     def best(self, scores: FloatArray, winner: int | None = None) -> int:
         """The place of the highest of the scores (n,).

@@ -6,11 +6,12 @@ socket. Here alone are sockets, and clocks that decide anything.
 
 * ``machine``: the nodes of one process and all that is around them, up to the socket; a function of what it is given;
 * ``transport``: links and retransmission, with the two ends in two processes;
-* ``codec``, ``frames``: what is written, and what of it is accepted; ``session``: frames exactly once over connections
-  that break;
+* ``schema``: everything that hub and stations say to each other; ``frames``, ``codec``: how it is written, and what of
+  it is accepted; ``session``: frames exactly once over connections that break;
+* ``greeting``, ``door``: who may say anything at all; ``failures``: nodes that fail over what they were sent;
 * ``pump``: gives a machine what its clock and its sessions bring, and keeps a journal of it;
 * ``station``: a process with agents; ``hub``: the process with the server, to which all stations are connected, and
   ``course``: what it does, again a function of what it is given;
-* ``deployment``: starts all processes of a run; ``merging``: one trace, ledger and result of all processes;
+* ``deployment``: starts all processes of a run; ``reports``, ``merging``: one trace, ledger and result of them all;
 * ``pool``: jobs of a study that run so.
 """

@@ -2,6 +2,7 @@
 
 A message is (name of its class, values of its fields). Arrays are sent as their raw numbers. Nothing but numbers,
 texts, None, tuples of these, arrays and sums of squares (``Gram``) can be sent; nothing that is received is executed.
+An array has nothing in it but numbers, and a sum of squares nothing but arrays, so that nothing is nested without end.
 """
 
 from __future__ import annotations
@@ -22,7 +23,11 @@ from coband.simulator.maths.linalg.gram import Downdate, Gram, ScaledIdentity
 
 ARRAY, GRAM = 1, 2
 DTYPES = {"f": np.dtype("<f8"), "i": np.dtype("<i8"), "b": np.dtype("|b1")}
-LARGEST_RANK = 4
+LARGEST_RANK, LARGEST_AXIS, LARGEST_SIDE = 4, 1 << 40, 1 << 20
+LONGEST_HEAD, INTEGERS = 64, 1 << 63
+SMALL = 1 << 12
+"""Bytes that cannot claim to hold much."""
+Extension = Callable[[int, bytes], Any]
 Check = Callable[[Any], str | None]
 """What is wrong with a value; None: nothing."""
 
@@ -33,32 +38,52 @@ class WireError(ValueError):
 
 def pack(value: Any) -> bytes:
     """Numbers, texts, arrays, sums of squares, and lists and mappings of these, as bytes."""
-    packed: bytes = msgpack.packb(value, default=_packed, use_bin_type=True)
+    packed: bytes = PACKER.pack(value)
     return packed
 
 
-def unpack(raw: bytes) -> Any:
-    """The value again.
+def _no_extension(code: int, raw: bytes) -> Any:
+    raise WireError(f"extension {code}, where none is allowed")
+
+
+def unpack(raw: bytes, extension: Extension = _no_extension) -> Any:
+    """The value again, with tuples where there were lists.
+
+    Args:
+        extension: makes what is not in msgpack itself: of its code and bytes.
 
     Raises:
         WireError: the bytes are no such value.
     """
     try:
-        return msgpack.unpackb(raw, ext_hook=_unpacked, raw=False, use_list=True, strict_map_key=True)
+        if len(raw) > SMALL:
+            _check_complete(raw)
+        return msgpack.unpackb(raw, ext_hook=extension, raw=False, use_list=False, strict_map_key=True)
     except WireError:
         raise
-    except (ValueError, TypeError, msgpack.UnpackException) as error:
+    except (ValueError, TypeError, RecursionError, msgpack.UnpackException) as error:
         raise WireError(f"these bytes cannot be read ({type(error).__name__})") from None
+
+
+def _check_complete(raw: bytes) -> None:
+    """Find the end without making anything: room is made for all items of a list as soon as it says how many it has."""
+    unpacker = msgpack.Unpacker(max_buffer_size=len(raw))
+    unpacker.feed(raw)
+    unpacker.skip()
 
 
 def _packed(value: Any) -> Any:
     if isinstance(value, Gram):  # as the rows that it is made of: who follows it takes those that are new
-        return msgpack.ExtType(GRAM, pack([value.sign < 0, value.rows, _base_part(value)]))
+        return msgpack.ExtType(GRAM, msgpack.packb([value.sign < 0, value.rows, _base_part(value)], default=_packed))
     if isinstance(value, np.ndarray):
         return msgpack.ExtType(ARRAY, _array_parts(value))
     if isinstance(value, np.generic):
         return value.item()
     raise TypeError(f"a value of type {type(value).__name__} cannot be sent")
+
+
+PACKER = msgpack.Packer(default=_packed)
+"""Makes the outermost value; to make another one for each takes as long again."""
 
 
 def _base_part(value: Gram) -> FloatArray | float | None:
@@ -77,25 +102,27 @@ def _array_parts(array: np.ndarray[Any, Any]) -> bytes:
     return head + numbers
 
 
-def _unpacked(code: int, raw: bytes) -> Any:
-    if code == ARRAY:
-        return _array(raw)
-    if code == GRAM:
-        return _gram(unpack(raw))
-    raise WireError(f"extension {code} is unknown")
+def _arrays(code: int, raw: bytes) -> Any:
+    return _array(raw) if code == ARRAY else _no_extension(code, raw)
+
+
+def _arrays_and_sums(code: int, raw: bytes) -> Any:
+    return _gram(unpack(raw, _arrays)) if code == GRAM else _arrays(code, raw)
 
 
 def _array(raw: bytes) -> np.ndarray[Any, Any]:
-    unpacker = msgpack.Unpacker(max_buffer_size=max(1, len(raw)))
-    unpacker.feed(raw[:64])
+    unpacker = msgpack.Unpacker(max_buffer_size=LONGEST_HEAD, ext_hook=_no_extension)
+    unpacker.feed(raw[:LONGEST_HEAD])
     try:
         (form, shape), start = unpacker.unpack(), unpacker.tell()
+    except WireError:
+        raise
     except (ValueError, TypeError, msgpack.UnpackException):
         raise WireError("an array without a head") from None
     if not isinstance(form, str) or form[:1] not in DTYPES or form[1:] not in ("C", "F"):
         raise WireError(f"an array of unknown form {form!r:.20}")
     whole = isinstance(shape, list) and len(shape) <= LARGEST_RANK
-    if not whole or not all(isinstance(size, int) and 0 <= size < 1 << 40 for size in shape):
+    if not whole or not all(isinstance(size, int) and 0 <= size < LARGEST_AXIS for size in shape):
         raise WireError("an array of impossible shape")
     dtype = DTYPES[form[:1]]
     if math.prod(shape) * dtype.itemsize != len(raw) - start:
@@ -108,11 +135,13 @@ def _array(raw: bytes) -> np.ndarray[Any, Any]:
 
 
 def _gram(parts: Any) -> Gram:
-    if not isinstance(parts, list) or len(parts) != 3 or not isinstance(parts[0], bool):
+    if not isinstance(parts, tuple) or len(parts) != 3 or not isinstance(parts[0], bool):
         raise WireError("a sum of squares without its parts")
     down, rows, base = parts
     if not _is_floats(rows, 2) or not (base is None or isinstance(base, float) or _is_floats(base, 2)):
         raise WireError("a sum of squares that is not made of matrices")
+    if rows.shape[1] > LARGEST_SIDE:
+        raise WireError(f"a sum of squares of {rows.shape[1]} columns, where {LARGEST_SIDE} are allowed")
     if isinstance(base, float):
         base = ScaledIdentity(rows.shape[1], base)
     elif base is not None and base.shape != (rows.shape[1], rows.shape[1]):
@@ -156,23 +185,29 @@ class Codec:
         Raises:
             WireError: it is no message of this algorithm, or a field is not what its class declares.
         """
-        value = unpack(raw)
-        if not isinstance(value, list) or len(value) != 2 or not isinstance(value[1], list):
+        value = unpack(raw, _arrays_and_sums)
+        if not isinstance(value, tuple) or len(value) != 2 or not isinstance(value[1], tuple):
             raise WireError("a message without a name and fields")
         name, values = value
         kind = self._kinds.get(name) if isinstance(name, str) else None
         if kind is None:
-            raise WireError(f"a message {name!r:.40} that this algorithm does not have")
+            shown = repr(name[:40]) if isinstance(name, str) else f"of type {type(name).__name__}"
+            raise WireError(f"a message {shown} that this algorithm does not have")
         checks = self._checks[name]
         if len(values) != len(checks):
             raise WireError(f"a {name} with {len(values)} fields instead of {len(checks)}")
         found: dict[str, Any] = {}
         for (field, check), given in zip(checks, values, strict=True):
-            found[field] = tuple(given) if isinstance(given, list) else given
-            if (wrong := check(found[field])) is not None:
+            found[field] = given
+            if (wrong := check(given)) is not None:
                 raise WireError(f"{name}.{field} {wrong}")
         self._check_shapes(kind, found)
-        return kind(**found)
+        stamps = {item.name: found.pop(item.name) for item in fields(kind) if not item.init}
+        message = kind(**found)
+        vars(message).update(stamps)
+        if not all(-1 <= number < 1 << 31 for number in (message.round, message.version)):
+            raise WireError(f"a {name} of round {message.round} and version {message.version}")
+        return message
 
     def _check_shapes(self, kind: type[Message], found: dict[str, Any]) -> None:
         """Each letter of the declared shapes stands for one size in a message; d for the arm dimension."""
@@ -214,7 +249,9 @@ def _check_of(hint: Any, where: str) -> Check:
 
 
 def _integer(value: Any) -> str | None:
-    return None if isinstance(value, int) and not isinstance(value, bool) else "is no integer"
+    if not isinstance(value, int) or isinstance(value, bool):
+        return "is no integer"
+    return None if -INTEGERS <= value < INTEGERS else "is too large"
 
 
 def _number(value: Any) -> str | None:

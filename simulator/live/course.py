@@ -11,15 +11,18 @@ from typing import Any
 
 from coband.simulator.core.audit.invariants import InvariantViolation
 from coband.simulator.core.node import SERVER, Address
+from coband.simulator.core.packet import Packet
 from coband.simulator.experiments.runs.job import Job
 from coband.simulator.experiments.scenario.scenario import Scenario
 from coband.simulator.live.codec import WireError
-from coband.simulator.live.machine import COPY, SETTLING, Machine, Share, check_parts
+from coband.simulator.live.frames import named
+from coband.simulator.live.machine import Machine, Share, check_passing, receiver
 from coband.simulator.live.peers import Peer, Peers
+from coband.simulator.live.schema import Advance, Copy, Failed, Finish, Frame, Passing, Report, Rows, Start
 from coband.simulator.live.terms import LiveError, Terms
 
-BACKWARD = ("ack", "skipped")
-"""Frames that go from the receiver of a message to its sender."""
+AHEAD_SECONDS = 3600.0
+"""So far may a station's clock be ahead; what it sends takes the server's clock along."""
 
 
 class Course:
@@ -34,13 +37,15 @@ class Course:
 
     def __init__(self, job: Job, scenario: Scenario, terms: Terms) -> None:
         self._agents, self._virtual = scenario.agents.count, not terms.speed
+        self._ahead = AHEAD_SECONDS / terms.speed if terms.speed else 0.0
+        self._time = 0.0  # virtual time
         self.machine = Machine(Share(scenario, job, 0, frozenset([SERVER])), self._post)
         self.peers = Peers(self._agents, terms.share)
         self.epoch: float | None = None
         self.finishing = False
         self.failure: Exception | None = None
         self.down: set[int] = set()
-        self._held: list[tuple[Address, Address, Sequence[Any]]] = []  # receiver, sender, frame
+        self._held: list[tuple[Address, Address, Passing, Packet | None]] = []  # receiver, sender, frame, its packet
 
     @property
     def holds(self) -> bool:
@@ -50,17 +55,18 @@ class Course:
     @property
     def reported(self) -> bool:
         """Whether all stations have reported."""
-        return self.finishing and all(peer.part.report for peer in self.peers)
+        return self.finishing and all(peer.report is not None for peer in self.peers)
 
     def do(self, now: float, action: Sequence[Any]) -> None:
         """Do something.
 
         Raises:
-            WireError: a station has sent what it may not.
+            WireError: a station has sent what it may not; nothing of it was done.
         """
         what, *rest = action
         if what == "frame":
-            self._take(now, *rest)
+            origin, number, frame = rest
+            self._take(now, self.peers.with_origin(origin), number, frame)
         elif what == "peer":
             self.peers.add(*rest)
         elif what == "start":
@@ -77,16 +83,16 @@ class Course:
             assert what == "finish"
             self.finishing = True
             for peer in self.peers:
-                peer.session.post(["finish"])
+                peer.session.post(Finish())
 
-    def _post(self, node: Address, frame: list[Any]) -> None:
+    def _post(self, node: Address, frame: Passing) -> None:
         self.peers.of(node).session.post(frame)
 
     def _start(self, epoch: float) -> None:
         self.epoch = epoch
         for peer in self.peers:
-            peer.session.post(["start", epoch])
-        self.machine.on_frame(0.0, ["start"])
+            peer.session.post(Start(epoch))
+        self.machine.take(0.0, Start(epoch))
 
     def _note_state(self, now: float, origin: int, up: bool) -> None:
         (self.down.discard if up else self.down.add)(origin)
@@ -100,56 +106,54 @@ class Course:
 
     def _advance(self, due: float, origins: Sequence[int], own: bool) -> None:
         """Let virtual time go on, for those who have something to do then."""
+        self._time = max(self._time, due)
         for origin in origins:
-            self.peers.with_origin(origin).session.post(["advance", due])
+            self.peers.with_origin(origin).session.post(Advance(due))
         if own:
-            self.machine.on_frame(due, ["advance", due])
+            self.machine.take(due, Advance(due))
 
     # --- frames
 
-    def _take(self, now: float, origin: int, number: int, *frame: Any) -> None:
+    def _take(self, now: float, peer: Peer, number: int, frame: Frame) -> None:
         """A numbered frame of a station, unless it has come before."""
-        peer = self.peers.with_origin(origin)
-        if not peer.session.accept(number):
+        if not peer.session.is_next(number):
             return
-        what = frame[0]
-        if what == "copy" or what in SETTLING:
-            self._forward(now, peer, frame)
-        elif what == "rows" and len(frame) == 2 and isinstance(frame[1], list):
-            peer.part.rows += frame[1]
-        elif what == "report" and len(frame) == 2 and isinstance(frame[1], dict):
-            peer.part.report = frame[1]
-        elif what == "failed" and len(frame) == 3:
-            text = f"{peer.words}: {frame[2]}"
-            self.failure = InvariantViolation(text) if frame[1] == "violated" else LiveError(text)
+        if isinstance(frame, Failed):
+            text = f"{peer.words}: {frame.text}"
+            self.failure = InvariantViolation(text) if frame.how == "violated" else LiveError(text)
+        elif isinstance(frame, Rows | Report):
+            if not self.finishing:
+                raise WireError(f"{named(frame)} before it was asked to report")
+            peer.record(frame, self._agents)
         else:
-            raise WireError(f"a frame {what!r:.20}, which there is not")
+            assert isinstance(frame, Passing)
+            self._forward(now, peer, frame)
+        peer.session.received += 1
 
-    def _forward(self, now: float, peer: Peer, frame: Sequence[Any]) -> None:
+    def _forward(self, now: float, peer: Peer, frame: Passing) -> None:
         """Give a frame between transports to the server's machine, or to the station of its receiver."""
-        check_parts(frame, COPY if frame[0] == "copy" else SETTLING[frame[0]], self._agents)
-        source, target = frame[1:3] if frame[0] not in BACKWARD else (frame[2], frame[1])
+        transport, target = self.machine.transport, receiver(frame)
+        check_passing(frame, self._agents, transport.mends)
+        source = frame.source if target == frame.destination else frame.destination
         if source not in peer.agents:
-            raise WireError(f"a {frame[0]} of node {source}, which is not of this station")
-        if frame[0] == "copy" and (self._virtual or self.epoch is None):
-            self.machine.transport.packet_of(frame)  # an invalid one is found while its sender is known
+            raise WireError(f"{named(frame)} of node {source}, which is not of this station")
+        packet = transport.packet_of(frame) if isinstance(frame, Copy) else None
         if self.epoch is None:
-            raise WireError(f"a {frame[0]} before the start")
-        if not self._virtual:
-            self._hand_over(now, target, frame)
-            return
-        self._held.append((target, source, frame))
+            raise WireError(f"{named(frame)} before the start")
+        if isinstance(frame, Copy) and frame.time > (latest := self._time if self._virtual else now + self._ahead):
+            raise WireError(f"{named(frame)} of time {frame.time:.9g}, before which {latest:.9g} comes")
+        if self._virtual:
+            self._held.append((target, source, frame, packet))
+        else:
+            self._hand_over(now, target, frame, packet)
 
-    def _hand_over(self, now: float, target: Address, frame: Sequence[Any]) -> None:
+    def _hand_over(self, now: float, target: Address, frame: Passing, packet: Packet | None) -> None:
         if target == SERVER:
-            self.machine.on_frame(now, frame)
-            return
-        if frame[0] == "copy":
-            packet = self.machine.transport.packet_of(frame)
-            if target in self.machine.run.down and self.machine.transport.mends:
-                self.machine.transport.lose(packet)
-                return
-        self._post(target, list(frame))
+            self.machine.take(now, frame, packet)
+        elif packet is not None and target in self.machine.run.down and self.machine.transport.mends:
+            self.machine.transport.lose(packet)
+        else:
+            self._post(target, frame)
 
     def _hand_over_held(self, now: float) -> None:
         """Hand over what stations have sent at this moment of virtual time, in an order that depends on no race.
@@ -157,5 +161,5 @@ class Course:
         It is that of the simulator for simultaneous deliveries: the server's first, then by agent.
         """
         held, self._held = sorted(self._held, key=lambda item: item[:2]), []
-        for target, _, frame in held:
-            self._hand_over(now, target, frame)
+        for target, _, frame, packet in held:
+            self._hand_over(now, target, frame, packet)

@@ -1,17 +1,28 @@
-"""Frames: a length of four bytes, then so many bytes."""
+"""Frames as bytes, and bytes as frames: a length of four bytes, then (kind, fields ...), checked against the schema.
+
+In a session it is (``NUMBERED``, number, kind, fields ...). Other frames are about the connection, and not repeated.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import struct
+from collections.abc import Callable
+from typing import Any
 
-from coband.simulator.live.codec import WireError
+from pydantic import ConfigDict, TypeAdapter, ValidationError
+
+from coband.simulator.live import schema
+from coband.simulator.live.codec import WireError, pack, unpack
+from coband.simulator.live.schema import Frame, Kinds
 
 LENGTH = struct.Struct(">I")
+NUMBERED = "f"
 GREETING = 1 << 16
-"""Bytes of the largest frame before the other end has shown its token."""
+"""Bytes of the largest frame of a station that is not admitted yet."""
 LARGEST = 1 << 26
 """Bytes of the largest frame after that, unless the user says otherwise."""
+STRICT = ConfigDict(strict=True, allow_inf_nan=False)
 
 
 def framed(body: bytes) -> bytes:
@@ -30,3 +41,89 @@ async def read(reader: asyncio.StreamReader, largest: int) -> bytes:
     if length > largest:
         raise WireError(f"a frame of {length} bytes, where {largest} are allowed")
     return await reader.readexactly(length)
+
+
+def kind_of(kind: type[Frame]) -> str:
+    """How a kind of frames is called."""
+    return kind.__name__.lower()
+
+
+def named(frame: Frame | str) -> str:
+    """A frame, or what a kind is called, with its article."""
+    kind = frame if isinstance(frame, str) else kind_of(type(frame))
+    return kind if kind == "rows" else f"{'an' if kind[0] in 'ao' else 'a'} {kind}"
+
+
+def parts(frame: Frame) -> tuple[Any, ...]:
+    """A frame as it is packed: its kind and its fields."""
+    return kind_of(type(frame)), *frame
+
+
+def written(frame: Frame, number: int = 0) -> bytes:
+    """A frame as it goes over the wire; ``number``: in its session, 0 outside of it."""
+    return framed(pack((NUMBERED, number, *parts(frame)) if number else parts(frame)))
+
+
+class Reader:
+    """Reads the frames that one end may send.
+
+    Args:
+        plain: kinds outside of sessions.
+        numbered: kinds of sessions.
+    """
+
+    def __init__(self, plain: Kinds, numbered: Kinds) -> None:
+        self._plain, self._numbered = _checks(plain), _checks(numbered)
+
+    def read(self, raw: bytes) -> tuple[int, Frame]:
+        """(number, frame) of a body; the number is 0 outside of sessions.
+
+        Raises:
+            WireError: it is no such frame; the text says why.
+        """
+        value = unpack(raw)
+        if not isinstance(value, tuple) or not value:
+            raise WireError("a frame that is no list")
+        if value[0] != NUMBERED:
+            return 0, _checked(self._plain, value)
+        if len(value) < 3 or type(value[1]) is not int or value[1] < 1:
+            raise WireError("a frame of a session without its number and kind")
+        return value[1], _checked(self._numbered, value[2:])
+
+    def again(self, value: Any) -> Frame:
+        """A frame of its ``parts``, as a journal has them.
+
+        Raises:
+            WireError: they are none.
+        """
+        if not isinstance(value, tuple) or not value:
+            raise WireError("a frame that is no list")
+        return _checked(self._plain | self._numbered, value)
+
+
+Checks = dict[str, tuple[type[Frame], Callable[[Any], Frame]]]
+"""For each kind what makes a frame of fields, or raises a ValidationError."""
+
+
+def _checks(kinds: Kinds) -> Checks:
+    return {kind_of(kind): (kind, TypeAdapter(kind, config=STRICT).validator.validate_python) for kind in kinds}
+
+
+def _checked(checks: Checks, value: tuple[Any, ...]) -> Frame:
+    name, fields = value[0], value[1:]
+    if not isinstance(name, str) or name not in checks:
+        shown = repr(name[:20]) if isinstance(name, str) else f"of type {type(name).__name__}"
+        raise WireError(f"a frame {shown}, which there is not")
+    kind, check = checks[name]
+    if len(fields) != len(kind._fields):
+        raise WireError(f"{named(name)} with {len(fields)} fields instead of {len(kind._fields)}")
+    try:
+        return check(fields)
+    except ValidationError as error:
+        wrong = error.errors(include_url=False, include_input=False, include_context=False)[0]
+    field, *deeper = wrong["loc"]
+    place = ".".join(map(str, [kind._fields[field] if isinstance(field, int) else field, *deeper]))
+    raise WireError(f"{named(name)} whose {place:.80} is wrong: {wrong['msg'].lower():.200}")
+
+
+FROM_STATION, FROM_HUB = Reader(*schema.FROM_STATION), Reader(*schema.FROM_HUB)

@@ -7,34 +7,43 @@ frames that were sent have been handled, and nobody has anything left to do.
 from __future__ import annotations
 
 import asyncio
-import hmac
 import math
-import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
 from coband.simulator.core.audit.trace import Sink, Trace
-from coband.simulator.core.node import UnsupportedScenario
 from coband.simulator.core.result import RunResult
 from coband.simulator.experiments.runs.job import Job, OnPull
 from coband.simulator.experiments.scenario.scenario import Scenario
 from coband.simulator.live import frames
 from coband.simulator.live.codec import WireError, pack, unpack
 from coband.simulator.live.course import Course
+from coband.simulator.live.door import Door, part
+from coband.simulator.live.frames import FROM_STATION, named, parts, written
 from coband.simulator.live.journal import Journal
 from coband.simulator.live.merging import MergedTrace, Part, result_of
 from coband.simulator.live.peers import Peer
 from coband.simulator.live.pump import Pump
-from coband.simulator.live.session import NUMBERED
+from coband.simulator.live.reports import report_of
+from coband.simulator.live.schema import (
+    Bye,
+    Frame,
+    Hello,
+    Over,
+    Ping,
+    Pong,
+    Ready,
+    Refused,
+    Status,
+    Task,
+    Welcome,
+)
 from coband.simulator.live.terms import LiveError, Terms
 
-GREETING_SECONDS = 10.0
-"""So long a connection may take to show its token."""
 LAST_SECONDS = 3.0
 """So long stations are waited for when a run is interrupted."""
-LONGEST_NAME = 80
 
 
 class Hub:
@@ -64,11 +73,9 @@ class Hub:
         self._pump = Pump(self._course.machine, terms.speed, self._consider, self.fail, journal)
         self._considering = False
         self._ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._connections: set[asyncio.StreamWriter] = set()
-        self._serving: set[asyncio.Task[None]] = set()
         self._losses: dict[int, asyncio.TimerHandle] = {}
-        self._server: asyncio.Server | None = None
         self._port = self._replayed()
+        self._door = Door(self._terms.token, self._attend, say, self.fail)
 
     def _replayed(self) -> int:
         """Do again what the journal says; returns the port to open."""
@@ -77,7 +84,7 @@ class Hub:
         told, entries = self._journal.read()
         if told is None:
             return self._terms.port
-        if (told["scenario"], told["job"]) != (self._scenario.to_yaml(), vars(self._job)):
+        if not isinstance(told, dict) or (told["scenario"], told["job"]) != (self._scenario.to_yaml(), vars(self._job)):
             self._journal.close()
             raise LiveError("the journal is of another run; give another --journal, or the same scenario and options")
         self._terms = replace(self._terms, token=told["token"])
@@ -86,8 +93,11 @@ class Hub:
             if not raw:
                 self._course.machine.run_due(now)
                 continue
+            action = unpack(raw)
+            if action[0] == "frame":
+                action = (*action[:3], FROM_STATION.again(action[3:]))
             with suppress(WireError):  # its sender was told when it happened
-                self._course.do(now, unpack(raw))
+                self._course.do(now, action)
         self._pump.epoch = self._course.epoch
         if self._course.epoch is not None:
             self._act("restarted", now)
@@ -99,7 +109,8 @@ class Hub:
         """Do something, and all that is due then."""
         now = self._pump.now if now is None else now
         if self._journal is not None:
-            self._journal.write(now, pack(list(action)))
+            *words, last = action
+            self._journal.write(now, pack((*words, *parts(last)) if isinstance(last, Frame) else action))
         self._course.do(now, action)
         if self._course.failure is not None:
             self.fail(self._course.failure)
@@ -114,15 +125,7 @@ class Hub:
         Raises:
             UnsupportedScenario: it cannot be opened.
         """
-        host, port = self._terms.host, self._port
-        try:
-            self._server = await asyncio.start_server(self._serve, host, port)
-        except OSError as error:
-            reason = os.strerror(error.errno) if error.errno and error.errno > 0 else error
-            raise UnsupportedScenario(
-                f"{host}:{port} cannot be opened: {reason}; choose another --host, of this machine, or --port"
-            ) from None
-        self._port = int(self._server.sockets[0].getsockname()[1])
+        self._port = await self._door.open(self._terms.host, self._port)
         if self._journal is not None and not self._journal.begun:
             told = {"job": vars(self._job), "port": self._port, "token": self._terms.token}
             self._journal.begin({"scenario": self._scenario.to_yaml(), **told})
@@ -146,8 +149,9 @@ class Hub:
 
     def _parts(self) -> list[Part]:
         machine = self._course.machine
-        own = machine.report()
-        return [Part([*machine.rows], own), *(peer.part for peer in self._course.peers if peer.part.report)]
+        own = report_of(machine)
+        stations = [Part(peer.rows, peer.report) for peer in self._course.peers if peer.report is not None]
+        return [Part(machine.rows, own), *stations]
 
     async def _keep_what_there_is(self, sink: Sink | None) -> None:
         """Store the trace of a run that was interrupted, as far as stations still send theirs."""
@@ -166,12 +170,7 @@ class Hub:
         self._pump.stop()
         for handle in self._losses.values():
             handle.cancel()
-        if self._server is not None:
-            self._server.close()
-        for writer in tuple(self._connections):
-            writer.close()
-        if self._serving:
-            await asyncio.wait(self._serving, timeout=LAST_SECONDS)
+        await self._door.close(LAST_SECONDS)
         if self._journal is not None:
             self._journal.close()
 
@@ -180,94 +179,62 @@ class Hub:
         if not self._ended.done():
             self._ended.set_exception(error)
             for peer in self._course.peers:
-                peer.session.say(["bye"] if self._terms.start else ["over", str(error).partition("\n")[0]])
+                peer.session.say(Bye() if self._terms.start else Over(str(error).partition("\n")[0]))
 
     # --- connections
 
-    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        host, port = writer.get_extra_info("peername")[:2]
-        self._connections.add(writer)
-        task = asyncio.current_task()
-        assert task is not None
-        self._serving.add(task)
-        task.add_done_callback(self._serving.discard)
-        peer: Peer | None = None
-        try:
-            peer = await self._greeted(reader, writer)
-            if peer is not None:
-                await self._listen_to(peer, reader, writer)
-        except WireError as error:
-            self._say(f"connection from {host}:{port} closed: {error}")
-        except (asyncio.IncompleteReadError, ConnectionError, TimeoutError):
-            pass
-        except asyncio.CancelledError:
-            pass
-        except Exception as error:
-            self.fail(error)
-        finally:
-            self._connections.discard(writer)
-            writer.close()
-            if peer is not None:
-                self._lost(peer)
-
-    async def _greeted(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> Peer | None:
-        """Check the greeting of a connection and answer it; None: it was refused.
-
-        Raises:
-            WireError: it is no greeting, or has another token.
-        """
-        async with asyncio.timeout(GREETING_SECONDS):
-            hello = unpack(await frames.read(reader, frames.GREETING))
-        if not isinstance(hello, dict) or not isinstance(hello.get("token"), str):
-            raise WireError("no greeting")
-        if not hmac.compare_digest(hello["token"].encode(), self._terms.token.encode()):
-            raise WireError("wrong token")
+    async def _attend(self, hello: Hello, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """One connection of a station."""
         try:
             wanted = self._course.peers.wanted(hello)
         except LiveError as refusal:
             self._say(f"a station was refused: {refusal}")
-            writer.write(frames.framed(pack(["refused", str(refusal)])))
-            return None
-        name = str(hello.get("name"))[:LONGEST_NAME]
+            writer.write(written(Refused(str(refusal))))
+            return
         if isinstance(wanted, int):
-            self._act("peer", wanted, name)
+            self._act("peer", wanted, hello.name)
         peer = self._course.peers.newest if isinstance(wanted, int) else wanted
-        peer.name = name
-        writer.write(frames.framed(pack(["welcome", self._facts(peer)])))
-        return peer
+        peer.name, peer.writer = hello.name, writer
+        writer.write(written(self._welcome(peer)))
+        try:
+            await self._listen_to(peer, reader, writer)
+        except WireError as error:
+            self._say(f"{peer.words}: connection closed: {error}")
+            self._lost(peer, writer)
+            await part(str(error), reader, writer)
+        finally:
+            self._lost(peer, writer)
 
-    def _facts(self, peer: Peer) -> dict[str, Any]:
+    def _welcome(self, peer: Peer) -> Welcome:
         """What a station is told."""
-        return {
-            "scenario": self._scenario.to_yaml(),
-            "base": str(self._scenario.base),
-            "job": vars(self._job),
-            "origin": peer.origin,
-            "agents": peer.agents,
-            "speed": self._terms.speed,
-            "epoch": self._pump.epoch,
-            "received": peer.session.received,
-            "largest": self._terms.largest,
-        }
+        job = self._job
+        return Welcome(
+            scenario=self._scenario.to_yaml(),
+            base=str(self._scenario.base),
+            task=Task(job.id, job.label, job.algorithm, job.replication, job.seed, job.trace, job.entry),
+            origin=peer.origin,
+            agents=peer.agents,
+            speed=self._terms.speed,
+            epoch=self._pump.epoch,
+            received=peer.session.received,
+            largest=self._terms.largest,
+        )
 
     async def _listen_to(self, peer: Peer, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         while True:
-            frame = unpack(await frames.read(reader, self._terms.largest))
-            if not isinstance(frame, list) or not frame:
-                raise WireError("a frame that is no list")
-            if frame[0] == "ping":
-                writer.write(frames.framed(pack(["pong", asyncio.get_running_loop().time()])))
-            elif frame[0] == "ready" and len(frame) == 2:
-                peer.session.resume(writer, frame[1])
+            number, frame = FROM_STATION.read(await frames.read(reader, self._terms.largest))
+            if isinstance(frame, Ping):
+                writer.write(written(Pong(asyncio.get_running_loop().time())))
+                await writer.drain()
+            elif isinstance(frame, Ready) and not peer.ready:
+                peer.session.resume(writer, frame.received)
                 self._joined(peer)
-            elif not peer.session.connected:
-                raise WireError(f"a frame {frame[0]!r:.20} before the station was ready")
-            elif frame[0] == "status" and len(frame) == 5:
+            elif not peer.ready or isinstance(frame, Ready | Hello):
+                raise WireError(f"{named(frame)} {'after' if peer.ready else 'before'} the station was ready")
+            elif isinstance(frame, Status):
                 self._take_status(peer, frame)
-            elif frame[0] == NUMBERED and len(frame) > 2:
-                self._act("frame", peer.origin, *frame[1:])
             else:
-                raise WireError(f"a frame {frame[0]!r:.20}, which there is not")
+                self._act("frame", peer.origin, number, frame)
 
     def _joined(self, peer: Peer) -> None:
         peer.ready = True
@@ -280,13 +247,16 @@ class Hub:
             self._pump.epoch = asyncio.get_running_loop().time()
             self._act("start", self._pump.epoch, now=0.0)
 
-    def _lost(self, peer: Peer) -> None:
+    def _lost(self, peer: Peer, writer: asyncio.StreamWriter) -> None:
         """A connection has ended: its agents are down until it comes again."""
-        if self._ended.done() or peer.part.report:
+        if peer.writer is not writer:
             return
-        connected, peer.ready = peer.session.connected, False
+        peer.writer = None
+        if self._ended.done() or peer.report is not None:
+            return
+        was_ready, peer.ready = peer.ready, False
         peer.session.broken()
-        if connected and self._course.epoch is not None:
+        if was_ready and self._course.epoch is not None:
             self._act("state", peer.origin, False)
         self._say(f"{peer.words} is lost; waiting {self._terms.rejoin:g} s for it")
         self._wait_for(peer)
@@ -299,15 +269,13 @@ class Hub:
 
     # --- how far everybody is
 
-    def _take_status(self, peer: Peer, frame: Sequence[Any]) -> None:
-        handled, sent, due, pulls = frame[1:]
-        numbers = all(isinstance(number, int) for number in (handled, sent, pulls))
-        if not numbers or not isinstance(due, (int, float)) or math.isnan(due):
-            raise WireError("a status that says nothing")
-        peer.session.settle(handled)
-        peer.status = (handled, sent, float(due), pulls)
+    def _take_status(self, peer: Peer, status: Status) -> None:
+        if status.sent != peer.session.received:
+            raise WireError(f"a status after {status.sent} frames, where {peer.session.received} have come")
+        peer.session.settle(status.handled)
+        peer.status = status
         if self._on_pull is not None:
-            self._on_pull(sum(peer.status[3] for peer in self._course.peers))
+            self._on_pull(sum(peer.status.pulls for peer in self._course.peers))
         self._consider()
 
     def _consider(self) -> None:
@@ -327,7 +295,7 @@ class Hub:
         settled = all(peer.idle for peer in course.peers) and machine.next_due > self._pump.now
         if course.epoch is None or course.finishing or not settled:
             return False
-        due = min(machine.next_due, *(peer.status[2] for peer in course.peers))
+        due = min(machine.next_due, *(peer.status.due for peer in course.peers))
         if course.holds:
             self._act("hand over")
         elif due == math.inf:
@@ -335,12 +303,12 @@ class Hub:
         elif self._terms.speed:
             return False
         else:
-            origins = [peer.origin for peer in course.peers if peer.status[2] <= due]
+            origins = [peer.origin for peer in course.peers if peer.status.due <= due]
             self._act("advance", due, origins, machine.next_due <= due)
         return True
 
     def _end(self) -> None:
         for peer in self._course.peers:
-            peer.session.say(["bye"])
+            peer.session.say(Bye())
         if not self._ended.done():
             self._ended.set_result(None)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import os
 import struct
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+
+from coband.simulator.live.codec import WireError, pack, unpack
+from coband.simulator.live.terms import LiveError
 
 HEAD = struct.Struct(">dI")
 
@@ -36,18 +38,21 @@ class Journal:
         """Whether there is a first entry."""
         return self._file.stat().st_size > 0
 
-    def begin(self, facts: dict[str, Any]) -> None:
+    def begin(self, facts: Any) -> None:
         """Write the first entry."""
-        self.write(0.0, json.dumps(facts).encode())
+        self.write(0.0, pack(facts))
 
     def write(self, now: float, frame: bytes = b"") -> None:
         """Append an entry before it is acted upon."""
         self._stream.write(HEAD.pack(now, len(frame)) + frame)
 
-    def read(self) -> tuple[dict[str, Any] | None, Iterator[tuple[float, bytes]]]:
+    def read(self) -> tuple[Any, Iterator[tuple[float, bytes]]]:
         """What was told, None if the file is empty, and all other entries.
 
         An entry that was being written when the process was killed is cut off: nothing was done about it.
+
+        Raises:
+            LiveError: the file is no journal.
         """
         content = self._file.read_bytes()
         entries, end = [], 0
@@ -58,8 +63,18 @@ class Journal:
             end += HEAD.size
             entries.append((now, content[end : end + length]))
             end += length
+        told = self._first(content, entries[0][1] if entries else None)
         os.truncate(self._file, end)
-        return (json.loads(entries[0][1]) if entries else None), iter(entries[1:])
+        return told, iter(entries[1:])
+
+    def _first(self, content: bytes, entry: bytes | None) -> Any:
+        """The first entry, which is of time 0; None without one."""
+        try:
+            if any(content[:8]):
+                raise WireError("another time")
+            return None if entry is None else unpack(entry)
+        except WireError:
+            raise LiveError(f"{self._file} is no journal of this version of coband; give another --journal") from None
 
     def close(self) -> None:
         """Let go of the file."""

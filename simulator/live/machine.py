@@ -17,30 +17,27 @@ from coband.simulator.core.audit.ledger import Ledger
 from coband.simulator.core.audit.progress import Progress
 from coband.simulator.core.clock.clock import Clock
 from coband.simulator.core.clock.schedule import OneAtATime, Phases, Recorded, Renewal, Rounds
-from coband.simulator.core.hosts.host import ClientHost
 from coband.simulator.core.hosts.phases import PhaseHost
 from coband.simulator.core.hosts.turns import Turns
 from coband.simulator.core.network.network import Network
-from coband.simulator.core.node import SERVER, Address, BatchAgent, Client, UnsupportedScenario
+from coband.simulator.core.node import SERVER, Address, UnsupportedScenario
+from coband.simulator.core.packet import Packet
 from coband.simulator.core.plan import Plan
 from coband.simulator.core.randomness.streams import Streams
 from coband.simulator.core.run_context import RunContext
+from coband.simulator.core.talks import Declined
 from coband.simulator.experiments.runs.job import Job, entry_of, graph_and_world, plan
 from coband.simulator.experiments.scenario.scenario import Scenario, ScenarioEntry
 from coband.simulator.live.codec import Codec, WireError
+from coband.simulator.live.failures import explain, guard
+from coband.simulator.live.frames import named
+from coband.simulator.live.schema import Ack, Advance, Copy, Passing, Silence, Skipped, Start
 from coband.simulator.live.transport import LiveAudit, LiveDatagrams, LiveReliable, LocalRouter, OverSockets, Post
 
 NUMBERS = 1 << 40
 """Events and messages of process p are numbered from p times this."""
-COPY = (int, int, int, int, int, int, float, bytes)
-"""What a ``copy`` holds: source, destination, number, id, send, attempts, time, message."""
-SETTLING = {
-    "ack": (int, int, int),
-    "skip": (int, int, int),
-    "skipped": (int, int, int, bool),
-    "silence": (int, int, int),
-}
-"""What the other frames between transports hold: source, destination, number (or cause), ..."""
+BACKWARD = Ack | Skipped
+"""What goes from the receiver of a message to its sender."""
 
 
 @dataclass(frozen=True)
@@ -109,7 +106,8 @@ class Machine:
     """
 
     def __init__(self, share: Share, post: Post) -> None:
-        self.share = share
+        self.share, self._begun = share, False
+        self._who = "the server" if SERVER in share.nodes else "an agent"
         scenario, job = share.scenario, share.job
         entry, streams = entry_of(job, scenario), Streams(job.seed, job.replication)
         self.plan: Plan = plan(scenario, entry.ties)
@@ -121,7 +119,7 @@ class Machine:
         self.progress = self._progress()
         self.router = LocalRouter(self.clock)
         self.router.post = post
-        codec = Codec([size.message for size in entry.algorithm.messages], self.world.dimension)
+        codec = Codec([*(size.message for size in entry.algorithm.messages), Declined], self.world.dimension)
         self.transport = self._transport(Network(self.plan.network, streams), codec, post)
         self._host(entry, Assembly(self.plan, self.world, streams, None), streams)
 
@@ -150,6 +148,8 @@ class Machine:
     def _host(self, entry: ScenarioEntry, assembly: Assembly, streams: Streams) -> None:
         """Make the nodes, and hosts around them."""
         self.agents, self.server = assembly.nodes(entry.algorithm, entry.config)
+        for node in self.agents if self.server is None else (*self.agents, self.server):
+            guard(node)
         if self.agents[0].context.sharing.has_common:
             raise UnsupportedScenario(
                 f"{entry.label}: its nodes have storage in common, as in published code, which nodes of different "
@@ -174,40 +174,59 @@ class Machine:
         return clock.next_due if clock.ahead > self.transport.idle_timers else math.inf
 
     def run_due(self, now: float) -> None:
-        """Run its next event, which is due."""
-        self.clock.run_due(now)
-
-    def on_frame(self, now: float, frame: Sequence[Any]) -> None:
-        """Take a frame from another process.
+        """Run its next event, which is due.
 
         Raises:
-            WireError: it is none that this process takes; nothing of it was done.
+            LiveError: a node has failed.
+        """
+        try:
+            self.clock.run_due(now)
+        except Exception as error:
+            explain(error, self._who)
+
+    def check(self, frame: Passing | Start | Advance) -> Packet | None:
+        """Refuse a frame that has no place here; returns the packet that is in a copy.
+
+        Raises:
+            WireError: what is wrong.
+        """
+        if isinstance(frame, Start) == self._begun:
+            raise WireError(f"{named(frame)} {'after' if self._begun else 'before'} the start")
+        if isinstance(frame, Start | Advance):
+            return None
+        check_passing(frame, self.plan.agents.count, self.transport.mends)
+        if receiver(frame) not in self.share.nodes:
+            raise WireError(f"{named(frame)} for node {receiver(frame)}, which is not in this process")
+        return self.transport.packet_of(frame) if isinstance(frame, Copy) else None
+
+    def take(self, now: float, frame: Passing | Start | Advance, packet: Packet | None = None) -> None:
+        """Take a frame from another process.
+
+        Args:
+            packet: what is in a copy.
+
+        Raises:
+            LiveError: a node has failed.
         """
         self.clock.advance(max(now, self.clock.now))
-        what = frame[0] if frame else None
-        if what == "copy":
-            self._check(frame, COPY)
-            packet = self.transport.packet_of(frame)
-            self.transport.transits.append(max(0.0, now - frame[7]))
-            self.clock.advance(max(self.clock.now, frame[7]))
-            self.transport.take(packet)
-        elif what == "start":
-            self.turns.start_for([node for node in self.share.nodes if node != SERVER], self.hosts)
-        elif what in SETTLING:
-            self._check(frame, SETTLING[what])
-            if what == "silence":
-                self.router.silence(*frame[1:])
-            else:
-                self.transport.settle(frame)
-        elif what != "advance":
-            raise WireError(f"a frame {what!r:.20}, which there is not")
+        try:
+            self._take(now, frame, packet)
+        except Exception as error:
+            explain(error, self._who)
 
-    def _check(self, frame: Sequence[Any], types: Sequence[type]) -> None:
-        """Refuse a frame whose parts are of other types, or that is for a node elsewhere."""
-        check_parts(frame, types, self.plan.agents.count)
-        to = frame[1] if frame[0] in ("ack", "skipped") else frame[2]
-        if to not in self.share.nodes:
-            raise WireError(f"a {frame[0]} for node {to}, which is not in this process")
+    def _take(self, now: float, frame: Passing | Start | Advance, packet: Packet | None) -> None:
+        if isinstance(frame, Copy):
+            assert packet is not None
+            self.transport.transits.append(max(0.0, now - frame.time))
+            self.clock.advance(max(self.clock.now, frame.time))
+            self.transport.take(packet)
+        elif isinstance(frame, Start):
+            self._begun = True
+            self.turns.start_for([node for node in self.share.nodes if node != SERVER], self.hosts)
+        elif isinstance(frame, Silence):
+            self.router.silence(frame)
+        elif not isinstance(frame, Advance):
+            self.transport.settle(frame)
 
     def note_state(self, now: float, nodes: Iterable[Address], up: bool) -> None:
         """Take note that nodes of other processes have gone down or come up."""
@@ -221,81 +240,19 @@ class Machine:
         """Pulls that its agents have made."""
         return self.progress.made
 
-    # --- what comes out of it
 
-    def report(self) -> dict[str, Any]:
-        """All that the result needs but for the trace, in types that can be sent."""
-        progress, ledger = self.progress, self.run.ledger
-        self.run.trace.flush()
-        return {
-            "origin": self.share.origin,
-            "names": list(self.names),
-            "ledger": {
-                "kinds": [[*key, *_numbers(entry)] for key, entry in ledger.by_kind.items()],
-                "rounds": [list(item) for item in ledger.by_round.items()],
-                "agents": [ledger.uplink_by_agent, ledger.downlink_by_agent, ledger.peer_by_agent],
-                "repeated": [ledger.repeated_messages, ledger.repeated_scalars, ledger.acknowledgements],
-            },
-            "copies": {kind: _numbers(copies) for kind, copies in self.run.audit.copies.items()},
-            "pulls": [
-                progress.agents,
-                progress.pulls,
-                progress.times,
-                progress.regrets,
-                progress.rewards,
-                progress.scalars,
-            ],
-            "last_delivery": self.router.last_delivery,
-            "bytes": self.transport.written_bytes,
-            "lateness": self.transport.lateness,
-            "transits": self.transport.transits,
-            "agents": [self._agent(agent) for agent in self._clients],
-        }
-
-    @property
-    def _clients(self) -> list[Client]:
-        return [agent for agent in self.agents if agent.context.index in self.share.nodes]
-
-    def _agent(self, agent: Client) -> dict[str, Any]:
-        index = agent.context.index
-        host = self.hosts[index]
-        assert isinstance(host, ClientHost)
-        closest = agent.context.closest
-        hindsight: dict[str, Any] = {}
-        if isinstance(agent, BatchAgent) and hasattr(self.world, "means"):
-            import numpy as np
-
-            means = np.stack([self.world.means(other, 1) for other in range(len(self.agents))])
-            hindsight = agent.report_in_hindsight(means)
-        return {
-            "index": index,
-            "rounds": agent.rounds,
-            "unshared": agent.unshared,
-            "answer": getattr(agent, "answer", None),
-            "stalled": 0 if agent.done else host.due,
-            "report": agent.report(),
-            "own": agent.report_own(),
-            "hindsight": hindsight,
-            "warnings": list(agent.warnings()),
-            "closest": None if closest is None else closest.of_agents()[index],
-        }
+def receiver(frame: Passing) -> Address:
+    """The node that a frame is for."""
+    return frame.source if isinstance(frame, BACKWARD) else frame.destination
 
 
-def check_parts(frame: Sequence[Any], types: Sequence[type], agents: int) -> None:
-    """Refuse a frame whose parts are not of these types, or that speaks of nodes that there are not.
+def check_passing(frame: Passing, agents: int, mends: bool) -> None:
+    """Refuse a frame that no transport sends.
 
     Raises:
         WireError: what is wrong.
     """
-    if len(frame) != 1 + len(types) or any(type(part) is not kind for part, kind in zip(frame[1:], types, strict=True)):
-        raise WireError(f"a {frame[0]} whose parts are not what they should be")
-    if not all(SERVER <= node < agents for node in frame[1:3]):
-        raise WireError(f"a {frame[0]} between nodes {frame[1]} and {frame[2]}, which there are not")
-
-
-def _differs(part: Any, kind: type) -> bool:
-    return type(part) is not kind
-
-
-def _numbers(record: Any) -> list[int]:
-    return [getattr(record, name) for name in record.__dataclass_fields__]
+    if frame.source >= agents or frame.destination >= agents:
+        raise WireError(f"{named(frame)} between nodes {frame.source} and {frame.destination}, which there are not")
+    if not mends and not isinstance(frame, Copy):
+        raise WireError(f"{named(frame)}, for which there is no use where nothing is lost")

@@ -7,10 +7,9 @@ process that takes a message goes on at the time of its sending at least, so cau
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from heapq import heappop, heappush
-from typing import Any
 
 import numpy as np
 
@@ -27,6 +26,7 @@ from coband.simulator.core.result import Ended, RunResult
 from coband.simulator.core.run_context import RunContext
 from coband.simulator.experiments.runs.job import entry_of
 from coband.simulator.live.machine import Machine
+from coband.simulator.live.schema import AgentFacts, Report
 from coband.simulator.metrics import by_name
 
 BEGINNINGS = (tr.TURN, tr.DELIVER, tr.DROP, tr.DUPLICATE, tr.EXPIRE, tr.RETRANSMIT, tr.TIMER, tr.DOWN, tr.UP)
@@ -38,12 +38,12 @@ class Part:
     """What one process has recorded.
 
     Attributes:
-        rows: events, with numbers of their own and codes of ``report["names"]``.
+        rows: events, with numbers of their own and codes of ``report.names``.
         report: of ``Machine.report``.
     """
 
-    rows: list[Sequence[Any]] = field(default_factory=list)
-    report: Mapping[str, Any] = field(default_factory=dict)
+    rows: Sequence[tr.PlainRow]
+    report: Report
 
 
 class MergedTrace:
@@ -86,7 +86,7 @@ class MergedTrace:
         while True:
             row = rows[self._places[part]]
             self._places[part] += 1
-            self._record(row, self._parts[part].report["names"])
+            self._record(row, self._parts[part].report.names)
             released += self._waiting.pop(row[0], ())
             following = rows[self._places[part]] if self._places[part] < len(rows) else None
             if following is None or following[1] != row[1] or following[2] in BEGINNINGS:
@@ -94,7 +94,7 @@ class MergedTrace:
         for other in (part, *released):
             self._offer(other)
 
-    def _record(self, row: Sequence[Any], names: Sequence[str]) -> None:
+    def _record(self, row: tr.PlainRow, names: Sequence[str]) -> None:
         seq, time, event, node, peer, message, cause, kind, scalars, hop, round, version, value, reason, detail = row
         self._now = max(self._now, time)
         number = self._messages.setdefault(message, len(self._messages)) if message != tr.NONE else tr.NONE
@@ -132,21 +132,21 @@ class Ending(ClosestDecision):
 class Reported(Client):
     """An agent as its process has reported it at the end."""
 
-    facts: Mapping[str, Any]
+    facts: AgentFacts
 
-    def told(self, facts: Mapping[str, Any]) -> Reported:
+    def told(self, facts: AgentFacts) -> Reported:
         """The same with what was reported."""
-        self.facts, self.rounds, self.unshared = facts, facts["rounds"], facts["unshared"]
+        self.facts, self.rounds, self.unshared = facts, facts.rounds, facts.unshared
         return self
 
     def report(self) -> dict[str, float | int]:
-        return dict(self.facts["report"])
+        return dict(self.facts.report)
 
     def report_own(self) -> dict[str, float | int | None]:
-        return dict(self.facts["own"])
+        return dict(self.facts.own)
 
-    def warnings(self) -> Any:
-        return iter(self.facts["warnings"])
+    def warnings(self) -> Iterator[str]:
+        return iter(self.facts.warnings)
 
     def receive(self, message: Message, source: Address) -> Outbox:
         raise AssertionError("the run has ended")
@@ -165,8 +165,8 @@ class ReportedAgent(Reported, Agent):
 class ReportedBatchAgent(Reported, BatchAgent):
     """An agent that acted phase by phase."""
 
-    def told(self, facts: Mapping[str, Any]) -> Reported:
-        self.answer = facts["answer"]
+    def told(self, facts: AgentFacts) -> Reported:
+        self.answer = facts.answer
         return super().told(facts)
 
     def request(self) -> IntArray:
@@ -176,7 +176,7 @@ class ReportedBatchAgent(Reported, BatchAgent):
         raise AssertionError("the run has ended")
 
     def report_in_hindsight(self, means: FloatArray) -> dict[str, float | int]:
-        return dict(self.facts["hindsight"])
+        return dict(self.facts.hindsight)
 
 
 def result_of(machine: Machine, parts: Sequence[Part], sink: tr.Sink | None) -> RunResult:
@@ -205,8 +205,8 @@ def result_of(machine: Machine, parts: Sequence[Part], sink: tr.Sink | None) -> 
         None,
         agents,
         machine.server,
-        max(part.report["last_delivery"] for part in parts),
-        stalled=sum(agent["stalled"] for part in parts for agent in part.report["agents"]),
+        max(part.report.last_delivery for part in parts),
+        stalled=sum(agent.stalled for part in parts for agent in part.report.agents),
         declared=by_name(entry_of(machine.share.job, machine.share.scenario).algorithm.metrics),
     )
     result = ended.result()
@@ -216,9 +216,9 @@ def result_of(machine: Machine, parts: Sequence[Part], sink: tr.Sink | None) -> 
 
 def _overheads(parts: Sequence[Part]) -> dict[str, int | float]:
     """What the simulator does not have: bytes, and how late copies leave and arrive, in units of simulated time."""
-    found: dict[str, int | float] = {"live_bytes": sum(part.report["bytes"] for part in parts)}
+    found: dict[str, int | float] = {"live_bytes": sum(part.report.bytes for part in parts)}
     for name in ("lateness", "transits"):
-        times = np.concatenate([np.array(part.report[name], dtype=np.float64) for part in parts])
+        times = np.concatenate([np.array(getattr(part.report, name), dtype=np.float64) for part in parts])
         if len(times):
             found[f"live_{name}_median"], found[f"live_{name}_90"] = np.quantile(times, (0.5, 0.9)).tolist()
     return found
@@ -227,18 +227,20 @@ def _overheads(parts: Sequence[Part]) -> dict[str, int | float]:
 def _ledger(machine: Machine, parts: Sequence[Part]) -> Ledger:
     network = machine.plan.network
     total = Ledger(machine.plan.agents.count, network.scalar_bits, network.header_bits)
-    for found in (part.report["ledger"] for part in parts):
-        for kind, direction, *numbers in found["kinds"]:
+    for found in (part.report.ledger for part in parts):
+        for kind, direction, *numbers in found.kinds:
             entry = total.by_kind.setdefault((kind, direction), Entry())
             _add(entry, numbers)
             total.scalars += numbers[2]
-        for round, scalars in found["rounds"]:
+        for round, scalars in found.rounds:
             total.by_round[round] += scalars
         for own, theirs in zip(
-            (total.uplink_by_agent, total.downlink_by_agent, total.peer_by_agent), found["agents"], strict=True
+            (total.uplink_by_agent, total.downlink_by_agent, total.peer_by_agent),
+            (found.uplink, found.downlink, found.peer),
+            strict=True,
         ):
             own[:] = [one + other for one, other in zip(own, theirs, strict=True)]
-        messages, scalars, acknowledgements = found["repeated"]
+        messages, scalars, acknowledgements = found.repeated
         total.repeated_messages += messages
         total.repeated_scalars += scalars
         total.acknowledgements += acknowledgements
@@ -248,7 +250,7 @@ def _ledger(machine: Machine, parts: Sequence[Part]) -> Ledger:
 def _audit(machine: Machine, parts: Sequence[Part]) -> Audit:
     audit = Audit(machine.plan.network.transport == "reliable")
     for part in parts:
-        for kind, numbers in part.report["copies"].items():
+        for kind, numbers in part.report.copies.items():
             _add(audit.copies[kind], numbers)
     return audit
 
@@ -263,7 +265,7 @@ def _progress(machine: Machine, parts: Sequence[Part], merged: MergedTrace, ledg
     pulls = sorted(
         (merged.numbers[mark], agent, count, time, regret, reward)
         for part in parts
-        for agent, count, time, regret, reward, mark in zip(*part.report["pulls"], strict=True)
+        for agent, count, time, regret, reward, mark in zip(*part.report.pulls, strict=True)
     )
     places, scalars = np.array(merged.sends, dtype=np.int64).reshape(-1, 2).T
     sums = np.concatenate([[0], np.cumsum(scalars)])
@@ -277,8 +279,8 @@ def _progress(machine: Machine, parts: Sequence[Part], merged: MergedTrace, ledg
 
 
 def _agents(machine: Machine, parts: Sequence[Part]) -> list[Client]:
-    facts = sorted((agent for part in parts for agent in part.report["agents"]), key=lambda agent: int(agent["index"]))
-    closest = Ending([agent["closest"] for agent in facts])
+    facts = sorted((agent for part in parts for agent in part.report.agents), key=lambda facts: facts.agent)
+    closest = Ending([agent.closest for agent in facts])
     made: list[Client] = []
     for client, said in zip(machine.agents, facts, strict=True):
         kind = ReportedBatchAgent if isinstance(client, BatchAgent) else ReportedAgent

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from asyncio import StreamWriter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
 
+from coband.simulator.core.audit.trace import PlainRow
 from coband.simulator.core.node import Address
 from coband.simulator.experiments.runs.code_version import source_digest
-from coband.simulator.live.merging import Part
+from coband.simulator.live.codec import WireError
+from coband.simulator.live.frames import named
+from coband.simulator.live.machine import NUMBERS
+from coband.simulator.live.reports import check_report, check_rows
+from coband.simulator.live.schema import Hello, Report, Rows, Status
 from coband.simulator.live.session import Session
-from coband.simulator.live.terms import PROTOCOL, LiveError
+from coband.simulator.live.terms import LiveError
 
 
 @dataclass
@@ -19,22 +24,28 @@ class Peer:
 
     Attributes:
         origin: number of its process, from 1.
-        status: frames handled, frames sent, when its next event is due, pulls; as it has said last.
+        writer: of its connection; None without one.
+        ready: whether it has made its nodes.
+        status: how far it is, as it has said last.
+        rows: its events, as far as it has sent them.
+        report: what it has reported; None before.
     """
 
     origin: int
     agents: tuple[Address, ...]
     name: str = ""
     session: Session = field(default_factory=Session)
-    status: tuple[int, int, float, int] = (0, 0, 0.0, 0)
+    writer: StreamWriter | None = None
     ready: bool = False
-    part: Part = field(default_factory=Part)
+    status: Status = field(default=Status(0, 0, 0.0, 0))
+    rows: list[PlainRow] = field(default_factory=list)
+    report: Report | None = None
 
     @property
     def idle(self) -> bool:
         """Whether every frame between it and the hub has been handled."""
-        handled, sent, *_ = self.status
-        return self.ready and handled == self.session.sent and sent == self.session.received
+        session, status = self.session, self.status
+        return self.ready and status.handled == session.sent and status.sent == session.received
 
     @property
     def words(self) -> str:
@@ -42,6 +53,22 @@ class Peer:
         first, last = self.agents[0], self.agents[-1]
         which = f"agent {first}" if first == last else f"agents {first} to {last}"
         return f"{which} ({self.name})"
+
+    def record(self, frame: Rows | Report, agents: int) -> None:
+        """Keep what it has recorded; ``agents``: of the run.
+
+        Raises:
+            WireError: it does not fit together.
+        """
+        first = self.origin * NUMBERS
+        if self.report is not None:
+            raise WireError(f"{named(frame)} after a report")
+        if isinstance(frame, Rows):
+            check_rows(frame.rows, first + len(self.rows), agents)
+            self.rows += frame.rows
+        else:
+            check_report(frame, self.rows, first, self.agents, agents)
+            self.report = frame
 
 
 class Peers:
@@ -85,25 +112,24 @@ class Peers:
         """The station that has joined last."""
         return self._peers[-1]
 
-    def wanted(self, hello: dict[str, Any]) -> int | Peer:
+    def wanted(self, hello: Hello) -> int | Peer:
         """How many agents a station that joins is to have, or which one it is, when it comes again.
 
         Raises:
             LiveError: it is refused; the text says why.
         """
-        if hello.get("protocol") != PROTOCOL or hello.get("code") != source_digest():
+        if hello.code != source_digest():
             raise LiveError("it has another coband than the hub; install the same one")
-        origin, count = hello.get("origin"), hello.get("agents")
-        if origin is not None:
-            return self._again(origin)
+        if hello.origin is not None:
+            return self._again(hello.origin)
         if not self._free:
             raise LiveError("all agents have a process already")
-        return count if isinstance(count, int) and count > 0 else self._share
+        return hello.agents or self._share
 
-    def _again(self, origin: Any) -> Peer:
+    def _again(self, origin: int) -> Peer:
         known = [peer for peer in self._peers if peer.origin == origin]
         if not known:
-            raise LiveError(f"there is no station {origin!r:.20} in this run; its journal is of another one")
-        if known[0].session.connected:
+            raise LiveError(f"there is no station {origin} in this run; its journal is of another one")
+        if known[0].writer is not None:
             raise LiveError(f"{known[0].words} is here already")
         return known[0]

@@ -7,12 +7,13 @@ still until the hub says that it goes on, which it does when nothing is left to 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable
 
 from coband.simulator.live.codec import pack
+from coband.simulator.live.frames import parts
 from coband.simulator.live.journal import Journal
 from coband.simulator.live.machine import Machine
+from coband.simulator.live.schema import Advance, Passing, Start
 
 SLICE = 0.02
 """Seconds after which other tasks get their turn."""
@@ -51,16 +52,20 @@ class Pump:
             return known
         return max(known, (asyncio.get_running_loop().time() - self.epoch) / self._speed)
 
-    def frame(self, frame: Sequence[Any]) -> None:
+    def frame(self, frame: Passing | Start | Advance) -> None:
         """Give the machine a frame.
 
         Raises:
             WireError: it is none that the machine takes.
         """
-        now = float(frame[1]) if frame[0] == "advance" else 0.0 if frame[0] == "start" else self.now
+        now = frame.time if isinstance(frame, Advance) else 0.0 if isinstance(frame, Start) else self.now
+        packet = self._machine.check(frame)
         if self._journal is not None:
-            self._journal.write(now, pack(list(frame)))
-        self._machine.on_frame(now, frame)
+            self._journal.write(now, pack(parts(frame)))
+        try:
+            self._machine.take(now, frame, packet)
+        except Exception as error:
+            self._fail(error)
         self.drain()
 
     def drain(self) -> None:

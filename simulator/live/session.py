@@ -8,14 +8,10 @@ from __future__ import annotations
 
 from asyncio import StreamWriter
 from collections import deque
-from collections.abc import Sequence
-from typing import Any
 
-from coband.simulator.live.codec import WireError, pack
-from coband.simulator.live.frames import framed
-
-NUMBERED = "f"
-"""What a frame of a session begins with, before its number; others are about the connection, and are not repeated."""
+from coband.simulator.live.codec import WireError
+from coband.simulator.live.frames import written
+from coband.simulator.live.schema import Frame
 
 
 class Session:
@@ -36,31 +32,30 @@ class Session:
         """Whether there is a connection now."""
         return self._writer is not None
 
-    def post(self, frame: Sequence[Any]) -> None:
+    def post(self, frame: Frame) -> None:
         """Send a frame, now or when there is a connection."""
         self.sent += 1
-        raw = framed(pack([NUMBERED, self.sent, *frame]))
+        raw = written(frame, self.sent)
         self._kept.append((self.sent, raw))
-        if self._writer is not None:
+        self._write(raw)
+
+    def say(self, frame: Frame) -> None:
+        """Send a frame about the connection, if there is one."""
+        self._write(written(frame))
+
+    def _write(self, raw: bytes) -> None:
+        if self._writer is not None and not self._writer.is_closing():
             self._writer.write(raw)
 
-    def say(self, frame: Sequence[Any]) -> None:
-        """Send a frame about the connection, if there is one."""
-        if self._writer is not None:
-            self._writer.write(framed(pack(list(frame))))
-
-    def accept(self, number: Any) -> bool:
-        """Count a frame that has come; False if it had come before.
+    def is_next(self, number: int) -> bool:
+        """Whether a frame that has come is the one that is due; False if it had come before.
 
         Raises:
             WireError: frames are missing before it.
         """
-        if not isinstance(number, int) or number > self.received + 1:
-            raise WireError(f"frame {number!r:.20} where frame {self.received + 1} was due")
-        if number <= self.received:
-            return False
-        self.received = number
-        return True
+        if number > self.received + 1:
+            raise WireError(f"frame {number} where frame {self.received + 1} was due")
+        return number > self.received
 
     def settle(self, received: int) -> None:
         """The other end has the frames up to this number.
@@ -68,8 +63,8 @@ class Session:
         Raises:
             WireError: it cannot have so many.
         """
-        if not isinstance(received, int) or not 0 <= received <= self.sent:
-            raise WireError(f"{received!r:.20} frames received of {self.sent} sent")
+        if received > self.sent:
+            raise WireError(f"{received} frames received of {self.sent} sent")
         while self._kept and self._kept[0][0] <= received:
             self._kept.popleft()
 

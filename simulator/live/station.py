@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import os
 import socket
 import traceback
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from coband.simulator.core.audit.invariants import InvariantViolation
 from coband.simulator.core.node import Address
@@ -17,18 +16,39 @@ from coband.simulator.experiments.runs.blas import one_thread
 from coband.simulator.experiments.runs.code_version import source_digest
 from coband.simulator.experiments.runs.job import Job
 from coband.simulator.experiments.scenario.loading import loads
-from coband.simulator.live import frames
-from coband.simulator.live.codec import pack, unpack
+from coband.simulator.live import frames, greeting
+from coband.simulator.live.codec import WireError, pack, unpack
+from coband.simulator.live.failures import TELLING
+from coband.simulator.live.frames import FROM_HUB, named, parts, written
 from coband.simulator.live.journal import Journal
 from coband.simulator.live.machine import Machine, Share
 from coband.simulator.live.pump import Pump
-from coband.simulator.live.session import NUMBERED, Session
-from coband.simulator.live.terms import PROTOCOL, LiveError
+from coband.simulator.live.reports import report_of
+from coband.simulator.live.schema import (
+    LONGEST_TEXT,
+    ROWS,
+    Advance,
+    Bye,
+    Failed,
+    Finish,
+    Frame,
+    Hello,
+    Over,
+    Passing,
+    Ping,
+    Pong,
+    Ready,
+    Refused,
+    Rows,
+    Start,
+    Status,
+    Welcome,
+)
+from coband.simulator.live.session import Session
+from coband.simulator.live.terms import LiveError
 
 RETRY_SECONDS = 0.2
 PINGS = 8
-ROWS = 2000
-"""Events in one frame."""
 
 
 @dataclass(frozen=True)
@@ -60,22 +80,28 @@ class Station:
         self._session = Session()
         self._machine: Machine | None = None
         self._pump: Pump | None = None
-        self._facts: dict[str, Any] | None = None
-        self._said: tuple[Any, ...] = ()
-        self._reported = self._done = False
+        self._facts: Welcome | None = None
+        self._said: Status | None = None
+        self._finished = self._done = False
+        self._until = math.inf  # when it gives up, unless it gets somewhere
+
+    @property
+    def _hub(self) -> str:
+        return f"{self._invitation.host}:{self._invitation.port}"
 
     async def run(self) -> None:
         """Take part until the run has ended.
 
         Raises:
-            LiveError: the hub refuses, or cannot be reached.
-            WireError: the hub sends what it may not.
+            LiveError: the hub refuses, cannot be reached, or sends what it may not.
         """
         with one_thread():
-            self._replay()
             try:
+                self._replay()
                 while not self._done:
                     await self._one_connection()
+            except WireError as error:
+                raise LiveError(f"the hub at {self._hub} has sent what it may not: {error}") from None
             finally:
                 if self._pump is not None:
                     self._pump.stop()
@@ -84,146 +110,191 @@ class Station:
 
     async def _one_connection(self) -> None:
         reader, writer = await self._connected()
+        loop, received = asyncio.get_running_loop(), self._session.received
+        begun = loop.time()
         try:
             await self._follow(reader, writer)
         except (asyncio.IncompleteReadError, ConnectionError):
             self._session.broken()
+            if self._session.received > received or loop.time() > begun + self._invitation.patience:
+                self._until = math.inf
+            elif loop.time() > self._until:
+                raise LiveError(f"the hub at {self._hub} closes every connection") from None
+            await asyncio.sleep(RETRY_SECONDS)
         finally:
             writer.close()
 
     async def _connected(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         invitation, loop = self._invitation, asyncio.get_running_loop()
-        until = loop.time() + invitation.patience
+        self._until = min(self._until, loop.time() + invitation.patience)
         while True:
             try:
                 return await asyncio.open_connection(invitation.host, invitation.port)
             except OSError as error:
-                if loop.time() > until:
-                    place = f"{invitation.host}:{invitation.port}"
-                    raise LiveError(f"no hub answers at {place}: {error.strerror or error}") from None
+                if loop.time() > self._until:
+                    raise LiveError(f"no hub answers at {self._hub}: {error.strerror or error}") from None
                 await asyncio.sleep(RETRY_SECONDS)
 
     async def _follow(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """One connection: greet, catch up, then take what comes."""
         facts = await self._greet(reader, writer)
-        largest = int(facts["largest"])
         if self._machine is None:
+            self._build(facts)
             self._facts = facts
             if self._journal is not None:
-                self._journal.begin({**facts, "received": 0, "epoch": None})
-            self._build(facts)
+                self._journal.begin(parts(facts._replace(received=0, epoch=None)))
         assert self._pump is not None
         ahead = await self._ahead(reader, writer)
-        if facts["epoch"] is not None:
-            self._pump.epoch = facts["epoch"] - ahead
-        writer.write(frames.framed(pack(["ready", self._session.received])))
-        self._session.resume(writer, facts["received"])
-        self._said = ()
+        if facts.epoch is not None:
+            self._pump.epoch = facts.epoch - ahead
+        writer.write(written(Ready(self._session.received)))
+        self._session.resume(writer, facts.received)
+        self._said = None
         self._pump.drain()
         while not self._done:
-            frame = unpack(await frames.read(reader, largest))
-            if frame[0] == "bye":
+            number, frame = await self._next(reader, facts.largest)
+            if isinstance(frame, Bye):
                 self._done = True
-            elif frame[0] == "over":
-                raise LiveError(f"the run has come to an early end: {frame[1]}")
-            elif frame[0] == NUMBERED and self._session.accept(frame[1]):
-                self._take(frame[2:], ahead)
+            elif not number:
+                raise WireError(f"{named(frame)} that was not due")
+            elif self._session.is_next(number):
+                self._session.received += 1
+                self._take(frame, ahead)
 
-    async def _greet(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> dict[str, Any]:
-        hello = {
-            "protocol": PROTOCOL,
-            "code": source_digest(),
-            "token": self._invitation.token,
-            "name": f"process {os.getpid()} on {socket.gethostname()}",
-            "agents": self._invitation.agents,
-            "origin": None if self._facts is None else self._facts["origin"],
-        }
-        writer.write(frames.framed(pack(hello)))
+    async def _next(self, reader: asyncio.StreamReader, largest: int) -> tuple[int, Frame]:
+        """The next frame, and its number.
+
+        Raises:
+            LiveError: the hub says that this is the end.
+        """
+        number, frame = FROM_HUB.read(await frames.read(reader, largest))
+        if isinstance(frame, Over):
+            raise LiveError(f"the run has come to an early end: {frame.why}")
+        if isinstance(frame, Refused):
+            raise LiveError(f"the hub refuses: {frame.why}")
+        return number, frame
+
+    async def _greet(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> Welcome:
         try:
-            answer = unpack(await frames.read(reader, frames.LARGEST))
+            async with asyncio.timeout(max(self._invitation.patience, greeting.SECONDS)):
+                await greeting.enter(reader, writer, self._invitation.token)
+        except TimeoutError:
+            raise LiveError(f"what is at {self._hub} does not greet as a hub does") from None
         except asyncio.IncompleteReadError:
             raise LiveError("the hub has closed the connection: the token may be wrong, or the run has ended") from None
-        if answer[0] != "welcome":
-            raise LiveError(f"the hub refuses: {answer[1]}")
-        facts: dict[str, Any] = answer[1]
-        return facts
+        name = f"process {os.getpid()} on {socket.gethostname()}"
+        origin = None if self._facts is None else self._facts.origin
+        writer.write(written(Hello(source_digest(), name, self._invitation.agents, origin)))
+        _, frame = await self._next(reader, frames.LARGEST)
+        if not isinstance(frame, Welcome):
+            raise WireError(f"{named(frame)} instead of a welcome")
+        return frame
 
     async def _ahead(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> float:
         """How far the hub's clock is ahead of this one, from the quickest of some answers."""
         loop, found = asyncio.get_running_loop(), list[tuple[float, float]]()
         for _ in range(PINGS):
             begun = loop.time()
-            writer.write(frames.framed(pack(["ping"])))
-            _, theirs = unpack(await frames.read(reader, frames.GREETING))
+            writer.write(written(Ping()))
+            _, frame = await self._next(reader, frames.GREETING)
+            if not isinstance(frame, Pong):
+                raise WireError(f"{named(frame)} instead of a pong")
             ended = loop.time()
-            found.append((ended - begun, theirs - (begun + ended) / 2))
+            found.append((ended - begun, frame.time - (begun + ended) / 2))
         return min(found)[1]
 
-    def _build(self, facts: dict[str, Any]) -> None:
-        """Make the machine that the hub has asked for."""
-        base = Path(facts["base"]) if self._invitation.base is None else self._invitation.base
-        scenario = loads(facts["scenario"], "the hub's scenario", base=base)
-        share = Share(scenario, Job(**facts["job"]), facts["origin"], frozenset(facts["agents"]))
-        self._machine = Machine(share, self._post)
-        self._pump = Pump(self._machine, facts["speed"], self._tell, self._fail, self._journal)
+    def _build(self, facts: Welcome) -> None:
+        """Make the machine that the hub has asked for.
 
-    def _post(self, node: Address, frame: list[Any]) -> None:
+        Raises:
+            WireError: its parts do not fit together.
+            ScenarioError, DataError, UnsupportedScenario: the scenario cannot run here.
+        """
+        base = Path(facts.base) if self._invitation.base is None else self._invitation.base
+        scenario = loads(facts.scenario, "the hub's scenario", base=base)
+        task = facts.task
+        job = Job(task.id, task.label, task.algorithm, task.replication, task.seed, task.trace, entry=task.entry)
+        if (label := task.entry or task.label) not in [entry.label for entry in scenario.algorithms]:
+            raise WireError(f"a welcome to {label[:80]!r}, which its scenario does not have")
+        if not set(facts.agents) <= set(range(scenario.agents.count)):
+            raise WireError("a welcome of agents that its scenario does not have")
+        self._machine = Machine(Share(scenario, job, facts.origin, frozenset(facts.agents)), self._post)
+        self._pump = Pump(self._machine, facts.speed, self._tell, self._fail, self._journal)
+
+    def _post(self, node: Address, frame: Passing) -> None:
         self._session.post(frame)
 
     def _replay(self) -> None:
-        """Do again what the journal says was done."""
+        """Do again what the journal says was done.
+
+        Raises:
+            LiveError: it is no journal of a station.
+        """
         if self._journal is None:
             return
-        facts, entries = self._journal.read()
-        if facts is None:
+        told, entries = self._journal.read()
+        if told is None:
             return
-        self._facts = facts
-        self._build(facts)
-        assert self._machine is not None
-        for now, raw in entries:
-            if not raw:
-                self._machine.run_due(now)
-                continue
-            self._session.received += 1
-            frame = unpack(raw)
-            if frame[0] == "finish":
-                self._report()
-            else:
-                self._machine.on_frame(now, frame)
+        try:
+            facts = FROM_HUB.again(told)
+            if not isinstance(facts, Welcome):
+                raise WireError(f"it begins with {named(facts)}")
+            self._build(facts)
+            self._facts = facts
+            for now, raw in entries:
+                self._redo(now, raw)
+        except WireError as error:
+            raise LiveError(f"{self._invitation.journal} is no journal of a station: {error}") from None
 
-    def _take(self, frame: Sequence[Any], ahead: float) -> None:
+    def _redo(self, now: float, raw: bytes) -> None:
+        assert self._machine is not None
+        if not raw:
+            self._machine.run_due(now)
+            return
+        self._session.received += 1
+        frame = FROM_HUB.again(unpack(raw))
+        if isinstance(frame, Passing | Start | Advance):
+            self._machine.take(now, frame, self._machine.check(frame))
+        else:
+            self._report()
+
+    def _take(self, frame: Frame, ahead: float) -> None:
+        """A frame of the session, in its turn."""
         assert self._pump is not None
-        if frame[0] == "finish":
+        if isinstance(frame, Finish):
+            if self._finished:
+                raise WireError("a second finish")
             if self._journal is not None:
-                self._journal.write(self._pump.now, pack(list(frame)))
+                self._journal.write(self._pump.now, pack(parts(frame)))
             self._report()
             return
-        if frame[0] == "start":
-            self._pump.epoch = frame[1] - ahead
+        assert isinstance(frame, Passing | Start | Advance)
+        if isinstance(frame, Start):
+            self._pump.epoch = frame.epoch - ahead
         self._pump.frame(frame)
 
     def _fail(self, error: Exception) -> None:
         """An event has raised an exception: the run is over."""
         if isinstance(error, InvariantViolation):
-            self._session.post(["failed", "violated", str(error)])
-        else:
-            self._session.post(["failed", "failed", "".join(traceback.format_exception(error))])
+            self._session.post(Failed("violated", str(error)[:LONGEST_TEXT]))
+            return
+        text = str(error) if isinstance(error, TELLING) else "".join(traceback.format_exception(error))
+        self._session.post(Failed("failed", text[:LONGEST_TEXT]))
 
     def _report(self) -> None:
         """Send what was recorded."""
         assert self._machine is not None
-        self._reported = True
-        report = self._machine.report()
-        rows = self._machine.rows
+        self._finished = True
+        report, rows = report_of(self._machine), self._machine.rows
         for start in range(0, len(rows), ROWS):
-            self._session.post(["rows", rows[start : start + ROWS]])
-        self._session.post(["report", report])
+            self._session.post(Rows(tuple(rows[start : start + ROWS])))
+        self._session.post(report)
 
     def _tell(self) -> None:
         """Say how far it is, if that has changed."""
         assert self._machine is not None
         session, machine = self._session, self._machine
-        status = (session.received, session.sent, machine.next_due, machine.pulls)
+        status = Status(session.received, session.sent, machine.next_due, machine.pulls)
         if status != self._said and session.connected:
             self._said = status
-            session.say(["status", *status])
+            session.say(status)

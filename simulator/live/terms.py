@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from ipaddress import ip_address
 from pathlib import Path
 
+from coband.simulator.core.node import UnsupportedScenario
 from coband.simulator.experiments.runs.job import JobFailure
 from coband.simulator.live import frames
 
-PROTOCOL = 1
+PROTOCOL = 2
 """Version of what hub and stations say to each other."""
+
+
+SHORTEST_TOKEN = 16
+"""Characters of a token where other machines can connect."""
 
 
 class LiveError(JobFailure):
@@ -40,3 +46,25 @@ class Terms:
     port: int = 0
     start: bool = True
     journals: Path | None = None
+
+
+def is_exposed(host: str) -> bool:
+    """Whether other machines can connect to an address of this one."""
+    try:
+        return not ip_address(host).is_loopback
+    except ValueError:
+        return host != "localhost"
+
+
+def check_token(host: str, token: str) -> None:
+    """Refuse a token that can be guessed, where others may try.
+
+    Raises:
+        UnsupportedScenario: the text says why, and what to do.
+    """
+    if is_exposed(host) and len(token) < SHORTEST_TOKEN:
+        raise UnsupportedScenario(
+            f"--token has {len(token)} characters; with --host {host}, to which other machines can connect, it must "
+            f"have {SHORTEST_TOKEN} or more: who overhears a greeting can try guesses at leisure. Without --token a "
+            "good one is drawn, and printed with --join"
+        )

@@ -8,7 +8,7 @@ arrived, two processes settle with frames that no link delays: ``skip``, ``skipp
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -23,9 +23,10 @@ from coband.simulator.core.node import SERVER, Address
 from coband.simulator.core.packet import Packet
 from coband.simulator.core.router import Router
 from coband.simulator.core.run_context import RunContext
-from coband.simulator.live.codec import Codec, WireError
+from coband.simulator.live.codec import Codec
+from coband.simulator.live.schema import Ack, Copy, Passing, Silence, Skip, Skipped
 
-Post = Callable[[Address, list[Any]], None]
+Post = Callable[[Address, Passing], None]
 """Sends a frame to the process in which a node is."""
 
 
@@ -52,11 +53,11 @@ class LocalRouter(Router):
 
     def give_up(self, packet: Packet, cause: int) -> None:
         self._hosts[packet.source].on_expiry(packet, cause)
-        self.post(packet.destination, ["silence", packet.source, packet.destination, cause])
+        self.post(packet.destination, Silence(packet.source, packet.destination, cause))
 
-    def silence(self, source: Address, destination: Address, cause: int) -> None:
-        """A node of this process notices that something from ``source`` does not come."""
-        self._hosts[destination].on_silence(source, cause)
+    def silence(self, frame: Silence) -> None:
+        """A node of this process notices that something does not come."""
+        self._hosts[frame.destination].on_silence(frame.source, frame.cause)
 
 
 class OverSockets(Transport):
@@ -107,24 +108,33 @@ class OverSockets(Transport):
         self.lateness.append(self._clock.now - event[0])
         body = self._bodies[packet.message]
         self.written_bytes += len(body)
-        numbers = [packet.number, packet.id, packet.send, packet.attempts]
-        self._post(packet.destination, ["copy", packet.source, packet.destination, *numbers, self._clock.now, body])
+        numbers = (packet.number, packet.id, packet.send, packet.attempts)
+        self._post(packet.destination, Copy(*packet.pair, *numbers, self._clock.now, body))
 
     @property
     def mends(self) -> bool:
         """Whether copies can be lost and are repeated."""
         return False
 
-    def packet_of(self, frame: Sequence[Any]) -> Packet:
-        """The packet in a frame that begins with ``copy``.
+    def packet_of(self, frame: Copy) -> Packet:
+        """The packet in a frame.
 
         Raises:
             WireError: it holds no valid message.
         """
-        _, source, destination, number, id, send, attempts, _, body = frame
-        message = self._codec.decode(body)
+        message = self._codec.decode(frame.message)
         kind = self._trace.name(message.kind)
-        return Packet(message, id, source, destination, number, send, kind, message.scalars, attempts)
+        return Packet(
+            message,
+            frame.id,
+            frame.source,
+            frame.destination,
+            frame.number,
+            frame.send,
+            kind,
+            message.scalars,
+            frame.attempts,
+        )
 
     def take(self, packet: Packet) -> None:
         """A copy has come from another process."""
@@ -138,9 +148,9 @@ class OverSockets(Transport):
         """A copy on its way from one process to another finds its receiver down."""
         self._lost(packet, "down")
 
-    def settle(self, frame: Sequence[Any]) -> None:
-        """A frame of the transport at the other end, of another kind than ``copy``."""
-        raise WireError(f"a frame {frame[0]!r:.20}, which this transport does not have")
+    def settle(self, frame: Ack | Skip | Skipped) -> None:
+        """Take what the transport at the other end says of a copy that may be lost."""
+        raise AssertionError("no copies are lost")
 
 
 class LiveDatagrams(OverSockets):
@@ -166,33 +176,31 @@ class LiveReliable(OverSockets, ReliableTransport):
     def _acknowledged(self, event: Any) -> None:
         """An acknowledgement has passed its link: hand it to the process of the sender."""
         packet: Packet = event.value
-        self._post(packet.source, ["ack", packet.source, packet.destination, packet.number])
+        self._post(packet.source, Ack(*packet.pair, packet.number))
 
     def _repeat(self, packet: Packet) -> None:
         if packet.attempts < self._network.config.retransmission.max_attempts:
             super()._repeat(packet)
         else:
             self._asked.add(packet)
-            self._post(packet.destination, ["skip", packet.source, packet.destination, packet.number])
+            self._post(packet.destination, Skip(*packet.pair, packet.number))
 
-    def settle(self, frame: Sequence[Any]) -> None:
-        what, source, destination, number, *rest = frame
-        if what == "skip":
-            self._skip(source, destination, number)
+    def settle(self, frame: Ack | Skip | Skipped) -> None:
+        key = frame[:3]
+        if isinstance(frame, Skip):
+            self._skip(*key)
             return
-        packet = self._pending.get((source, destination, number))
-        if packet is None:
+        packet = self._pending.get(key)
+        if packet is None or (isinstance(frame, Skipped) and packet not in self._asked):
             return
-        if what == "ack" and packet in self._asked:
+        if isinstance(frame, Skipped):
+            self._skipped(packet, frame.has)
+        elif packet in self._asked:
             packet.acknowledged = True
-        elif what == "ack":
-            ReliableTransport._acknowledged(self, Due((self._clock.now, 0, 0, self._depart, packet)))
-        elif what == "skipped":
-            self._skipped(packet, *rest)
         else:
-            super().settle(frame)
+            ReliableTransport._acknowledged(self, Due((self._clock.now, 0, 0, self._depart, packet)))
         if packet.acknowledged or packet.expired:
-            del self._pending[source, destination, number]
+            del self._pending[key]
             self._asked.discard(packet)
 
     def _skip(self, source: Address, destination: Address, number: int) -> None:
@@ -203,7 +211,7 @@ class LiveReliable(OverSockets, ReliableTransport):
             receiving.skipped.add(number)
             self._audit_skip((source, destination), number)
             self._release(receiving, destination)
-        self._post(source, ["skipped", source, destination, number, has])
+        self._post(source, Skipped(source, destination, number, has))
 
     def _audit_skip(self, pair: tuple[Address, Address], number: int) -> None:
         assert isinstance(self._audit, LiveAudit)

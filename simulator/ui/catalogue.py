@@ -8,14 +8,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from threading import Lock
 
-from coband.simulator.experiments.store import seal
-from coband.simulator.experiments.store.damage import CHECKED_AT_ONCE
+from coband.simulator.experiments.store import damage
 from coband.simulator.experiments.store.directory import DATABASE
 from coband.simulator.experiments.store.finding import runs_below
 from coband.simulator.ui.entries import DAMAGED, KILLED, RUNNING, Entry, Signature, read, signature
 
 PATIENCE = 0.25
-"""Seconds that one look spends on checksums; stores for which there was no time are checked at the next looks."""
+"""Seconds that one look spends on seals; stores for which there was no time are checked at the next looks."""
 
 
 @dataclass
@@ -53,7 +52,7 @@ class Catalogue:
 
     @property
     def unchecked(self) -> bool:
-        """Whether checksums of some stores have not been compared yet."""
+        """Whether some stores have not been compared with their seals yet."""
         with self._lock:
             return any(not known.checked for known in self._known.values())
 
@@ -69,21 +68,23 @@ class Catalogue:
         self._check(time.monotonic() + PATIENCE)
 
     def _check(self, end: float) -> None:
-        """Compare stores with their checksums, as long as there is time."""
+        """Compare stores with their seals, as long as there is time."""
         for known in self._known.values():
             if not known.checked and time.monotonic() < end:
                 known.checked = True
-                ended = known.entry.status != RUNNING  # others have no checksums yet
-                if ended and not known.entry.trouble and (where := _damage(known.entry.path / DATABASE)):
-                    known.entry = replace(known.entry, trouble=f"{DATABASE} is damaged at {where}")
+                ended = known.entry.status != RUNNING  # others have no seal yet
+                if ended and not known.entry.trouble and (found := _trouble(known.entry.path / DATABASE)):
+                    known.entry = replace(known.entry, trouble=found)
 
 
-def _damage(file: Path) -> str:
-    """Where a store differs from its checksums; empty if nowhere, or if it has none or is too large to check."""
+def _trouble(file: Path) -> str:
+    """What the seal of a store says is wrong with it; empty if nothing, or if it has none."""
     try:
-        return "" if file.stat().st_size > CHECKED_AT_ONCE else seal.check(file).where
+        state = damage.sealed(file)
     except OSError as error:
-        return f"its beginning ({error.strerror})"
+        return f"{DATABASE} cannot be read ({error.strerror})"
+    said = {"damaged": "is damaged", "changed": "was changed after its run had ended"}
+    return f"{DATABASE} {said[state]}" if state in said else ""
 
 
 def _current(entry: Entry) -> Entry:

@@ -12,13 +12,13 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from coband.simulator.experiments.runs.status import ENDED
 from coband.simulator.experiments.store import damage
 from coband.simulator.experiments.store.directory import DATABASE, JOBS, MANIFEST, SCENARIO
 from coband.simulator.experiments.store.finding import manifest_of
 from coband.simulator.experiments.sweep.status import FILE as STATUS
 
 DAMAGED, KILLED, RUNNING, UNKNOWN = "damaged", "killed", "running", "unknown"
-ENDED = ("finished", "failed", "interrupted", "stopped")
 SILENCE = 120.0
 """Seconds without a change of any file after which a run on another machine counts as killed."""
 WATCHED = (MANIFEST, DATABASE, f"{DATABASE}-wal", STATUS)

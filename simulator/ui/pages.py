@@ -18,12 +18,13 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from coband.simulator.experiments.report import data, tables, theory_table
 from coband.simulator.experiments.report.analysis import Analysis
 from coband.simulator.experiments.report.data import ReportError
+from coband.simulator.experiments.runs.status import ENDED
 from coband.simulator.experiments.scenario.input_problems import ScenarioError
 from coband.simulator.experiments.statistics.numerals import number
 from coband.simulator.experiments.store.store import StoredRun, StoreError, open_run
 from coband.simulator.experiments.visible import visible
 from coband.simulator.ui.catalogue import Catalogue, Choice
-from coband.simulator.ui.entries import DAMAGED, ENDED, KILLED, RUNNING, UNKNOWN, Entry, signature
+from coband.simulator.ui.entries import DAMAGED, KILLED, RUNNING, UNKNOWN, Entry, signature
 
 PACKAGE = "coband.simulator.ui"
 MOST_ROWS = 500

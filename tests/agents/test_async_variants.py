@@ -11,13 +11,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from coband.agents.async_parameters import AsyncConfig
-from coband.agents.messages.asynchronous import Declined, Request, ServerModel, Upload
+from coband.agents.messages.asynchronous import Request, ServerModel, Upload
 from coband.simulator.arms import ArmSet
 from coband.simulator.conformance import kit
 from coband.simulator.conformance.runs import Run, run
 from coband.simulator.core.audit import trace as tr
 from coband.simulator.core.node import SERVER, UnsupportedScenario
-from coband.simulator.core.timers import OutOfPatience
+from coband.simulator.core.talks import Declined
+from coband.simulator.core.timers import Silence
 from coband.simulator.maths.exploration.asynchronous import (
     confidence_width,
     exchange_threshold,
@@ -179,13 +180,12 @@ def most_at_once(exchanges: str, **plan: Any) -> int:
 
 def test_a_server_waits_for_an_upload_as_long_as_it_has_patience() -> None:
     server: Any = run("async_kernel_ucb", {"server": {"exchanges": "serial"}}, agents=2).engine.server
-    ((first, model),) = server.receive(Request(version=0, number=99), 0)
-    assert (first, server.receive(Request(version=0, number=99), 1)) == (0, [])
-    about_another = OutOfPatience(about=0, number=1, round=model.round - 1)
-    about_this = OutOfPatience(about=0, number=1, round=model.round)
-    assert server.go_on(about_another, 0) is server.go_on(about_this, 1) is None
-    assert [recipient for recipient, _ in server.go_on(about_this, 0)] == [1]
-    assert server.go_on(about_this, 0) is None
+    ((first, _),) = server.receive(Request(version=0), 0)
+    assert (first, server.receive(Request(version=0), 1)) == (0, [])
+    ((_, earlier),), ((_, patience),) = (server.on_timer(Silence(about=0)) for _ in range(2))
+    assert server.on_timer(earlier) is None  # more is missed since
+    assert [recipient for recipient, _ in server.on_timer(patience)] == [1]
+    assert server.on_timer(patience) is None
 
 
 def test_serial_exchanges_do_not_overlap() -> None:
@@ -369,14 +369,6 @@ def test_a_model_without_statistics_has_none_of_size_0() -> None:
     assert [(model.s, model.m, model.scalars) for model in (bare, whole)] == [(3, 0, 9), (3, 4, 29)]
 
 
-def test_requests_of_an_agent_are_numbered() -> None:
-    """The number tells an answer to a request that was given up from that to the next one."""
-    result = run("async_kernel_ucb", {"threshold": 0.5}, agents=2)
-    for index, agent in enumerate(result.engine.agents):
-        asked = [row for row in result.events(tr.TRIGGER) if row.node == index]
-        assert agent._requests == len(asked) > 2  # type: ignore[attr-defined]
-
-
 def between_exchanges(**config: Any) -> tuple[Any, Any, ArmSet]:
     """An agent and the server of a run that is over, and arms."""
     engine = run("async_kernel_ucb", {**SMALL, **config}, agents=2, schedule={"kind": "rounds", "turns": 3}).engine
@@ -397,34 +389,12 @@ def test_an_answer_to_a_request_that_was_given_up_is_declined_and_so_is_one_that
     given_up = request_of(agent, arms)
     ((_, late),) = server.receive(given_up, 0)
     assert agent.undelivered(given_up, SERVER) == []
-    ((_, model),) = server.receive(request_of(agent, arms), 0)
+    *_, (_, model) = server.receive(request_of(agent, arms), 0)
     ((_, declined),) = agent.receive(late, SERVER)
     ((_, upload),) = agent.receive(model, SERVER)
     ((_, once_more),) = agent.receive(model, SERVER)
     assert [type(message) for message in (declined, upload, once_more)] == [Declined, Upload, Declined]
-    assert (declined.round, upload.round, once_more.round) == (late.round, model.round, model.round)
-
-
-def test_an_agent_that_hears_from_the_server_again_gives_nothing_up() -> None:
-    agent, server, arms = between_exchanges(threshold=0.0)
-    request = request_of(agent, arms)
-    ((_, patience),) = agent.missed(SERVER)
-    ((_, model),) = server.receive(request, 0)
-    ((_, upload),) = agent.receive(model, SERVER)
-    assert agent.on_timer(patience) is None
-    assert agent.is_wanted(upload, SERVER)
-
-
-def test_an_upload_is_wanted_up_to_the_end_of_its_own_exchange() -> None:
-    agent, server, arms = between_exchanges(threshold=0.0)
-    ((_, model),) = server.receive(request_of(agent, arms), 0)
-    ((_, upload),) = agent.receive(model, SERVER)
-    ((_, result),) = server.receive(upload, 0)
-    assert agent.is_wanted(upload, SERVER)
-    assert agent.receive(result, SERVER) == []
-    assert not agent.is_wanted(upload, SERVER)
-    request_of(agent, arms)
-    assert not agent.is_wanted(upload, SERVER)
+    assert (declined.answers, upload.answers, once_more.answers) == (late.talk, model.talk, model.talk)
 
 
 def test_turns_to_come_may_offer_different_numbers_of_arms() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -9,9 +10,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from coband.simulator.conformance import graphs, kit
+from coband.simulator.conformance import NonConformance, Vacuous, graphs, kit
 from coband.simulator.conformance.runs import batches, registry, run
-from tests.everyday import slow
+from tests.everyday import everyday, slow
 
 VARIANTS: dict[str, list[dict[str, Any]]] = {
     "async_kernel_ucb": [
@@ -65,6 +66,8 @@ def kit_of(name: str) -> Iterator[Any]:
     networks, schedules = list(kit.NETWORKS), list(kit.schedules_of(name))
     for number, variant in enumerate(VARIANTS.get(name, [{}])):
         for case in kit.cases(name, variant):
+            if isinstance(case, kit.GoesOn):
+                continue
             every_day = (
                 number == 0
                 or not isinstance(case, kit.NothingLost)
@@ -76,6 +79,47 @@ def kit_of(name: str) -> Iterator[Any]:
 @pytest.mark.parametrize("case", [case for name in sorted(registry().algorithms) for case in kit_of(name)], ids=str)
 def test_algorithms_conform(case: kit.Case) -> None:
     case.check()
+
+
+QUORUM = {"wait": {"quorum": 0.5, "timeout": 1.5}}
+LIVELY: dict[str, list[dict[str, Any]]] = {
+    **{name: VARIANTS.get(name, [{}]) for name in sorted(registry().algorithms) if not kit.sends_nothing(name, {})},
+    "approx_dis_kernel_ucb": [{}, QUORUM],
+    "async_kernel_ucb": [*VARIANTS["async_kernel_ucb"], {"server": {"exchanges": "serial"}}],
+    "bpe": [{}],
+    "co_kernel_fb": [{"budget": 200, "leftover": "spend"}, {"budget": 200, "leftover": "spend", "via": "server"}],
+    "dis_kernel_ucb": [{}, QUORUM],
+    "dis_lin_ucb": [QUORUM, {}],
+    "fn_ucb": [*VARIANTS["fn_ucb"], {"width": 4, "steps": 2, **QUORUM}],
+}
+"""Parameters with which messages are many enough that silence means something."""
+WAITS_FOR_ALL = ("approx_dis_kernel_ucb", "bpe", "dis_kernel_ucb", "dis_lin_ucb", "duets", "fed_glb_ucb", "fn_ucb")
+
+
+def waits_for(name: str, config: dict[str, Any]) -> bool:
+    """Whether the server waits without an end for an agent that has its question, unless it hears that it is gone."""
+    serial = config.get("server", {}) == {"exchanges": "serial"}
+    return (name in WAITS_FOR_ALL and "wait" not in config) or config.get("via") == "server" or serial
+
+
+@pytest.mark.parametrize(
+    ("name", "config"),
+    [case for name, configs in LIVELY.items() for case in everyday(1, [(name, config) for config in configs])],
+)
+def test_algorithms_go_on_after_faults(name: str, config: dict[str, Any]) -> None:
+    complaints = {}
+    for case in kit.cases(name, config):
+        if isinstance(case, kit.GoesOn):
+            try:
+                assert case.check()
+            except (NonConformance, Vacuous) as complaint:
+                complaints[case.fault] = str(complaint)
+    if waits_for(name, config):
+        for line in complaints.pop("down").splitlines():
+            assert re.fullmatch(
+                r"after agent 2 had been handed .* and went down for good, .*(for ever|silent: 0 .*)", line
+            )
+    assert not complaints, "\n".join(complaints.values())
 
 
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from coband.agents.duets import DuetsConfig
+from coband.agents.duets_parameters import DuetsConfig
 from coband.server.duets import DuetsServer
 from coband.simulator.arms import ArmSet
 from coband.simulator.conformance.runs import Run, run, world

@@ -80,14 +80,15 @@ def test_sums_at_the_server_and_unsent_news_are_all_pulls_once(
     server: Any = result.engine.server
     kept = server.statistics if name == "fn_ucb" else server.sums.gram
     W, b = dense(kept).copy(), (server.B if name == "fn_ucb" else server.sums.b).copy()
-    for upload in server._uploads.stored if hasattr(server, "_uploads") else ():
+    waiting = [*server._late, *server.collected] if hasattr(server, "_late") else ()
+    for upload in waiting:
         assert isinstance(upload, NeuralUpload | LinearUpload | PointsUpload)
         W += dense(upload.W)
         b += 0.0 if isinstance(upload, PointsUpload) else upload.B if isinstance(upload, NeuralUpload) else upload.b
     for agent in result.engine.agents:
         part: Any = agent
         unsent = part._news if name == "fed_lin_ucb" else part._ridge if name == "fn_ucb" else part.ridge
-        W_unsent, b_unsent = unsent.news()
+        W_unsent, b_unsent = unsent.news(10**6)
         W, b = W + dense(W_unsent), b + b_unsent
     W_all, b_all = np.zeros_like(W), np.zeros_like(b)
     for x, y in pulls:
@@ -113,7 +114,8 @@ def test_raw_points_are_distributed_or_unsent_once(
     agents: list[Any] = list(result.engine.agents)
     log = max((agent._log for agent in agents), key=lambda log: log.size)
     points = list(log.points[: server.distributed])
-    points += [x for items in server._points for item in items for x in item.points]
+    points += [x for items in server._late for item in items for x in item.points]
+    points += [x for item in server.collected for x in item.points]
     points += [x for agent in agents for x in agent._new.since(agent._uploaded).features]
     assert in_order(points) == in_order([x for x, _ in pulls])
 
@@ -170,7 +172,7 @@ def test_a_timer_rings_because_of_what_was_given_up(case: str) -> None:
             assert cause.event == tr.EXPIRE
             assert (cause.node, cause.peer) == ((row.peer, row.node) if kind == "silence" else (row.node, row.peer))
         elif kind == "patience":
-            assert (cause.event, cause.node, cause.peer) == (tr.TIMER, row.node, row.peer)
+            assert cause.node == row.node  # the silence, or what began a wait after it
         assert row.time > cause.time
     resent = {row.seq for row in timers if result.names[row.kind] == "resend"}
     assert {row.cause for row in result.events(tr.SEND)} & resent
@@ -274,5 +276,9 @@ def test_nobody_goes_on_alone_when_what_was_given_up_comes_at_the_second_attempt
 def test_an_agent_that_goes_on_alone_tells_those_with_whom_it_exchanges(case: str) -> None:
     result = together(case, partitions=[{"start": 0.0, "end": 1e9, "groups": [[0]]}])
     told = {row.peer for row in parting(result) if row.node != SERVER}
-    assert told == {tr.EVERYONE if case == "co_kernel_fc" else SERVER}
+    if case == "co_kernel_fc":  # all at once, and then one by one, as nobody is reached
+        assert tr.EVERYONE in told
+        assert told <= {tr.EVERYONE, 0, 1, 2}
+    else:
+        assert told == {SERVER}
     assert {row.round for row in parting(result)} == {1}

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -13,6 +15,8 @@ from pathlib import Path
 import pytest
 
 from coband.simulator.cli.main import exit_status
+from coband.simulator.live import greeting
+from tests.live.tampering import nested, served
 from tests.live.together import SERIAL
 
 FAST = ("--speed", "0", "--agents-per-process", "2")
@@ -88,6 +92,44 @@ def test_bad_arguments(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert coband("live", "serial.yaml", "--host", "203.0.113.1", "--out", "x") == 2
     assert "203.0.113.1:0 cannot be opened" in capsys.readouterr().err
     assert coband("fit", "nowhere") == 2
+    assert coband("live-agent", "tcp://[::1", "--token", "x") == 2
+    assert "is no address" in capsys.readouterr().err
+
+
+def test_where_other_machines_can_connect_a_short_token_is_refused_and_a_warning_given(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for host in ("0.0.0.0", "::", "203.0.113.1", "some.host"):
+        assert coband("live", "serial.yaml", "--host", host, "--token", "fifteen letters", "--out", "x") == 2
+        error = capsys.readouterr().err
+        assert error.startswith(f"--token has 15 characters; with --host {host}, to which other machines can connect")
+        assert error.count("\n") == 1
+    assert not Path("x").exists()
+    assert coband("live", "serial.yaml", "--host", "203.0.113.1", "--token", "sixteen letters.", "--out", "x") == 2
+    warning, error = capsys.readouterr().err.splitlines()
+    assert warning.startswith("warning: other machines can connect to 203.0.113.1, and nothing that goes over the wire")
+    assert "cannot be opened" in error
+
+
+@pytest.mark.parametrize("knows", [False, True], ids=["stranger", "knows the token"])
+def test_a_station_at_a_wrong_hub_ends_with_status_2_and_one_line(
+    knows: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async def hub(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if knows:
+            await greeting.admit(reader, writer, "x")
+        writer.write(b"\x00\x00\x02\xca" + nested(200))
+        await writer.drain()
+        await reader.read()
+
+    async def main() -> int:
+        async with served(hub) as port:
+            return await asyncio.to_thread(coband, "live-agent", f"tcp://127.0.0.1:{port}", "--token", "x")
+
+    assert asyncio.run(main()) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    wrong = "extension 2, where none is allowed" if knows else "no greeting of live mode 2"
+    assert re.match(rf"coband: the hub at 127.0.0.1:\d+ has sent what it may not: {wrong}", line)
 
 
 def test_two_simulated_runs_are_compared_as_ever(here: Path, capsys: pytest.CaptureFixture[str]) -> None:

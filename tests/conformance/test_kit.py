@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import count
 
@@ -11,13 +11,13 @@ import pytest
 from coband.agents.one_kernel_ucb import ALGORITHM, OneKernelUCB
 from coband.server.one_kernel_ucb import OneKernelUCBServer
 from coband.simulator.arms import ArmSet
-from coband.simulator.conformance import Case, NonConformance, cases, kit, runs
+from coband.simulator.conformance import Case, NonConformance, Vacuous, cases, kit
 from coband.simulator.core.algorithm import Algorithm, ClosedForm
 from coband.simulator.core.audit.invariants import InvariantViolation
 from coband.simulator.core.formulas import FormulaError
 from coband.simulator.core.message import Message
-from coband.simulator.core.node import Address, Outbox
-from coband.simulator.experiments.registry.registry import Registry
+from coband.simulator.core.node import Address, Outbox, Server
+from tests.conformance.toys import Adder, Teller, toy
 
 CALLS = count()
 
@@ -114,16 +114,6 @@ SAID_WRONGLY: dict[str, tuple[Algorithm, str]] = {
 }
 
 
-@pytest.fixture
-def install(monkeypatch: pytest.MonkeyPatch) -> Callable[[Algorithm], str]:
-    def put(algorithm: Algorithm) -> str:
-        broken = replace(algorithm, name="broken")
-        monkeypatch.setattr(runs, "registry", lambda: Registry({"broken": broken}, Registry.installed().problems))
-        return broken.name
-
-    return put
-
-
 @pytest.mark.parametrize("planted", BROKEN)
 def test_a_broken_algorithm_is_caught(planted: str, install: Callable[[Algorithm], str]) -> None:
     algorithm, sentence = BROKEN[planted]
@@ -155,8 +145,85 @@ def test_a_run_is_the_same_again_and_without_sharing(
         case.check()
 
 
+class Unaccountable(Adder):
+    """Cannot say whether its total is that of the uploads."""
+
+    discrepancies = Server.discrepancies
+
+
+class Careless(Adder):
+    """Says that nothing is wrong without a look."""
+
+    def discrepancies(self, uploads: Sequence[tuple[Address, Message]]) -> Iterator[str]:
+        return iter(())
+
+
+@pytest.mark.parametrize(
+    ("server", "sentence"),
+    [
+        (Unaccountable, r"Unaccountable takes in pulls \(Message.pulls\) and has no discrepancies\(uploads\): let it"),
+        (Careless, "Careless.discrepancies says nothing when an upload is left out: does it look at the statistics"),
+    ],
+)
+def test_a_server_accounts_for_the_pulls_that_it_takes_in(
+    server: type[Server], sentence: str, install: Callable[[Algorithm], str]
+) -> None:
+    (case,) = [case for case in cases(install(toy(server=server))) if str(case).endswith("-rounds-as_declared")]
+    with pytest.raises(NonConformance, match=sentence):
+        case.check()
+
+
+def vacuous(found: list[Case]) -> dict[str, str]:
+    """The cases that say nothing, and why."""
+    reasons = {}
+    for case in found:
+        try:
+            case.check()
+        except Vacuous as reason:
+            reasons[str(case).removeprefix("broken-period-")] = str(reason)
+    return reasons
+
+
+def test_cases_without_a_message_say_nothing(install: Callable[[Algorithm], str]) -> None:
+    found = cases(install(toy()), {"period": 10_000})
+    reasons = vacuous(found)
+    assert reasons.keys() == {str(case).removeprefix("broken-period-") for case in found} - {"deterministic"}
+    assert reasons["rounds-heavy"] == (
+        "broken sends nothing in 45 turns: give parameters with which it communicates more often"
+    )
+    assert reasons["goes_on-lost"].startswith("0 messages in 1440 turns are too few to see whether broken goes on")
+
+
+class Once(Teller):
+    """Tells the server of its first pulls alone."""
+
+    def settle(self) -> Outbox:
+        self.asking = True
+        return []
+
+
+def test_a_lossy_network_that_loses_nothing_says_nothing(
+    install: Callable[[Algorithm], str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(kit.NETWORKS, "lossy", {"loss": 1e-9})
+    found = [case for case in cases(install(toy(Once))) if "lossy" in str(case)]
+    assert set(vacuous(found).values()) == {"with none of 10 seeds a message is lost or doubled: 6 are too few"}
+
+
+def test_an_algorithm_that_sends_nothing_has_the_cases_that_say_something(install: Callable[[Algorithm], str]) -> None:
+    quiet = replace(toy(), counts=(ClosedForm("scalars", "0", "period > 999"),))
+    names = [str(case).removeprefix("broken-period-") for case in cases(install(quiet), {"period": 1000})]
+    kinds = ("one_at_a_time", "rounds", "renewal")
+    assert names == [
+        *(f"{kind}-{network}" for network in ("ideal", "faulty") for kind in kinds),
+        *(f"{kind}-as_declared" for kind in kinds),
+        "deterministic",
+    ]
+    assert len(cases("broken", {"period": 2})) == 29
+
+
 def test_a_sound_algorithm_passes(install: Callable[[Algorithm], str]) -> None:
     found = cases(install(ALGORITHM), {}, {"alpha": 0.5})
-    assert len({str(case) for case in found}) == len(found) == 2 * (len(kit.NETWORKS) * 3 + 3 + 1)
+    assert len({str(case) for case in found}) == len(found) == 2 * (len(kit.NETWORKS) * 3 + 3 + 1 + 4)
     for case in found[:2]:
         case.check()

@@ -31,6 +31,8 @@ NODE_SIDE = (
     "simulator.core.algorithm",
     "simulator.core.memory",
     "simulator.core.config",
+    "simulator.core.talks",
+    "simulator.core.timers",
     "simulator.maths",
 )
 ALLOWED = {

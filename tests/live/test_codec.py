@@ -10,14 +10,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coband.agents.messages.asynchronous import Declined, NewModel, Request, ServerModel, Upload
+from coband.agents.messages.asynchronous import NewModel, Request, ServerModel, Upload
 from coband.agents.messages.linear import LinearUpload
 from coband.agents.messages.sharing import Point
 from coband.simulator.core.message import Message, payload
 from coband.simulator.core.node import UnsupportedScenario
+from coband.simulator.core.talks import Declined
 from coband.simulator.experiments.registry.registry import Registry
 from coband.simulator.live.codec import Codec, WireError, pack, unpack
 from coband.simulator.maths.linalg.gram import Downdate, Gram, ScaledIdentity
+from tests.live.tampering import nested
 
 CODEC = Codec([Request, ServerModel, Upload, NewModel, Declined, LinearUpload, Point], 3)
 rng = np.random.default_rng(0)
@@ -84,6 +86,8 @@ def test_sums_of_squares_travel_as_their_rows(kind: type[Gram], base: Any) -> No
         ({"pulls": 1.5}, "Upload.pulls is no integer"),
         ({"pulls": True}, "Upload.pulls is no integer"),
         ({"round": None}, "Upload.round is no integer"),
+        ({"pulls": 1 << 63}, "Upload.pulls is too large"),
+        ({"version": 1 << 31}, "an? Upload of round 2 and version 2147483648"),
     ],
 )
 def test_what_is_not_as_declared_is_refused(changes: dict[str, Any], wrong: str) -> None:
@@ -133,9 +137,23 @@ def test_arrays_whose_head_lies_are_refused() -> None:
     import msgpack
 
     for head in (("fC", (1 << 39,)), ("fC", (-1,)), ("oC", (2,)), ("fX", (2,)), ("fC", (2, 2)), ("fC", 2), (3, (2,))):
-        raw = msgpack.packb(msgpack.ExtType(1, msgpack.packb(head) + bytes(16)))
-        with pytest.raises(WireError):
-            unpack(raw)
+        lie = msgpack.ExtType(1, msgpack.packb(head) + bytes(16))
+        with pytest.raises(WireError, match="an array"):
+            CODEC.decode(raw_of(Point(point=np.ones(3), reward=0.0), point=lie))
+
+
+def test_sums_of_squares_hold_arrays_alone_and_no_more_columns_than_anybody_needs() -> None:
+    import msgpack
+
+    rows = msgpack.ExtType(1, msgpack.packb(("fC", (0, 1 << 21))))
+    for parts, wrong in (([False, nested(1), None], "not made of matrices"), ([False, rows, 1.0], "2097152 columns")):
+        W = msgpack.ExtType(2, msgpack.packb(parts))
+        with pytest.raises(WireError, match=wrong):
+            CODEC.decode(raw_of(LinearUpload(W=Gram(np.ones((1, 3))), b=np.ones(3)), W=W))
+    with pytest.raises(WireError, match="extension 2, where none is allowed"):
+        CODEC.decode(raw_of(LinearUpload(W=Gram(np.ones((1, 3))), b=np.ones(3)), W=msgpack.ExtType(2, nested(1))))
+    with pytest.raises(WireError, match="extension 1, where none is allowed"):
+        unpack(pack(np.ones(3)))
 
 
 def test_undeclared_messages_and_fields_that_cannot_be_sent_are_named() -> None:
@@ -147,7 +165,7 @@ def test_undeclared_messages_and_fields_that_cannot_be_sent_are_named() -> None:
     with pytest.raises(UnsupportedScenario, match=r"Secret.what is declared as dict\[str, int\], which cannot be sent"):
         Codec([Secret], 3)
     with pytest.raises(UnsupportedScenario, match="a Request was sent, which the algorithm does not declare"):
-        Codec([Declined], 3).encode(Request(number=1))
+        Codec([Declined], 3).encode(Request())
 
 
 def _sendable(kinds: set[type[Message]]) -> set[type[Message]]:

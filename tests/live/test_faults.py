@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
+from coband.agents.dis_kernel_ucb import DisKernelUCB
+from coband.server.dis_kernel_ucb import DisKernelUCBServer
 from coband.simulator.core.audit import trace as tr
+from coband.simulator.core.message import Message
+from coband.simulator.core.node import Address, Node, Outbox
 from coband.simulator.core.result import RunResult
 from coband.simulator.experiments.runs.job import JobFailure
 from coband.simulator.live.journal import Journal
 from tests.live.test_equality import DELAYS, LOSS
-from tests.live.together import SERIAL, Live, live, simulated
+from tests.live.together import SERIAL, Live, live, run, simulated
 
 
 def run_with_kills(one: Live, journals: Path, kills: dict[int, int]) -> RunResult:
@@ -143,6 +148,39 @@ def test_an_entry_that_was_being_written_is_cut_off(tmp_path: Path) -> None:
         expected = [(1.5, b"frame")] if end >= len(whole) - 12 else []
         assert (facts, list(entries)) == ({"origin": 3}, expected)
         assert file.stat().st_size <= end
+
+
+def test_a_file_that_is_no_journal_is_refused_and_left_as_it_is(tmp_path: Path) -> None:
+    file = tmp_path / "notes.txt"
+    for content in (b"not a journal at all", b"{}", bytes(8) + b"\x00\x00\x00\x02{}"):
+        file.write_bytes(content)
+        journal = Journal(file)
+        with pytest.raises(JobFailure, match="notes.txt is no journal of this version of coband; give another"):
+            journal.read()
+        journal.close()
+        assert file.read_bytes() == content
+
+
+@pytest.mark.parametrize(
+    ("node", "words"),
+    [
+        (DisKernelUCBServer, r"the server cannot take the sync_request of agent \d"),
+        (DisKernelUCB, r"agent \d \(process .*\): agent \d cannot take the .* of the server"),
+    ],
+)
+def test_a_node_that_cannot_take_a_message_ends_the_run_with_a_sentence_about_it(
+    node: type[Node], words: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(self: Node, message: Message, source: Address) -> Outbox:
+        return [][message.version + 7]
+
+    monkeypatch.setattr(node, "receive", fails)
+    with pytest.raises(JobFailure) as failure:
+        run(live(SERIAL, "Dis", share=1))
+    (line,) = str(failure.value).splitlines()
+    assert re.match(
+        words + r": IndexError: list index out of range \(test_faults.py, line \d+\); if the algorithm", line
+    )
 
 
 def test_a_station_that_does_not_come_back_fails_the_run() -> None:

@@ -11,18 +11,22 @@ from typing import Any
 import pytest
 
 from coband.simulator.experiments.runs.code_version import source_digest
-from coband.simulator.live import frames
-from coband.simulator.live.codec import pack, unpack
+from coband.simulator.live import codec, frames, greeting
+from coband.simulator.live.codec import pack
+from coband.simulator.live.door import STRANGERS
+from coband.simulator.live.frames import FROM_HUB, framed, parts, written
+from coband.simulator.live.schema import Hello, Ready, Refused, Welcome
 from coband.simulator.live.terms import PROTOCOL
+from tests.live.tampering import DEEP, nested
 from tests.live.together import SERIAL, TOKEN, Live, live, simulated
 
-HELLO = {"protocol": PROTOCOL, "code": source_digest(), "token": TOKEN, "name": "x", "agents": 1, "origin": None}
+HELLO = Hello(source_digest(), "x", 1, None)
 Visitor = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
 
-def visited(*visits: Visitor, **terms: float) -> Live:
+def visited(*visits: Visitor) -> Live:
     """A run that some connections try to disturb before its stations come; it ends as it would without them."""
-    one = live(SERIAL, "Dis", **terms)
+    one = live(SERIAL, "Dis")
 
     async def main() -> Any:
         await one.open()
@@ -30,7 +34,8 @@ def visited(*visits: Visitor, **terms: float) -> Live:
             reader, writer = await asyncio.open_connection("127.0.0.1", one.port)
             async with asyncio.timeout(10):
                 await visit(reader, writer)
-                assert await reader.read() == b""  # the hub has closed the connection
+                while await reader.read(1000):  # until the hub closes the connection
+                    pass
             writer.close()
         for _ in range(3):
             one.join()
@@ -49,32 +54,75 @@ def sending(raw: bytes) -> Visitor:
     return visit
 
 
+def knowing(token: str) -> Visitor:
+    """A station with this token."""
+
+    async def visit(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with pytest.raises(asyncio.IncompleteReadError):
+            await greeting.enter(reader, writer, token)
+
+    return visit
+
+
 def complaints(one: Live) -> list[str]:
     return [line.partition("closed: ")[2] for line in one.said if "closed: " in line]
 
 
-@pytest.mark.parametrize(
-    ("raw", "complaint"),
-    [
-        (frames.framed(pack({**HELLO, "token": "another"})), "wrong token"),
-        (frames.framed(pack({**HELLO, "token": TOKEN + "x"})), "wrong token"),
-        (frames.framed(pack({**HELLO, "token": "ümlaut"})), "wrong token"),
-        (frames.framed(pack({**HELLO, "token": None})), "no greeting"),
-        (frames.framed(pack(["hello"])), "no greeting"),
-        (frames.framed(b"\xc1\xc1\xc1"), "these bytes cannot be read"),
-        (b"GET / HTTP/1.1\r\nHost: x\r\n\r\n", "a frame of 1195725856 bytes, where 65536 are allowed"),
-        (struct.pack(">I", 1 << 17), "a frame of 131072 bytes, where 65536 are allowed"),
-        (b"\x80\x04\x95" + bytes(200), "a frame of 2147783936 bytes"),
-    ],
-    ids=lambda value: value if isinstance(value, str) else "raw",
-)
-def test_a_greeting_that_is_none_closes_the_connection_with_one_line(raw: bytes, complaint: str) -> None:
-    one = visited(sending(raw))
-    (found,) = complaints(one)
-    assert found.startswith(complaint)
+NO_GREETING = "no greeting of live mode 2, which this version of coband has"
+OTHER = f"coband live {PROTOCOL + 1}".encode().ljust(16, b"\n")
 
 
-def test_the_token_is_compared_in_constant_time(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_who_does_not_greet_with_the_token_is_named_in_one_line() -> None:
+    """The others: a digest of another token, another version, a frame, deep bytes, a browser, a length, a pickle."""
+    raws = (
+        OTHER + bytes(64),
+        framed(pack(parts(HELLO))),
+        framed(nested(200)),
+        b"GET / HTTP/1.1\r\nHost: x\r\n\r\n",
+        struct.pack(">I", 1 << 17) + bytes(100),
+        b"\x80\x04\x95" + bytes(200),
+    )
+    tokens = ("another", TOKEN + "x", TOKEN[:-1], "ümlaut", "")
+    one = visited(sending(greeting.HEAD + bytes(64)), *map(sending, raws), *map(knowing, tokens))
+    assert complaints(one) == ["wrong token", *[NO_GREETING] * len(raws), *["wrong token"] * len(tokens)]
+
+
+def test_a_greeting_that_was_overheard_opens_nothing_and_has_no_token_in_it() -> None:
+    heard: list[bytes] = []
+
+    async def overhear(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        class Tap:
+            def write(self, raw: bytes) -> None:
+                heard.append(raw)
+                writer.write(raw)
+
+        await greeting.enter(reader, Tap(), TOKEN)  # type: ignore[arg-type]
+        writer.close()
+
+    async def replay(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"".join(heard))
+
+    one = visited(overhear, replay)
+    assert complaints(one) == ["wrong token"]
+    assert TOKEN.encode() not in b"".join(heard)
+    assert not any(TOKEN in line for line in one.said)
+
+
+def test_nothing_is_decoded_before_the_token(monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[bytes] = []
+    real = codec.unpack
+
+    def unpack(raw: bytes) -> Any:
+        read.append(raw)
+        return real(raw)
+
+    monkeypatch.setattr(frames, "unpack", unpack)
+    visited(*(sending(start + deep) for deep in DEEP for start in (b"", greeting.HEAD + bytes(64))))
+    assert read
+    assert not any(deep[:40] in raw for raw in read for deep in DEEP)
+
+
+def test_tokens_are_compared_in_constant_time(monkeypatch: pytest.MonkeyPatch) -> None:
     compared: list[tuple[Any, Any]] = []
     real = hmac.compare_digest
 
@@ -82,84 +130,120 @@ def test_the_token_is_compared_in_constant_time(monkeypatch: pytest.MonkeyPatch)
         compared.append((one, other))
         return real(one, other)
 
-    monkeypatch.setattr("coband.simulator.live.hub.hmac.compare_digest", compare)
-    visited(sending(frames.framed(pack({**HELLO, "token": "guess"}))))
-    assert compared[0] == (b"guess", TOKEN.encode())
-    assert len(compared) == 4
+    monkeypatch.setattr("coband.simulator.live.greeting.hmac.compare_digest", compare)
+    visited(knowing("guess"))
+    assert len(compared) == 7  # once for the guess, at both ends for each station
+    assert all(len(one) == len(other) == greeting.DIGEST for one, other in compared)
 
 
-def test_the_token_goes_nowhere() -> None:
-    one = visited(sending(frames.framed(pack({**HELLO, "token": "secret guess"}))))
-    assert not any(TOKEN in line or "secret guess" in line for line in one.said)
-
-
-def joined(*raws: bytes) -> Live:
-    """A run whose first station goes astray after it was admitted; it starts again and is what it should be."""
-    one = live(SERIAL, "Dis", rejoin=5.0, largest=1 << 20)
+def test_strangers_that_say_nothing_keep_nobody_out() -> None:
+    one = live(SERIAL, "Dis")
 
     async def main() -> Any:
         await one.open()
+        idle = [await asyncio.open_connection("127.0.0.1", one.port) for _ in range(STRANGERS + 20)]
+        for _ in range(3):
+            one.join()
+        result = await one.result()
+        for _, writer in idle:
+            writer.close()
+        return result
+
+    assert asyncio.run(main()).turns == 60
+    assert one.said == []
+
+
+def joined(*raws: bytes) -> Live:
+    """A run whose first station goes astray after it was admitted, and is told why it has to leave."""
+    one = live(SERIAL, "Dis", rejoin=5.0, largest=1 << 20)
+
+    async def main() -> None:
+        await one.open()
         reader, writer = await asyncio.open_connection("127.0.0.1", one.port)
-        writer.write(frames.framed(pack(HELLO)))
-        welcome = unpack(await frames.read(reader, 1 << 20))
-        assert welcome[0] == "welcome"
-        writer.write(frames.framed(pack(["ready", 0])))
+        await greeting.enter(reader, writer, TOKEN)
+        writer.write(written(HELLO))
+        assert isinstance(FROM_HUB.read(await frames.read(reader, 1 << 20))[1], Welcome)
+        writer.write(written(Ready(0)))
         for raw in raws:
             writer.write(raw)
         async with asyncio.timeout(10):
-            await reader.read()
+            _, refused = FROM_HUB.read(await frames.read(reader, 1 << 20))
+            assert isinstance(refused, Refused)
+            assert complaints(one) == [refused.why]
+            assert await reader.read() == b""
         writer.close()
-        await one.hub.close()  # type: ignore[union-attr]
+        assert one.hub is not None
+        await one.hub.close()
 
     asyncio.run(main())
+    assert [line.partition(":")[0] for line in one.said] == ["agent 0 (x)", "agent 0 (x) is lost; waiting 5 s for it"]
     return one
 
 
 COPY = ["f", 1, "copy", 0, -1, 1, 5, 3, 1, 0.5]
-GOOD = pack(["SyncRequest", [-1, 0, 0, -1]])
+GOOD = pack(["SyncRequest", [-1, 0, 0, -1, 0, 0, 0]])
+ROW = [1 << 40, 0.0, 0, 0, -3, -1, -1, -1, 0, 0, -1, -1, 1.0, -1, None]
 
 
-@pytest.mark.parametrize(
-    ("frame", "complaint"),
-    [
-        (["f", 1, "nonsense", 2], "a frame 'nonsense', which there is not"),
-        (["f", 3, "copy"], "frame 3 where frame 1 was due"),
-        (["status", 5, 0, 0.0, 0], "5 frames received of 0 sent"),
-        (["status", 0, 0, float("nan"), 0], "a status that says nothing"),
-        (["what"], "a frame 'what', which there is not"),
-        ([], "a frame that is no list"),
-        ({"a": 1}, "a frame that is no list"),
-        ([*COPY[:3], 1, *COPY[4:], GOOD], "a copy of node 1, which is not of this station"),
-        ([*COPY[:4], 99, *COPY[5:], GOOD], "a copy between nodes 0 and 99, which there are not"),
-        ([*COPY, 7], "a copy whose parts are not what they should be"),
-        ([*COPY, b"\x93"], "these bytes cannot be read"),
-        ([*COPY, pack(["Popen", [1]])], "a message 'Popen' that this algorithm does not have"),
-        ([*COPY, pack(["Upload", [-1, 0, 0]])], "a message 'Upload' that this algorithm does not have"),
-        ([*COPY, pack(["SyncRequest", [-1, 0]])], "a SyncRequest with 2 fields instead of 4"),
-        ([*COPY, pack(["SyncRequest", [-1, "0", 0, -1]])], "SyncRequest.version is no integer"),
-    ],
-)
-def test_a_station_that_sends_what_it_may_not_loses_its_connection(frame: Any, complaint: str) -> None:
-    one = joined(frames.framed(pack(frame)))
-    assert complaints(one) == [complaint] or complaints(one)[0].startswith(complaint)
-    assert len(complaints(one)) == 1
+WRONG: list[tuple[Any, str]] = [
+    (["f", 1, "nonsense", 2], "a frame 'nonsense', which there is not"),
+    (["f", 1, ["a"], 2], "a frame of type tuple, which there is not"),
+    (["f", 1], "a frame of a session without its number and kind"),
+    (["f", True, "copy"], "a frame of a session without its number and kind"),
+    (["f", 3, "ack", 0, -1, 1], "frame 3 where frame 1 was due"),
+    (["f", 1, "status", 0, 0, 0.0, 0], "a frame 'status', which there is not"),
+    (["copy", *COPY[3:], GOOD], "a frame 'copy', which there is not"),
+    (["status", 5, 0, 0.0, 0], "5 frames received of 0 sent"),
+    (["status", 0, 5, 0.0, 0], "a status after 5 frames, where 0 have come"),
+    (["status", 0, 0, float("nan"), 0], "a status whose due is wrong: input should be greater than or equal to 0"),
+    (["status", 0, 0, 0.0, "1"], "a status whose pulls is wrong: input should be a valid integer"),
+    (["status", 0, 0, 0.0, True], "a status whose pulls is wrong: input should be a valid integer"),
+    (["ready", 0], "a ready after the station was ready"),
+    (["what"], "a frame 'what', which there is not"),
+    ([], "a frame that is no list"),
+    ({"a": 1}, "a frame that is no list"),
+    (["f", 1, "rows", [[1, 2], "x"]], "rows whose rows.0.2 is wrong: field required"),
+    (
+        ["f", 1, "rows", [[*ROW[:12], "1", *ROW[13:]]]],
+        "rows whose rows.0.12 is wrong: input should be a valid number",
+    ),
+    (["f", 1, "rows", [ROW]], "rows before it was asked to report"),
+    (["f", 1, "report", {"a": 1}], "a report with 1 fields instead of 9"),
+    (["f", 1, "failed", "somehow", ""], "a failed whose how is wrong: input should be 'violated' or 'failed'"),
+    ([*COPY[:3], 1, *COPY[4:], GOOD], "a copy of node 1, which is not of this station"),
+    ([*COPY[:4], 99, *COPY[5:], GOOD], "a copy between nodes 0 and 99, which there are not"),
+    ([*COPY, 7], "a copy whose message is wrong: input should be a valid bytes"),
+    ([*COPY, GOOD], "a copy before the start"),
+    ([*COPY, b"\x93"], "these bytes cannot be read (ValueError)"),
+    ([*COPY, nested(200)], "extension 2, where none is allowed"),
+    ([*COPY, pack(["Popen", [1]])], "a message 'Popen' that this algorithm does not have"),
+    ([*COPY, pack(["Upload", [-1, 0, 0]])], "a message 'Upload' that this algorithm does not have"),
+    ([*COPY, pack(["SyncRequest", [-1, 0]])], "a SyncRequest with 2 fields instead of 7"),
+    ([*COPY, pack(["SyncRequest", [-1, "0", 0, -1, 0, 0, 0]])], "SyncRequest.version is no integer"),
+    ([*COPY, pack(["SyncRequest", [-1, 1 << 40, 0, -1, 0, 0, 0]])], f"a SyncRequest of round -1 and version {1 << 40}"),
+    ([*COPY, pack(["SyncRequest", [-1, 0, (1 << 64) - 1, -1, 0, 0, 0]])], "SyncRequest.pulls is too large"),
+    (["f", 1, "ack", 0, -1, 1], "an ack, for which there is no use where nothing is lost"),
+]
 
 
-def test_an_oversized_frame_is_not_read() -> None:
+def test_a_station_that_sends_what_it_may_not_is_told_why_and_has_to_leave() -> None:
+    assert [complaints(joined(framed(pack(frame)))) for frame, _ in WRONG] == [[complaint] for _, complaint in WRONG]
+
+
+def test_what_is_deep_or_claims_much_or_is_too_long_is_refused() -> None:
+    for deep in DEEP:
+        assert len(complaints(joined(framed(b"\x93\xa1f\x01" + deep)))) == 1
     one = joined(struct.pack(">I", (1 << 20) + 1) + bytes(100))
     assert complaints(one) == [f"a frame of {(1 << 20) + 1} bytes, where {1 << 20} are allowed"]
 
 
 def test_another_coband_is_refused() -> None:
-    one = visited(_refused({**HELLO, "code": "older"}), _refused({**HELLO, "protocol": PROTOCOL + 1}))
-    assert sum("another coband" in line for line in one.said) == 2
-
-
-def _refused(hello: dict[str, Any]) -> Visitor:
     async def visit(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        writer.write(frames.framed(pack(hello)))
-        answer = unpack(await frames.read(reader, frames.GREETING))
-        assert answer[0] == "refused"
-        assert "install the same one" in answer[1]
+        await greeting.enter(reader, writer, TOKEN)
+        writer.write(written(HELLO._replace(code="older")))
+        _, answer = FROM_HUB.read(await frames.read(reader, frames.GREETING))
+        assert isinstance(answer, Refused)
+        assert "install the same one" in answer.why
 
-    return visit
+    one = visited(visit)
+    assert one.said == ["a station was refused: it has another coband than the hub; install the same one"]

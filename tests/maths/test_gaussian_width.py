@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from coband.simulator.maths.exploration import gaussian_width as widths
+from coband.simulator.maths.exploration.design import min_max_design, root
 from coband.simulator.maths.exploration.pairs import pairs_of
 from tests.oracles import cope_alone
 
@@ -30,6 +31,31 @@ def test_two_arms_in_closed_form() -> None:
     """E max of two is ||phi - phi'||_{A^-1} / sqrt(2 pi); the smallest norm here is 2."""
     for arms in ([0, 1], [0, 5], [2, 4]):
         assert widths.width_design(TABLE, arms).value == pytest.approx(4 / (2 * pi), rel=5e-3)
+
+
+@pytest.mark.parametrize("arms", [[0, 5], [3, 9]])
+def test_two_arms_whose_best_designs_are_many(arms: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Their vectors share a coordinate; no single step shows that its design is nearly the best."""
+    monkeypatch.setattr(widths, "_STEPS", 200)
+    table = np.array([[float(i in chosen) for i in range(5)] for chosen in combinations(range(5), 2)])
+    found = widths.width_design(root(table @ table.T), arms)
+    norm = min_max_design(table, table[arms[:1]] - table[arms[1:]], 0.0).value
+    assert found.value == pytest.approx(norm / (2 * pi), rel=5e-3)
+    assert 0 <= found.gap <= 2 * widths.ACCURACY
+
+
+def test_an_arm_whose_factor_was_below_zero(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A smooth kernel and even weights: errors of the sum say so of an arm that the best design needs."""
+    monkeypatch.setattr(widths, "_STEPS", 200)
+    rng = np.random.default_rng(15)
+    points = rng.random((11, 2))
+    features = root(np.exp(-np.square(points[:, None] - points).sum(axis=2) / (2 * 4.5**2)))
+    arms = sorted(rng.permutation(11)[:7].tolist())
+    factors = widths._factors(features, arms, np.full(11, 1 / 11), widths.directions(features.shape[1]))[1]
+    assert factors.min() < 0
+    found = widths.width_design(features, arms)
+    assert 0 <= found.gap <= 2 * widths.ACCURACY
+    assert found.weights[factors.argmin()] > 5 * widths._EVEN / 11  # far more than every arm gets
 
 
 def test_one_arm_has_no_width() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -215,3 +217,31 @@ def test_an_inverse_told_once_does_not_change() -> None:
         told.append(kept.inverse())
         expected.append(kept.inverse().dense())
     assert all(np.array_equal(one.dense(), dense) for one, dense in zip(told, expected, strict=True))
+
+
+@pytest.mark.parametrize("kind", [Gram, Downdate])
+@pytest.mark.parametrize("base", [ScaledIdentity(2, 3.0), np.array([[5.0, 1.0], [1.0, 4.0]]), None])
+def test_further_rows_and_columns_are_zeros_and_nothing_is_lost(kind: type[Gram], base: Any) -> None:
+    rows = np.array([[1.0, 2.0], [0.0, 1.0], [3.0, 0.0]])
+    expected = np.zeros((4, 4))
+    expected[:2, :2] = kind.sign * np.array([[10.0, 2.0], [2.0, 5.0]])
+    if base is not None:
+        expected[:2, :2] += base.dense() if isinstance(base, ScaledIdentity) else base
+    wider = kind(rows, base).padded(4)
+    assert type(wider) is kind
+    assert wider.shape == (4, 4)
+    assert np.array_equal(wider.dense(), expected)
+    assert np.array_equal(wider.diagonal, np.diag(expected))
+
+
+def test_a_sum_that_was_added_up_keeps_growing_in_more_dimensions() -> None:
+    rng = np.random.default_rng(12)
+    growing, rows = GrowingGram(2, cadence=3), rng.standard_normal((7, 2))
+    for row in rows:
+        growing.add(row[None])
+    assert growing.matrix.base is not None
+    wider, news = growing.padded(3), rng.standard_normal((4, 3))
+    wider.add(news)
+    whole = np.vstack([np.hstack([rows, np.zeros((7, 1))]), news])
+    assert wider.matrix.dense() == pytest.approx(whole.T @ whole)
+    assert growing.matrix.dense() == pytest.approx(rows.T @ rows)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -18,15 +20,17 @@ STEPS = st.lists(st.sampled_from(["pull", "pull", "give", "clear", "restore"]), 
 
 @pytest.mark.parametrize("diagonal", [False, True])
 @settings(max_examples=60, deadline=None)
-@given(steps=STEPS, seed=st.integers(0, 2**16))
-def test_news_that_are_taken_back_are_given_out_once_more(diagonal: bool, steps: list[str], seed: int) -> None:
+@given(steps=STEPS, copies=st.booleans(), seed=st.integers(0, 2**16))
+def test_news_that_are_taken_back_are_given_out_once_more(
+    diagonal: bool, steps: list[str], copies: bool, seed: int
+) -> None:
     rng = np.random.default_rng(seed)
     local = LocalRidge(SynchronisedRidge(ridge(3, 0.7, diagonal)))
     pulls: list[tuple[FloatArray, float]] = []  # all, in order
     here: list[int] = []  # what the plain form says is local, of these the first ones new
     new: list[int] = []
-    out: list[tuple[Gram | FloatArray, FloatArray, list[int]]] = []
-    for step in steps:
+    out: list[tuple[int, Gram | FloatArray, FloatArray, list[int]]] = []
+    for round, step in enumerate(steps):
         if step == "pull":
             x, y = rng.normal(size=3), float(rng.normal())
             local.update(Observations(x[None], np.array([y])))
@@ -34,14 +38,14 @@ def test_news_that_are_taken_back_are_given_out_once_more(diagonal: bool, steps:
             new.append(len(pulls))
             pulls.append((x, y))
         elif step == "give":
-            out.append((*local.news(), new))
+            out.append((round, *local.news(round), new))
             new = []
         elif step == "clear":
             local.clear()
             here = list(new)
         elif out:
-            W, b, taken = out.pop(int(rng.integers(len(out))))
-            local.restore(W, b)
+            given_out, W, b, taken = out.pop(int(rng.integers(len(out))))
+            local.restore(given_out, *(deepcopy((W, b)) if copies else (W, b)))
             new = [*new, *taken]
             here = [*[pull for pull in here if pull not in taken], *taken]
         V = 0.7 * np.eye(3) + sum((np.outer(pulls[i][0], pulls[i][0]) for i in here), start=np.zeros((3, 3)))
@@ -50,12 +54,21 @@ def test_news_that_are_taken_back_are_given_out_once_more(diagonal: bool, steps:
         mean, squares = local.predict(np.eye(3))
         assert mean == pytest.approx(np.linalg.solve(V, b_here), abs=1e-8)
         assert squares == pytest.approx(np.diag(np.linalg.inv(V)), abs=1e-8)
-    W, b = local.news()
+    W, b = local.news(len(steps))
     W_new = sum((np.outer(pulls[i][0], pulls[i][0]) for i in new), start=np.zeros((3, 3)))
     assert (W.dense() if isinstance(W, Gram) else np.diag(W)) == pytest.approx(
         np.diag(np.diag(W_new)) if diagonal else W_new, abs=1e-8
     )
     assert b == pytest.approx(sum((pulls[i][1] * pulls[i][0] for i in new), start=np.zeros(3)), abs=1e-8)
+
+
+def test_a_round_has_its_news_once() -> None:
+    local = LocalRidge(SynchronisedRidge(ridge(3, 0.7)))
+    local.news(4)
+    with pytest.raises(ValueError, match=r"the news of round\(=4\) have been given out"):
+        local.news(4)
+    local.clear()
+    local.news(4)
 
 
 @pytest.mark.parametrize("diagonal", [False, True])

@@ -142,6 +142,8 @@ def mutants(module: str, source: str) -> Iterator[Mutant]:
             for index, _ in enumerate(operator.mutation_positions(node)):
                 start, end = _span(node, begins)
                 text = _mutated(operator, node, index)
+                if text is None:
+                    continue
                 first, last = scope = _span(_scope(node), begins)
                 if scope not in originals:
                     originals[scope] = _program(source[first:last])
@@ -164,15 +166,21 @@ def _span(node: Any, begins: list[int]) -> tuple[int, int]:
     return begins[line - 1] + column, begins[last_line - 1] + last_column
 
 
-def _mutated(operator: Operator, node: Any, index: int) -> str:
-    """The text of a node after an operator has changed it; the tree stays as it is."""
+def _mutated(operator: Operator, node: Any, index: int) -> str | None:
+    """The text of a node after an operator has changed it; the tree stays as it is.
+
+    None where the operator cannot: Cosmic Ray expects names of exceptions without a dot.
+    """
     parent, node.parent = node.parent, None
     try:
         changed = copy.deepcopy(node)
     finally:
         node.parent = parent
     changed.parent = parent
-    result = operator.mutate(changed, index)
+    try:
+        result = operator.mutate(changed, index)
+    except AttributeError:
+        return None
     return "" if result is None else str(result.get_code())
 
 

@@ -15,7 +15,7 @@ from tests.mutants.operators import Mutant
 from tests.mutants.zygote import Zygote
 
 OPTIONS = ("-q", "-p", "no:cacheprovider", "--hypothesis-seed=0")
-SLOW = 1.0  # seconds of the processor: a test that takes longer tests no mutants
+SLOW = 3.0  # seconds of the processor: a test that takes longer tests no mutants
 PORTIONS = (1.0, 3.0, 8.0)  # seconds that the first, second and third run of a mutant's tests take
 TOGETHER = 8  # test files run at once
 WAIT = 3600.0
@@ -26,11 +26,13 @@ class Reach:
 
     Args:
         folder: where it is kept from one session to the next.
+        modules: what is looked at.
+        files: whose tests.
     """
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder / "reach"
-        self.sources = {name: (selection.ROOT / name).read_text(encoding="utf-8") for name in selection.modules()}
+    def __init__(self, folder: Path, modules: Sequence[str], files: Sequence[str]) -> None:
+        self._folder, self._files = folder / "reach", files
+        self.sources = {name: (selection.ROOT / name).read_text(encoding="utf-8") for name in modules}
         self.tests: dict[str, dict[str, Any]] = {}
         self._imports: dict[str, set[int]] = {}  # statements that run at import, by module
         self.kills: dict[str, Counter[str]] = {}  # by module
@@ -44,7 +46,7 @@ class Reach:
         self._folder.mkdir(parents=True, exist_ok=True)
         sources = hashlib.sha256(json.dumps(self.sources).encode()).hexdigest()
         places = {}
-        for file in selection.files_with_tests():
+        for file in self._files:
             text = (selection.ROOT / file).read_text(encoding="utf-8")
             places[file] = self._folder / f"{hashlib.sha256(f'{file} {sources} {text}'.encode()).hexdigest()[:16]}.json"
         new = [file for file, place in places.items() if not place.is_file()]
@@ -75,8 +77,9 @@ class Reach:
     def portions(self, mutant: Mutant) -> Iterator[dict[str, float]]:
         """The tests of a mutant with their seconds, in portions, the most telling first.
 
-        Tests of declarations come first where they are asked for, then those that killed mutants of the module; then
-        one case of each test function, the quickest first.
+        Its module's own tests come before all others. Among these, tests of declarations come first where they are
+        asked for, then those that killed mutants of the module; then one case of each test function, the quickest
+        first.
         """
         names = self._of(mutant)
         kills = self.kills.get(mutant.module, Counter())
@@ -87,7 +90,12 @@ class Reach:
             function = name.split("[")[0]
             ranks[name] = (not _of_declarations(name), -kills[name], cases[function], self.tests[name]["seconds"])
             cases[function] += 1
-        left = sorted(by_time, key=ranks.__getitem__)
+        found = sorted(by_time, key=ranks.__getitem__)
+        own = [name for name in found if selection.is_nearby(name, mutant.module)]
+        for left in (own, [name for name in found if name not in {*own}]):
+            yield from self._portions(left)
+
+    def _portions(self, left: list[str]) -> Iterator[dict[str, float]]:
         for budget in PORTIONS:
             portion: dict[str, float] = {}
             while left and sum(portion.values()) < budget:

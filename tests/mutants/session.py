@@ -36,20 +36,38 @@ class Session:
         folder: where the copy and the results are.
         modules: paths of the modules.
         equivalent: keys of mutants that no test can notice, and that are not tested again.
+        sample: how many mutants of each package are tested, the first ones in the order; None for all.
+        own: whether the packages' own tests alone are run, which are far fewer: who survives them is tested again
+            by all, without this.
 
     Attributes:
+        mutants: those of the sample, in order.
+        made: how many there are of each module.
+        by_own: whether a mutant was killed by its module's own tests, by key.
         survived: whether a mutant passes the tests as they are now, by key.
         at_first: the same of the tests as they were when it was tested first.
     """
 
-    def __init__(self, folder: Path, modules: Sequence[str], equivalent: Collection[str] = ()) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        modules: Sequence[str],
+        equivalent: Collection[str] = (),
+        sample: int | None = None,
+        own: bool = False,
+    ) -> None:
         self._tree, self._results = folder / "tree", folder / "results.jsonl"
         self.sources = {module: (selection.ROOT / module).read_text(encoding="utf-8") for module in modules}
         self.mutants = [mutant for module, source in self.sources.items() for mutant in self._made(module, source)]
         self.mutants.sort(key=lambda mutant: hashlib.sha256(f"{SEED} {mutant.key}".encode()).digest())
-        self._tests = _digest()
-        self._reach = Reach(folder)
+        self.made = Counter(mutant.module for mutant in self.mutants)
+        if sample is not None:
+            self.mutants = _sampled(self.mutants, sample)
+        self._files, self._own = selection.files_with_tests(modules, own), own
+        self._tests = _digest(self._files)
+        self._reach = Reach(folder, modules, self._files)
         self.survived: dict[str, bool] = {}
+        self.by_own: dict[str, bool] = {}
         self.at_first: dict[str, bool] = {}
         lines = self._results.read_text(encoding="utf-8").splitlines() if self._results.is_file() else []
         for line in lines:
@@ -58,9 +76,10 @@ class Session:
     def _know(self, entry: dict[str, Any], equivalent: Collection[str]) -> None:
         """Take a result over from an earlier session, as far as it still holds."""
         key, survived, killer = entry["key"], entry["survived"], entry["killer"]
-        self.at_first.setdefault(key, survived)
+        if not (survived and entry["own"]):
+            self.at_first.setdefault(key, survived)
         if not survived or key in equivalent or entry["tests"] == self._tests:
-            self.survived[key] = survived
+            self.survived[key], self.by_own[key] = survived, entry["by_own"]
         if killer:
             self._reach.kills.setdefault(entry["module"], Counter())[killer] += 1
 
@@ -86,7 +105,7 @@ class Session:
         end = time.monotonic() + 60.0 * minutes
         self._copy()
         zygote = Zygote(self._tree)
-        collected = Zygote(self._tree, selection.files_with_tests())
+        collected = Zygote(self._tree, self._files)
         try:
             self._reach.record(zygote)
             for mutant in self.untested:
@@ -116,7 +135,7 @@ class Session:
         source = self.sources[mutant.module]
         changed = mutant.applied(source)
         at_import = self._reach.at_import(mutant) or patches.patches(source, changed, mutant.module) is None
-        options = {"changed": True} if at_import else {"patch": [mutant.module, source, changed]}
+        options: dict[str, Any] = {"changed": True} if at_import else {"patch": [mutant.module, source, changed]}
         file = self._tree / mutant.module
         file.write_text(changed, encoding="utf-8")
         try:
@@ -124,6 +143,9 @@ class Session:
                 limits = {name: SLACK + FACTOR * seconds for name, seconds in portion.items()}
                 arguments, wait = ["-x", *OPTIONS, *files([*portion])], WAIT + 20.0 * sum(limits.values())
                 answer = (zygote if at_import else collected).run(arguments, wait, order=limits, **options)
+                if answer["code"] == FAULT and not at_import:  # the function to be replaced lives in no module
+                    at_import, options = True, {"changed": True}
+                    answer = zygote.run(arguments, wait, order=limits, **options)
                 if answer["code"] == FAULT:
                     raise RuntimeError(f"no tests could run: {answer['tests']}")
                 if answer["code"] not in (0, NO_TESTS):
@@ -133,11 +155,14 @@ class Session:
         return True, ""
 
     def _keep(self, mutant: Mutant, survived: bool, killer: str) -> None:
-        self.survived[mutant.key] = survived
-        self.at_first.setdefault(mutant.key, survived)
+        by_own = not survived and (not killer or selection.is_nearby(killer, mutant.module))
+        self.survived[mutant.key], self.by_own[mutant.key] = survived, by_own
+        if not (survived and self._own):
+            self.at_first.setdefault(mutant.key, survived)
         if killer:
             self._reach.kills.setdefault(mutant.module, Counter())[killer] += 1
         entry = {"key": mutant.key, "module": mutant.module, "survived": survived, "killer": killer}
+        entry |= {"by_own": by_own, "own": self._own}
         with self._results.open("a", encoding="utf-8") as stream:
             stream.write(json.dumps(entry | {"tests": self._tests}) + "\n")
         verdict = "survived" if survived else "killed"
@@ -151,7 +176,19 @@ def _culprit(answer: dict[str, Any]) -> str:
     return str((failed or started or [""])[-1])
 
 
-def _digest() -> str:
+def _sampled(mutants: Sequence[Mutant], size: int) -> list[Mutant]:
+    """The first mutants of each package, of all packages in turn."""
+    ranks = Counter[str]()
+    found = []
+    for mutant in mutants:
+        package = selection.package(mutant.module)
+        ranks[package] += 1
+        if ranks[package] <= size:
+            found.append((ranks[package], mutant))
+    return [mutant for _, mutant in sorted(found, key=lambda pair: pair[0])]
+
+
+def _digest(files: Sequence[str]) -> str:
     """What stands in the tests."""
-    text = b"".join((selection.ROOT / name).read_bytes() for name in selection.files_with_tests())
+    text = b"".join((selection.ROOT / name).read_bytes() for name in files)
     return hashlib.sha256(text).hexdigest()[:16]

@@ -44,6 +44,13 @@ def test_mutants_are_other_programs() -> None:
     }
 
 
+def test_exceptions_with_a_dot_in_their_name_stay_as_they_are() -> None:
+    source = "def f() -> None:\n    try:\n        g()\n    except (json.JSONDecodeError, OSError):\n        h()\n"
+    replaced = {after for _, operator, after in changes(source) if operator == "ExceptionReplacer"}
+    assert replaced == {"except (json.JSONDecodeError, CosmicRayTestingException):"}
+    assert "RemoveStatement" in {operator for _, operator, _ in changes(source)}
+
+
 def test_a_mutant_is_the_module_with_one_change() -> None:
     """Every one is what stands in its description, and no other line differs."""
     found = list(operators.mutants("m.py", SOURCE))
@@ -192,27 +199,24 @@ def test_files_without_tests_are_no_mistake_and_broken_ones_are(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(selection, "ROOT", tmp_path)
-    monkeypatch.setattr(selection, "files_with_tests", lambda: ["test_m.py", "test_none.py"])
-    monkeypatch.setattr(selection, "modules", lambda: ["m.py"])
     (tmp_path / "m.py").write_text(BRANCHES)
     (tmp_path / "test_m.py").write_text(TESTED)
     (tmp_path / "test_none.py").write_text("from m import sign\n")
     started = zygote.Zygote(tmp_path)
     try:
-        recorded = reach.Reach(tmp_path / "held")
+        recorded = reach.Reach(tmp_path / "held", ["m.py"], ["test_m.py", "test_none.py"])
         recorded.record(started)
         assert sorted(recorded.tests) == ["test_m.py::test_equal", "test_m.py::test_less", "test_m.py::test_one"]
         (tmp_path / "test_none.py").write_text("from m import signs\n")
         with pytest.raises(RuntimeError, match=r"(?s)^test_none\.py cannot be collected: .*cannot import name 'signs'"):
-            reach.Reach(tmp_path / "held").record(started)
+            reach.Reach(tmp_path / "held", ["m.py"], ["test_m.py", "test_none.py"]).record(started)
     finally:
         started.close()
 
 
 def test_a_session_goes_on_where_it_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(selection, "ROOT", tmp_path)
-    monkeypatch.setattr(selection, "files_with_tests", lambda: ["test_m.py"])
-    monkeypatch.setattr(selection, "modules", lambda: ["m.py"])
+    monkeypatch.setattr(selection, "files_with_tests", lambda *given: ["test_m.py"])
     (tmp_path / "m.py").write_text(SOURCE)
     (tmp_path / "test_m.py").write_text("first")
     folder = tmp_path / "held"
@@ -228,9 +232,39 @@ def test_a_session_goes_on_where_it_stopped(tmp_path: Path, monkeypatch: pytest.
     judged = session.Session(folder, ["m.py"], {other.key})
     assert other.key not in {mutant.key for mutant in judged.untested}, "one that no test can notice is not"
     assert judged.at_first == {one.key: False, other.key: True}
+    of_own = session.Session(tmp_path / "other", ["m.py"], own=True)
+    of_own._keep(one, True, "")
+    assert of_own.at_first == {}, "what other tests say of it is not known yet"
+    assert session.Session(tmp_path / "other", ["m.py"]).at_first == {}
     (tmp_path / "m.py").write_text(SOURCE + "\n\nfirst(1)\n")
     changed = session.Session(folder, ["m.py"])
     assert len(changed.untested) == len(changed.mutants) > len(started.mutants)
+
+
+def test_a_sample_takes_as_many_of_each_package_in_the_order_of_all(tmp_path: Path) -> None:
+    """A larger one goes on with the next ones; what a module has in all is known nevertheless."""
+    names = [*selection.modules(("simulator/maths/linalg", "simulator/ui")), "server/bpe.py"]
+    few, more, everything = (session.Session(tmp_path, names, sample=size).mutants for size in (3, 5, None))
+    assert [selection.package(one.module) for one in few[:3]] != ["simulator/maths"] * 3
+    for package in ("simulator/maths", "simulator/ui", "server"):
+        of_package = [[one for one in found if selection.package(one.module) == package] for found in (few, more)]
+        assert [len(found) for found in of_package] == [3, 5]
+        assert of_package[0] == of_package[1][:3]
+        assert of_package[1] == [one for one in everything if selection.package(one.module) == package][:5]
+
+
+def test_own_tests_are_those_of_the_folder_or_of_the_nearest_around_it() -> None:
+    assert selection.nearby("simulator/experiments/report/rows.py") == "tests/experiments/report"
+    assert selection.nearby("simulator/maths/linalg/gram.py") == "tests/maths"
+    assert selection.nearby("agents/messages/linear.py") == "tests/agents"
+    assert selection.is_nearby("tests/maths/test_linear.py::test_x", "simulator/maths/linalg/gram.py")
+    assert not selection.is_nearby("tests/agents/test_quorum.py", "simulator/maths/linalg/gram.py")
+    files = selection.files_with_tests(["simulator/maths/linalg/gram.py"])
+    assert files[0].startswith("tests/maths/")
+    assert "tests/cli/test_run.py" in files
+    assert not any(
+        name.startswith(("tests/cli", "tests/maths")) for name in selection.files_with_tests(["server/bpe.py"])
+    )
 
 
 def test_the_page_gives_the_score_without_equivalents(tmp_path: Path) -> None:
@@ -240,13 +274,13 @@ def test_the_page_gives_the_score_without_equivalents(tmp_path: Path) -> None:
     found = [survivor("equivalent", "faster"), survivor(command.UNJUDGED)]
     page = tmp_path / "page.md"
     page.write_text(f"before {command.BEGIN} stale {command.END} after")
-    entry = {"mutants": 50, "tested": 11, "survived_at_first": 4, "survivors": found}
+    entry = {"mutants": 50, "tested": 11, "killed_by_own": 7, "survived_at_first": 4, "survivors": found}
     command.write_page(
         page, {"a/m.py": entry, "a/n.py": {"mutants": 9, "tested": 0, "survived_at_first": 0, "survivors": []}}
     )
     text = page.read_text()
-    assert "| `a` | 59 | 11 | 4 | 2 | 1 | 90.0 % |" in text
-    assert "| all | 59 | 11 | 4 | 2 | 1 | 90.0 % |" in text
+    assert "| `a` | 59 | 11 | 4 | 2 | 1 | 90.0 % | 70.0 % |" in text
+    assert "| all | 59 | 11 | 4 | 2 | 1 | 90.0 % | 70.0 % |" in text
     assert "7 of 10 mutants that are not equivalent were killed: 70.0 %, 95 % interval 39.7 to 89.2 %" in text
     assert "| `a/m.py`, line 3: `a \\| b -> b` | equivalent: faster |" in text
     assert text.startswith("before <!--")

@@ -96,6 +96,7 @@ def test_a_turn_offers_one_liked_item_and_others(tmp_path: Path, negatives: str,
     one = world(file, negatives=negatives, users_per_agent=per_agent, scale="none")
     names, _, matrix = plain_matrix(rating_lines(), 100, 100)
     users, items = factors(most_rated(read(RATINGS["movielens"], file), 100, 100).matrix, 3, "none")
+    assert one.fixed_arms is False
     acting = one.describe()["acting"]
     places, seen = set(), set()
     for turn in range(1, 40):

@@ -13,13 +13,23 @@ import numpy as np
 import pytest
 
 from coband.server.sums import GrowthCheck, SquaresCheck
-from coband.simulator.conformance.runs import run
+from coband.simulator.conformance.runs import algorithm, plan_of, problem_of, run, world
+from coband.simulator.core.engine import Engine
+from coband.simulator.core.randomness.streams import Streams
 from coband.simulator.experiments.registry.registry import Registry
-from coband.simulator.maths.linalg.gram import Gram
+from coband.simulator.maths.linalg.gram import Downdate, Gram, ScaledIdentity
 from coband.simulator.maths.posteriors.observations import Observations
 from coband.simulator.maths.posteriors.ridge import RidgeRegression
 from coband.simulator.maths.posteriors.statistics import Statistics
 from coband.simulator.maths.posteriors.synchronised_ridge import LocalRidge, SynchronisedRidge
+
+
+def server_of(name: str, **config: Any) -> Any:
+    """The server of two agents that have not said anything yet."""
+    plan = plan_of({"agents": {"count": 2}, "schedule": {"kind": "rounds", "turns": 30}, "network": {}})
+    entry = algorithm(name)
+    return Engine(plan, entry, entry.config.model_validate(config), world(problem_of(name), 0, 2), Streams(0)).server
+
 
 INTERLEAVED = {"threshold": 0.5, "server": {"exchanges": "interleaved"}}
 DELAYS: dict[str, Any] = {"network": {"latency": {"kind": "uniform", "high": 3.0}}}
@@ -148,20 +158,44 @@ def test_log_det_and_versions_do_not_fall() -> None:
 def test_news_are_given_out_once_and_outlast_a_model_that_does_not_know_them() -> None:
     local = LocalRidge(SynchronisedRidge(RidgeRegression(2, 1.0)))
     local.update(Observations(np.array([[1.0, 0.0]]), np.array([1.0])))
-    W, b = local.news()
+    W, b = local.news(1)
     local.update(Observations(np.array([[0.0, 2.0]]), np.array([3.0])))
     assert (np.asarray(W).tolist(), b.tolist()) == ([[1.0, 0.0], [0.0, 0.0]], [1.0, 0.0])
     local.clear()
     assert local.size == 1
-    W, b = local.news()
+    W, b = local.news(2)
     assert (np.asarray(W).tolist(), b.tolist()) == ([[0.0, 0.0], [0.0, 4.0]], [0.0, 6.0])
-    assert local.news()[1].tolist() == [0.0, 0.0]
+    assert local.news(3)[1].tolist() == [0.0, 0.0]
     local.clear()
     assert isinstance(W, Gram)
-    local.restore(W, b)
+    local.restore(2, W, b)
     mean, squares = local.predict(np.eye(2))
     assert mean.tolist() == pytest.approx([0.0, 6.0 / 5.0])
     assert squares.tolist() == pytest.approx([1.0, 1.0 / 5.0])
+
+
+@pytest.mark.parametrize(
+    "W",
+    [
+        Gram(np.eye(3), 2.0 * np.eye(3)),
+        Gram(np.empty((0, 3)), ScaledIdentity(3, 2.0)),
+        Downdate(np.full((1, 3), 0.1), np.eye(3)),
+    ],
+    ids=["rows and base", "base", "downdate"],
+)
+@pytest.mark.parametrize("name", ["dis_lin_ucb", "fn_ucb"])
+def test_a_matrix_enters_the_sum_with_all_that_it_is_made_of(name: str, W: Gram) -> None:
+    server = server_of(name, **({"width": 2, "duplicate_input": False, "init": "normal"} if name == "fn_ucb" else {}))
+    p = server.B.size if name == "fn_ucb" else 3
+    before, after = Gram(np.ones((2, p))), Gram(2.0 * np.ones((1, p)))
+    uploads = [before, W.padded(p), after]
+    if name == "fn_ucb":
+        server._add_up([mock.Mock(W=matrix, B=np.zeros(p)) for matrix in uploads])
+    else:
+        for matrix in uploads:
+            server.sums.add(matrix)
+    total = server.statistics if name == "fn_ucb" else server.sums.gram
+    assert total.dense() == pytest.approx(sum((matrix.dense() for matrix in uploads), start=np.zeros((p, p))))
 
 
 def test_log_det_may_fall_by_a_rounding_error() -> None:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import http.client
 import json
 import shutil
+import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from threading import Thread
 from typing import Any
 
+from coband.simulator.experiments.store import seal
 from coband.simulator.ui.server import RunServer
 from tests.experiments.runs.fake_runs import perform
 
@@ -30,9 +32,13 @@ def copies(root: Path, count: int) -> list[Path]:
 
 
 def changed(run: Path, **facts: Any) -> None:
-    """Change a run's manifest."""
+    """Change what a run says of itself, in its manifest and in its store, as if it had been so from the beginning."""
     file = run / "manifest.json"
-    file.write_text(json.dumps(json.loads(file.read_text()) | facts))
+    text = json.dumps(json.loads(file.read_text()) | facts)
+    file.write_text(text)
+    with closing(sqlite3.connect(run / "run.sqlite")) as connection, connection:
+        connection.execute("UPDATE meta SET value = ? WHERE key = 'manifest'", (text,))
+    seal.seal(run / "run.sqlite")
 
 
 def damage(run: Path) -> None:

@@ -73,7 +73,7 @@ def test_the_list(visitor: Visitor) -> None:
     assert "failed" in rows["broken"]
     assert "0 of 1, 1 broke off" in rows["broken"]
     assert "damaged" in rows["damaged"]
-    assert "run.sqlite is damaged at page" in rows["damaged"]
+    assert "run.sqlite is damaged" in rows["damaged"]
     assert 'data-live="0"' in page
 
 
@@ -124,11 +124,11 @@ def test_a_sweep(tmp_path: Path) -> None:
 
 def test_a_damaged_run_breaks_no_page(visitor: Visitor) -> None:
     id = visitor.id("damaged")
-    assert "run.sqlite is damaged at page" in visitor(f"/run?id={id}")
+    assert "run.sqlite is damaged" in visitor(f"/run?id={id}")
     for path in ("/scenario", "/compare", "/report"):
         status, _, text = visitor.raw(f"{path}?id={id}&id={visitor.id('fake')}", Cookie=visitor.cookie)
         assert status == 422
-        assert "Choose one run" in text or "the store is damaged at page" in text
+        assert "Choose one run" in text or "the store is damaged (its content" in text
 
 
 def test_the_comparison_is_that_of_the_command(

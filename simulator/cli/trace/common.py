@@ -31,12 +31,17 @@ def choice(command: Command) -> Command:
 
 
 @contextmanager
-def opened(path: Path) -> Iterator[StoredRun]:
-    """Open a run for reading; an error in the run or in the request ends the command with a message."""
+def opened(path: Path, *, changed: bool = False) -> Iterator[StoredRun]:
+    """Open a run for reading; an error in the run or in the request ends the command with a message.
+
+    Args:
+        path: where it is.
+        changed: also a run whose store was changed after it had ended.
+    """
     from coband.simulator.experiments.store import store
 
     try:
-        with store.open_run(path) as run:
+        with store.open_run(path, changed=changed) as run:
             yield run
     except store.StoreError as error:
         raise BadInput(str(error)) from error
@@ -66,11 +71,12 @@ def spell_node(text: str | None, jobs: Sequence[StoredJob]) -> str | None:
     """
     if text is None:
         return text
+    from coband.simulator.experiments.store import schema
     from coband.simulator.experiments.traces.reading import nodes
 
     match = re.fullmatch(r"(?:agent\s*)?(\d+)", text.strip())
     name = text.strip() if match is None else f"agent {int(match[1])}"
-    query = "SELECT 1 FROM trace WHERE job = ? AND node = ? LIMIT 1"
+    query = f"{schema.TRACE} SELECT 1 FROM trace WHERE job = ? AND node = ? LIMIT 1"
     if any(job.part.execute(query, (job.id, name)).fetchone() for job in jobs):
         return name
     raise BadInput(f"--node {text!r} is no node of this run; there is {_listed(nodes(jobs))}.")

@@ -21,7 +21,7 @@ def export(path: Path, label: str | None, replication: int | None, form: str, ou
     """Write the events of a run.
 
     perfetto: open the file (also FILE.json.gz) at https://ui.perfetto.dev. shiviz: one job, for https://bestchai.bitbucket.io/shiviz.
-    jsonl, csv, parquet: one row per event, with the columns of the view `trace`.
+    jsonl, csv, parquet: one row per event, with the columns of the view `trace` (without ages).
     """
     with opened(path) as run:
         from coband.simulator.experiments.traces.exporting import export as write

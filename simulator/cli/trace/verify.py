@@ -22,10 +22,11 @@ if TYPE_CHECKING:
 def verify(context: click.Context, /, path: Path, label: str | None, replication: int | None, as_json: bool) -> None:
     """Check that a trace is complete and agrees with the fingerprint and the ledger; exit status 1 if it does not.
 
-    The whole store is checked as well: checksums of its pages, digests of its jobs, and the files beside it.
+    The whole store is checked as well: its seal, the digests of its jobs, the files beside it, and the statistics that
+    they hold.
     """
     good = True
-    with opened(path) as run:
+    with opened(path, changed=True) as run:
         from coband.simulator.experiments.traces import verification
         from coband.simulator.experiments.traces.consistency import inconsistencies
 

@@ -16,7 +16,12 @@ Way = tuple[str, str]
 
 
 class Accounts:
-    """Messages and scalars by kind and direction, by agent and by round, repetitions and acknowledgements."""
+    """Messages and scalars by kind and direction, by agent and by round, repetitions and acknowledgements.
+
+    Attributes:
+        deliveries: first copies of LOCAL messages that reached an agent.
+        scalars: in all first copies so far.
+    """
 
     def __init__(self) -> None:
         self._messages: Counter[Way] = Counter()
@@ -25,6 +30,10 @@ class Accounts:
         self._rounds: Counter[int] = Counter()
         self._repeated: Counter[str] = Counter()
         self._acknowledgements = 0
+        self._once = 0
+        self._sends: set[int] = set()  # whose payload is counted once
+        self.deliveries = 0
+        self.scalars = 0
 
     def put(self, packet: Packet, size: int) -> None:
         """A copy was put on a link."""
@@ -33,26 +42,51 @@ class Accounts:
             return
         direction = DOWN if packet.source == SERVER else UP if packet.destination == SERVER else PEER
         self._enter(packet.message, direction, 1, size)
+        if packet.id not in self._sends:
+            self._sends.add(packet.id)
+            self._once += size
         if packet.flood is None:
             self._agents[packet.destination if direction == DOWN else packet.source, direction] += size
 
     def flooded(self, message: Message, graph: Graph, origin: Address, hops: int, size: int) -> None:
         """A message goes to all agents within some hops on ideal links; each passes it on to all but who it is from."""
-        row = graph.distances[origin]
-        passing = [node for node in range(graph.nodes) if 0 < row[node] < hops]
-        copies = graph.degrees[origin] + sum(graph.degrees[node] - 1 for node in passing)
-        self._enter(message, PEER, copies, size)
+        row = graph.distances[origin].tolist()
+        onwards = [graph.degrees[node] - 1 for node, distance in enumerate(row) if 0 < distance < hops]
+        self._enter(message, PEER, graph.degrees[origin] + sum(onwards), size)
+        self._once += size * (min(1, graph.degrees[origin]) + sum(map(bool, onwards)))
+        self.deliveries += sum(0 < distance <= hops for distance in row)
 
     def _enter(self, message: Message, direction: str, copies: int, size: int) -> None:
         way = message.kind, direction
         self._messages[way] += copies
         self._scalars[way] += copies * size
+        self.scalars += copies * size
         if message.round >= 0:
             self._rounds[message.round] += copies * size
 
     def acknowledged(self) -> None:
         """A copy has reached a node that acknowledges it."""
         self._acknowledgements += 1
+
+    def totals(self, scalar_bits: int, header_bits: int) -> dict[str, float]:
+        """What a result must say of communication."""
+        messages = self._messages.total()
+        by_way = Counter[str]()
+        for (_, direction), scalars in self._scalars.items():
+            by_way[direction] += scalars
+        wire_messages = messages + self._repeated["messages"] + self._acknowledgements
+        wire_scalars = self.scalars + self._repeated["scalars"]
+        return {
+            "messages": messages,
+            "uplink_scalars": by_way[UP],
+            "downlink_scalars": by_way[DOWN],
+            "peer_scalars": by_way[PEER],
+            "scalars": self.scalars,
+            "bits": self.scalars * scalar_bits + messages * header_bits,
+            "wire_messages": wire_messages,
+            "wire_scalars": wire_scalars,
+            "wire_bits": wire_scalars * scalar_bits + wire_messages * header_bits,
+        }
 
     def mismatches(self, ledger: Ledger) -> Iterator[str]:
         """One sentence for each number of the ledger that is another here."""
@@ -75,7 +109,9 @@ class Accounts:
             "acknowledgements": (ledger.acknowledgements, self._acknowledgements),
             "repeated copies": (ledger.repeated_messages, self._repeated["messages"]),
             "scalars in repeated copies": (ledger.repeated_scalars, self._repeated["scalars"]),
-            "scalars": (ledger.scalars, self._scalars.total()),
+            "scalars": (ledger.scalars, self.scalars),
+            "scalars_broadcast_once": (ledger.total("scalars_broadcast_once"), self._once),
+            "deliveries of LOCAL messages": (ledger.deliveries or 0, self.deliveries),
         }
         for what, (counted_once, counted_again) in wire.items():
             if counted_once != counted_again:

@@ -12,8 +12,10 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from coband.simulator.core.audit.invariants import InvariantViolation
+from coband.simulator.core.checks.wiring import Pipe, Wiring
 from coband.simulator.core.network.links import LinkModel
 from coband.simulator.core.network.loss import GilbertElliott
+from coband.simulator.core.network.network import NetworkConfig
 from coband.simulator.core.node import SERVER, Address
 from coband.simulator.core.packet import Packet
 from coband.simulator.core.randomness.distributions import BaseDistribution, Constant
@@ -21,7 +23,6 @@ from coband.simulator.core.randomness.streams import Streams
 
 ONCE = ("network", "compute", "faults")
 """Roles of streams that only one part of a run draws from; nodes may replay coins, and turns are counted beforehand."""
-ModelOf = Callable[[Address, Address], LinkModel]
 Opened = dict[tuple[str, int, str], np.random.Generator]
 
 
@@ -60,11 +61,16 @@ class Replay:
 
     def __init__(self, model: LinkModel, stream: Callable[[str], np.random.Generator], way: str, heals: float) -> None:
         self._heals, self._fifo, self._latest = heals, model.reorder == "fifo", 0.0
+        self._pipe = Pipe(model.bandwidth)
         self._latency = _values(model.latency, stream(f"latency {way}"))
         self._again = _values(model.latency, stream(f"duplicate latency {way}"))
         loss, twice = stream(f"loss {way}"), stream(f"duplicate {way}")
         self._losses, self._doublings = _coins(model.loss, loss), _coins(model.duplicate, twice)
         self.streams = {f"loss {way}": loss, f"duplicate {way}": twice}
+
+    def leaves(self, start: float, scalars: int, bits: int) -> float:
+        """When a copy that enters the link at ``start`` must have left its sender."""
+        return self._pipe.passed(start, scalars, bits)
 
     def copy(self, start: float, left: float) -> tuple[float, ...]:
         """When a copy that enters the link at ``start`` and leaves its sender at ``left`` must arrive."""
@@ -87,14 +93,12 @@ class LinkDraws:
 
     Args:
         recorded: the streams of the run.
-        model_of: what the link from one node to another does.
-        heals: from when on nothing is lost or doubled.
+        config: of the network.
     """
 
-    def __init__(
-        self, recorded: RecordedStreams, model_of: Callable[[Address, Address], LinkModel], heals: float
-    ) -> None:
-        self._recorded, self._model_of, self._heals = recorded, model_of, heals
+    def __init__(self, recorded: RecordedStreams, config: NetworkConfig) -> None:
+        self._recorded, self._config, self._wiring = recorded, config, Wiring(config)
+        self._heals = math.inf if config.heals is None else config.heals
         self._fresh = Streams(recorded.seed, recorded.replication)
         self._replays: dict[tuple[Address, Address], Replay] = {}
 
@@ -102,14 +106,22 @@ class LinkDraws:
         replay = self._replays.get((source, destination))
         if replay is None:
             entity, way = address_of(source, destination)
-            model = self._model_of(source, destination)
+            model = self._wiring.model(source, destination)
             replay = Replay(model, lambda purpose: self._fresh("network", entity, purpose), way, self._heals)
             self._replays[source, destination] = replay
         return replay
 
-    def carried(self, packet: Packet, start: float, left: float, arrivals: tuple[float, ...]) -> None:
-        """A link has taken a copy."""
-        expected = self._replay(packet.source, packet.destination).copy(start, left)
+    def carried(self, packet: Packet, now: float, start: float, left: float, arrivals: tuple[float, ...]) -> None:
+        """A link has taken a copy that was sent now and enters it at ``start``."""
+        way = _way(*packet.pair)
+        if self._wiring.parted(*packet.pair, now):
+            raise InvariantViolation(f"a {packet.message.kind!r} went {way} through a partition", packet.send)
+        replay, scalars = self._replay(packet.source, packet.destination), packet.message.scalars
+        leaves = replay.leaves(start, scalars, scalars * self._config.scalar_bits + self._config.header_bits)
+        if not math.isclose(left, leaves, rel_tol=1e-9):
+            text = f"a {packet.message.kind!r} {way} left at {left:g}, by its size and bandwidth at {leaves:g}"
+            raise InvariantViolation(text, packet.send)
+        expected = replay.copy(start, left)
         if arrivals != expected or left < start:
             text = (
                 f"a {packet.message.kind!r} {_fate(arrivals)}, but the streams of the link {_way(*packet.pair)} say: "

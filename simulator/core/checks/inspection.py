@@ -3,8 +3,10 @@
 After every message and turn: the node's own invariants; every pull is with its agent, on the way, lost for good, or
 with the server, once; the node's twin does the same (`twins`); messages cost what they carry (`payloads`) and come to
 whom they are for (`receivers`). For every copy: the link's streams say what becomes of it (`draws`), and it arrives
-when it was to arrive. At the end: per link and kind sent + duplicated = delivered + dropped + suppressed; the ledger is
-that of the copies (`accounts`); the server's statistics are the sum over the uploads that it has taken in.
+when it was to arrive. Every pull costs what the world's means say (`truth`), and everything happens at its time
+(`timing`). At the end: per link and kind sent + duplicated = delivered + dropped + suppressed; the ledger is that of
+the copies (`accounts`); the server's statistics are the sum over the uploads that it has taken in; and the result is
+what was seen (`outcome`).
 """
 
 from __future__ import annotations
@@ -22,9 +24,13 @@ from coband.simulator.core.audit.progress import Progress
 from coband.simulator.core.audit.trace import NONE
 from coband.simulator.core.checks.accounts import Accounts
 from coband.simulator.core.checks.draws import LinkDraws
+from coband.simulator.core.checks.outcome import NEVER, Outcome
 from coband.simulator.core.checks.payloads import numbers_in, stowaway
 from coband.simulator.core.checks.receivers import Receivers
+from coband.simulator.core.checks.timing import Timing
+from coband.simulator.core.checks.truth import Truth
 from coband.simulator.core.checks.twins import Post, Twins
+from coband.simulator.core.clock.clock import Clock
 from coband.simulator.core.message import Message
 from coband.simulator.core.network.graphs import Graph
 from coband.simulator.core.node import (
@@ -39,7 +45,8 @@ from coband.simulator.core.node import (
     Outbox,
     Server,
 )
-from coband.simulator.core.packet import Packet
+from coband.simulator.core.packet import Flood, Packet
+from coband.simulator.core.result import RunResult
 
 ROUNDING = 1e-9  # relative, of sums of the same numbers in another order
 
@@ -57,8 +64,9 @@ class FullAudit(Audit):
 
     full = True
 
-    def __init__(self, ordered: bool, down: Set[int] = frozenset()) -> None:
+    def __init__(self, ordered: bool, clock: Clock, down: Set[int] = frozenset()) -> None:
         super().__init__(ordered, down)
+        self._clock = clock
         self._links: dict[tuple[Address, Address, str], Copies] = defaultdict(Copies)
         self._due: Counter[tuple[int, Address, float]] = Counter()
         self._sizes: WeakKeyDictionary[Message, int] = WeakKeyDictionary()
@@ -86,7 +94,7 @@ class FullAudit(Audit):
 
     def carried(self, packet: Packet, start: float, left: float, arrivals: tuple[float, ...]) -> None:
         if self.draws is not None:
-            self.draws.carried(packet, start, left, arrivals)
+            self.draws.carried(packet, self._clock.now, start, left, arrivals)
 
     def acknowledged(self, packet: Packet, now: float, arrival: float) -> None:
         if self.draws is not None:
@@ -109,6 +117,10 @@ class FullAudit(Audit):
             del self._due[key]
         if self.acknowledges and packet.destination not in self._down:
             self.accounts.acknowledged()
+
+    def passed_on(self, flood: Flood, node: Address, cause: int) -> None:
+        super().passed_on(flood, node, cause)
+        self.accounts.deliveries += 1
 
     def dropped(self, packet: Packet) -> None:
         super().dropped(packet)
@@ -157,6 +169,9 @@ class Inspection:
         twins: of the nodes, by address, the server's last.
         receivers: who is to get what.
         graph: of the agents, where LOCAL messages are handed over without walking the hops; else None.
+        clock: of the run.
+        timing: when things happen.
+        truth: what pulls must have cost.
     """
 
     def __init__(
@@ -168,11 +183,16 @@ class Inspection:
         twins: Sequence[Node],
         receivers: Receivers,
         graph: Graph | None,
+        clock: Clock,
+        timing: Timing,
+        truth: Truth,
     ) -> None:
         self._audit, self._progress, self._agents, self._server = audit, progress, agents, server
         self._post, self._receivers, self._graph = Post(), receivers, graph
-        self._twins = Twins(twins, self._post, len(twins) + 1)
+        self._clock, self._timing, self._truth, self._outcome = clock, timing, truth, Outcome()
+        self._twins = Twins(twins, self._post, len(twins) + 1, self._outcome)
         self._uploads: list[tuple[Address, Message]] = []
+        self._sent_at: WeakKeyDictionary[Message, dict[Address | None, float]] = WeakKeyDictionary()  # None: to several
 
     # --- what nodes do
 
@@ -183,16 +203,18 @@ class Inspection:
             self._take_in(packet, cause)
         message = packet.message
         if packet.timer:
+            self._timing.timer_rang(node.context.index, message, self._clock.now, cause)
             self._twins.reminded(node, message, outbox, cause)
         elif packet.expired:
             self._twins.told(node, message, packet.destination, outbox, cause)
         else:
             self._handed(node, packet.origin, message, packet.hop or None, cause)
-            self._twins.received(node, packet.origin, message, outbox, cause)
+            self._twins.received(node, packet.origin, message, outbox, cause, self._when_sent(message, node))
         self._check(node, packet, cause)
 
     def ignored(self, node: Node, timer: Message, cause: int) -> None:
         """A node has no use for a timer any more."""
+        self._timing.timer_rang(node.context.index, timer, self._clock.now, cause)
         self._twins.reminded(node, timer, None, cause)
 
     def heard(self, node: Agent, messages: Sequence[tuple[Address, Message]], outbox: Outbox, cause: int) -> None:
@@ -200,20 +222,37 @@ class Inspection:
         self._sent(node, outbox, cause)
         for source, message in messages:
             self._handed(node, source, message, None, cause)
-        self._twins.heard(node, messages, outbox, cause)
+        newest = max((self._when_sent(message, node) for _, message in messages), default=NEVER)
+        self._twins.heard(node, messages, outbox, cause, newest)
         self._check(node, None, cause)
 
     def pulled(self, node: Agent, arms: ArmSet, arm: int, reward: float, outbox: Outbox, cause: int) -> None:
         """An agent has taken a turn."""
         self._sent(node, outbox, cause)
-        self._twins.pulled(node, arms, arm, reward, outbox, cause)
+        agent, regret = node.context.index, self._progress.regrets[-1]
+        self._truth.pulled(agent, arm, reward, regret, cause)
+        place = self._outcome.pulled(agent, self._clock.now, regret, reward, self._scalars)
+        self._twins.pulled(node, arms, arm, reward, outbox, cause, place)
         self._check(node, None, cause)
 
     def pulled_batch(self, node: BatchAgent, counts: IntArray, means: FloatArray, outbox: Outbox, cause: int) -> None:
         """A batch agent has ended a phase."""
         self._sent(node, outbox, cause)
+        agent, regret, pulls = node.context.index, self._progress.regrets[-1], int(counts.sum())
+        self._truth.pulled_batch(agent, counts, regret, cause)
+        self._outcome.pulled(agent, self._clock.now, regret, float(counts @ means), self._scalars, pulls)
         self._twins.pulled_batch(node, counts, means, outbox, cause)
         self._check(node, None, cause)
+
+    def _when_sent(self, message: Message, node: Node) -> float:
+        """When a message that a node was handed was sent to it: once more to it alone, if the first was given up."""
+        times = self._sent_at.get(message, {})
+        return times.get(node.context.index, times.get(None, NEVER))
+
+    @property
+    def _scalars(self) -> int | None:
+        """Scalars that were sent so far."""
+        return self._audit.accounts.scalars if self._graph is None else None
 
     # --- what must hold
 
@@ -222,7 +261,10 @@ class Inspection:
         address = node.context.index
         for recipient, message in outbox:
             if isinstance(recipient, Later):  # the node to itself
+                self._timing.timer_set(message, self._clock.now, recipient.delay)
                 continue
+            to = recipient if isinstance(recipient, int) else None
+            self._sent_at.setdefault(message, {})[to] = self._clock.now
             size, hidden = self._audit.size(message), stowaway(message)
             if size != message.scalars:
                 text = (
@@ -272,8 +314,17 @@ class Inspection:
         if not self._audit.lost_for_good:
             self._receivers.at_end(down)
         self._audit.check_links(ledger)
+        self._timing.at_end()
+        self._truth.at_end()
         if not math.isclose(math.fsum(self._progress.regrets), regret, rel_tol=ROUNDING, abs_tol=ROUNDING):
             raise InvariantViolation(f"the total regret is {regret}, the sum over all turns another number")
         if self._server is not None:
             for sentence in self._server.discrepancies(self._uploads):
                 raise InvariantViolation(sentence)
+
+    def summed_up(self, result: RunResult, due: int | None) -> None:
+        """The result is what was seen; ``due``: turns that the schedule has, None where it does not say."""
+        nodes = [*self._agents, *([] if self._server is None else [self._server])]
+        parts = (result, self._audit.accounts, nodes, self._timing.last_delivery, due)
+        for sentence in self._outcome.mismatches(*parts):
+            raise InvariantViolation(sentence)

@@ -9,7 +9,7 @@ A twin follows some steps behind its node, so that what nodes leave for each oth
 
 from __future__ import annotations
 
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -20,6 +20,7 @@ import numpy as np
 from coband.simulator.arms import ArmSet
 from coband.simulator.arrays import FloatArray, IntArray
 from coband.simulator.core.audit.invariants import InvariantViolation
+from coband.simulator.core.checks.outcome import NEVER, Outcome
 from coband.simulator.core.checks.payloads import ROUNDING, difference, frozen
 from coband.simulator.core.message import Message
 from coband.simulator.core.node import SERVER, Address, Agent, BatchAgent, Client, Later, Node, Outbox, Server
@@ -87,10 +88,12 @@ class Twins:
         twins: by address, agents first, the server's, if there is one, last.
         post: copies of messages.
         lag: steps between a node and its twin.
+        outcome: takes note of what twins knew when they chose.
     """
 
-    def __init__(self, twins: Sequence[Node], post: Post, lag: int) -> None:
-        self._twins, self._post, self._lag = twins, post, lag
+    def __init__(self, twins: Sequence[Node], post: Post, lag: int, outcome: Outcome) -> None:
+        self._twins, self._post, self._lag, self._outcome = twins, post, lag, outcome
+        self._newest: dict[Address, float] = defaultdict(lambda: NEVER)  # when what a twin learnt from last was sent
         self._steps: deque[Step] = deque()
         self._own: WeakKeyDictionary[Message, Message] = WeakKeyDictionary()  # the twin's, by the node's
         self._scores: dict[Address, tuple[FloatArray, int]] = {}
@@ -99,11 +102,18 @@ class Twins:
                 vars(twin)["best"] = self._noted(twin)
 
     def _noted(self, twin: Client) -> Callable[..., int]:
-        """``best``, which keeps the scores that the twin has compared last."""
-        best, address = twin.best, twin.context.index
+        """``best``, which keeps the scores that the twin has compared last, and must give the highest of them."""
+        best, address, open_ties = twin.best, twin.context.index, twin.context.open_ties
+        ties = None if open_ties is None else open_ties(address)
 
         def noted(scores: FloatArray, winner: int | None = None) -> int:
             place = best(scores, winner)
+            tied = np.flatnonzero(scores == np.max(scores)).tolist()
+            drawn = 0 if ties is None or winner is not None or len(tied) < 2 else int(ties.integers(len(tied)))
+            if place != tied[drawn]:
+                text = f"takes the score of arm {place} for the highest: arm {tied[drawn]} has it"
+                text += f", drawn from {len(tied)} tied ones" if len(tied) > 1 else ""
+                raise InvariantViolation(f"{_name(twin)} {text}")
             self._scores[address] = scores, place
             return place
 
@@ -111,10 +121,20 @@ class Twins:
 
     # --- what nodes do
 
-    def received(self, node: Node, source: Address, message: Message, outbox: Outbox, cause: int) -> None:
-        """A node was handed a message."""
+    def received(self, node: Node, source: Address, message: Message, outbox: Outbox, cause: int, sent: float) -> None:
+        """A node was handed a message, which its origin sent at a time."""
         copy = self._post.copy(message)
-        self._follow(node, lambda twin: twin.receive(copy, source), outbox, cause)
+
+        def received(twin: Node) -> Outbox:
+            before = twin.pulls_in_model if isinstance(twin, Agent) else None
+            answer = twin.receive(copy, source)
+            if isinstance(twin, Agent) and before is not None:
+                looks = twin.pulls_in_model != before if twin.accepts is None else source in twin.accepts
+                if looks:
+                    self._newest[twin.context.index] = max(self._newest[twin.context.index], sent)
+            return answer
+
+        self._follow(node, received, outbox, cause)
 
     def reminded(self, node: Node, timer: Message, outbox: Outbox | None, cause: int) -> None:
         """A timer has rung; None: in vain. A silence comes from the host, any other timer from the node itself."""
@@ -128,24 +148,35 @@ class Twins:
 
         self._follow(node, reminded, outbox or [], cause)
 
-    def heard(self, node: Agent, messages: Sequence[tuple[Address, Message]], outbox: Outbox, cause: int) -> None:
-        """An agent was handed several messages at once; its twin gets one after the other."""
+    def heard(
+        self, node: Agent, messages: Sequence[tuple[Address, Message]], outbox: Outbox, cause: int, newest: float
+    ) -> None:
+        """An agent was handed several messages at once, the last of them sent at ``newest``; its twin gets one after
+        the other."""
         copies = [(source, self._post.copy(message)) for source, message in messages]
-        self._follow(
-            node, lambda twin: [sent for source, copy in copies for sent in twin.receive(copy, source)], outbox, cause
-        )
+
+        def heard(twin: Node) -> Outbox:
+            index = twin.context.index
+            self._newest[index] = max(self._newest[index], newest)
+            return [sent for source, copy in copies for sent in twin.receive(copy, source)]
+
+        self._follow(node, heard, outbox, cause)
 
     def told(self, node: Node, message: Message, recipient: Address, outbox: Outbox, cause: int) -> None:
         """A node was told that a message of its own was given up."""
         self._follow(node, lambda twin: twin.undelivered(self._own[message], recipient), outbox, cause)
 
-    def pulled(self, node: Agent, arms: ArmSet, arm: int, reward: float, outbox: Outbox, cause: int) -> None:
-        """An agent has chosen an arm and learnt from its reward."""
+    def pulled(
+        self, node: Agent, arms: ArmSet, arm: int, reward: float, outbox: Outbox, cause: int, place: int
+    ) -> None:
+        """An agent has chosen an arm and learnt from its reward; ``place``: of the pull among all."""
         fixed, features = arms is node.context.domain, np.array(arms.features)
 
         def turn(twin: Agent) -> Outbox:
             offered = twin.context.domain if fixed and twin.context.domain is not None else ArmSet(features)
             self._compare_choice(twin, twin.choose(offered), arm, cause)
+            self._outcome.known[place] = twin.pulls_in_model
+            self._outcome.newest[place] = self._newest[twin.context.index]
             return twin.observe(offered, arm, reward)
 
         self._follow(node, turn, outbox, cause)

@@ -172,9 +172,9 @@ class AgentHost(ClientHost):
 
     def hear(self, messages: Sequence[tuple[Address, Message]], cause: int, sent: float) -> None:
         """LOCAL messages have reached this agent, all at one moment; their arrival is in the trace already."""
-        if messages:
-            self.newest = max(self.newest, sent)
         if not self._busy and self._handling is None:
+            if messages:
+                self.newest = max(self.newest, sent)
             outbox = self.node.receive_all(messages)
             self._carry_out(outbox, cause)
             if self._check is not None:
@@ -183,7 +183,7 @@ class AgentHost(ClientHost):
             self._go_on()
             return
         for origin, message in messages:
-            packet = Packet(message, -1, origin, self.address, 0, cause, tr.NONE, message.scalars)
+            packet = Packet(message, -1, origin, self.address, 0, cause, tr.NONE, message.scalars, sent=sent)
             if self._busy:
                 self._inbox.append((packet, cause))
             else:

@@ -11,6 +11,8 @@ from typing import Any
 from coband.simulator.experiments.runs.results import Failure
 
 FAILURES_KEPT = 50
+ENDED = ("finished", "failed", "interrupted", "stopped")
+"""States of runs that have come to an end; that of a killed one stays ``running``."""
 
 
 def now() -> str:

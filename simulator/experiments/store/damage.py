@@ -1,4 +1,4 @@
-"""What a damaged store says: where it is damaged, which of its jobs are whole, and how to get the others again."""
+"""What is wrong with a store: whether it is damaged or changed, which jobs are whole, how to get the others again."""
 
 from __future__ import annotations
 
@@ -6,13 +6,17 @@ import shlex
 import sqlite3
 import struct
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 from coband.simulator.core.audit import trace as tr
+from coband.simulator.experiments.runs.status import ENDED
 from coband.simulator.experiments.store import digests, seal
-from coband.simulator.experiments.store.errors import DamagedStoreError
+from coband.simulator.experiments.store.directory import MANIFEST
+from coband.simulator.experiments.store.errors import DamagedStoreError, StoreError
+from coband.simulator.experiments.store.finding import manifest_of
 from coband.simulator.experiments.store.uri import address
 
 CHECKED_AT_ONCE = 256 * 2**20
@@ -24,6 +28,8 @@ PASSING = ("interrupted", "database is locked", "unable to open database file")
 STEPS = 100_000
 """SQLite instructions between two looks at the clock."""
 MOST_JOBS = 40
+UNTIL_THE_END = ("status", "finished", "jobs")
+"""Keys of a manifest that are written again when the run has ended."""
 UNUSUAL = (
     sqlite3.Error,
     struct.error,
@@ -38,14 +44,35 @@ UNUSUAL = (
 
 
 def connect(file: Path) -> sqlite3.Connection:
-    """A store, opened for reading; views and triggers in it cannot call functions that do more than compute."""
+    """A store, opened for reading; views and triggers in it cannot call functions that do more than compute.
+
+    Raises:
+        StoreError: it has a view in the place of a table, whose rows may have no end.
+        sqlite3.Error: it cannot be read.
+    """
     connection = sqlite3.connect(address(file), uri=True, timeout=10.0)
-    connection.execute("PRAGMA trusted_schema = OFF")
+    try:
+        connection.execute("PRAGMA trusted_schema = OFF")
+        query = "SELECT name FROM sqlite_master WHERE type = 'view' AND name <> 'trace'"
+        if (found := connection.execute(query).fetchone()) is not None:
+            raise StoreError(f"{file} has a view {found[0]!r}, and a store of coband has none but `trace`.")
+    except BaseException:
+        connection.close()
+        raise
     return connection
 
 
-def require_whole(file: Path, *, always: bool = False) -> seal.SealCheck:
-    """Compare a store with its checksums, or where it has none, have SQLite check its structure.
+def sealed(file: Path) -> seal.State:
+    """What the seal of a store says; of a large one, whose content is not read, whether SQL has changed it.
+
+    Raises:
+        OSError: it cannot be read.
+    """
+    return seal.check(file, content=file.stat().st_size <= CHECKED_AT_ONCE)
+
+
+def require_whole(file: Path, *, always: bool = False) -> seal.State:
+    """Compare a store with its seal, or where it has none, have SQLite check its structure.
 
     Args:
         file: run.sqlite.
@@ -55,14 +82,60 @@ def require_whole(file: Path, *, always: bool = False) -> seal.SealCheck:
         DamagedStoreError: it is damaged.
         OSError: it cannot be read.
     """
-    if file.stat().st_size > CHECKED_AT_ONCE and not always:
-        return seal.SealCheck("open")
-    found = seal.check(file)
-    if found.state == "damaged":
-        raise damaged(file, found.where)
-    if found.state in ("open", "changed") and (complaint := _structure(file)):
+    state = seal.check(file) if always else sealed(file)
+    if state == "damaged":
+        raise damaged(file, "its content does not match its seal")
+    small = always or file.stat().st_size <= CHECKED_AT_ONCE
+    if state != "whole" and small and (complaint := _structure(file)):
         raise damaged(file, complaint)
-    return found
+    return state
+
+
+def require_unchanged(
+    file: Path, connection: sqlite3.Connection, manifest: Mapping[str, Any], state: seal.State
+) -> None:
+    """Refuse a store that shows that its numbers are no longer those that its run wrote.
+
+    A run that goes on or was killed has no seal, and only ``coband trace verify`` compares its jobs with their digests.
+
+    Args:
+        file: run.sqlite.
+        connection: to it.
+        manifest: the store's own copy of it.
+        state: what its seal says.
+
+    Raises:
+        StoreError: the text says what shows it.
+    """
+    found = other_run(file, manifest)
+    if state == "changed":
+        found = f"{file} was changed after its run had ended"
+    elif state == "open" and manifest.get("status") in ENDED and (name := _changed_job(connection)):
+        found = f"{file} was changed after its run had ended: it has lost its seal, and the rows of {name} are others"
+    if found:
+        place = shlex.quote(str(file.parent if (file.parent / MANIFEST).is_file() else file))
+        raise StoreError(
+            f"{found}. So its numbers are not shown; `coband trace verify {place}` says what is not as it was; "
+            f"{_advice(file.parent)}."
+        )
+
+
+def other_run(file: Path, manifest: Mapping[str, Any]) -> str | None:
+    """Says so if a store is not that of the manifest beside it; None if it is, or if there is nothing to compare."""
+    beside = manifest_of(file.parent)
+    for key, value in manifest.items() if beside else ():
+        if key not in UNTIL_THE_END and beside.get(key) != value:
+            return f"{file} is not the store of the run that manifest.json beside it is about: they differ in {key!r}"
+    return None
+
+
+def _changed_job(connection: sqlite3.Connection) -> str | None:
+    """The first job that has ended and is not what it was then; None if there is none."""
+    if not connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'digests'").fetchone():
+        return None  # an older coband wrote it
+    query = "SELECT job FROM digests UNION SELECT job FROM jobs WHERE status NOT IN ('waiting', 'running')"
+    jobs = [job for (job,) in connection.execute(query).fetchall()]
+    return next((f"job {job}" for job in jobs if not is_whole(connection, job)), None)
 
 
 def _structure(file: Path) -> str | None:
@@ -83,12 +156,12 @@ def damaged(file: Path, where: str) -> DamagedStoreError:
 
     Args:
         file: run.sqlite.
-        where: the place of the damage.
+        where: the place of the damage, or how it shows.
     """
     whole = list(_whole_jobs(file))
     shown = "; ".join(whole[:MOST_JOBS]) + (f"; and {len(whole) - MOST_JOBS} more" if len(whole) > MOST_JOBS else "")
     jobs = f"these jobs are whole: {shown}" if whole else "no job can be shown to be whole"
-    return DamagedStoreError(f"{file}: the store is damaged at {where}; {jobs}; {_advice(file.parent)}.")
+    return DamagedStoreError(f"{file}: the store is damaged ({where}); {jobs}; {_advice(file.parent)}.")
 
 
 def _advice(path: Path) -> str:
@@ -179,10 +252,8 @@ def _damaged_job(file: Path, others: Iterable[tuple[sqlite3.Connection, int]]) -
     """The first job whose rows are not what they were; None if there is none."""
     with closing(connect(file)) as connection:
         _limit(connection)
-        if connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'digests'").fetchone():
-            for (job,) in connection.execute("SELECT job FROM digests").fetchall():
-                if not is_whole(connection, job):
-                    return f"the rows of job {job}"
+        if name := _changed_job(connection):
+            return f"the rows of {name}"
     for part, job in others:
         tr.fingerprint_of(stored_rows(part, job), ())  # fails if a column holds no number
     return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import re
@@ -102,7 +103,7 @@ class RunDirectory:
 
     def begin(self, manifest: dict[str, Any]) -> None:
         """Write scenario and manifest, and the files that the scenario needs beside it."""
-        self._manifest = manifest
+        self._manifest = {**manifest, "scenario_sha256": _sha256(self._study.text)}
         attachments.write(((one.scenario.problem, one.scenario.base) for one in self._study.variants), self.path)
         replace_text(self.path / SCENARIO, self._study.text)
         self._store_meta(scenario=self._study.text)
@@ -230,7 +231,9 @@ class RunDirectory:
 
     def end(self, status: Status, summary: dict[str, Any]) -> None:
         """Write results and manifest, and make the store one file that can be copied and read anywhere."""
-        replace_text(self.path / RESULTS, dump(summary))
+        text = dump(summary)
+        replace_text(self.path / RESULTS, text)
+        self._store_meta(results=_sha256(text))
         self._manifest |= {"status": status.state, "finished": now(), "jobs": status.total}
         self._write_manifest()
         self._store.execute("PRAGMA wal_checkpoint(TRUNCATE)")
@@ -246,6 +249,10 @@ class RunDirectory:
         if self._database is not None:
             self._database.close()
             self._database = None
+
+
+def _sha256(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _last_status(file: Path) -> tuple[str | None, Record | None]:

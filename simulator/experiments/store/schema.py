@@ -72,18 +72,20 @@ def _optional(column: str) -> str:
     return f"nullif(e.{column}, {tr.NONE}) AS {column}"
 
 
-_VIEW = f"""
-CREATE VIEW trace AS
+_SPELLED = f"""
 SELECT e.job, j.label, j.replication, e.seq, e.time, n.name AS event, {_spelled("node")}, {_spelled("peer")},
     {_optional("message")}, {_optional("cause")}, k.text AS kind, e.scalars, e.hop, {_optional("round")},
-    {_optional("version")}, e.value, r.text AS reason, e.detail, d.age, d.age_time
+    {_optional("version")}, e.value, r.text AS reason, e.detail{{more}}
 FROM events e
 LEFT JOIN jobs j ON j.job = e.job
 LEFT JOIN event_names n ON n.code = e.event
 LEFT JOIN names k ON k.job = e.job AND k.code = e.kind
-LEFT JOIN names r ON r.job = e.job AND r.code = e.reason
-LEFT JOIN decisions d ON d.job = e.job AND d.seq = e.seq;
-"""
+LEFT JOIN names r ON r.job = e.job AND r.code = e.reason{{joined}}"""
+_AGES = {"more": ", d.age, d.age_time", "joined": "\nLEFT JOIN decisions d ON d.job = e.job AND d.seq = e.seq"}
+_VIEW = f"\nCREATE VIEW trace AS{_SPELLED.format(**_AGES)};\n"
+
+TRACE = f"WITH trace AS ({_SPELLED.format(more='', joined='')})"
+"""What our queries on ``trace`` begin with: they read the tables, whatever the view in a file of others does."""
 
 
 def connect(file: str, *, collected: bool) -> sqlite3.Connection:

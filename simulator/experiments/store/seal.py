@@ -1,46 +1,35 @@
-"""Checksums of the pages of a finished store: the last eight bytes of each page, which SQLite leaves alone.
+"""The seal of a finished store: a SHA-256 of its file, at the end of its first page, which SQLite leaves alone.
 
-SQLite keeps as many bytes at the end of each page free as byte 20 of the file says. A sealed page holds a CRC-32 there,
-over its number and the rest of its content, and the file's change counter. SQLite increases that counter with every
-write, so that a store changed by SQL can be told from a damaged one.
+SQLite keeps as many bytes at the end of each page free as byte 20 of the file says. Those of the first page hold the
+seal once the run has ended: the file's change counter, twice, and the SHA-256 of all other bytes. SQLite increases the
+counter with every write, so that a store that was changed by SQL can be told from a damaged one.
 """
 
 from __future__ import annotations
 
-import os
+import hashlib
 import struct
-import zlib
-from collections.abc import Iterator
-from dataclasses import dataclass
+from io import BufferedRandom, BufferedReader
 from pathlib import Path
-from typing import BinaryIO
+from typing import Literal
+
+State = Literal["open", "whole", "changed", "damaged"]
+"""What a seal says: there is none (the run goes on, was killed, or an older coband wrote it), the file is what it was
+when its run ended, it was changed by SQL since, or otherwise."""
 
 PAGE_SIZE = 16384  # fewer, larger pages: bulk copies take half the time that they take with SQLite's default
-RESERVED = 8
 MAGIC = b"SQLite format 3\0"
-_SEAL = struct.Struct("<II")
+_SEAL = struct.Struct("<II32s")
+"""The change counter, its complement, which tells a seal from anything else, and the SHA-256."""
+RESERVED = _SEAL.size
 _COUNTER, _PAGES, _VALID_FOR = 24, 28, 92
 """Offsets in page 1 of the change counter, the number of pages, and the counter at which that number was right."""
 _FIXED = struct.pack(">HBBBBBB", PAGE_SIZE, 1, 1, RESERVED, 64, 32, 32)
-"""Bytes 16 to 23 of a sealed file: size of pages, the rollback journal, reserved bytes, and constants."""
-
-
-@dataclass(frozen=True)
-class SealCheck:
-    """What the checksums of a file say.
-
-    Attributes:
-        state: "open" (not sealed: the run goes on, was killed, or an older coband wrote it), "whole", "changed" (by
-            SQL, after the end of the run) or "damaged".
-        where: the damaged pages in words; empty unless damaged.
-    """
-
-    state: str
-    where: str = ""
+"""Bytes 16 to 23 of a finished store: size of pages, the rollback journal, reserved bytes, and constants."""
 
 
 def create(file: Path) -> None:
-    """Write an empty database whose pages have room for checksums.
+    """Write an empty database whose pages have room for a seal.
 
     Raises:
         OSError: it cannot be written, or is there already.
@@ -55,94 +44,53 @@ def create(file: Path) -> None:
 
 
 def seal(file: Path) -> None:
-    """Write the checksum of each page, from the last to the first, which makes the store a sealed one.
+    """Seal a store.
 
     Args:
-        file: a store made by :func:`create`, in one file, which nobody has open.
+        file: a store made by :func:`create`, in one file, which nobody writes.
 
     Raises:
         OSError: it cannot be written.
     """
     with file.open("r+b") as stream:
-        counter = _number(stream.read(100), _COUNTER)
-        for number in range(os.fstat(stream.fileno()).st_size // PAGE_SIZE, 0, -1):
-            stream.seek((number - 1) * PAGE_SIZE)
-            page = stream.read(PAGE_SIZE)
-            stream.seek(number * PAGE_SIZE - RESERVED)
-            stream.write(_seal_of(number, page, counter))
+        head = stream.read(PAGE_SIZE)
+        counter = _number(head, _COUNTER)
+        found = _SEAL.pack(counter, ~counter & 0xFFFFFFFF, _digest(head, stream))
+        stream.seek(PAGE_SIZE - RESERVED)
+        stream.write(found)
 
 
-def check(file: Path) -> SealCheck:
-    """Compare all pages with their checksums.
+def check(file: Path, *, content: bool = True) -> State:
+    """Compare a store with its seal.
+
+    Args:
+        file: run.sqlite.
+        content: compare the whole file, not only its change counter.
 
     Raises:
         OSError: it cannot be read.
     """
     with file.open("rb") as stream:
         head = stream.read(PAGE_SIZE)
-        states = [_state(number, page) for number, page in _pages(stream)]
-    sealed = next((index for index, state in enumerate(states) if state == "whole"), None)
-    sound = head[:24] == _expected(head)
-    if sealed is None and (not sound or head[-RESERVED:] == bytes(RESERVED)):
-        return SealCheck("damaged", "its end") if sound and len(head) < PAGE_SIZE else SealCheck("open")
-    if sound and set(states[:sealed]) == {"bare"} and set(states[sealed:]) == {"whole"}:
-        return SealCheck("open")  # its driver was killed while it sealed the pages, from the last to the first
-    counter, sealed_at = _number(head, _COUNTER), _SEAL.unpack(head[-RESERVED:])[1]
-    if sound and counter == _number(head, _VALID_FOR) and counter > sealed_at:
-        return SealCheck("changed")
-    pages = _number(head, _PAGES) if states[0] == "whole" else len(states)
-    if set(states) == {"whole"} and pages == len(states):
-        return SealCheck("whole")
-    return SealCheck("damaged", _where(states, pages))
+        if len(head) < PAGE_SIZE:
+            return "damaged" if head[:24] == MAGIC + _FIXED else "open"
+        counter, complement, digest = _SEAL.unpack(head[-RESERVED:])
+        if counter ^ complement != 0xFFFFFFFF:
+            return "damaged" if head[:24] == MAGIC + _FIXED and any(head[-RESERVED:]) else "open"
+        whole = not content or _digest(head, stream) == digest
+    now, log = _number(head, _COUNTER), file.with_name(f"{file.name}-wal")
+    if now > counter and now == _number(head, _VALID_FOR):
+        return "changed"
+    if whole and log.is_file() and log.stat().st_size:
+        return "changed"  # SQLite reads what is in the log in the place of what is in the file
+    return "whole" if whole else "damaged"
 
 
-def _expected(head: bytes) -> bytes:
-    """How a store begins; the two versions are 2 while the write-ahead log is in use."""
-    found = bytearray(MAGIC + _FIXED)
-    if head[18:20] == b"\2\2":
-        found[18:20] = b"\2\2"
-    return bytes(found)
-
-
-def _pages(stream: BinaryIO) -> Iterator[tuple[int, bytes]]:
-    stream.seek(0)
-    number = 1
-    while page := stream.read(PAGE_SIZE):
-        yield number, page
-        number += 1
-
-
-def _state(number: int, page: bytes) -> str:
-    """ "whole", "bare" (without a checksum) or "damaged"."""
-    if len(page) < PAGE_SIZE:
-        return "damaged"
-    kept = page[-RESERVED:]
-    if kept == bytes(RESERVED):
-        return "bare"
-    return "whole" if kept == _seal_of(number, page, _SEAL.unpack(kept)[1]) else "damaged"
-
-
-def _seal_of(number: int, page: bytes, counter: int) -> bytes:
-    start = zlib.crc32(struct.pack("<II", number, counter))
-    return _SEAL.pack(zlib.crc32(memoryview(page)[:-RESERVED], start), counter)
+def _digest(head: bytes, stream: BufferedReader | BufferedRandom) -> bytes:
+    """SHA-256 of the first page without its seal, and of what follows in the stream."""
+    found = hashlib.sha256(memoryview(head)[:-RESERVED])
+    return hashlib.file_digest(stream, lambda: found).digest()
 
 
 def _number(page: bytes, offset: int) -> int:
     return int.from_bytes(page[offset : offset + 4], "big")
-
-
-def _where(states: list[str], pages: int) -> str:
-    """The damaged pages in words, such as "pages 2, 5-7 of 12"."""
-    bad = [number for number, state in enumerate(states, 1) if state != "whole"]
-    bad += range(len(states) + 1, pages + 1)
-    if not bad:
-        return f"its end, after page {pages}"
-    runs: list[list[int]] = []
-    for number in bad:
-        if runs and number == runs[-1][1] + 1:
-            runs[-1][1] = number
-        else:
-            runs.append([number, number])
-    words = [str(first) if first == last else f"{first}-{last}" for first, last in runs]
-    shown = ", ".join(words[:8]) + (", ..." if len(words) > 8 else "")
-    return f"page{'s' * (len(bad) > 1)} {shown} of {max(pages, len(states))}"

@@ -6,6 +6,7 @@ import difflib
 import json
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -135,13 +136,13 @@ class StoredRun:
         except BaseException:
             self.close()
             raise
-        self.manifest: dict[str, Any] = json.loads(self._meta("manifest") or "{}")
-        self.scenario: str = self._meta("scenario") or ""
+        self.manifest: dict[str, Any] = json.loads(self.meta("manifest") or "{}")
+        self.scenario: str = self.meta("scenario") or ""
 
     def _add(self, file: Path, whole: bool) -> None:
-        connection = damage.connect(file)
-        self._parts.append(connection)
         try:
+            connection = damage.connect(file)
+            self._parts.append(connection)
             if not whole and connection.execute("PRAGMA user_version").fetchone()[0] == 0:
                 return  # a job killed before its tables were there
             _check_version(connection, file)
@@ -157,7 +158,8 @@ class StoredRun:
         newer = {job.id: job for job in found if job.id not in known or known[job.id].status == "waiting"}
         self.jobs = [job for _, job in sorted({**known, **newer}.items())]
 
-    def _meta(self, key: str) -> str | None:
+    def meta(self, key: str) -> str | None:
+        """What the run has noted of itself: ``scenario``, ``manifest``, and when it has ended, ``results``."""
         row = self._parts[0].execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
         return None if row is None else str(row[0])
 
@@ -262,7 +264,7 @@ class StoredRun:
     def events_of(self, jobs: Iterable[StoredJob], where: Filter | None = None) -> Iterator[Event]:
         """Events of some jobs, one job after the other, in order of seq; read as they are asked for."""
         conditions, values = (where or Filter()).conditions()
-        query = f"SELECT {', '.join(Event._fields)} FROM trace WHERE job = ?{conditions} ORDER BY seq"
+        query = f"{schema.TRACE} SELECT {', '.join(Event._fields)} FROM trace WHERE job = ?{conditions} ORDER BY seq"
         for job in jobs:
             yield from map(Event._make, job.part.execute(query, (job.id, *values)))
 
@@ -289,11 +291,15 @@ class StoredRun:
             self.close()
 
 
-def open_run(path: Path) -> StoredRun:
+def open_run(path: Path, *, changed: bool = False) -> StoredRun:
     """Open a run for reading: its directory, or its run.sqlite alone. Half-finished and killed runs work too.
 
+    Args:
+        path: where it is.
+        changed: open also a store that shows that its numbers are no longer those of its run.
+
     Raises:
-        StoreError: there is no run, its store is of another version, or it is damaged.
+        StoreError: there is no run, its store is of another version, it is damaged or was changed.
     """
     if path.is_dir():
         file = path / directory.DATABASE
@@ -304,9 +310,14 @@ def open_run(path: Path) -> StoredRun:
         raise StoreError(
             f"{path} is not a run: there is no {file}. Give a run directory, such as runs/quickstart-0001."
         )
-    damage.require_whole(file)
+    state = damage.require_whole(file)
     try:
-        return StoredRun(path, [file, *jobs])
+        with ExitStack() as stack:
+            run = stack.enter_context(closing(StoredRun(path, [file, *jobs])))
+            if not changed:
+                damage.require_unchanged(file, run.connection, run.manifest, state)
+            stack.pop_all()
+            return run
     except StoreError:
         raise
     except damage.UNUSUAL as error:

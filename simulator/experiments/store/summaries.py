@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from typing import Any
 
-from coband.simulator.experiments.store.directory import RESULTS, read_json
+from coband.simulator.experiments.store.directory import RESULTS
 from coband.simulator.experiments.store.store import StoredRun, StoreError
 
 
@@ -17,16 +19,23 @@ def summary(run: StoredRun) -> dict[str, Any]:
     """The results of a run from its store; those of a sweep, which has chosen the best of them, from its results.json.
 
     Raises:
-        StoreError: that file cannot be read.
+        StoreError: that file cannot be read, or is not what the sweep wrote at its end.
     """
     if not is_sweep(run):
         return run.results()
     file = run.file.parent / RESULTS
+    again = f"`coband sweep FILE --resume --out {file.parent}` writes it anew."
     try:
-        found: dict[str, Any] = read_json(file)
+        content = file.read_bytes()
+        found: dict[str, Any] = json.loads(content)
         _ = found["results"]
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise StoreError(
-            f"{file} cannot be read ({error}); `coband sweep FILE --resume --out {file.parent}` writes it anew."
-        ) from error
+        raise StoreError(f"{file} cannot be read ({error}); {again}") from error
+    if is_changed(run, content):
+        raise StoreError(f"{file} was changed after its sweep had ended, so its numbers are not shown; {again}")
     return found
+
+
+def is_changed(run: StoredRun, results: bytes) -> bool:
+    """Whether the content of results.json is not what the run wrote when it ended; False for one that has not ended."""
+    return run.meta("results") not in (None, hashlib.sha256(results).hexdigest())

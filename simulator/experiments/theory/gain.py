@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 
 from coband.simulator.arrays import FloatArray
+from coband.simulator.core.audit.trace import CHOOSE
 from coband.simulator.experiments.store.store import StoredJob
 
 MOST_PULLS = 4000
 """With more pulls the determinant of their kernel matrix would take too long."""
-CHOICES = "SELECT value, detail FROM trace WHERE job = ? AND event = 'choose' ORDER BY seq LIMIT ?"
+CHOICES = f"SELECT value, detail FROM events WHERE job = ? AND event = {CHOOSE} ORDER BY seq LIMIT ?"
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Whether a stored run is what was written: its checksums, the digests of its jobs, and the files beside it."""
+"""Whether a stored run is what was written: its seal, the digests of its jobs, and the files beside it."""
 
 from __future__ import annotations
 
@@ -7,20 +7,31 @@ from collections.abc import Iterator
 from typing import Any
 
 from coband.simulator.core.audit import trace as tr
+from coband.simulator.experiments.runs.status import ENDED
 from coband.simulator.experiments.store import damage, digests, directory, wal
 from coband.simulator.experiments.store.store import StoredJob, StoredRun
+from coband.simulator.experiments.store.summaries import is_changed
+from coband.simulator.experiments.traces import recomputed
 
 STATUS = "status.json"
-ENDED = ("finished", "failed", "interrupted", "stopped")
 
 
 def inconsistencies(run: StoredRun) -> Iterator[str]:
-    """One sentence for everything about a run that is not as it was written.
+    """One sentence for everything about a run that is not as it was written, or not as single results have it.
 
     Raises:
         DamagedStoreError: its pages are damaged.
     """
-    state = damage.require_whole(run.file, always=True).state
+    as_written = True
+    for sentence in _unlike_written(run):
+        as_written = False
+        yield sentence
+    if as_written:
+        yield from recomputed.in_comparisons(run)
+
+
+def _unlike_written(run: StoredRun) -> Iterator[str]:
+    state = damage.require_whole(run.file, always=True)
     if state == "changed":
         yield f"{run.file} was changed after its run had ended"
     for file in run.files:
@@ -28,12 +39,16 @@ def inconsistencies(run: StoredRun) -> Iterator[str]:
             raise damage.damaged(run.file, f"{place} ({file.name}-wal)")
     tables = {name for (name,) in run.connection.execute("SELECT name FROM sqlite_master")}
     if "digests" in tables:
-        if state == "open" and run.manifest.get("status") in ENDED:
-            yield f"{run.file} has no checksums, although its run has ended: they are lost, or its driver was killed"
+        if state == "open" and _has_ended(run):
+            yield f"{run.file} has no seal, although its run has ended: it is lost, or its driver was killed"
         yield from _digests(run)
     yield from _event_names(run)
     if run.path.is_dir():
         yield from _beside(run)
+
+
+def _has_ended(run: StoredRun) -> bool:
+    return run.manifest.get("status") in ENDED
 
 
 def _digests(run: StoredRun) -> Iterator[str]:
@@ -53,32 +68,50 @@ def _event_names(run: StoredRun) -> Iterator[str]:
 
 
 def _beside(run: StoredRun) -> Iterator[str]:
-    """What the other files of the directory have, and the store has not."""
-    checks = {directory.MANIFEST: _manifest, directory.RESULTS: _results, STATUS: _status}
+    """What the other files of the directory say, and the store does not, and which of them are missing."""
+    checks = {
+        directory.SCENARIO: _scenario,
+        directory.MANIFEST: _manifest,
+        directory.RESULTS: _results,
+        STATUS: _status,
+    }
+    written = {directory.SCENARIO: run.scenario, directory.MANIFEST: run.manifest, directory.RESULTS: _has_ended(run)}
     for name, check in checks.items():
         file = run.path / name
         try:
-            text = file.read_text(encoding="utf-8") if file.is_file() else ""
-            yield from check(run, json.loads(text)) if text else ()
-        except (ValueError, TypeError, LookupError, AttributeError) as error:
+            if file.is_file():
+                yield from check(run, file.read_bytes())
+            elif written.get(name):
+                yield f"{file} is missing"
+        except (OSError, ValueError, TypeError, LookupError, AttributeError) as error:
             yield f"{file} is damaged ({error})"
 
 
-def _manifest(run: StoredRun, found: Any) -> Iterator[str]:
-    if found != run.manifest and run.manifest.get("status") in ENDED:
+def _scenario(run: StoredRun, content: bytes) -> Iterator[str]:
+    if content.decode("utf-8") != run.scenario:
+        yield f"{directory.SCENARIO} and the copy of it in {run.file.name} differ"
+
+
+def _manifest(run: StoredRun, content: bytes) -> Iterator[str]:
+    found = json.loads(content) if content or _has_ended(run) else {}
+    if found != run.manifest and _has_ended(run):
         yield f"{directory.MANIFEST} and the copy of it in {run.file.name} differ"
 
 
-def _results(run: StoredRun, found: Any) -> Iterator[str]:
-    finished = _finished(run)
+def _results(run: StoredRun, content: bytes) -> Iterator[str]:
+    if is_changed(run, content):
+        yield f"{directory.RESULTS} is not what the run wrote when it ended"
+    found, finished = json.loads(content), _finished(run)
     for entry in found["results"]:
         for record in entry["replications"]:
             key = str(entry["label"]), int(record["replication"])
             if finished.get(key) != record:
                 yield f"{directory.RESULTS} has another result of {key[0]}, replication {key[1]}, or it is missing here"
+    yield from recomputed.in_results(found, run.metrics)
 
 
-def _status(run: StoredRun, found: Any) -> Iterator[str]:
+def _status(run: StoredRun, content: bytes) -> Iterator[str]:
+    found = json.loads(content)
     done, finished = sum(entry["done"] for entry in found["entries"].values()), len(_finished(run))
     if done > finished:
         yield f"{STATUS} counts {done} finished jobs, and the store has {finished}"

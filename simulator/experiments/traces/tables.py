@@ -15,13 +15,30 @@ from coband.simulator.experiments.store.store import Event, StoreError
 BATCH = 65_536
 TEXTS = ("label", "event", "node", "peer", "kind", "reason", "detail")
 FLOATS = ("time", "value")
+FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
+"""What formulas begin with."""
 
 
 def write_csv(events: Iterable[Event], out: Callable[[str], object]) -> None:
-    """Write a header and one line per event; missing values are empty. Numbers have full precision."""
-    writer = csv.writer(SimpleNamespace(write=out), lineterminator="\n")
+    """Write a header and one line per event; missing values are empty. Numbers have full precision.
+
+    A text that spreadsheets would take for a formula has an apostrophe before it.
+    """
+    # Python quotes a text with a line end of the writer's own kind only, and readers take all kinds for one.
+    writer = csv.writer(SimpleNamespace(write=lambda line: out(f"{line[:-2]}\n")), lineterminator="\r\n")
     writer.writerow(Event._fields)
-    writer.writerows(events)
+    writer.writerows(map(_inert, event) for event in events)
+
+
+def _inert(value: object) -> object:
+    """A value of a cell that is no formula; what nodes note are numbers, though as text."""
+    if not isinstance(value, str) or not value.startswith(FORMULA):
+        return value
+    try:
+        float(value)
+    except ValueError:
+        return f"'{value}"
+    return value
 
 
 def write_jsonl(events: Iterable[Event], out: Callable[[str], object]) -> None:

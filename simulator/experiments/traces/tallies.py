@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from coband.simulator.experiments.store import schema
 from coband.simulator.experiments.store.store import StoredJob
 
 GROUPS = ("event", "kind", "node", "round")
@@ -52,7 +53,7 @@ def tally(jobs: Sequence[StoredJob], *by: str) -> list[Tally]:
     """
     totals: dict[tuple[str, tuple[str | int | None, ...]], list[int]] = {}
     columns, width = ", ".join(by), len(by)
-    query = f"SELECT {columns}, {_COUNTS} FROM trace WHERE job = ? GROUP BY {columns} ORDER BY {columns}"
+    query = f"{schema.TRACE} SELECT {columns}, {_COUNTS} FROM trace WHERE job = ? GROUP BY {columns} ORDER BY {columns}"
     for job in jobs:
         for row in job.part.execute(query, (job.id,)):
             groups, counts = tuple(row[:width]), row[width:]

@@ -24,7 +24,9 @@ POINTS = 4096
 """Points of the sum, and as many opposite ones: E of the maximum of ten arms is right to about 1e-3 of its value."""
 ACCURACY = 1e-3
 """Relative difference to the smallest width up to which a design is accepted."""
+_ACCEPTED = 5 * ACCURACY  # where no step comes nearer
 _STEPS = 2000
+_LEAST = 0.1
 SAME = 1e-9
 """Largest relative difference of features that the kernel does not tell apart."""
 _EVEN = 1e-3  # costs at most as much of gamma
@@ -60,16 +62,17 @@ def width_design(features: FloatArray, chosen: list[int]) -> Design:
     Chosen arms that the kernel does not tell apart have width 0, whatever the design.
 
     With A = L L^T and u_i = L^-1 phi_i the width f is E max_z (L^-1 z)^T eta, its slope in lambda_i is
-    -u_i^T M u_i / 2 for M = E (L^-1 z*) eta^T, and sum_i lambda_i u_i^T M u_i = f. Weights are multiplied by
-    u_i^T M u_i / f until none of these factors is much above 1; where f is convex it then is within
-    (largest factor - 1)/2 of its smallest value, which ``bound`` says.
+    -u_i^T M u_i / 2 for M = E (L^-1 z*) eta^T, and sum_i lambda_i u_i^T M u_i = f. Weights are multiplied by the
+    roots of the factors u_i^T M u_i / f until none of these is much above their mean; as f is convex it then is within
+    (largest factor - 1)/2 of its smallest value, which ``bound`` says. Where that does not happen, as with two arms
+    whose best designs are many, :func:`_by_means` finds a design.
 
     Args:
         features: phi, (m, r), of rank r.
         chosen: the arms Z, by number.
 
     Raises:
-        DesignError: the factors do not come near 1.
+        DesignError: no lower bound comes near the width.
     """
     m, r = features.shape
     share = np.full(m, 1.0 / m)
@@ -83,10 +86,46 @@ def width_design(features: FloatArray, chosen: list[int]) -> Design:
             break
         share = share * np.sqrt(np.maximum(factors, 0.0))
         share /= share.sum()
-    if excess > 10.0 * ACCURACY:
-        raise DesignError(f"the design of the Gaussian width may be {excess / 2:.3g} of its value from the best")
+    if excess > 2.0 * _ACCEPTED:
+        return _by_means(features, chosen, eta)
+    return _rounded(share, width, width * (1.0 - excess / 2.0))
+
+
+def _by_means(features: FloatArray, chosen: list[int], eta: FloatArray) -> Design:
+    """The same, with lower bounds that are means of those of many steps.
+
+    The fixed sum has slopes with errors of about a hundredth: at each step some factor is too large, and where f is
+    flat no step mends that. But a mean of linear lower bounds of f is one too, and every arm's mean factor comes near
+    1, since the product of its roots is the growth of a weight, which stays below 1. No factor counts as less than
+    ``_LEAST``: one below 0 by an error would take an arm away for ever that is needed later.
+    """
+    m = len(features)
+    share = np.full(m, 1.0 / m)
+    best, width, bound = share, math.inf, 0.0
+    for step in range(1, _STEPS + 1):
+        if step & (step - 1) == 0:  # means do without the first steps
+            constants, slopes, steps = 0.0, np.zeros(m), 0
+        value, factors = _factors(features, chosen, _mixed(share), eta)
+        if value < width:
+            best, width = share, value
+        slope = 0.5 * (1.0 - _EVEN) * value * factors
+        constants, slopes, steps = constants + value + float(share @ slope), slopes + slope, steps + 1
+        here = value + float(share @ slope - slope.max())
+        bound = max(bound, here, (constants - float(slopes.max())) / steps)
+        if width - bound <= ACCURACY * width:
+            break
+        share = share * np.sqrt(np.maximum(factors, _LEAST))
+        share /= share.sum()
+    else:
+        if width - bound > _ACCEPTED * width:
+            missing = 1.0 - bound / width
+            raise DesignError(f"the design of the Gaussian width may be {missing:.3g} of its value from the best")
+    return _rounded(best, width, min(bound, width))
+
+
+def _rounded(share: FloatArray, width: float, bound: float) -> Design:
     weights = np.round(_mixed(share), _DIGITS)
-    return Design(weights / weights.sum(), width**2, (width * (1.0 - excess / 2.0)) ** 2)
+    return Design(weights / weights.sum(), width**2, bound**2)
 
 
 def _mixed(share: FloatArray) -> FloatArray:

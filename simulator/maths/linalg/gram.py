@@ -138,6 +138,13 @@ class GrowingGram:
             self._rows = GrowingRows(self._dimension)
         self._rows.append(rows)
 
+    def add_matrix(self, W: Gram) -> None:
+        """Add W, its base included."""
+        if W.base is None and W.sign > 0:
+            self.add(W.rows)
+        else:
+            self._base, self._rows = self.matrix.dense() + W.dense(), GrowingRows(self._dimension)
+
     @property
     def matrix(self) -> Gram:
         """W."""

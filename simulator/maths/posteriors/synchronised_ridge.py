@@ -81,7 +81,7 @@ class LocalRidge(Posterior):
         if len(rows):
             self._rows.append(rows)
         self._given, self._b_given = 0, np.zeros_like(b)
-        self._out: list[tuple[Gram | FloatArray, int, FloatArray]] = []  # what has been given out: W, rows, b
+        self._out: dict[int, tuple[int, FloatArray]] = {}  # what has been given out, by round: number of rows, b
         self._own: Ridge | None = None
         self._taken = 0
 
@@ -133,23 +133,32 @@ class LocalRidge(Posterior):
         squares = rows[0] * rows[0] if len(rows) == 1 else np.einsum("ij,ij->j", rows, rows)
         return float(np.log1p(squares / self._shared.ridge.diagonal).sum())
 
-    def news(self) -> tuple[Gram | FloatArray, FloatArray]:
-        """W_new, in the form that the ridge follows, and b_new, of the pulls that have not been given out yet."""
+    def news(self, round: int) -> tuple[Gram | FloatArray, FloatArray]:
+        """W_new, in the form that the ridge follows, and b_new, of the pulls that have not been given out yet.
+
+        Args:
+            round: under which they can be taken back.
+
+        Raises:
+            ValueError: something is out under this number.
+        """
+        if round in self._out:
+            raise ValueError(f"the news of round(={round}) have been given out; give each round's news out once.")
         W = self._shared.ridge.squares_of(self._rows.all[self._given :])
         b = self._b - self._b_given
-        self._out.append((W, self._rows.size - self._given, b))
+        self._out[round] = self._rows.size - self._given, b
         self._given, self._b_given = self._rows.size, self._b
         return W, b
 
-    def restore(self, W: Gram | FloatArray, b: FloatArray) -> None:
-        """Take back what was given out, the very W, whether it was forgotten meanwhile or not: it is news again."""
-        place = next((place for place, (given, _, _) in enumerate(self._out) if given is W), None)
-        if place is None:
+    def restore(self, round: int, W: Gram | FloatArray, b: FloatArray) -> None:
+        """Take back the W and b given out in a round: they are news again. If forgotten meanwhile they are added."""
+        if round not in self._out:
             self._rows.append(W.rows if isinstance(W, Gram) else np.sqrt(W)[None])
             self._b = self._b + b
             return
-        _, count, b_given = self._out.pop(place)
-        start = sum(rows for _, rows, _ in self._out[:place])
+        rounds = list(self._out)
+        start = sum(self._out[earlier][0] for earlier in rounds[: rounds.index(round)])
+        count, b_given = self._out.pop(round)
         order = np.arange(self._rows.size)
         order = np.concatenate([order[:start], order[start + count :], order[start : start + count]])
         rows = self._rows.all[order]

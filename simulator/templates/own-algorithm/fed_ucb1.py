@@ -1,11 +1,12 @@
 """UCB1 (Auer et al. 2002) for agents that share counts: a plugin of coband.
 
 After every ``period`` pulls an agent sends what is new, one count and one sum of rewards per arm; the server adds it up
-and answers with the totals of everybody.
+and answers with the totals of everybody. Nothing here is random; an agent that draws does so from ``self.context.rng``.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -27,6 +28,8 @@ from coband import (
     NodeContext,
     Outbox,
     Server,
+    Talks,
+    on,
     payload,
 )
 
@@ -42,63 +45,70 @@ class FedUcb1Config(Config):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Counts(Message):
-    """Up: what is new at an agent. Down: the totals of everybody. Shapes (n,)."""
+    """Up: those of an agent's pulls. Down: the totals of everybody. Shapes (n,)."""
 
     kind: ClassVar[str] = "counts"
     counts: FloatArray = payload()
     sums: FloatArray = payload()
 
 
-class FedUcb1(Agent):
-    """Chooses by the server's totals and its own pulls since then."""
+class FedUcb1(Talks, Agent):
+    """Chooses by its own pulls, and by what the server has told it of the others'."""
 
     def __init__(self, context: NodeContext) -> None:
         super().__init__(context)
         assert context.domain is not None  # since the algorithm needs fixed arms
-        self.known = np.zeros((2, len(context.domain)))  # counts and sums that the server has told
-        self.new = np.zeros_like(self.known)  # own pulls that it does not have
-        self.on_the_way: FloatArray | None = None  # own pulls that it is being told
+        self.own = np.zeros((2, len(context.domain)))  # counts and sums of its pulls
+        self.others = np.zeros_like(self.own)
+        self.sharing = False
 
     def choose(self, arms: ArmSet) -> int:
         """The arm with the largest mean + sqrt(2 ln t / n); an arm that nobody has pulled comes first."""
-        counts, sums = self.known + self.new + (0 if self.on_the_way is None else self.on_the_way)
+        counts, sums = self.others + self.own
         if not counts.all():
             return int(np.argmin(counts))
         return int(np.argmax(sums / counts + np.sqrt(2 * np.log(counts.sum()) / counts)))
 
     def observe(self, arms: ArmSet, arm: int, reward: float) -> Outbox:
-        """Count the pull; send what is new when it is time and nothing is on the way."""
-        self.new[:, arm] += (1, reward)
+        """Count the pull; share when it is time and the last answer is here."""
+        self.own[:, arm] += (1, reward)
         self.unshared += 1
-        if self.unshared < self.context.config.period or self.on_the_way is not None:
+        if self.unshared < self.context.config.period or self.sharing:
             return []
-        self.on_the_way, self.new = self.new, np.zeros_like(self.new)
-        pulls, self.unshared = self.unshared, 0
-        return [(SERVER, Counts(counts=self.on_the_way[0], sums=self.on_the_way[1], pulls=pulls))]
+        return self.begin(self.share())
 
-    def receive(self, message: Message, source: Address) -> Outbox:
-        """The totals have come, with what was on the way among them."""
-        assert isinstance(message, Counts)
-        self.known = np.stack([message.counts, message.sums])
-        self.on_the_way = None
-        return []
+    async def share(self) -> None:
+        """Send the counts, and wait for the totals; without an answer go on, as the next message says it all again."""
+        self.sharing = True
+        told = self.own.copy()
+        totals = await self.ask(SERVER, Counts(counts=told[0], sums=told[1], pulls=self.unshared), reply=Counts)
+        if isinstance(totals, Counts):
+            self.others = np.stack([totals.counts, totals.sums]) - told
+        self.sharing = False
 
 
-class FedUcb1Server(Server):
-    """Adds up."""
+class FedUcb1Server(Talks, Server):
+    """Adds up what the agents have told it last."""
 
     def __init__(self, context: NodeContext) -> None:
         super().__init__(context)
         assert context.domain is not None
-        self.totals = np.zeros((2, len(context.domain)))
+        self.of_agents = np.zeros((context.agents, 2, len(context.domain)))
 
-    def receive(self, message: Message, source: Address) -> Outbox:
+    @on(Counts)
+    def add(self, message: Counts, agent: Address) -> Counts:
         """Take an agent's counts in and answer with the totals."""
-        assert isinstance(message, Counts)
-        self.totals = self.totals + np.stack([message.counts, message.sums])
-        self.applied += message.pulls
+        self.of_agents[agent] = message.counts, message.sums
         self.rounds += 1
-        return [(source, Counts(counts=self.totals[0], sums=self.totals[1], round=self.rounds))]
+        counts, sums = self.of_agents.sum(axis=0)
+        return Counts(counts=counts, sums=sums, round=self.rounds)
+
+    def discrepancies(self, uploads: Sequence[tuple[Address, Message]]) -> Iterator[str]:
+        """The totals are the sum over the last message of each agent."""
+        last = {agent: message for agent, message in uploads if isinstance(message, Counts)}
+        sent = sum((np.stack([one.counts, one.sums]) for one in last.values()), np.zeros(self.of_agents.shape[1:]))
+        if not np.allclose(self.of_agents.sum(axis=0), sent):
+            yield f"the totals are not the sum over the last counts of {len(last)} agents"
 
 
 ALGORITHM = Algorithm(

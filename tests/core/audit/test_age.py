@@ -94,11 +94,15 @@ def test_the_age_of_every_decision(runs: dict[str, StoredRun], label: str) -> No
     assert job.record.get("mean_age_time") == (pytest.approx(np.mean(heard)) if heard else None)
 
 
-def test_copies_that_are_handed_over_together_have_the_same_ages(tmp_path: Path) -> None:
-    """On ideal links copies need not travel one by one; messages of three hops take a trial per hop."""
+@pytest.mark.parametrize("busy", [(), ("agents.compute=0.4", "agents.handling=0.3")])
+def test_copies_that_are_handed_over_together_have_the_same_ages(tmp_path: Path, busy: tuple[str, ...]) -> None:
+    """On ideal links copies need not travel one by one; messages of three hops take a trial per hop.
+
+    What has come to an agent that is busy is not known to it yet.
+    """
     found = []
     for mode in ("direct", "hop_by_hop"):
-        with open_run(perform(GRAPH, tmp_path / mode, f"network.local.mode={mode}")) as run:
+        with open_run(perform(GRAPH, tmp_path / mode, f"network.local.mode={mode}", *busy)) as run:
             found.append(run.connection.execute("SELECT age, age_time FROM decisions ORDER BY seq").fetchall())
     assert found[0] == found[1]
     assert len({time for _, time in found[0]}) > 1

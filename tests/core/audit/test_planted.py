@@ -81,23 +81,21 @@ def test_a_server_that_counts_twice(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_server_that_adds_statistics_twice(monkeypatch: pytest.MonkeyPatch) -> None:
-    take_in, collect = AsyncKernelUCBServer._add_upload, ApproxDisKernelUCBServer.collect
+    take_in, collect = AsyncKernelUCBServer.add, ApproxDisKernelUCBServer.conclude
 
-    def taken_twice(self: AsyncKernelUCBServer, agent: int, upload: Any) -> Any:
-        answer = take_in(self, agent, upload)
+    def taken_twice(self: AsyncKernelUCBServer, upload: Any, agent: int) -> Any:
+        answer = take_in(self, upload, agent)
         self.statistics = self.statistics + self.statistics
         return answer
 
-    def collected_twice(self: ApproxDisKernelUCBServer, message: Any, source: int) -> Any:
-        answer = collect(self, message, source)
-        if self.version and not self.synchronising:
-            self.statistics = self.statistics + self.statistics
-        return answer
+    def collected_twice(self: ApproxDisKernelUCBServer) -> None:
+        collect(self)
+        self.statistics = self.statistics + self.statistics
 
-    monkeypatch.setattr(AsyncKernelUCBServer, "_add_upload", taken_twice)
+    monkeypatch.setattr(AsyncKernelUCBServer, "add", taken_twice)
     with pytest.raises(InvariantViolation, match="is not the sum of"):
         run_algorithm("async_kernel_ucb", {"threshold": 2.0}, share=False)
-    monkeypatch.setattr(ApproxDisKernelUCBServer, "collect", collected_twice)
+    monkeypatch.setattr(ApproxDisKernelUCBServer, "conclude", collected_twice)
     with pytest.raises(InvariantViolation, match="is not the sum of"):
         run_algorithm("approx_dis_kernel_ucb", {"threshold": 0.5}, share=False)
 

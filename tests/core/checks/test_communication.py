@@ -19,6 +19,7 @@ from coband.simulator.core.checks.accounts import Accounts
 from coband.simulator.core.checks.inspection import FullAudit
 from coband.simulator.core.checks.payloads import difference, frozen, numbers_in
 from coband.simulator.core.checks.receivers import Receivers
+from coband.simulator.core.clock.clock import Clock
 from coband.simulator.core.message import Message, payload
 from coband.simulator.core.network import hop_by_hop, local
 from coband.simulator.core.network.direct import Direct
@@ -212,7 +213,7 @@ def test_a_ledger_that_counts_one_copy_of_a_flood(mode: str, monkeypatch: Patch)
 
 
 def test_a_copy_too_many_on_one_link_does_not_stand_in_for_one_that_vanished_on_another() -> None:
-    audit = FullAudit(ordered=True)
+    audit = FullAudit(ordered=True, clock=Clock())
     sound, vanished = (
         Packet(report, agent, agent, SERVER, 1, 7, 0, report.scalars)
         for agent, report in enumerate(toys.Report(values=np.ones(2)) for _ in range(2))

@@ -18,6 +18,7 @@ from coband.simulator.conformance.runs import run as run_algorithm
 from coband.simulator.core.audit.invariants import InvariantViolation
 from coband.simulator.core.message import Message
 from coband.simulator.core.node import SERVER, Address, Later, Node, Outbox
+from coband.simulator.core.timers import Resend
 from coband.simulator.maths.linalg.caches import VersionCache
 from tests.core import toys
 from tests.core.network.test_network_runs import plan
@@ -130,9 +131,9 @@ def test_predictions_of_turns_ahead_that_outlive_their_model(monkeypatch: pytest
     keep = AsyncKernelUCB._keep
 
     def kept(self: AsyncKernelUCB, model: Any, version: int) -> None:
-        evaluated = getattr(self, "_evaluated", {})
+        evaluated = self._evaluations._evaluated
         keep(self, model, version)
-        self._evaluated = evaluated
+        self._evaluations._evaluated = evaluated
 
     monkeypatch.setattr(AsyncKernelUCB, "_keep", kept)
     with pytest.raises(InvariantViolation, match=LEAK):
@@ -313,6 +314,8 @@ def test_a_message_that_nobody_has_sent(monkeypatch: pytest.MonkeyPatch) -> None
 class Timed(toys.ToyAgent):
     """Reports some time after its pull, by a timer of its own, and knows its own messages again."""
 
+    later: Message | None = None
+
     def observe(self, arms: Any, arm: int, reward: float) -> Outbox:
         self.unshared += 1
         self.timer = toys.News(total=reward)
@@ -320,7 +323,10 @@ class Timed(toys.ToyAgent):
 
     def on_timer(self, timer: Message) -> Outbox | None:
         if not isinstance(timer, toys.News):
-            return super().on_timer(timer)
+            if timer is not self.later:
+                return None
+            self.unshared -= 1
+            return [(SERVER, self.own)]
         assert timer is self.timer
         self.unshared -= 1
         self.own = toys.Report(values=np.ones(2), pulls=1)
@@ -328,7 +334,9 @@ class Timed(toys.ToyAgent):
 
     def undelivered(self, message: Message, recipient: Address) -> Outbox:
         assert message is self.own
-        return self.again(message, recipient)
+        self.unshared += 1
+        self.later = Resend(copy=message)
+        return [(Later(0.01), self.later)]
 
 
 def test_timers_and_messages_given_up_are_the_nodes_own() -> None:

@@ -49,6 +49,39 @@ def test_differences_are_paired_in_one_world() -> None:
     assert found.verdict == "undecided"  # three pairs: the t interval is from -0.5 to 4.5
 
 
+class Unordered(FakeContender):
+    """A contender whose results came in another order, and not all of them."""
+
+    came: tuple[int, ...]
+
+    def values(self, key: str) -> dict[int, float]:
+        return {number: self.given[number] for number in self.came}
+
+
+@pytest.mark.parametrize("scenarios", [({"seed": 1},), ({"seed": 1}, {"seed": 1})])
+def test_differences_are_paired_by_replication_whatever_came_first(scenarios: tuple[dict[str, Any], ...]) -> None:
+    """Worlds differ by much more than the labels, so that pairs of other replications give another interval."""
+    runs: Any = tuple(Path(str(number)) for number in range(len(scenarios)))
+    given = {"a": ((7, 2, 0, 5, 1, 3, 4, 6, 9), 1.0), "b": ((1, 2, 3, 4, 5, 6, 7, 8, 0), 0.0)}
+    contenders = []
+    for run, (name, (came, more)) in zip((runs[0], runs[-1]), given.items(), strict=True):
+        contender = Unordered(name, name, "fake", run)
+        object.__setattr__(
+            contender, "given", tuple(100.0 * number + more * (1 + 0.1 * number) for number in range(10))
+        )
+        object.__setattr__(contender, "came", came)
+        contenders.append(contender)
+    (found,) = comparisons.differences(RunComparison(runs, scenarios, tuple(contenders), ()), REGRET)
+    common = [1.0 + 0.1 * number for number in range(8)]
+    expected = statistics.estimate(common)
+    assert (found.paired, found.count) == (True, 8)
+    assert found.mean == pytest.approx(expected.mean)
+    assert found.student == pytest.approx(expected.interval)
+    assert found.bootstrap is not None
+    assert 1.0 < found.bootstrap[0] < found.bootstrap[1] < 1.7
+    assert found.verdict == "b lower"
+
+
 def test_the_bootstrap_needs_eight_pairs() -> None:
     lower, higher = [101.0, 203.0, 302.0, 401.0], [100.0, 200.0, 300.0, 400.0]
     (found,) = comparisons.differences(compared(a=lower * 2, b=higher * 2), REGRET)

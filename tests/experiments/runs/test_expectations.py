@@ -58,6 +58,11 @@ def test_only_replications_of_both_are_compared() -> None:
     assert not score({0: 1.0}, {1: 2.0}).holds
 
 
+def test_replications_are_paired_by_their_numbers_whatever_came_first() -> None:
+    found = score({2: 1000.0, 0: 10.0, 1: 100.0}, {1: 101.5, 2: 1001.0, 0: 11.0})
+    assert (found.holds, found.got) == (True, 370.0)
+
+
 def test_a_single_replication_is_taken_as_it_is() -> None:
     found = score({0: 1.0}, {0: 1.5})
     assert (found.holds, found.interval) == (True, None)

@@ -35,6 +35,22 @@ def test_paired_differences_decide_where_intervals_overlap() -> None:
     assert [one.beaten_by for one in found] == [None, None, 0]
 
 
+@pytest.mark.parametrize("missing", [False, True])
+def test_points_are_paired_by_replication_whatever_came_first(missing: bool) -> None:
+    cheap, dear, worse = point(3.0, 10.0), point(1.0, 90.0), point(4.0, 20.0)
+    turned = {r: worse[r] for r in sorted(worse, key=lambda r: (5 * r) % 12) if not missing or r != 7}
+    assert standings([cheap, dear, turned]) == standings([cheap, dear, {r: turned[r] for r in sorted(turned)}])
+    assert [one.verdict for one in standings([cheap, dear, turned])] == ["frontier", "frontier", "beaten"]
+
+
+def test_two_common_replications_are_enough_where_they_agree() -> None:
+    good: Values = {0: (1.0, 1.0), 1: (1.0, 1.0), 2: (1.0, 1.0)}
+    bad: Values = {0: (5.0, 5.0), 1: (5.0001, 5.0001)}
+    assert [one.verdict for one in standings([good, bad])] == ["frontier", "beaten"]
+    alone: Values = {0: (5.0, 5.0), 7: (5.0, 5.0)}
+    assert [one.verdict for one in standings([good, alone])] == ["undecided", "undecided"]
+
+
 def test_what_the_replications_do_not_tell_is_undecided() -> None:
     found = standings([point(3.0, 10.0, spread=2.0), point(3.1, 20.0, spread=2.0)])
     assert found[0].verdict == "frontier"  # who sends less is not beaten by who sends more, whatever its regret

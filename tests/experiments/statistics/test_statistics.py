@@ -50,6 +50,10 @@ def test_intervals_cover_as_often_as_they_say() -> None:
     assert abs(covered - 0.9) < 0.03
 
 
+def test_pairs_are_those_of_one_place() -> None:
+    assert paired_difference([3.0, 1.0, 2.0], [1.0, 2.0, 3.0]) == estimate([2.0, -1.0, -1.0])
+
+
 def test_pairing_removes_what_both_share() -> None:
     rng = np.random.default_rng(1)
     world = rng.normal(0.0, 100.0, 10)

@@ -54,6 +54,14 @@ def test_a_finished_run_is_one_file(path: Path) -> None:
         assert whole.manifest["status"] == "finished"
 
 
+def test_the_results_of_a_stored_run_name_the_jobs_that_broke_off(tmp_path: Path) -> None:
+    perform(tmp_path / "run", mischief=((0, "error"),), labels=("Often",), replications=2)
+    with store.open_run(tmp_path / "run") as stored:
+        (failure,) = stored.results()["failures"]
+        assert (failure["label"], failure["replication"], failure["kind"]) == ("Often", 0, "failed")
+        assert "ZeroDivisionError" in failure["error"]
+
+
 def test_it_reads_from_a_directory_that_cannot_be_written(path: Path) -> None:
     path.chmod(0o555)
     try:
@@ -187,7 +195,7 @@ def test_a_sound_trace_verifies(run: store.StoredRun) -> None:
 )
 def test_damage_is_found(damaged: sqlite3.Connection, tmp_path: Path, change: str, message: str) -> None:
     assert damaged.execute(change).rowcount == 1
-    with store.open_run(tmp_path / "run") as run:
+    with store.open_run(tmp_path / "run", changed=True) as run:
         (score,) = verification.verify(run)
     assert any(message in difference for difference in score.differences), score.differences
 

@@ -7,6 +7,7 @@ import gzip
 import json
 import re
 from collections import Counter, defaultdict
+from io import StringIO
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from typing import Any
 import pytest
 
 from coband.simulator.experiments.store.store import Event, StoreError, open_run
-from coband.simulator.experiments.traces import shiviz
+from coband.simulator.experiments.traces import shiviz, tables
 from coband.simulator.experiments.traces.exporting import export
 from tests.experiments.traces import perfetto_parser, runs
 
@@ -52,6 +53,37 @@ def exported(run: Path, form: str, out: Path, label: str | None = None) -> Path:
 def events_of(run: Path) -> list[Event]:
     with open_run(run) as source:
         return list(source.events())
+
+
+@pytest.mark.parametrize("label", ["=cmd|' /C calc'!A0", "+1+1", "-2+3", "@SUM(1)", "\t=1", "\r=1", "\n=1"])
+def test_csv_has_no_formulas(label: str, tmp_path: Path) -> None:
+    """A spreadsheet would execute a text that begins so; numbers stay numbers, also those that nodes note as text."""
+    events = [
+        Event(
+            label, 0, 0, -0.5, "trigger", "agent 0", None, None, None, None, 0, 0, None, None, -1.5, label, "-2.5e-05"
+        ),
+        Event("a=b", 0, 1, 0.5, "send", "agent 0", None, None, 0, "-sums", 0, 0, None, None, -2.0, None, '{"a": -1}'),
+    ]
+    lines: list[str] = []
+    tables.write_csv(events, lines.append)
+    (first, second) = list(csv.reader(StringIO("".join(lines), newline="")))[1:]
+    assert first == [
+        f"'{label}",
+        "0",
+        "0",
+        "-0.5",
+        "trigger",
+        "agent 0",
+        *[""] * 4,
+        "0",
+        "0",
+        "",
+        "",
+        "-1.5",
+        f"'{label}",
+        "-2.5e-05",
+    ]
+    assert (second[0], second[9], second[14], second[16]) == ("a=b", "'-sums", "-2.0", '{"a": -1}')
 
 
 def test_tables_hold_the_same_rows(stored: dict[str, Path], tmp_path: Path) -> None:

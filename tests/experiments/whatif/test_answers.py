@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from coband.simulator.experiments.runs.counterfactual import NotRepeatableError
 from coband.simulator.experiments.runs.driver import Commands, Report, drive
+from coband.simulator.experiments.statistics.estimates import estimate
 from coband.simulator.experiments.store.store import StoredJob, StoredRun, StoreError, open_run
 from coband.simulator.experiments.store.variants import variants
 from coband.simulator.experiments.traces.reading import TraceReader
 from coband.simulator.experiments.whatif.answer import Answer, answers
 from coband.simulator.experiments.whatif.question import QuestionError, question
-from coband.simulator.experiments.whatif.split import STEPS, Split, split_study, splits
+from coband.simulator.experiments.whatif.split import STEPS, Split, _split, split_study, splits
 from coband.simulator.experiments.whatif.study import WhatIfStudy, place, study_of
 from tests.experiments.traces.runs import DOMAIN, GRAPH, STAR, TASKS, perform
 
@@ -199,3 +202,46 @@ def test_nothing_to_split(tmp_path: Path) -> None:
         pytest.raises(QuestionError, match="there is nothing to split"),
     ):
         split_study(run)
+
+
+# --- replications are paired by their numbers
+
+
+@dataclass(frozen=True)
+class FakeJob:
+    """A finished job without a trace."""
+
+    replication: int
+    record: dict[str, float]
+    trace: str = "off"
+
+
+class FakeRun:
+    """A stored run with these regrets of one label, in the order in which they came."""
+
+    def __init__(self, **regrets: dict[int, float]) -> None:
+        self._regrets = regrets
+
+    def select(self, label: str) -> list[FakeJob]:
+        return [FakeJob(number, {"regret": regret}) for number, regret in self._regrets[label].items()]
+
+
+STORED = {2: 1000.0, 0: 10.0, 1: 100.0, 4: 7.0}
+CHANGED = {1: 101.0, 3: 5.0, 2: 1002.0, 0: 13.0}
+
+
+def test_an_answer_pairs_replications_by_their_numbers() -> None:
+    stored: Any = FakeRun(A=STORED)
+    changed: Any = FakeRun(B=CHANGED)
+    (found,) = answers(stored, changed, {"B": "A"})
+    assert (found.label, found.changed_label, found.replications) == ("A", "B", (0, 1, 2))
+    (change,) = found.changes
+    assert (change.stored, change.changed) == (370.0, 372.0)
+    assert change.difference == estimate([3.0, 1.0, 2.0])
+
+
+def test_a_split_pairs_replications_by_their_numbers() -> None:
+    step = STEPS[0].name
+    shares = _split("A", (0, 1, 2), STORED, {step: CHANGED}).shares
+    assert shares[0].owed == estimate([-3.0, -1.0, -2.0])
+    assert [share.owed for share in shares[1:]] == [None] * (len(STEPS) - 1)

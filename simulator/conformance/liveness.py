@@ -1,0 +1,238 @@
+"""Whether an algorithm goes on communicating after a fault.
+
+That nothing is lost or counted twice is safety, which the rest of the kit checks; a protocol that falls silent for good
+after one lost message is safe, and useless. Here a run is compared with itself without the fault: every pair of nodes
+that goes on talking there has to go on here, nobody may wait for ever, and every pull must be somewhere, once. Kinds of
+faults (``faults``):
+
+* ``lost``: the first or the middle message of each kind and direction is lost for good;
+* ``cut_off``: one agent reaches nobody for longer than anybody's patience, and then comes back;
+* ``late``: the middle message of each kind of the server comes later than that;
+* ``down``: one agent has been handed a message, goes down before it handles it, and stays down. Nobody is told. What
+  the other nodes say to each other has to go on.
+
+Agents that end together (``Needs.ends_together``) have to go on after late messages and after those that may be sent
+again; otherwise all have to go on, or all have to stop.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from traceback import extract_tb, format_exception_only
+from typing import Any
+
+from coband.simulator.conformance import faults
+from coband.simulator.conformance.communication import check_messages
+from coband.simulator.conformance.complete import check_complete
+from coband.simulator.conformance.demands import NonConformance, Vacuous
+from coband.simulator.conformance.faults import (
+    AGENTS,
+    FOR_EVER,
+    HANDLING,
+    LATENCY,
+    PATIENCE,
+    TIMEOUT,
+    Fault,
+    who,
+)
+from coband.simulator.conformance.graphs import run_anywhere
+from coband.simulator.conformance.runs import Run, algorithm, batches, problem_of
+from coband.simulator.core.audit import trace as tr
+from coband.simulator.core.node import Address
+from coband.simulator.core.whatif.addresses import AddressBook
+from coband.simulator.core.whatif.changes import WhatIf
+
+GRACE = 10.0
+"""After the end of a fault nodes may take so long to go on."""
+FEWEST = 3
+"""A pair with fewer messages in the rest of the undisturbed run says nothing."""
+SHARE, BATCH_SHARE = 0.25, 0.5
+TURNS, MOST_TURNS = 60, 480
+SEED = 5
+HARD, PULL_TIME = 0.1, 1e-6
+"""Pure exploration: a gap between arms that takes several rounds, and pulls so short that a round does not outlast
+patience: an agent sends nothing again before its round of pulls is over."""
+Pair = tuple[Address, Address]
+
+
+@dataclass(frozen=True)
+class Subject:
+    """An algorithm with parameters, on a small world, and a kind of faults; ``turns``: of each agent."""
+
+    name: str
+    config: Mapping[str, Any]
+    kind: str
+    turns: int = TURNS
+
+    @property
+    def ends_together(self) -> bool:
+        """Whether it ends when one of its agents is lost."""
+        return algorithm(self.name).needs.ends_together
+
+    @property
+    def fewest(self) -> int:
+        """Messages of a pair from which on its silence means something; agents in step need not be often heard."""
+        return 1 if self.ends_together else FEWEST
+
+    def run(self, fault: Fault | None = None) -> Run:
+        """One run; None: the undisturbed one."""
+        network: dict[str, Any] = {
+            "latency": LATENCY,
+            "retransmission": {"timeout": TIMEOUT, "max_attempts": 1},
+            "recovery": {"timeout": TIMEOUT, "backoff": 1.0, "patience": PATIENCE},
+        }
+        whatif = None
+        if fault is not None:
+            network["recovery"]["attempts"] = fault.attempts
+            network |= fault.network
+            whatif = WhatIf(AddressBook(), fault.messages) if fault.messages else None
+        return run_anywhere(
+            self.name,
+            {**algorithm(self.name).always, **self.config},
+            agents=AGENTS,
+            **({"problem": {**problem_of(self.name), "gap": HARD}} if batches(self.name) else {}),
+            seed=SEED,
+            agent={"handling": HANDLING} if self.kind == "down" else {},
+            schedule=self._schedule(),
+            network=network,
+            checks="full" if self.kind == "cut_off" else "cheap",
+            whatif=whatif,
+        )
+
+    def _schedule(self) -> dict[str, Any]:
+        if batches(self.name):
+            return {"kind": "phases", "pull_time": PULL_TIME}
+        if "rounds" in algorithm(self.name).needs.schedules:
+            return {"kind": "rounds", "turns": self.turns}
+        return {"kind": "one_at_a_time", "turns": AGENTS * self.turns, "interval": 1 / AGENTS}
+
+    def faults(self, usual: Run) -> Iterator[Fault]:
+        """The faults of its kind that its undisturbed run may have."""
+        if usual.leaving:
+            yield from faults.KINDS[self.kind](usual.leaving)
+        if self.ends_together and self.kind == "lost":
+            yield from faults.repeated_losses(usual.leaving)
+
+    def start(self, fault: Fault) -> float:
+        """From when on runs are compared. Batches have no time of their own: they wait for each other."""
+        if batches(self.name):
+            return fault.start
+        return fault.end + (GRACE if fault.down is None else 2 * GRACE)
+
+    def share(self, fault: Fault) -> float:
+        """Of the messages of the undisturbed run so many have to be sent, and one at least.
+
+        Where an agent is missed to the end the others may be slow; rounds of batches are not: they are all or none.
+        """
+        if fault.down is not None:
+            return 0.0
+        return BATCH_SHARE if batches(self.name) else SHARE
+
+
+def check_liveness(name: str, config: Mapping[str, Any], kind: str) -> str:
+    """Compare runs with faults of one kind with the undisturbed run.
+
+    Returns:
+        What was checked, in words.
+
+    Raises:
+        NonConformance: somebody falls silent, waits for ever or loses something; one line for each fault.
+        Vacuous: too little is sent to see anything.
+    """
+    subject, usual = undisturbed(Subject(name, config, kind))
+    checked, complaints = list[str](), list[str]()
+    for fault in subject.faults(usual):
+        pairs = talking(subject, usual, fault)
+        if pairs:
+            checked.append(f"{fault.what}: {', '.join(map(_way, pairs))}")
+        complaints += [f"after {fault.what}, {sentence}" for sentence in consequences(subject, usual, fault, pairs)]
+    if complaints:
+        raise NonConformance("\n".join(complaints))
+    if not checked:
+        raise Vacuous(
+            f"{len(usual.leaving)} messages in {usual.result.turns} turns are too few to see whether {name} goes on "
+            "after a fault; give parameters with which it communicates more often, here or in Algorithm.always"
+        )
+    return "\n".join([f"{usual.result.turns} turns; messages after the fault:", *checked])
+
+
+def undisturbed(subject: Subject) -> tuple[Subject, Run]:
+    """The run without faults, long enough for some pair to talk in the last third of it if that can be."""
+    usual = subject.run()
+    while not batches(subject.name) and subject.turns < MOST_TURNS:
+        rest = Fault("", 0.0, 2 / 3 * subject.turns)
+        if talking(subject, usual, rest):
+            break
+        subject = replace(subject, turns=2 * subject.turns)
+        usual = subject.run()
+    return subject, usual
+
+
+def talking(subject: Subject, usual: Run, fault: Fault) -> dict[Pair, int]:
+    """The messages of every pair that goes on talking without the fault, but for who is down."""
+    found = _sent(usual, usual, subject.start(fault))
+    return {pair: count for pair, count in found.items() if count >= subject.fewest and fault.down not in pair}
+
+
+def consequences(subject: Subject, usual: Run, fault: Fault, pairs: Mapping[Pair, int]) -> Iterator[str]:
+    """One sentence for each thing that is wrong in the run with a fault."""
+    try:
+        run = subject.run(fault)
+    except Exception as error:
+        place = extract_tb(error.__traceback__)[-1]
+        what = "\n".join(format_exception_only(error)).splitlines()[0]
+        yield f"the run fails with {what} ({Path(place.filename).name}:{place.lineno}, in {place.name})"
+        return
+    until = FOR_EVER if fault.down is not None else math.inf
+    waiting = [who(agent) for agent in range(AGENTS) if agent != fault.down and _waits(run, agent, until)]
+    if waiting:
+        yield f"{' and '.join(waiting)} wait{'s' * (len(waiting) == 1)} for ever"
+        return
+    turns = None if batches(subject.name) else usual.result.turns
+    yield from _complaints(check_complete, run, turns)
+    yield from _complaints(check_messages, subject.name, run)
+    yield from silences(subject, usual, run, fault, pairs)
+
+
+def _complaints(check: Callable[..., None], *given: object) -> Iterator[str]:
+    try:
+        check(*given)
+    except NonConformance as complaint:
+        yield str(complaint)
+
+
+def silences(subject: Subject, usual: Run, run: Run, fault: Fault, pairs: Mapping[Pair, int]) -> Iterator[str]:
+    """One sentence about the pairs that do not go on in the run with a fault."""
+    until = FOR_EVER if fault.down is not None else math.inf
+    found = _sent(usual, run, subject.start(fault), until)
+    share = subject.share(fault)
+    silent = [pair for pair, count in pairs.items() if found[pair] < max(1.0, share * count)]
+    if subject.ends_together and fault.final and (batches(subject.name) or not any(found[pair] for pair in pairs)):
+        return
+    counts = [f"{_way(pair)} ({found[pair]} of {pairs[pair]} messages)" for pair in silent]
+    if counts:
+        yield f"from {subject.start(fault):g} on, silence or nearly so: {', '.join(counts)}"
+
+
+def _sent(usual: Run, run: Run, start: float, until: float = math.inf) -> Counter[Pair]:
+    """Messages of each pair in a time; those that carry nothing count only where the pair has no others."""
+    loaded = {(sent.source, sent.destination) for sent in usual.leaving if sent.scalars}
+    return Counter(
+        (sent.source, sent.destination)
+        for sent in run.leaving
+        if start < sent.time < until and (sent.scalars or (sent.source, sent.destination) not in loaded)
+    )
+
+
+def _waits(run: Run, agent: Address, until: float) -> bool:
+    """Whether an agent waits at a time."""
+    changes = [row.event for row in run.events(tr.WAIT, tr.RESUME) if row.node == agent and row.time < until]
+    return bool(changes) and changes[-1] == tr.WAIT
+
+
+def _way(pair: Pair) -> str:
+    return f"{who(pair[0])} to {who(pair[1])}"

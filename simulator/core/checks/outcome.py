@@ -1,0 +1,124 @@
+"""The result of a run, summed up a second time from what was seen while it went on."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from coband.simulator.core.checks.accounts import Accounts
+from coband.simulator.core.node import Address, Client, Node
+from coband.simulator.core.result import RunResult
+
+ROUNDING = 1e-9
+NEVER = -1.0
+
+
+@dataclass
+class Outcome:
+    """What is noted of every pull or batch, in their order.
+
+    Attributes:
+        scalars: that were sent until after it; None where copies are booked hop by hop.
+        known: pulls in the model that chose, by a node's twin; None where nobody counts.
+        newest: when the newest message was sent from which that twin had learnt.
+    """
+
+    agents: list[Address] = field(default_factory=list)
+    times: list[float] = field(default_factory=list)
+    regrets: list[float] = field(default_factory=list)
+    rewards: list[float] = field(default_factory=list)
+    pulls: list[int] = field(default_factory=list)
+    scalars: list[int | None] = field(default_factory=list)
+    known: list[int | None] = field(default_factory=list)
+    newest: list[float] = field(default_factory=list)
+
+    def pulled(
+        self, agent: Address, now: float, regret: float, reward: float, scalars: int | None, pulls: int = 1
+    ) -> int:
+        """An agent has pulled, and sent what it sent; returns the place of the pull."""
+        self.agents.append(agent)
+        self.times.append(now)
+        self.regrets.append(regret)
+        self.rewards.append(reward)
+        self.scalars.append(scalars)
+        self.pulls.append(pulls)
+        self.known.append(None)
+        self.newest.append(NEVER)
+        return len(self.times) - 1
+
+    def mismatches(
+        self, result: RunResult, accounts: Accounts, nodes: Sequence[Node], last_delivery: float, due: int | None
+    ) -> Iterator[str]:
+        """One sentence for each number of the result that is another here.
+
+        Args:
+            result: of the run.
+            accounts: the ledger, kept a second time.
+            nodes: at the end of the run.
+            last_delivery: when a message last reached a node.
+            due: turns that the schedule has; None where it does not say.
+        """
+        ledger = result.ledger
+        expected = {
+            "turns": sum(self.pulls),
+            "regret": math.fsum(self.regrets),
+            "reward": math.fsum(self.rewards),
+            "rounds": max(node.rounds for node in nodes),  # type: ignore[attr-defined]
+            "simulated_time": max([*self.times, last_delivery], default=0.0),
+        }
+        found = {name: float(getattr(result, name)) for name in expected}
+        totals = accounts.totals(ledger.scalar_bits, ledger.header_bits)
+        totals["dropped"] = sum(copies.dropped for copies in result.audit.copies.values())
+        totals["expired"] = sum(copies.expired for copies in result.audit.copies.values())
+        for name, number in (expected | totals).items():
+            said = found[name] if name in found else result.totals[name]
+            if not math.isclose(said, number, rel_tol=ROUNDING, abs_tol=ROUNDING):
+                yield f"the result says {name} = {said:.12g}, what was seen makes it {number:.12g}"
+        stopped = any(isinstance(node, Client) and node.done for node in nodes)
+        if due is not None and not stopped and result.turns + result.stalled != due:
+            yield f"{result.turns} turns were taken and {result.stalled} never; the schedule has {due}"
+        yield from self._curves(result)
+        yield from self._each(result)
+        yield from self._ages(result)
+
+    def _curves(self, result: RunResult) -> Iterator[str]:
+        if len(result.times) != len(self.times):
+            yield f"the result has {len(result.times)} pulls or batches, {len(self.times)} were seen"
+            return
+        known = np.array([scalars is not None for scalars in self.scalars], dtype=bool)
+        curves: dict[str, tuple[ArrayLike, ArrayLike]] = {
+            "times": (result.times, self.times),
+            "regret": (result.regret_series, np.cumsum(self.regrets)),
+            "scalars": (result.scalars_series[known], [scalars for scalars in self.scalars if scalars is not None]),
+            "turns": (result.turns_series, np.cumsum(self.pulls)),
+        }
+        for name, (said, seen) in curves.items():
+            if not np.allclose(said, seen, rtol=ROUNDING, atol=ROUNDING):
+                yield f"the curve of {name} is not that of the pulls"
+
+    def _each(self, result: RunResult) -> Iterator[str]:
+        for index, said in enumerate(result.by_agent):
+            own = [place for place, agent in enumerate(self.agents) if agent == index]
+            turns, regret = sum(self.pulls[place] for place in own), math.fsum(self.regrets[place] for place in own)
+            same = math.isclose(said["regret"] or 0.0, regret, rel_tol=ROUNDING, abs_tol=ROUNDING)
+            if said["turns"] != turns or not same:
+                text = f"agent {index} has {said['turns']} turns and regret {said['regret']:.9g}"
+                yield f"the result says that {text}, what was seen makes it {turns} and {regret:.9g}"
+
+    def _ages(self, result: RunResult) -> Iterator[str]:
+        """Pulls by anybody that a decision did not know of, and the time since its newest news were sent."""
+        if not result.ages.known:
+            return
+        for place, (pulls, time) in enumerate(zip(result.ages.pulls.tolist(), result.ages.times.tolist(), strict=True)):
+            known, newest = self.known[place], self.newest[place]
+            if known is None or pulls != place - known:
+                yield f"the age of decision {place} is noted as {pulls} pulls, by the agent's twin it knows of {known}"
+                return
+            since = math.nan if newest == NEVER else self.times[place] - newest
+            if not (math.isnan(since) and math.isnan(time)) and not math.isclose(since, time, abs_tol=ROUNDING):
+                yield f"the age of decision {place} is noted as {time:g}, its agent's twin heard {since:g} before it"
+                return

@@ -1,0 +1,116 @@
+"""What a process reports in the end, and whether what comes as such from a station fits together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import astuple
+
+import numpy as np
+
+from coband.simulator.core.audit.ledger import Ledger
+from coband.simulator.core.audit.trace import SEND, PlainRow
+from coband.simulator.core.hosts.host import ClientHost
+from coband.simulator.core.node import Address, BatchAgent, Client
+from coband.simulator.live.codec import WireError
+from coband.simulator.live.machine import Machine, MarkedProgress
+from coband.simulator.live.schema import Accounts, AgentFacts, Pulls, Report
+
+
+def report_of(machine: Machine) -> Report:
+    """All that the result needs of a process but for the trace."""
+    run, transport = machine.run, machine.transport
+    run.trace.flush()
+    return Report(
+        names=tuple(machine.names),
+        ledger=_accounts(run.ledger),
+        copies={kind: astuple(copies) for kind, copies in run.audit.copies.items()},
+        pulls=_pulls(machine.progress),
+        last_delivery=machine.router.last_delivery,
+        bytes=transport.written_bytes,
+        lateness=tuple(transport.lateness),
+        transits=tuple(transport.transits),
+        agents=tuple(_facts(machine, agent) for agent in machine.agents if agent.context.index in machine.share.nodes),
+    )
+
+
+def _accounts(ledger: Ledger) -> Accounts:
+    return Accounts(
+        kinds=tuple((*key, *astuple(entry)) for key, entry in ledger.by_kind.items()),
+        rounds=tuple(ledger.by_round.items()),
+        uplink=tuple(ledger.uplink_by_agent),
+        downlink=tuple(ledger.downlink_by_agent),
+        peer=tuple(ledger.peer_by_agent),
+        repeated=(ledger.repeated_messages, ledger.repeated_scalars, ledger.acknowledgements),
+    )
+
+
+def _pulls(progress: MarkedProgress) -> Pulls:
+    return Pulls(
+        agents=tuple(progress.agents),
+        pulls=tuple(progress.pulls),
+        times=tuple(progress.times),
+        regrets=tuple(progress.regrets),
+        rewards=tuple(progress.rewards),
+        marks=tuple(progress.scalars),
+    )
+
+
+def _facts(machine: Machine, agent: Client) -> AgentFacts:
+    index, closest = agent.context.index, agent.context.closest
+    host = machine.hosts[index]
+    assert isinstance(host, ClientHost)
+    return AgentFacts(
+        agent=index,
+        rounds=agent.rounds,
+        unshared=agent.unshared,
+        answer=agent.answer if isinstance(agent, BatchAgent) else None,
+        stalled=0 if agent.done else host.due,
+        report=agent.report(),
+        own=agent.report_own(),
+        hindsight=_hindsight(machine, agent),
+        warnings=tuple(agent.warnings()),
+        closest=None if closest is None else closest.of_agents()[index],
+    )
+
+
+def _hindsight(machine: Machine, agent: Client) -> dict[str, float | int]:
+    if not isinstance(agent, BatchAgent) or not hasattr(machine.world, "means"):
+        return {}
+    return agent.report_in_hindsight(np.stack([machine.world.means(other, 1) for other in range(len(machine.agents))]))
+
+
+def check_rows(rows: Sequence[PlainRow], due: int, agents: int) -> None:
+    """Events must be numbered one by one, from ``due``, and happen at nodes that there are.
+
+    Raises:
+        WireError: what is wrong.
+    """
+    for seq, row in enumerate(rows, due):
+        if row[0] != seq:
+            raise WireError(f"rows with event {row[0]} where event {seq} was due")
+        if row[3] >= agents or row[4] >= agents or (row[2] == SEND and not 0 <= row[12] <= agents):
+            raise WireError(f"rows whose event {seq} is of nodes that there are not")
+
+
+def check_report(report: Report, rows: Sequence[PlainRow], first: int, own: Sequence[Address], agents: int) -> None:
+    """All that a report speaks of must be there.
+
+    Args:
+        rows: the events that came before, numbered from ``first``.
+        own: agents of the station.
+        agents: of the run.
+
+    Raises:
+        WireError: what is wrong.
+    """
+    pulls, ledger = report.pulls, report.ledger
+    if len({len(column) for column in pulls}) > 1:
+        raise WireError("a report whose columns of pulls differ in length")
+    if not set(pulls.agents) <= set(own) or [facts.agent for facts in report.agents] != list(own):
+        raise WireError("a report about agents of other stations, or not about all of this one's")
+    if any(not first <= mark < first + len(rows) for mark in pulls.marks):
+        raise WireError("a report of pulls without their events")
+    if any(max(row[7], row[13]) >= len(report.names) for row in rows):
+        raise WireError("a report without names that its events have")
+    if any(len(scalars) != agents for scalars in (ledger.uplink, ledger.downlink, ledger.peer)):
+        raise WireError(f"a report whose ledger is not one of {agents} agents")
