@@ -18,8 +18,9 @@ from abc import abstractmethod
 import numpy as np
 from pydantic import Field
 
-from coband.agents.coop_kernel_ucb import COUNTS, REACH, LocalAgent
+from coband.agents.coop_kernel_ucb import COUNTS, REACH
 from coband.agents.cooperation import Hops
+from coband.agents.local import LocalAgent
 from coband.agents.memory import LINEAR
 from coband.agents.messages.sharing import Pull
 from coband.simulator.arms import ArmSet

@@ -19,8 +19,8 @@ import numpy as np
 from pydantic import Field
 
 from coband.agents.central import CentralAgent, CentralConfig, central
-from coband.agents.coop_kernel_ucb import Groups
 from coband.agents.knowledge import Learnt
+from coband.agents.local import Groups
 from coband.agents.messages.sharing import Pull
 from coband.simulator.arms import ArmSet
 from coband.simulator.arrays import BoolArray, FloatArray, IntArray

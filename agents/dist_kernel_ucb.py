@@ -11,8 +11,9 @@ from __future__ import annotations
 import numpy as np
 
 from coband.agents import theorems
-from coband.agents.coop_kernel_ucb import COUNTS, MESSAGES, REACH, EagerKernelUCB, Groups
+from coband.agents.coop_kernel_ucb import COUNTS, MESSAGES, REACH, EagerKernelUCB
 from coband.agents.cooperation import WithTasks
+from coband.agents.local import Groups
 from coband.agents.messages.sharing import Pull
 from coband.simulator.arms import ArmSet
 from coband.simulator.core.algorithm import Algorithm, Needs

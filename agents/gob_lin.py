@@ -17,8 +17,8 @@ from pydantic import Field
 
 from coband.agents.central import CentralAgent, CentralConfig, central
 from coband.agents.club import linked
-from coband.agents.coop_kernel_ucb import Groups
 from coband.agents.knowledge import OnTasks
+from coband.agents.local import Groups
 from coband.simulator.arrays import FloatArray, IntArray
 from coband.simulator.core.config import REWARD
 from coband.simulator.maths.kernels.library import Linear

@@ -5,19 +5,18 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
-from coband.agents.cooperation import Cooperative, Exact, Mmd, Nystrom, WithTasks, hops_of, network_kernel
+from coband.agents.cooperation import Cooperative, Mmd, Nystrom, WithTasks, network_kernel
 from coband.agents.messages.sharing import Pull
 from coband.agents.pulls import PullObservations, SomePulls
 from coband.agents.similarities import BY_TRIAL, Similarities
 from coband.simulator.arms import ArmSet
 from coband.simulator.arrays import FloatArray
-from coband.simulator.core.memory import NUMBER, Memory, RunSize
 from coband.simulator.core.node import NodeContext, UnsupportedScenario
-from coband.simulator.maths.posteriors.choose_multitask import GIB, Multitask, factor_memory, multitask
+from coband.simulator.maths.posteriors.choose_multitask import Multitask, multitask
 from coband.simulator.maths.posteriors.observations import Observations
 from coband.simulator.maths.posteriors.protocol import MultitaskPosterior
 from coband.simulator.maths.posteriors.together import learn, scores
@@ -165,100 +164,38 @@ def setting_of(context: NodeContext, members: tuple[int, ...]) -> Multitask:
     Raises:
         UnsupportedScenario: agents have no network contexts, which K_z is a function of.
     """
-    config: Cooperative = context.config
-    network = network_kernel(config)
-    estimated = isinstance(network, Mmd)
-    if network is None or isinstance(network, Mmd):
-        function, task = None, np.array([float(context.index)]) if estimated else np.empty(0)
-    elif context.network_context is None:
-        raise UnsupportedScenario(
-            "network_kernel needs a problem that tells agents their contexts (problem.kind: network); with others "
-            "use network_kernel: mmd, or null"
-        )
-    else:
-        function, task = network, context.network_context
-    return Multitask(
-        kernel=config.kernel,
-        network=function,
-        estimated=estimated,
-        composition=config.composition if isinstance(config, WithTasks) else "product",
-        arm_similarity=config.arm_similarity,
-        lam=config.lam,
+    network = network_kernel(context.config)
+    task = np.array([float(context.index)]) if isinstance(network, Mmd) else np.empty(0)
+    if network is not None and not isinstance(network, Mmd):
+        if context.network_context is None:
+            raise UnsupportedScenario(
+                "network_kernel needs a problem that tells agents their contexts (problem.kind: network); with others "
+                "use network_kernel: mmd, or null"
+            )
+        task = context.network_context
+    return setting(
+        context.config,
+        task,
         dimension=context.dimension,
         agents=context.agents,
         members=members,
         own=context.index,
-        task=task,
-        dictionary=config.posterior.size if isinstance(config.posterior, Nystrom) else None,
         domain=None if context.domain is None else len(context.domain),
         horizon=context.horizon,
     )
 
 
-def factor_memory_of(run: RunSize) -> float | None:
-    """Numbers that the factors of agents take that accept all they can be told; of their own pulls without a graph."""
-    config: Cooperative = run.config
-    if "t" not in run.quantities or run.dimension is None:
-        return None
-    graph, hops = run.graph, 1
-    groups: list[tuple[int, ...]] = [(agent,) for agent in range(run.agents)]
-    if graph is not None:
-        hops = hops_of(config.hops, graph.distances)
-        groups = [graph.ball(agent, hops) for agent in range(run.agents)]
-    network, domain = network_kernel(config), run.fixed
-    setting = Multitask(
+def setting(config: Cooperative, task: FloatArray, **sizes: Any) -> Multitask:
+    """What an algorithm's parameters decide about posteriors; ``sizes``: the other fields of `Multitask`."""
+    network = network_kernel(config)
+    return Multitask(
         kernel=config.kernel,
         network=None if isinstance(network, Mmd) else network,
         estimated=isinstance(network, Mmd),
         composition=config.composition if isinstance(config, WithTasks) else "product",
         arm_similarity=config.arm_similarity,
         lam=config.lam,
-        dimension=run.dimension,
-        agents=run.agents,
-        members=groups[0],
-        own=0,
-        task=np.empty(1),  # a context has one coordinate at least
+        task=task,
         dictionary=config.posterior.size if isinstance(config.posterior, Nystrom) else None,
-        domain=domain or None,
-        horizon=run.quantities["t"],
+        **sizes,
     )
-    if isinstance(config.posterior, Nystrom):
-        dictionaries = [one for group in groups if (one := replace(setting, members=group)).form == "nystrom"]
-        return sum(float(min(config.posterior.size, one.rows())) ** 2 for one in dictionaries)
-    return factor_memory(setting, groups, run.share and (hops == 1 or not setting.estimated))[0] * GIB / NUMBER
-
-
-FACTORS = Memory(
-    "the posteriors of what agents are told",
-    factor_memory_of,
-    "posterior: {kind: nystrom, size: 512}, fewer turns (schedule.turns), or a sparser graph",
-)
-
-
-def check_memory(context: NodeContext, groups: Sequence[tuple[int, ...]], hops: int) -> None:
-    """Refuse exact factors that do not fit.
-
-    Agents with the same group share a factor, but not where they estimate K_z from arms that reach them at different
-    trials: then their kernels differ.
-
-    Args:
-        context: of any of the agents.
-        groups: whose observations each agent accepts.
-        hops: how far messages go.
-
-    Raises:
-        UnsupportedScenario: with the estimate.
-    """
-    config: Cooperative = context.config
-    if context.horizon is None or not isinstance(config.posterior, Exact):
-        return
-    setting = setting_of(context, groups[context.index])
-    shared = context.sharing.on and (hops == 1 or not setting.estimated)
-    needed, sizes = factor_memory(setting, groups, shared)
-    if needed > config.posterior.memory:
-        size = f"{needed:,.0f}" if needed >= 10 else f"{needed:.2g}"
-        raise UnsupportedScenario(
-            f"exact posteriors of {len(sizes)} groups of agents with up to {max(sizes):,} observations need about "
-            f"{size} GiB, more than posterior.memory allows ({config.posterior.memory:g}); use posterior: "
-            "{kind: nystrom, size: 512}, fewer turns, or a sparser graph"
-        )

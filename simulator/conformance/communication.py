@@ -15,7 +15,7 @@ from coband.simulator.core.audit.ledger import DOWN, PEER, UP
 from coband.simulator.core.formulas import evaluate, names_in
 from coband.simulator.core.memory import RunSize
 from coband.simulator.core.message import Message
-from coband.simulator.core.node import SERVER, Address, Server
+from coband.simulator.core.node import SERVER, Address, BatchAgent, Server
 from coband.simulator.core.talks import Declined
 from coband.simulator.core.world import BatchWorld
 from coband.simulator.metrics import by_name
@@ -114,7 +114,7 @@ def check_metrics(name: str, run: Run, problem: str) -> None:
     for key in getattr(engine.world, "measures", {}):
         demand(key in scored, _undeclared(key, f"problem {problem}", f"ProblemEntry.metrics of {problem}"))
     if isinstance(engine.world, BatchWorld):
-        answers = [getattr(agent, "answer", None) for agent in engine.agents]
+        answers = [agent.answer for agent in engine.agents if isinstance(agent, BatchAgent)]
         for key in {**engine.world.score(answers), **engine.world.score_of(0, answers[0])}:
             demand(key in scored, _undeclared(key, f"problem {problem}", f"ProblemEntry.metrics of {problem}"))
 
