@@ -62,7 +62,7 @@ def count(file: Path, settings: Sequence[str] = (), workers: int = 1, listener: 
         ScenarioError: the scenario is not valid.
     """
     study = load_study(file, settings)
-    if study.points == 1:
+    if not any(variant.settings for variant in study.variants):
         return _run(load(file, settings), file, workers, listener)
     if study.missing is not None:
         raise study.missing

@@ -54,6 +54,11 @@ def test_of_a_grid_the_first_and_the_last_variant_of_each_algorithm_are_counted(
     assert {label: found[f"{label} [turns=6]"] for label in single} == single
 
 
+def test_a_grid_of_one_point_is_a_grid(tmp_path: Path) -> None:
+    found = counted(tmp_path, TWO + "grid:\n  schedule.turns: [6]\n")
+    assert {label: counts["turns"] for label, counts in found.items()} == {"One": 24, "Alone": 24}
+
+
 def test_both_variants_of_two_are_counted(tmp_path: Path) -> None:
     found = counted(tmp_path, TWO + "grid:\n  algorithms.One.alpha: [0.5, 1.0]\n")
     assert list(found) == ["One [alpha=0.5]", "One [alpha=1.0]", "Alone"]
