@@ -10,11 +10,11 @@ from pydantic import BeforeValidator, Field
 from coband.agents.parameters import AnyKernel
 from coband.simulator.arrays import IntArray
 from coband.simulator.core.config import REWARD, Config, Unit
-from coband.simulator.entry_points import ByKind
 from coband.simulator.maths.graphs.covers import CoverMethod, half_diameter
 from coband.simulator.maths.kernels.base import KernelSpec
 from coband.simulator.maths.kernels.library import Gaussian
 from coband.simulator.maths.kernels.registry import kernels
+from coband.simulator.plugins.entry_points import ByKind
 
 
 def _word_is_kind(value: Any) -> Any:

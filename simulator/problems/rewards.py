@@ -19,7 +19,7 @@ from pydantic import Discriminator, Field, Tag
 
 from coband.simulator.arrays import FloatArray
 from coband.simulator.core.config import REWARD, Config
-from coband.simulator.entry_points import ByKind, Loaded, PluginError, installed, is_subclass, kind_of, load
+from coband.simulator.plugins.entry_points import ByKind, Loaded, PluginError, installed, is_subclass, kind_of, load
 from coband.simulator.problems.arms import ArmSource, uniform_ball, uniform_sphere
 from coband.simulator.problems.world import Noise
 

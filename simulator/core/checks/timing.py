@@ -17,8 +17,8 @@ from coband.simulator.core.audit import trace as tr
 from coband.simulator.core.audit.invariants import InvariantViolation
 from coband.simulator.core.clock.schedule import Rounds
 from coband.simulator.core.hosts.availability import Always, Windows
-from coband.simulator.core.message import Message
-from coband.simulator.core.node import SERVER, Address
+from coband.simulator.core.nodes.message import Message
+from coband.simulator.core.nodes.node import SERVER, Address
 from coband.simulator.core.plan import Plan
 from coband.simulator.core.randomness.distributions import is_zero
 from coband.simulator.core.randomness.streams import Streams

@@ -6,7 +6,7 @@ import math
 
 from coband.simulator.core.network.links import Bandwidth, LinkModel, LinkRule, Matrix, Rate
 from coband.simulator.core.network.network import NetworkConfig
-from coband.simulator.core.node import SERVER, Address
+from coband.simulator.core.nodes.node import SERVER, Address
 
 KEYS = ("latency", "bandwidth", "loss", "duplicate", "reorder")
 

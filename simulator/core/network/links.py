@@ -11,7 +11,7 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from coband.simulator.core.config import RATE, TIME, Config, Unit
 from coband.simulator.core.network.loss import GilbertElliott, Loss, Probability, loss_process, mean_loss
-from coband.simulator.core.node import SERVER, Address
+from coband.simulator.core.nodes.node import SERVER, Address
 from coband.simulator.core.randomness.distributions import (
     AnyDistribution,
     BaseDistribution,

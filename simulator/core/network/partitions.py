@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field, model_validator
 
 from coband.simulator.core.config import TIME, Config
-from coband.simulator.core.node import SERVER, Address
+from coband.simulator.core.nodes.node import SERVER, Address
 
 Index = Annotated[int, Field(ge=0)]
 

@@ -16,7 +16,7 @@ from pydantic import BeforeValidator, Field
 
 from coband.simulator.core.config import Config
 from coband.simulator.core.network.edge_lists import read_edges, sample_nodes
-from coband.simulator.core.network.graphs import Graph, GraphError, NoGraphFileError
+from coband.simulator.core.nodes.graphs import Graph, GraphError, NoGraphFileError
 from coband.simulator.core.randomness.streams import Streams
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Annotated, Literal, get_args, get_origin, get_type_hints
 
-from coband.simulator.entry_points import ByKind, Loaded, PluginError, installed, is_subclass, kind_of, load
 from coband.simulator.maths.kernels.base import BaseKernel, CompositeKernel, KernelSpec
+from coband.simulator.plugins.entry_points import ByKind, Loaded, PluginError, installed, is_subclass, kind_of, load
 
 GROUP = "coband.kernels"
 

@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 from coband.simulator.arrays import FloatArray
-from coband.simulator.entry_points import Loaded, PluginError, load
 from coband.simulator.experiments.registry.registry import Registry
 from coband.simulator.experiments.scenario import document, validation
 from coband.simulator.experiments.scenario.input_problems import ScenarioError
@@ -20,6 +19,7 @@ from coband.simulator.maths.kernels import registry as kernel_registry
 from coband.simulator.maths.kernels.base import BaseKernel, Columns, Positive, StationaryKernel
 from coband.simulator.maths.kernels.library import Product
 from coband.simulator.maths.kernels.registry import checked_kernel, installed_kernels
+from coband.simulator.plugins.entry_points import Loaded, PluginError, load
 from coband.simulator.problems import rewards as reward_registry
 from coband.simulator.problems.arms import ArmSource
 from coband.simulator.problems.rewards import Reward, RewardFunction, RidgeFunction, checked_reward, installed_rewards
