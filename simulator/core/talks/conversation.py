@@ -110,7 +110,7 @@ class Conversations:
         if self.current is not None:
             return []
         if self.asked is not None:
-            raise TypeError(f"{self._forgotten()}; ask within a conversation: `return self.begin(self.conversation())`")
+            raise TypeError(f"{self.forgotten()}; ask within a conversation: `return self.begin(self.conversation())`")
         self.busy = False
         outbox, self.outbox = self.outbox, []
         return outbox
@@ -151,10 +151,11 @@ class Conversations:
 
     def _check_awaited(self, question: Question[Any] | None) -> None:
         if self.asked is not question:
-            raise TypeError(self._forgotten())
+            raise TypeError(self.forgotten())
         self.asked = None
 
-    def _forgotten(self) -> str:
+    def forgotten(self) -> str:
+        """What to write where a question is not awaited, or is awaited again."""
         if self.asked is None:
             return f"{type(self.node).__name__}: a question is awaited a second time; ask again with a new message"
         kinds = " or ".join(kind.__name__ for kind in self.asked.kinds) or "a place in a line"

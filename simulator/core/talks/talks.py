@@ -202,7 +202,7 @@ class Talks(Node):
 
     def _make(self, question: Question[Any]) -> None:
         if self.talks.asked is not None:
-            self.talks.take()
+            raise TypeError(self.talks.forgotten())
         self.talks.asked = question
 
     @overload

@@ -1,0 +1,286 @@
+"""A question has one outcome: its answer, or a reason why there is none; mistakes are named with what to write."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+
+from coband.simulator.core.nodes.message import Message
+from coband.simulator.core.nodes.node import SERVER, Address
+from coband.simulator.core.nodes.timers import Silence
+from coband.simulator.core.talks import Unanswered, on
+from tests.core.talks.talking import Ask, Call, Centre, News, Reply, Talker, Wire, context, pair
+
+
+def test_an_answer_ends_the_wait() -> None:
+    agent, _, wire = pair()
+    wire.post(0, agent.start(Ask(number=3)))
+    assert list(agent.blocked_on) == [f"{Talker._ask.__qualname__}, line {_line(agent)}: waits for Reply from [-1]"]
+    wire.settle()
+    (answer,) = agent.log
+    assert answer.number == 3
+    assert not agent.undone
+    assert not agent.waiting
+
+
+def _line(agent: Talker) -> int:
+    (conversation,) = agent.talks.under_way
+    frame = conversation.steps.cr_frame  # type: ignore[attr-defined]
+    assert isinstance(frame.f_lineno, int)
+    return frame.f_lineno
+
+
+def test_messages_carry_what_they_ask_and_answer() -> None:
+    agent, _, wire = pair()
+    wire.post(0, agent.start(Ask()))
+    wire.settle()
+    ask, reply = (packet.message for packet in wire.sent)
+    assert (ask.asks, ask.answers, reply.asks, reply.answers) == (1, 0, 0, ask.talk)
+    assert ask.talk != reply.talk
+    assert {packet.message.talk % 2 for packet in wire.sent} == {0, 1}  # each node has numbers of its own
+
+
+def test_a_question_that_is_given_up_is_asked_again_after_waits_that_grow() -> None:
+    agent, _, wire = pair(attempts=2, timeout=1.0, backoff=3.0)
+    wire.post(0, agent.start(Ask(number=1)))
+    first = wire.packets[0].message
+    waits = []
+    for _ in range(2):
+        assert wire.lose() is first
+        waits.append(next(time - wire.now for time, node, timer in wire.timers if not isinstance(timer, Silence)))
+        wire.timers = [timer for timer in wire.timers if not isinstance(timer[2], Silence)]
+        wire.ring()
+    assert waits == [1.0, 3.0]
+    wire.lose()
+    assert agent.log == ["undelivered"]
+    assert agent.undone == [first]
+
+
+def test_it_is_asked_as_often_as_it_says() -> None:
+    agent, _, wire = pair(attempts=2)
+    wire.post(0, agent.start(Ask(), attempts=0))
+    wire.lose()
+    assert agent.log == ["undelivered"]
+    assert len(agent.undone) == 1
+
+
+def test_a_lost_answer_is_sent_again() -> None:
+    agent, server, wire = pair()
+    wire.post(0, agent.start(Ask(number=5)))
+    wire.deliver()
+    wire.lose()
+    wire.settle()
+    assert [answer.number for answer in agent.log] == [5]
+    assert len(server.heard) == 1
+
+
+def test_after_patience_nobody_waits_and_a_late_answer_undoes_nothing() -> None:
+    agent, _, wire = pair(patience=50.0)
+    wire.post(0, agent.start(Ask()))
+    ((_, question),) = [(packet.to, packet.message) for packet in wire.packets]
+    wire.post(0, agent.on_timer(Silence(about=SERVER)))
+    assert wire.timers[0][0] == 50.0
+    wire.ring()
+    assert agent.log == ["silent"]
+    assert agent.undone == []
+    wire.deliver()
+    wire.deliver()  # the answer comes all the same
+    assert agent.undone == []
+    assert agent.log == ["silent"]
+    assert question.talk
+
+
+def test_a_question_that_is_given_up_when_nobody_waits_any_more_is_undone_once() -> None:
+    agent, _, wire = pair()
+    wire.post(0, agent.start(Ask(), limit=2.0))
+    wire.ring()
+    assert agent.log == ["silent"]
+    assert agent.undone == []
+    message = wire.lose()
+    assert agent.undone == [message]
+    assert agent.on_timer(Silence(about=SERVER)) is None
+
+
+def test_patience_begins_anew_with_each_thing_that_is_missed() -> None:
+    agent, _, wire = pair(patience=50.0)
+    wire.post(0, agent.start(Ask()))
+    wire.post(0, agent.on_timer(Silence(about=SERVER)))
+    wire.now = 10.0
+    wire.post(0, agent.on_timer(Silence(about=SERVER)))
+    wire.ring()
+    assert agent.log == []
+    wire.ring()
+    assert (wire.now, agent.log) == (60.0, ["silent"])
+
+
+def test_a_limit_ends_the_wait_and_nothing_rings_after_an_answer() -> None:
+    agent, _, wire = pair()
+    wire.post(0, agent.start(Ask(), limit=4.0))
+    wire.deliver()
+    wire.deliver()
+    assert [type(one) for one in agent.log] == [Reply]
+    ((_, _, timer),) = wire.timers
+    assert agent.on_timer(timer) is None
+    wire.timers.clear()
+    wire.post(0, agent.start(Ask(), limit=4.0))
+    wire.ring()
+    assert agent.log[1:] == ["silent"]
+
+
+def test_a_silence_from_before_counts_when_somebody_begins_to_wait() -> None:
+    agent, _, wire = pair(patience=50.0)
+    assert agent.on_timer(Silence(about=SERVER)) is None  # nobody waits
+    wire.post(0, agent.begin(_listener(agent)))
+    wire.ring()
+    assert agent.log == ["silent"]
+
+
+async def _listener(agent: Talker) -> None:
+    heard = await agent.hear(News, of=[SERVER])
+    agent.log.append(heard.reason if isinstance(heard, Unanswered) else heard)
+
+
+def test_a_filter_and_another_kind_are_no_answer() -> None:
+    class Fussy(Talker):
+        ignores = (Reply,)
+
+    agent, server = Fussy(context(0, 1)), Centre(context(SERVER, 1))
+    wire = Wire(agent, server)
+    wire.post(0, agent.start(Ask(number=1), where=lambda reply: reply.number > 1))
+    wire.deliver()
+    wire.deliver()
+    assert agent.log == []
+
+
+def test_a_public_question_is_answered_by_what_goes_to_all() -> None:
+    class Crier(Centre):
+        @on(Call)
+        def cry(self, call: Call, agent: Address) -> list[Any]:
+            return [(0, Reply(number=8))]
+
+    agent, server = Talker(context(0, 1)), Crier(context(SERVER, 1))
+    wire = Wire(agent, server)
+    wire.post(0, agent.start(Call(), public=True))
+    wire.deliver()
+    wire.deliver()
+    assert [answer.number for answer in agent.log] == [8]
+
+
+def test_blocking_conversations_hold_turns_until_all_have_ended() -> None:
+    agent, _, wire = pair()
+    wire.post(0, agent.begin(agent._ask(Ask()), blocking=True))
+    wire.post(0, agent.begin(agent._ask(Ask()), blocking=True))
+    assert agent.waiting
+    wire.deliver()
+    wire.deliver(1)
+    assert agent.waiting
+    wire.settle()
+    assert not agent.waiting
+
+
+def test_pulls_that_are_under_way_are_not_unshared() -> None:
+    agent, server, wire = pair()
+    agent.unshared = 5
+    wire.post(0, agent.start(Ask(pulls=3)))
+    assert agent.unshared == 2
+    wire.lose()
+    assert agent.unshared == 5
+    wire.ring(next(place for place, one in enumerate(wire.timers) if not isinstance(one[2], Silence)))
+    assert agent.unshared == 2
+    wire.deliver()
+    assert server.applied == 3
+
+
+# --- mistakes
+
+
+async def _forgets(node: Talker) -> None:
+    node.ask(SERVER, Ask(), reply=Reply)  # type: ignore[unused-awaitable]
+
+
+async def _forgets_one(node: Talker) -> None:
+    node.ask(SERVER, Ask(), reply=Reply)  # type: ignore[unused-awaitable]
+    await node.hear(News)
+
+
+async def _awaits_a_future(node: Talker) -> None:
+    await _Foreign()
+
+
+async def _awaits_twice(node: Talker) -> None:
+    question = node.ask(SERVER, Ask(), reply=Reply, attempts=0)
+    await question
+    await question
+
+
+async def _sends_twice(node: Talker) -> None:
+    message = News()
+    node.tell(SERVER, message)
+    node.tell(SERVER, message)
+
+
+class _Foreign(Awaitable[None]):
+    def __await__(self) -> Any:
+        yield self
+
+
+@pytest.mark.parametrize(
+    ("wrong", "text"),
+    [
+        (_forgets, "Talker asks for Reply and does not wait: write `await` before it"),
+        (_forgets_one, "Talker asks for Reply and does not wait: write `await` before it"),
+        (_awaits_a_future, "_awaits_a_future, line .*: await only what `ask`, `gather`, `hear` and `enter` return"),
+        (_sends_twice, "this 'news' has been sent before; make a new message each time"),
+    ],
+)
+def test_a_mistake_is_named(wrong: Callable[[Talker], Any], text: str) -> None:
+    agent, _, _ = pair()
+    with pytest.raises(TypeError, match=text):
+        agent.begin(wrong(agent))
+
+
+def test_a_question_is_awaited_once() -> None:
+    agent, _, wire = pair()
+    wire.post(0, agent.begin(_awaits_twice(agent)))
+    with pytest.raises(TypeError, match="a question is awaited a second time; ask again with a new message"):
+        wire.lose()
+
+
+def test_outside_of_a_conversation_nobody_can_wait() -> None:
+    agent, _, _ = pair()
+    agent.ask(SERVER, Ask(), reply=Reply)  # type: ignore[unused-awaitable]
+    with pytest.raises(TypeError, match=re.escape("ask within a conversation: `return self.begin(self.")):
+        agent.sent()
+
+
+def test_what_is_begun_is_a_conversation() -> None:
+    agent, _, _ = pair()
+    with pytest.raises(TypeError, match="3 is no conversation: begin the call of an `async def`"):
+        agent.begin(3)  # type: ignore[arg-type]
+
+
+def test_a_main_begins_by_waiting() -> None:
+    class Hasty(Talker):
+        async def main(self) -> None:  # type: ignore[override]
+            self.tell(SERVER, News())
+
+    with pytest.raises(TypeError, match="Hasty.main sends before it waits; begin with `await self.hear`"):
+        Hasty(context(0, 1)).receive(News(), SERVER)
+
+
+def test_there_is_no_event_loop() -> None:
+    agent, _, _ = pair()
+    with pytest.raises((TypeError, RuntimeError)):
+        agent.begin(_sleeps())
+
+
+async def _sleeps() -> None:
+    await asyncio.sleep(1.0)
+
+
+def test_every_message_has_a_number() -> None:
+    assert Message().talk == 0
