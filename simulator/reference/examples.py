@@ -49,6 +49,7 @@ VALUES: Mapping[str, Any] = {
     "network.partitions.groups": [[0, 1], [2, 3]],
     "network": {"latency": 0.1, "loss": 0.05},
     "network.topology": {"kind": "erdos_renyi", "p": 0.5},
+    "network.topology.edges": [[0, 1], [1, 2]],
     "network.topology.file": "graph.txt",
     "network.topology.k": 4,
     "network.topology.rows": 2,

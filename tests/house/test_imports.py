@@ -21,6 +21,7 @@ EVERYWHERE = (
     "simulator.arrays",
     "simulator.docstrings",
     "simulator.entry_points",
+    "simulator.kinds",
     "simulator.metrics",
     "simulator.offers",
     "simulator.scenario_errors",

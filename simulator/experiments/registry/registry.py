@@ -9,7 +9,7 @@ from collections import ChainMap
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
-from importlib.metadata import EntryPoint
+from operator import attrgetter
 from typing import Any, Literal, get_args, get_origin
 
 from pydantic import BaseModel
@@ -18,13 +18,11 @@ from coband.simulator.core.algorithm import Algorithm, Bound, ClosedForm, Messag
 from coband.simulator.core.formulas import FormulaError, names_in
 from coband.simulator.core.metrics import CORE, CORE_NAMES
 from coband.simulator.core.node import Agent, BatchAgent
-from coband.simulator.entry_points import Loaded, PluginError, installed, is_subclass, kind_of, load
-from coband.simulator.maths.kernels.registry import installed_kernels
+from coband.simulator.entry_points import Loaded, PluginError, is_subclass, kind_of
+from coband.simulator.kinds import LISTS, Kinds, registrations
 from coband.simulator.metrics import Metric, by_name
-from coband.simulator.problems.rewards import installed_rewards
 from coband.simulator.problems.world import Problem, ProblemEntry
 
-ALGORITHMS, PROBLEMS = "coband.algorithms", "coband.problems"
 RESERVED = ("algorithm", "label", "ties")
 """Keys that scenarios use for every algorithm."""
 
@@ -68,7 +66,7 @@ class Registry:
     @staticmethod
     def installed() -> Registry:
         """The registry of this Python environment, read once per process."""
-        return _installed()
+        return _installed(registrations())
 
     def takes(self, algorithm: str, parameter: str) -> bool:
         """Whether an algorithm has a parameter; True for algorithms that are not known."""
@@ -87,17 +85,19 @@ def only(registry: Registry, algorithms: frozenset[str], problem: str) -> Regist
 
 
 @lru_cache(maxsize=1)
-def _installed() -> Registry:
-    return collect(installed(ALGORITHMS), installed(PROBLEMS))
+def _installed(after: int) -> Registry:
+    """The registry after so many registrations."""
+    offered = [found.offered() for found in LISTS.values()]
+    return collect(ALGORITHMS.known(), PROBLEMS.known(), offered)
 
 
-def collect(algorithms: Iterable[EntryPoint], problems: Iterable[EntryPoint]) -> Registry:
-    """The registry of these entry points; those of other packages that do not load become warnings."""
-    found = load(algorithms, checked_algorithm)
-    offered = load(problems, checked_problem)
-    parts: list[Loaded[Any]] = [found, offered, installed_kernels(), installed_rewards()]
+def collect(
+    algorithms: Mapping[str, Algorithm], problems: Mapping[str, ProblemEntry], offered: Iterable[Loaded[Any]]
+) -> Registry:
+    """The registry of algorithms and problems, with what is said about all that packages offer."""
+    parts = list(offered)
     broken = ChainMap(*[part.broken for part in parts])
-    return Registry(found.found, offered.found, broken, tuple(text for part in parts for text in part.warnings))
+    return Registry(algorithms, problems, broken, tuple(text for part in parts for text in part.warnings))
 
 
 def checked_algorithm(name: str, found: object) -> Algorithm:
@@ -168,3 +168,7 @@ def checked_problem(name: str, found: object) -> ProblemEntry:
         raise PluginError(f"config must have the field `kind: Literal[{name!r}]`")
     _check_metrics(found.metrics)
     return found
+
+
+ALGORITHMS = Kinds("algorithms", checked_algorithm, lambda found: isinstance(found, Algorithm), attrgetter("name"))
+PROBLEMS = Kinds("problems", checked_problem, lambda found: isinstance(found, ProblemEntry), attrgetter("name"))
