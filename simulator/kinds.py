@@ -12,6 +12,7 @@ import json
 from collections import ChainMap
 from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from functools import lru_cache
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, cast, get_args, get_origin, get_type_hints
 
 from coband.simulator.entry_points import Loaded, PluginError, installed, is_subclass, kind_of, load
@@ -53,9 +54,9 @@ class Kinds(Generic[T]):
         LISTS[name] = self
 
     @classmethod
-    def of(cls, name: str, base: type[T], own: tuple[type[T], ...] = ()) -> Kinds[type[T]]:
+    def of(cls, name: str, base: Any, own: tuple[Any, ...] = ()) -> Kinds[Any]:
         """A list of classes derived from ``base``, each with a field ``kind: Literal[...]``."""
-        made: Kinds[type[T]] = Kinds(
+        made: Kinds[Any] = Kinds(
             name, lambda kind, found: checked_class(kind, found, base), lambda found: is_subclass(found, base)
         )
         made._own.update((kind_name(one), one) for one in own)
@@ -105,9 +106,11 @@ class Kinds(Generic[T]):
         _REGISTRATIONS.append(name)
         return found
 
-    def field(self, default: type | None = None, words: Words | None = None, **further: type) -> ByKind:
-        """The annotation of a field that holds one of them; see `ByKind`."""
-        return ByKind(self, default, words, **further)
+    def field(
+        self, *others: Kinds[Any], default: type | None = None, words: Words | None = None, **further: type
+    ) -> ByKind:
+        """The annotation of a field that holds one of them, or of other lists; see `ByKind`."""
+        return ByKind((self, *others), default, words, further)
 
 
 _REGISTRATIONS: list[str] = []
@@ -143,7 +146,7 @@ def kind_name(found: Any) -> str:
     return names[0]
 
 
-def checked_class(name: str, found: object, base: type[T]) -> type[T]:
+def checked_class(name: str, found: object, base: Any) -> Any:
     """The class of a kind.
 
     Raises:
@@ -168,19 +171,19 @@ class ByKind:
     up at each validation.
 
     Args:
-        kinds: the list.
+        lists: with the classes.
         default: reads a mapping without ``kind``; None: there is none.
         words: gives the kinds that may be written as a word, ``ring`` for ``{kind: ring}``.
         further: more classes, each with the one value of its field ``kind``.
     """
 
     def __init__(
-        self, kinds: Kinds[Any], default: type | None = None, words: Words | None = None, **further: type
+        self, lists: Sequence[Kinds[Any]], default: type | None, words: Words | None, further: Mapping[str, type]
     ) -> None:
-        self._kinds, self._default, self._words, self._further = kinds, default, words, further
+        self._lists, self._default, self._words, self._further = lists, default, words, further
 
     def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> dict[str, Any]:
-        members = {**self._kinds.lasting(), **self._further}
+        members = dict(chain(*(one.lasting().items() for one in self._lists), self._further.items()))
         if not members and self._default is None:
             raise PluginError(
                 "coband's own entry points are missing; install it anew: pip install -e . or pip install coband"
@@ -196,10 +199,18 @@ class ByKind:
             kind = value.get("kind") if isinstance(value, dict) else getattr(value, "kind", None)
             if kind is None and self._default is not None:
                 return _WITHOUT
-            return _LATER if isinstance(kind, str) and kind not in choices and kind in self._kinds.registered else kind
+            return _LATER if isinstance(kind, str) and kind not in choices and kind in self._registered() else kind
 
         later = {"type": "function-plain", "function": {"type": "no-info", "function": self._read}}
-        return {"type": "tagged-union", "discriminator": kind_in, "choices": {**choices, _LATER: later}}
+        return {
+            "type": "tagged-union",
+            "discriminator": kind_in,
+            "choices": {**choices, _LATER: later},
+            "metadata": {"pydantic_js_annotation_functions": [self._json_schema]},
+        }
+
+    def _registered(self) -> dict[str, Any]:
+        return dict(chain(*(one.registered.items() for one in self._lists)))
 
     def _is_default(self, value: object) -> bool:
         return self._default is not None and isinstance(value, self._default)
@@ -209,20 +220,20 @@ class ByKind:
         from pydantic_core import PydanticKnownError
 
         if self._words is not None and isinstance(value, str) and value in self._words():
-            return adapter(self._kinds.known()[value]).validate_python({"kind": value})
+            return adapter(self._lists[0].known()[value]).validate_python({"kind": value})
         if isinstance(value, dict):
-            return validated_strictly(adapter(self._kinds.registered[value["kind"]]), json.dumps(value))
+            return validated_strictly(adapter(self._registered()[value["kind"]]), json.dumps(value))
         if not hasattr(value, "kind"):
             raise PydanticKnownError("model_attributes_type")
         return value
 
-    def __get_pydantic_json_schema__(self, core_schema: Any, handler: Any) -> dict[str, Any]:
+    def _json_schema(self, core_schema: Any, handler: Any) -> dict[str, Any]:
         choices = {name: part for name, part in core_schema["choices"].items() if name not in (_LATER, _WITHOUT)}
-        choices |= {name: adapter(one).core_schema for name, one in self._kinds.registered.items()}
+        choices |= {name: adapter(one).core_schema for name, one in self._registered().items()}
         union = {"type": "tagged-union", "discriminator": "kind", "choices": choices}
         if self._default is None:
-            return dict(handler(union))
-        default = dict(handler(core_schema["choices"][_WITHOUT]))
+            return dict(handler(union if len(choices) > 1 else {"type": "union", "choices": [*choices.values()]}))
+        default = dict(handler({"type": "union", "choices": [core_schema["choices"][_WITHOUT]]}))
         return {"anyOf": [default, handler(union)]} if choices else default
 
 

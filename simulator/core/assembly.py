@@ -19,7 +19,7 @@ from coband.simulator.core.audit.ledger import Ledger
 from coband.simulator.core.audit.progress import Progress
 from coband.simulator.core.audit.trace import Trace
 from coband.simulator.core.clock.clock import Clock
-from coband.simulator.core.clock.schedule import OneAtATime, Phases, Recorded, Renewal, Rounds
+from coband.simulator.core.clock.schedule import Phases, Recorded, Renewal, Rounds
 from coband.simulator.core.decisions import ClosestDecision
 from coband.simulator.core.hosts.agent_host import AgentHost
 from coband.simulator.core.hosts.cohort import Cohort, chooses_together
@@ -156,7 +156,7 @@ class Assembly:
         if self._graph is None:
             return None
         schedule, config = self._plan.schedule, self._plan.network.local
-        interval = schedule.interval if isinstance(schedule, OneAtATime | Rounds) else 1.0
+        interval = getattr(schedule, "interval", 1.0)
         trial = interval if config.trial is None else config.trial
         if self._plan.walks_hops:
             from coband.simulator.core.network.hop_by_hop import HopByHop

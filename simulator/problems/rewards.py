@@ -149,7 +149,7 @@ class CubicReward(_RidgeReward):
         return self._draw(rng, source, cubic_async if self.form == "async" else cubic_duets)
 
 
-REWARDS = Kinds.of("rewards", Reward)
+REWARDS: Kinds[type[Reward]] = Kinds.of("rewards", Reward)
 """The rewards that scenarios can name."""
 
 

@@ -274,7 +274,7 @@ class Given(BaseGraph):
         return Graph(tuple(tuple(sorted(row - {agent})) for agent, row in enumerate(rows)), "given")
 
 
-TOPOLOGIES = Kinds.of(
+TOPOLOGIES: Kinds[type[BaseGraph]] = Kinds.of(
     "topologies",
     BaseGraph,
     (ErdosRenyi, BarabasiAlbert, WattsStrogatz, Grid, Ring, Line, StarGraph, Complete, EdgeList, Given),

@@ -17,6 +17,7 @@ from pydantic import BeforeValidator, ConfigDict, Field, model_validator
 
 from coband.simulator.arrays import FloatArray
 from coband.simulator.core.config import OF_THE_KEY, Config, Unit
+from coband.simulator.kinds import Kinds
 
 FIRST_BLOCK, LARGEST_BLOCK = 4, 1024
 
@@ -35,7 +36,21 @@ class BaseDistribution(Config):
 
     @abstractmethod
     def draw(self, rng: np.random.Generator, size: int) -> FloatArray:
-        """``size`` independent values."""
+        """``size`` independent values, >= 0; drawing them in several calls gives the same values."""
+
+    @property
+    def is_constant(self) -> bool:
+        """Whether all values of one link are the same."""
+        return False
+
+    @property
+    def largest_mean(self) -> float:
+        """The mean of any link."""
+        return self.mean
+
+    def between(self, source: int, destination: int) -> BaseDistribution:
+        """The latency of a link from one node to another: the same for all."""
+        return self
 
 
 class Constant(BaseDistribution):
@@ -44,6 +59,10 @@ class Constant(BaseDistribution):
     kind: Literal["constant"] = "constant"
     value: Annotated[float, OF_THE_KEY] = Field(ge=0)
     """The value, always the same."""
+
+    @property
+    def is_constant(self) -> bool:
+        return True
 
     @property
     def mean(self) -> float:
@@ -203,8 +222,13 @@ class Empirical(BaseDistribution):
         return sample[(rng.random(size) * sample.size).astype(np.intp)]
 
 
-Distributions = Constant | Uniform | Exponential | ShiftedExponential | Gamma | LogNormal | Pareto | Empirical
-AnyDistribution = Annotated[Distributions, Field(discriminator="kind")]
+DISTRIBUTIONS: Kinds[type[BaseDistribution]] = Kinds.of(
+    "distributions",
+    BaseDistribution,
+    (Constant, Uniform, Exponential, ShiftedExponential, Gamma, LogNormal, Pareto, Empirical),
+)
+"""The distributions that scenarios can name, wherever a time or a speed is drawn."""
+AnyDistribution = Annotated[BaseDistribution, DISTRIBUTIONS.field()]
 
 
 def number_is_constant(value: Any) -> Any:
@@ -250,6 +274,6 @@ class Draws:
         return value
 
 
-def is_zero(distribution: BaseDistribution) -> bool:
+def is_zero(distribution: object) -> bool:
     """True when the distribution is the constant 0, so that nothing need be drawn."""
     return isinstance(distribution, Constant) and distribution.value == 0.0
