@@ -9,8 +9,8 @@ from coband.simulator.arrays import FloatArray
 from coband.simulator.core.algorithm import SILENT, Algorithm, Needs
 from coband.simulator.core.config import Config
 from coband.simulator.core.memory import Memory
-from coband.simulator.core.message import Message
-from coband.simulator.core.node import Address, Agent, Outbox
+from coband.simulator.core.nodes.message import Message
+from coband.simulator.core.nodes.node import Address, Agent, Outbox
 from coband.simulator.maths.posteriors.observations import Observations
 from coband.simulator.metrics import Metric
 

@@ -25,8 +25,8 @@ from coband.agents.parameters import KernelBandit, Repeats, Synchronous
 from coband.agents.synchronisation import ABANDONED, SynchronousAgent
 from coband.simulator.arms import ArmSet
 from coband.simulator.core.algorithm import Algorithm, ClosedForm, MessageSize
-from coband.simulator.core.message import Message
-from coband.simulator.core.node import SERVER, Address, NodeContext, Outbox
+from coband.simulator.core.nodes.message import Message
+from coband.simulator.core.nodes.node import SERVER, Address, NodeContext, Outbox
 from coband.simulator.core.talks import late, on
 from coband.simulator.maths.linalg.caches import VersionCache
 from coband.simulator.maths.posteriors.choose import local_nystrom

@@ -31,7 +31,7 @@ from coband.agents.messages.asynchronous import NewModel, Request, ServerModel, 
 from coband.agents.metrics import SKIPPED_POINTS
 from coband.simulator.arms import ArmSet
 from coband.simulator.core.algorithm import Algorithm, ClosedForm, MessageSize
-from coband.simulator.core.node import SERVER, Agent, NodeContext, Outbox
+from coband.simulator.core.nodes.node import SERVER, Agent, NodeContext, Outbox
 from coband.simulator.core.talks import Talks
 from coband.simulator.maths.linalg.caches import VersionCache
 from coband.simulator.maths.posteriors.dictionary import Dictionary

@@ -9,7 +9,7 @@ from pydantic import Field, model_validator
 from coband.agents.parameters import AnyKernel, Repeats
 from coband.simulator.arrays import FloatArray
 from coband.simulator.core.config import REWARD, Config
-from coband.simulator.core.node import NodeContext, UnsupportedScenario
+from coband.simulator.core.nodes.node import NodeContext, UnsupportedScenario
 from coband.simulator.maths.exploration.asynchronous import (
     accuracy_ratio,
     confidence_width,

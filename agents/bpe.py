@@ -37,7 +37,7 @@ from coband.simulator.arrays import IndexArray
 from coband.simulator.core.algorithm import Algorithm, ClosedForm, MessageSize, Needs
 from coband.simulator.core.config import REWARD, Config
 from coband.simulator.core.memory import Memory, RunSize
-from coband.simulator.core.node import SERVER, Agent, NodeContext, Outbox, UnsupportedScenario
+from coband.simulator.core.nodes.node import SERVER, Agent, NodeContext, Outbox, UnsupportedScenario
 from coband.simulator.maths.exploration.bpe import Batch, batch_lengths
 from coband.simulator.maths.exploration.duets import theoretical_width
 from coband.simulator.maths.kernels.library import Gaussian

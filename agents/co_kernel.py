@@ -24,7 +24,7 @@ from coband.agents.pure_exploration import PureExplorationAgent
 from coband.simulator.arrays import FloatArray, IntArray
 from coband.simulator.core.algorithm import ClosedForm, MessageSize
 from coband.simulator.core.config import Config
-from coband.simulator.core.node import SERVER, Address, Multicast, NodeContext, Outbox
+from coband.simulator.core.nodes.node import SERVER, Address, Multicast, NodeContext, Outbox
 from coband.simulator.core.talks import lost
 from coband.simulator.maths.exploration.conditions import Difficulty, difficulty
 from coband.simulator.maths.exploration.design import Design

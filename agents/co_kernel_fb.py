@@ -27,7 +27,7 @@ from coband.agents.metrics import DIFFICULTY, PURE_EXPLORATION
 from coband.agents.pure_exploration import FixedBudgetConfig, affordable, rounds_of
 from coband.simulator.arrays import FloatArray
 from coband.simulator.core.algorithm import Algorithm, Needs
-from coband.simulator.core.node import NodeContext
+from coband.simulator.core.nodes.node import NodeContext
 from coband.simulator.maths.exploration.conditions import Difficulty, theorem_2
 from coband.simulator.maths.exploration.design import Design
 from coband.simulator.maths.exploration.pairs import EQUAL

@@ -26,7 +26,7 @@ from coband.agents.messages.sharing import Pull
 from coband.agents.widths import width_of
 from coband.simulator.arms import ArmSet
 from coband.simulator.core.algorithm import Algorithm, ClosedForm, MessageSize, Needs
-from coband.simulator.core.node import NodeContext
+from coband.simulator.core.nodes.node import NodeContext
 from coband.simulator.maths.graphs.covers import clique_cover, power_graph
 from coband.simulator.metrics import Metric
 

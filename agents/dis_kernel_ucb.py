@@ -19,7 +19,7 @@ from coband.agents.parameters import KernelBandit, Synchronous
 from coband.agents.synchronisation import ABANDONED, SynchronousAgent
 from coband.simulator.arms import ArmSet
 from coband.simulator.core.algorithm import Algorithm, ClosedForm, MessageSize
-from coband.simulator.core.node import Address, NodeContext, Outbox
+from coband.simulator.core.nodes.node import Address, NodeContext, Outbox
 from coband.simulator.core.talks import late
 from coband.simulator.maths.posteriors.choose import shared_log
 from coband.simulator.maths.posteriors.look_ahead import ComingTurns

@@ -17,7 +17,7 @@ from coband.agents.local import Groups
 from coband.agents.messages.sharing import Pull
 from coband.simulator.arms import ArmSet
 from coband.simulator.core.algorithm import Algorithm, Needs
-from coband.simulator.core.node import NodeContext, Outbox
+from coband.simulator.core.nodes.node import NodeContext, Outbox
 from coband.simulator.maths.graphs.covers import Centres, centres, power_graph
 from coband.simulator.metrics import Metric
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from coband.simulator.core.node import NodeContext
+from coband.simulator.core.nodes.node import NodeContext
 from coband.simulator.maths.posteriors.domain import Domain
 
 

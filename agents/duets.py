@@ -33,7 +33,7 @@ from coband.agents.messages.synchronisation import SyncAbandoned
 from coband.agents.metrics import SKIPPED_POINTS
 from coband.simulator.arms import ArmSet
 from coband.simulator.core.algorithm import Algorithm, ClosedForm, MessageSize, Needs
-from coband.simulator.core.node import SERVER, Agent, NodeContext, Outbox
+from coband.simulator.core.nodes.node import SERVER, Agent, NodeContext, Outbox
 from coband.simulator.maths.exploration.duets import Induced, drawn
 from coband.simulator.maths.linalg.caches import VersionCache
 from coband.simulator.metrics import Metric

@@ -11,7 +11,7 @@ import numpy as np
 
 from coband.simulator.arms import ArmSet
 from coband.simulator.arrays import FloatArray
-from coband.simulator.core.node import Client
+from coband.simulator.core.nodes.node import Client
 from coband.simulator.maths.posteriors.predictor import NystromPredictor
 
 

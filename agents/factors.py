@@ -10,7 +10,7 @@ import numpy as np
 from coband.agents.cooperation import Cooperative, Exact, Nystrom, hops_of
 from coband.agents.knowledge import setting, setting_of
 from coband.simulator.core.memory import NUMBER, Memory, RunSize
-from coband.simulator.core.node import NodeContext, UnsupportedScenario
+from coband.simulator.core.nodes.node import NodeContext, UnsupportedScenario
 from coband.simulator.maths.posteriors.choose_multitask import GIB, factor_memory
 
 

@@ -32,8 +32,8 @@ from coband.agents.synchronisation import ABANDONED, SynchronousAgent
 from coband.simulator.arms import ArmSet
 from coband.simulator.arrays import FloatArray
 from coband.simulator.core.algorithm import Algorithm, ClosedForm, MessageSize
-from coband.simulator.core.message import Message
-from coband.simulator.core.node import SERVER, Address, NodeContext, Outbox
+from coband.simulator.core.nodes.message import Message
+from coband.simulator.core.nodes.node import SERVER, Address, NodeContext, Outbox
 from coband.simulator.core.talks import Unanswered, late, on
 from coband.simulator.maths.linalg.gram import Gram
 from coband.simulator.maths.logistic import Smoothness, flattest, loss_gradient, newton_step, project

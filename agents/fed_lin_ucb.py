@@ -18,7 +18,7 @@ from coband.agents.memory import LINEAR
 from coband.agents.messages.linear import LinearModel, LinearUpload
 from coband.simulator.arms import ArmSet
 from coband.simulator.core.algorithm import Algorithm, ClosedForm, MessageSize
-from coband.simulator.core.node import SERVER, Address, Agent, NodeContext, Outbox
+from coband.simulator.core.nodes.node import SERVER, Address, Agent, NodeContext, Outbox
 from coband.simulator.core.talks import Talks, late
 from coband.simulator.maths.linalg.gram import Gram
 from coband.simulator.maths.posteriors.choose import ridge

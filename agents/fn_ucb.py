@@ -32,7 +32,7 @@ from coband.agents.synchronisation import ABANDONED, SynchronousAgent
 from coband.simulator.arms import ArmSet
 from coband.simulator.arrays import FloatArray
 from coband.simulator.core.algorithm import Algorithm, ClosedForm, MessageSize
-from coband.simulator.core.node import Address, NodeContext, Outbox
+from coband.simulator.core.nodes.node import Address, NodeContext, Outbox
 from coband.simulator.core.talks import late
 from coband.simulator.maths.linalg.arm_batches import ArmBatches
 from coband.simulator.maths.linalg.gram import Gram

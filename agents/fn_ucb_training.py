@@ -9,7 +9,7 @@ import numpy as np
 from coband.agents.fn_ucb_parameters import FnUcbConfig
 from coband.agents.restarts import Restarts
 from coband.simulator.arrays import FloatArray
-from coband.simulator.core.node import NodeContext
+from coband.simulator.core.nodes.node import NodeContext
 from coband.simulator.maths.neural.training import Task, TrainingPool
 from coband.simulator.maths.posteriors.observations import GrowingObservations
 

@@ -10,7 +10,7 @@ from abc import abstractmethod
 
 from coband.agents.messages.synchronisation import SyncAbandoned
 from coband.simulator.core.algorithm import MessageSize
-from coband.simulator.core.node import Address, Client
+from coband.simulator.core.nodes.node import Address, Client
 from coband.simulator.core.talks import Talks, on
 
 PARTING = (

@@ -32,7 +32,7 @@ from coband.agents.metrics import PURE_EXPLORATION
 from coband.agents.pure_exploration import FixedBudgetConfig, PureExplorationAgent, affordable, rounds_of
 from coband.simulator.arrays import FloatArray, IntArray
 from coband.simulator.core.algorithm import SILENT, Algorithm
-from coband.simulator.core.node import NodeContext, Outbox, UnsupportedScenario
+from coband.simulator.core.nodes.node import NodeContext, Outbox, UnsupportedScenario
 from coband.simulator.maths.exploration.design import Design, apportion
 from coband.simulator.maths.exploration.pairs import EQUAL
 

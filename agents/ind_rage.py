@@ -41,7 +41,7 @@ from coband.agents.pure_exploration import (
 )
 from coband.simulator.arrays import BoolArray, FloatArray, IntArray
 from coband.simulator.core.algorithm import SILENT, Algorithm, Needs
-from coband.simulator.core.node import NodeContext, Outbox
+from coband.simulator.core.nodes.node import NodeContext, Outbox
 from coband.simulator.maths.exploration.design import Design, fewest_samples
 
 NEEDS = Needs(reliable=False, problems=("pure_exploration",), schedules=("phases",))

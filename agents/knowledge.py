@@ -15,7 +15,7 @@ from coband.agents.pulls import PullObservations, SomePulls
 from coband.agents.similarities import BY_TRIAL, Similarities
 from coband.simulator.arms import ArmSet
 from coband.simulator.arrays import FloatArray
-from coband.simulator.core.node import NodeContext, UnsupportedScenario
+from coband.simulator.core.nodes.node import NodeContext, UnsupportedScenario
 from coband.simulator.maths.posteriors.choose_multitask import Multitask, multitask
 from coband.simulator.maths.posteriors.observations import Observations
 from coband.simulator.maths.posteriors.protocol import MultitaskPosterior

@@ -9,8 +9,8 @@ from coband.agents.cooperation import hops_of
 from coband.agents.knowledge import Learnt
 from coband.agents.messages.sharing import Pull
 from coband.simulator.arms import ArmSet
-from coband.simulator.core.message import Message
-from coband.simulator.core.node import Address, Agent, Neighbours, NodeContext, Outbox
+from coband.simulator.core.nodes.message import Message
+from coband.simulator.core.nodes.node import Address, Agent, Neighbours, NodeContext, Outbox
 
 Groups = tuple[tuple[int, ...], ...]
 

@@ -9,7 +9,7 @@ from coband.agents.parameters import KernelBandit
 from coband.simulator.arms import ArmSet
 from coband.simulator.arrays import FloatArray
 from coband.simulator.core.algorithm import SILENT, Algorithm, Needs
-from coband.simulator.core.node import NodeContext
+from coband.simulator.core.nodes.node import NodeContext
 from coband.simulator.maths.posteriors.choose import exact
 from coband.simulator.maths.posteriors.observations import Observations
 from coband.simulator.maths.posteriors.protocol import Posterior

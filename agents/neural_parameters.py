@@ -10,7 +10,7 @@ from pydantic import Field, model_validator
 
 from coband.simulator.arrays import FloatArray
 from coband.simulator.core.config import Config
-from coband.simulator.core.node import UnsupportedScenario
+from coband.simulator.core.nodes.node import UnsupportedScenario
 from coband.simulator.maths.neural.network import Init, Network
 from coband.simulator.maths.neural.training import Descent, Precision
 

@@ -16,7 +16,7 @@ from coband.agents.neural_parameters import NeuralBandit, enter
 from coband.agents.restarts import METRICS, Restarts
 from coband.simulator.arms import ArmSet
 from coband.simulator.arrays import FloatArray
-from coband.simulator.core.node import NodeContext, Outbox
+from coband.simulator.core.nodes.node import NodeContext, Outbox
 from coband.simulator.maths.neural.training import Task
 from coband.simulator.maths.posteriors.choose import ridge
 from coband.simulator.maths.posteriors.observations import GrowingObservations, Observations

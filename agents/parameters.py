@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from coband.simulator.core.config import TIME, Config
-from coband.simulator.core.node import NodeContext, UnsupportedScenario
+from coband.simulator.core.nodes.node import NodeContext, UnsupportedScenario
 from coband.simulator.maths.kernels.library import Gaussian
 from coband.simulator.maths.kernels.registry import AnyKernel as AnyKernel
 

@@ -12,8 +12,8 @@ from pydantic import Field
 from coband.agents.parameters import AnyKernel
 from coband.simulator.arrays import FloatArray, IntArray
 from coband.simulator.core.config import Config
-from coband.simulator.core.message import Message
-from coband.simulator.core.node import Address, BatchAgent, NodeContext, Outbox, UnsupportedScenario
+from coband.simulator.core.nodes.message import Message
+from coband.simulator.core.nodes.node import Address, BatchAgent, NodeContext, Outbox, UnsupportedScenario
 from coband.simulator.maths.exploration.design import DesignError
 from coband.simulator.maths.exploration.pairs import Pairs, pairs_of
 from coband.simulator.maths.kernels.library import Linear

@@ -21,8 +21,8 @@ from coband.agents.parameters import KernelBandit
 from coband.simulator.arms import ArmSet
 from coband.simulator.arrays import FloatArray
 from coband.simulator.core.algorithm import Algorithm, ClosedForm, MessageSize, Needs
-from coband.simulator.core.message import Message
-from coband.simulator.core.node import Address, Agent, NodeContext, Outbox
+from coband.simulator.core.nodes.message import Message
+from coband.simulator.core.nodes.node import Address, Agent, NodeContext, Outbox
 from coband.simulator.maths.posteriors.choose import exact
 from coband.simulator.maths.posteriors.observations import Observations
 

@@ -12,7 +12,7 @@ from coband.agents.cooperation import Cooperative, Mmd
 from coband.agents.messages.sharing import Pull
 from coband.agents.pulls import PullObservations
 from coband.simulator.arrays import FloatArray
-from coband.simulator.core.node import NodeContext
+from coband.simulator.core.nodes.node import NodeContext
 from coband.simulator.maths.kernels.mean_embeddings import PairMeans, similarities
 from coband.simulator.maths.linalg.caches import WeakCache
 

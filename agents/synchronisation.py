@@ -8,8 +8,8 @@ from typing import Any, ClassVar
 
 from coband.agents.messages.synchronisation import SyncAbandoned, SyncRequest, SyncStart
 from coband.simulator.core.algorithm import MessageSize
-from coband.simulator.core.message import Message
-from coband.simulator.core.node import SERVER, Address, Agent, Outbox
+from coband.simulator.core.nodes.message import Message
+from coband.simulator.core.nodes.node import SERVER, Address, Agent, Outbox
 from coband.simulator.core.talks import Talks, on
 
 ABANDONED = MessageSize(SyncAbandoned, "down", "0", "to all, when a synchronisation has to be given up")

@@ -16,8 +16,8 @@ from coband.simulator.arrays import FloatArray
 from coband.simulator.core.algorithm import Algorithm
 from coband.simulator.core.config import Config
 from coband.simulator.core.engine import Engine, Plan, RunResult
-from coband.simulator.core.message import Message
-from coband.simulator.core.node import Address, Agent, Outbox
+from coband.simulator.core.nodes.message import Message
+from coband.simulator.core.nodes.node import Address, Agent, Outbox
 from coband.simulator.core.randomness.streams import Streams
 from coband.simulator.experiments.registry.registry import Registry
 

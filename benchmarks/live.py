@@ -14,9 +14,9 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+from coband.simulator.analysis.traces.measured import Row, means, pairs
 from coband.simulator.experiments.statistics.numerals import number
 from coband.simulator.experiments.store.store import open_run
-from coband.simulator.experiments.traces.measured import Row, means, pairs
 
 PAGE = Path(__file__).parents[1] / "docs" / "howto" / "live.md"
 SCENARIOS = {"live/even": "all alike", "live/stragglers": "two of eight slow"}

@@ -15,8 +15,8 @@ from coband.simulator.arrays import FloatArray
 from coband.simulator.core.algorithm import Algorithm
 from coband.simulator.core.config import Config
 from coband.simulator.core.engine import Engine
-from coband.simulator.core.message import Message, payload
-from coband.simulator.core.node import SERVER, Address, Agent, NodeContext, Outbox, Server
+from coband.simulator.core.nodes.message import Message, payload
+from coband.simulator.core.nodes.node import SERVER, Address, Agent, NodeContext, Outbox, Server
 from coband.simulator.core.randomness.streams import Streams
 
 

@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from coband.simulator.core.algorithm import Algorithm, Assumption, Bound, ClosedForm, MessageSize, Needs
     from coband.simulator.core.config import Config
     from coband.simulator.core.memory import Memory, RunSize
-    from coband.simulator.core.message import Message, payload, size_of
-    from coband.simulator.core.node import (
+    from coband.simulator.core.nodes.message import Message, payload, size_of
+    from coband.simulator.core.nodes.node import (
         ALL_AGENTS,
         NEIGHBOURS,
         SERVER,
@@ -50,8 +50,8 @@ if TYPE_CHECKING:
         Timer,
         UnsupportedScenario,
     )
+    from coband.simulator.core.nodes.timers import Silence
     from coband.simulator.core.talks import Answers, Declined, Line, Talks, Unanswered, late, lost, on
-    from coband.simulator.core.timers import Silence
     from coband.simulator.core.world import World
     from coband.simulator.maths.kernels.base import BaseKernel, Columns, Positive, StationaryKernel
     from coband.simulator.metrics import Metric
@@ -96,12 +96,12 @@ _HOMES = {
         "Memory",
         "RunSize",
     ),
-    "coband.simulator.core.message": (
+    "coband.simulator.core.nodes.message": (
         "Message",
         "payload",
         "size_of",
     ),
-    "coband.simulator.core.node": (
+    "coband.simulator.core.nodes.node": (
         "ALL_AGENTS",
         "NEIGHBOURS",
         "SERVER",
@@ -131,7 +131,7 @@ _HOMES = {
         "lost",
         "on",
     ),
-    "coband.simulator.core.timers": ("Silence",),
+    "coband.simulator.core.nodes.timers": ("Silence",),
     "coband.simulator.core.world": ("World",),
     "coband.simulator.maths.kernels.base": (
         "BaseKernel",

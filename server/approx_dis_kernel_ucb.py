@@ -23,8 +23,8 @@ from coband.agents.messages.synchronisation import (
 )
 from coband.server.sums import SquaresCheck, sum_mismatch
 from coband.server.synchronisation import SynchronousServer
-from coband.simulator.core.message import Message
-from coband.simulator.core.node import ALL_AGENTS, Address, NodeContext
+from coband.simulator.core.nodes.message import Message
+from coband.simulator.core.nodes.node import ALL_AGENTS, Address, NodeContext
 from coband.simulator.core.talks import late
 from coband.simulator.maths.posteriors.dictionary import Dictionary
 from coband.simulator.maths.posteriors.domain import distinct

@@ -19,8 +19,8 @@ import numpy as np
 from coband.agents.messages.asynchronous import NewModel, Request, ServerModel, Upload
 from coband.server.sums import GrowthCheck, sum_mismatch
 from coband.simulator.arrays import BoolArray, FloatArray
-from coband.simulator.core.message import Message
-from coband.simulator.core.node import Address, NodeContext, Server
+from coband.simulator.core.nodes.message import Message
+from coband.simulator.core.nodes.node import Address, NodeContext, Server
 from coband.simulator.core.talks import Line, Talks, late, on
 from coband.simulator.maths.posteriors.dictionary import Dictionary
 from coband.simulator.maths.posteriors.domain import first_appearances

@@ -12,8 +12,8 @@ from coband.agents.messages.synchronisation import SyncAbandoned
 from coband.server.in_step import InStepServer
 from coband.server.sums import sum_mismatch
 from coband.simulator.arrays import FloatArray, IndexArray
-from coband.simulator.core.message import Message
-from coband.simulator.core.node import ALL_AGENTS, Address, NodeContext
+from coband.simulator.core.nodes.message import Message
+from coband.simulator.core.nodes.node import ALL_AGENTS, Address, NodeContext
 from coband.simulator.core.talks import on
 from coband.simulator.maths.exploration.bpe import Batch
 from coband.simulator.maths.linalg.caches import VersionCache

@@ -12,8 +12,8 @@ import numpy as np
 from coband.agents.messages.exploration import AllArmMeans, ArmMeans
 from coband.agents.messages.synchronisation import SyncAbandoned
 from coband.server.in_step import InStepServer
-from coband.simulator.core.message import Message
-from coband.simulator.core.node import ALL_AGENTS, Address, NodeContext
+from coband.simulator.core.nodes.message import Message
+from coband.simulator.core.nodes.node import ALL_AGENTS, Address, NodeContext
 from coband.simulator.core.talks import on
 
 

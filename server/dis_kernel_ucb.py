@@ -8,8 +8,8 @@ import numpy as np
 
 from coband.agents.messages.synchronisation import MissingPoints, NewPoints, SyncStart
 from coband.server.synchronisation import SynchronousServer
-from coband.simulator.core.message import Message
-from coband.simulator.core.node import Address, NodeContext
+from coband.simulator.core.nodes.message import Message
+from coband.simulator.core.nodes.node import Address, NodeContext
 from coband.simulator.core.talks import late
 
 

@@ -13,8 +13,8 @@ from coband.agents.messages.synchronisation import SyncAbandoned
 from coband.server.in_step import InStepServer
 from coband.server.sums import SquaresCheck, sum_mismatch
 from coband.simulator.arrays import FloatArray, IndexArray
-from coband.simulator.core.message import Message
-from coband.simulator.core.node import ALL_AGENTS, Address, NodeContext
+from coband.simulator.core.nodes.message import Message
+from coband.simulator.core.nodes.node import ALL_AGENTS, Address, NodeContext
 from coband.simulator.core.talks import late, on
 from coband.simulator.maths.exploration.duets import Induced, ridge_solve
 from coband.simulator.maths.linalg.caches import VersionCache

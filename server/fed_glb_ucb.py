@@ -11,8 +11,8 @@ from coband.agents.messages.synchronisation import SyncStart
 from coband.server.sums import LinearSums
 from coband.server.synchronisation import SynchronousServer
 from coband.simulator.arrays import FloatArray
-from coband.simulator.core.message import Message
-from coband.simulator.core.node import ALL_AGENTS, Address, NodeContext
+from coband.simulator.core.nodes.message import Message
+from coband.simulator.core.nodes.node import ALL_AGENTS, Address, NodeContext
 from coband.simulator.core.talks import late
 from coband.simulator.maths.logistic import AcceleratedGradient
 

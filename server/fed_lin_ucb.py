@@ -7,8 +7,8 @@ from typing import ClassVar
 
 from coband.agents.messages.linear import LinearModel, LinearUpload
 from coband.server.sums import LinearSums
-from coband.simulator.core.message import Message
-from coband.simulator.core.node import Address, NodeContext, Server
+from coband.simulator.core.nodes.message import Message
+from coband.simulator.core.nodes.node import Address, NodeContext, Server
 from coband.simulator.core.talks import Talks, on
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from abc import abstractmethod
 
 from coband.agents.messages.synchronisation import SyncAbandoned
-from coband.simulator.core.message import Message
-from coband.simulator.core.node import ALL_AGENTS, Address, Server
+from coband.simulator.core.nodes.message import Message
+from coband.simulator.core.nodes.node import ALL_AGENTS, Address, Server
 from coband.simulator.core.talks import Talks, on
 
 

@@ -14,8 +14,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar, TypedDict, TypeVar
 
 from coband.agents.messages.synchronisation import SyncAbandoned, SyncRequest
-from coband.simulator.core.message import Message
-from coband.simulator.core.node import ALL_AGENTS, Address, NodeContext, Server
+from coband.simulator.core.nodes.message import Message
+from coband.simulator.core.nodes.node import ALL_AGENTS, Address, NodeContext, Server
 from coband.simulator.core.talks import Talks
 
 M = TypeVar("M", bound=Message)

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from coband.simulator.experiments.counts.counting import Counts, LockFile, count
+from coband.simulator.analysis.counts.counting import Counts, LockFile, count
 from tests.data_files import DATA
 from tests.problems.files import write_yelp
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from coband.simulator.arrays import FloatArray
-from coband.simulator.core.message import Message, payload
+from coband.simulator.core.nodes.message import Message, payload
 from coband.simulator.maths.linalg.gram import Gram
 
 

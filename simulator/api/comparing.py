@@ -6,10 +6,10 @@ import html
 from collections.abc import Mapping
 from typing import Any
 
+from coband.simulator.analysis.traces.causes import Chain
+from coband.simulator.analysis.traces.tables import TEXTS
 from coband.simulator.api.table import Table
 from coband.simulator.experiments.store.store import Event
-from coband.simulator.experiments.traces.causes import Chain
-from coband.simulator.experiments.traces.tables import TEXTS
 
 
 class Comparison:

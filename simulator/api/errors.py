@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from coband.simulator.experiments.report.data import ReportError
+from coband.simulator.analysis.report.data import ReportError
 from coband.simulator.experiments.runs.study import SelectionError
 from coband.simulator.experiments.runs.workers import WorkerPoolError
 from coband.simulator.experiments.scenario.input_problems import InputProblem, ScenarioError

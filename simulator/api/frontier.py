@@ -8,15 +8,15 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from coband.simulator.analysis.frontier.budget import BudgetError
+from coband.simulator.analysis.frontier.choice import ChoiceError, choose
+from coband.simulator.analysis.frontier.study import Request, load_search
 from coband.simulator.api import running
 from coband.simulator.api.errors import RunError, not_installed, translated
 from coband.simulator.api.running import Given
 from coband.simulator.api.scenario import Scenario, Settings
 from coband.simulator.api.stored import Sweep
 from coband.simulator.api.table import Table
-from coband.simulator.experiments.frontier.budget import BudgetError
-from coband.simulator.experiments.frontier.choice import ChoiceError, choose
-from coband.simulator.experiments.frontier.study import Request, load_search
 from coband.simulator.experiments.store.store import open_run
 from coband.simulator.experiments.store.summaries import summary
 

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, Literal
 
+from coband.simulator.analysis.report.analysis import Analysis
 from coband.simulator.api.errors import RunError, not_installed
-from coband.simulator.experiments.report.analysis import Analysis
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -64,7 +64,7 @@ class Plots:
             ImportError: matplotlib is not installed.
         """
         _matplotlib()
-        from coband.simulator.experiments.report import contents
+        from coband.simulator.analysis.report import contents
 
         if name not in contents.NAMES:
             raise RunError(f"there is no figure {name!r}; there is {', '.join(contents.NAMES)}.")
@@ -81,8 +81,8 @@ class Plots:
         if x not in axes:
             raise RunError(f"x={x!r}: regret is drawn against {', '.join(axes)}.")
         pyplot = _matplotlib()
-        from coband.simulator.experiments.report import contents, figures
-        from coband.simulator.experiments.report.drawing import styled
+        from coband.simulator.analysis.report import contents, figures
+        from coband.simulator.analysis.report.drawing import styled
 
         panel: Any = figures.Panel(axes[x], y)  # type: ignore[arg-type]  # one of the three
         with self._analysed() as analysis, styled():

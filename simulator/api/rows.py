@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from coband.simulator.analysis.traces.reading import traced
 from coband.simulator.api.table import Table
 from coband.simulator.experiments.runs.results import AGENT_KEYS
 from coband.simulator.experiments.store.store import StoredJob, StoredRun
 from coband.simulator.experiments.store.variants import StoredVariant, variants
-from coband.simulator.experiments.traces.reading import traced
 
 _JOB = ("label", "algorithm", "replication")
 _LEDGER = ("kind", "direction", "sends", "messages", "scalars", "scalars_broadcast_once")

@@ -11,22 +11,22 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from coband.simulator.analysis.report import data
+from coband.simulator.analysis.report.analysis import Analysis
+from coband.simulator.analysis.report.listing import listed
+from coband.simulator.analysis.traces.causes import why
+from coband.simulator.analysis.traces.query import query
+from coband.simulator.analysis.traces.reading import TraceReader, one_job
+from coband.simulator.analysis.traces.tables import TEXTS
 from coband.simulator.api import rows
 from coband.simulator.api.comparing import Causes, Comparison
 from coband.simulator.api.errors import RunError, not_installed, translated
 from coband.simulator.api.plots import Plots
 from coband.simulator.api.scenario import Scenario, Settings
 from coband.simulator.api.table import Table
-from coband.simulator.experiments.report import data
-from coband.simulator.experiments.report.analysis import Analysis
-from coband.simulator.experiments.report.listing import listed
 from coband.simulator.experiments.store.directory import SCENARIO, keep_file
 from coband.simulator.experiments.store.store import Event, Filter, StoredRun, open_run
 from coband.simulator.experiments.store.summaries import summary
-from coband.simulator.experiments.traces.causes import why
-from coband.simulator.experiments.traces.query import query
-from coband.simulator.experiments.traces.reading import TraceReader, one_job
-from coband.simulator.experiments.traces.tables import TEXTS
 
 if TYPE_CHECKING:
     from coband.simulator.api.whatif import RegretSplit, WhatIf
@@ -266,7 +266,7 @@ class Run:
             ImportError: matplotlib or jinja2 is not installed.
         """
         try:
-            from coband.simulator.experiments.report.page import page
+            from coband.simulator.analysis.report.page import page
         except ImportError as error:
             raise not_installed(error.name or "jinja2", "report", "a report") from None
         folder = self.path if self.path.is_dir() else self.path.parent

@@ -10,6 +10,11 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
+from coband.simulator.analysis.traces.tables import TEXTS
+from coband.simulator.analysis.whatif.answer import Answer, answers
+from coband.simulator.analysis.whatif.question import question
+from coband.simulator.analysis.whatif.split import Split, split_study, splits
+from coband.simulator.analysis.whatif.study import WhatIfStudy, place, study_of
 from coband.simulator.api.driving import drive_study, pool_of
 from coband.simulator.api.errors import translated
 from coband.simulator.api.progress import RunBar
@@ -18,11 +23,6 @@ from coband.simulator.api.table import Table
 from coband.simulator.experiments.runs.driver import Commands
 from coband.simulator.experiments.statistics.estimates import Estimate
 from coband.simulator.experiments.store.store import Event, open_run
-from coband.simulator.experiments.traces.tables import TEXTS
-from coband.simulator.experiments.whatif.answer import Answer, answers
-from coband.simulator.experiments.whatif.question import question
-from coband.simulator.experiments.whatif.split import Split, split_study, splits
-from coband.simulator.experiments.whatif.study import WhatIfStudy, place, study_of
 
 Events = int | Iterable[int]
 _CHANGES = ("label", "number", "stored", "changed", "difference", "low", "high")

@@ -12,8 +12,8 @@ from coband.simulator.cli.options import JSON, BadInput
 from coband.simulator.cli.runs import RUNS, RUNS_HELP, against, analysed
 
 if TYPE_CHECKING:
-    from coband.simulator.experiments.report.analysis import Analysis
-    from coband.simulator.experiments.traces.measured import Pair
+    from coband.simulator.analysis.report.analysis import Analysis
+    from coband.simulator.analysis.traces.measured import Pair
 
 
 @click.command(epilog=RUNS_HELP)
@@ -32,7 +32,7 @@ def compare(paths: tuple[Path, ...], against: str | None, as_json: bool) -> None
             _show_measured(both, as_json)
             return
         if as_json:
-            from coband.simulator.experiments.report.listing import listed
+            from coband.simulator.analysis.report.listing import listed
             from coband.simulator.experiments.runs.results import dump
 
             click.echo(dump(listed(analysis)), nl=False)
@@ -42,7 +42,7 @@ def compare(paths: tuple[Path, ...], against: str | None, as_json: bool) -> None
 
 def _measured(analysis: Analysis) -> list[Pair] | None:
     """What a live run and a simulated one have in common; None if there are no such two."""
-    from coband.simulator.experiments.traces.measured import live_and_simulated, pairs
+    from coband.simulator.analysis.traces.measured import live_and_simulated, pairs
 
     found = live_and_simulated(analysis.comparison.runs)
     if found is None:
@@ -75,7 +75,7 @@ def _show_measured(common: list[Pair], as_json: bool) -> None:
 
 def _show_label(label: str, same: list[Pair], number: int) -> None:
     """One table for a label, with means over its replications."""
-    from coband.simulator.experiments.traces.measured import means
+    from coband.simulator.analysis.traces.measured import means
 
     of = f"replication {same[0].replication}" if len(same) == 1 else f"means over {len(same)} replications"
     click.echo(f"{chr(10) * bool(number)}{label}, {of}: measured over predicted")
@@ -98,8 +98,8 @@ def _show(analysis: Analysis) -> None:
 
 
 def _show_environment(analysis: Analysis) -> None:
-    from coband.simulator.experiments.report import tables as report_tables
-    from coband.simulator.experiments.report import theory_table
+    from coband.simulator.analysis.report import tables as report_tables
+    from coband.simulator.analysis.report import theory_table
 
     tables.show(
         ["measure", "in words"], [[one.measure.title, one.sentence] for one in analysis.rankings], left=2, keys=1

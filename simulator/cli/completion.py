@@ -107,7 +107,7 @@ def _keys() -> list[str]:
 
 
 def _installed(group: str) -> list[str]:
-    from coband.simulator.entry_points import installed
+    from coband.simulator.plugins.entry_points import installed
 
     return sorted(installed(f"coband.{group}").names)
 

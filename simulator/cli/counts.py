@@ -14,7 +14,7 @@ from coband.simulator.cli.options import SHIPPED, BadInput, files, settings, wor
 from coband.simulator.cli.plugins import warn_of_plugins
 
 if TYPE_CHECKING:
-    from coband.simulator.experiments.counts.counting import Change, Counts, LockFile
+    from coband.simulator.analysis.counts.counting import Change, Counts, LockFile
 
 Command = Callable[..., Any]
 
@@ -104,7 +104,7 @@ def update(scenarios: tuple[Path, ...], lock: Path, settings: tuple[str, ...], w
 @contextmanager
 def _file(path: Path) -> Iterator[LockFile]:
     """Open the lock file; an error in it ends the command with a message."""
-    from coband.simulator.experiments.counts import counting
+    from coband.simulator.analysis.counts import counting
 
     warn_of_plugins()
     try:
@@ -114,7 +114,7 @@ def _file(path: Path) -> Iterator[LockFile]:
 
 
 def _count(file: Path, settings: Sequence[str], workers: int) -> Counts:
-    from coband.simulator.experiments.counts import counting
+    from coband.simulator.analysis.counts import counting
 
     with progress.Bar(file.stem) as bar:
         return counting.count(file, settings, workers, bar)
@@ -122,7 +122,7 @@ def _count(file: Path, settings: Sequence[str], workers: int) -> Counts:
 
 def _compare(name: str, file: LockFile, found: Counts) -> bool:
     """Show the differences, those of the hardware first; True if there are any."""
-    from coband.simulator.experiments.counts import counting
+    from coband.simulator.analysis.counts import counting
 
     changes = counting.changes(file.counts[name], found)
     click.echo(f"{name}: {'differs' if changes else 'as locked'}")

@@ -20,10 +20,10 @@ def fit(path: Path, label: str | None, replication: int | None, as_json: bool) -
     RUN is a live or a simulated run. For each delay the family with the smallest
     criterion of Akaike is chosen among those that a scenario offers; its parameters have intervals.
     """
-    from coband.simulator.experiments.fit.estimation import estimates, lines
-    from coband.simulator.experiments.fit.samples import samples
+    from coband.simulator.analysis.fit.estimation import estimates, lines
+    from coband.simulator.analysis.fit.samples import samples
+    from coband.simulator.analysis.traces.reading import TraceReader, one_job
     from coband.simulator.experiments.store.store import StoreError, open_run
-    from coband.simulator.experiments.traces.reading import TraceReader, one_job
 
     try:
         with open_run(path) as stored:

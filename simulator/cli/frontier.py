@@ -15,7 +15,7 @@ from coband.simulator.cli.sweep import driven
 from coband.simulator.cli.workers import RESUME, placed, pool
 
 if TYPE_CHECKING:
-    from coband.simulator.experiments.frontier.study import Search
+    from coband.simulator.analysis.frontier.study import Search
 
 VERDICTS = {"frontier": "on the frontier", "undecided": "not distinguishable", None: "not measured yet"}
 
@@ -133,9 +133,9 @@ def _load(
     sampler: Any,
     replications: int | None,
 ) -> Search:
+    from coband.simulator.analysis.frontier import study
+    from coband.simulator.analysis.frontier.budget import BudgetError
     from coband.simulator.cli.plugins import warn_of_plugins
-    from coband.simulator.experiments.frontier import study
-    from coband.simulator.experiments.frontier.budget import BudgetError
 
     warn_of_plugins()
     asked = study.Request(names, vary, only, jobs, trials, sampler)
@@ -184,7 +184,7 @@ def show_search(found: Mapping[str, Any], directory: Path, bounds: Mapping[str, 
 
 
 def _show_points(found: Mapping[str, Any], bounds: Mapping[str, float]) -> None:
-    from coband.simulator.experiments.frontier.choice import COMPROMISE, choose
+    from coband.simulator.analysis.frontier.choice import COMPROMISE, choose
 
     points = {point["label"]: point for point in found["points"]}
     names = [one["name"] for one in found["objectives"]]

@@ -11,7 +11,7 @@ import click
 from coband.simulator.cli.options import FILE, ONLY, SHIPPED, BadInput, Request, out_directory, settings
 
 if TYPE_CHECKING:
-    from coband.simulator.experiments.hunt.hunt import FailingRun, Schedule
+    from coband.simulator.analysis.hunt.hunt import FailingRun, Schedule
     from coband.simulator.experiments.scenario.scenario import Scenario
 
 
@@ -37,7 +37,7 @@ def hunt(
     takes, and given as a scenario that reproduces it. Ends with status 1 when there is one. An algorithm that cannot
     run on the network that the faults make, such as one that needs every message where datagrams are lost, is refused.
     """
-    from coband.simulator.experiments.hunt.hunt import Hunt
+    from coband.simulator.analysis.hunt.hunt import Hunt
 
     first, last = _range(seeds)
     scenario = Request(file=file, settings=settings).load()

@@ -93,7 +93,7 @@ def _files(template: str) -> dict[str, str]:
 
 def _lock(directory: Path) -> None:
     """Run the scenario once and keep what it sends."""
-    from coband.simulator.experiments.counts.counting import LockFile, count
+    from coband.simulator.analysis.counts.counting import LockFile, count
 
     file = LockFile(directory / LOCK)
     scenario = directory / "scenario.yaml"

@@ -96,7 +96,7 @@ def plot(
 ) -> None:
     """Draw figures of a report as PDF, SVG or PNG, or panels in any size."""
     with extra():
-        from coband.simulator.experiments.report import contents
+        from coband.simulator.analysis.report import contents
     if panels:
         if names:
             raise BadInput("give either --figure or --panel.")
@@ -125,7 +125,7 @@ def plot(
 
 def _panels(paths: tuple[Path, ...], against: str | None, request: PanelRequest) -> Iterator[tuple[Path, bytes]]:
     """(file, content) of every panel that is asked for."""
-    from coband.simulator.experiments.report import contents, panels
+    from coband.simulator.analysis.report import contents, panels
 
     with analysed(paths, against) as analysis:
         chosen = panels.environment(analysis, request.environment)

@@ -53,7 +53,7 @@ class _Readable:
 
     def repr_failure(self, info: Any, style: Any = None) -> Any:
         """The message, where the error is one of the user's input or a count that differs."""
-        from coband.simulator.experiments.counts.counting import CountsError
+        from coband.simulator.analysis.counts.counting import CountsError
         from coband.simulator.experiments.runs.expectations import ExpectationError
         from coband.simulator.experiments.scenario.loading import BAD_INPUT
 
@@ -131,7 +131,7 @@ class LockFile(_Readable, pytest.File):
 
     def collect(self) -> Iterator[pytest.Item]:
         """One test for each scenario."""
-        from coband.simulator.experiments.counts.counting import LockFile as Locked
+        from coband.simulator.analysis.counts.counting import LockFile as Locked
 
         lock = Locked(self.path)
         for name in lock.counts:
@@ -147,7 +147,7 @@ class LockedScenario(_Readable, pytest.Item):
 
     def runtest(self) -> None:
         """Count and compare."""
-        from coband.simulator.experiments.counts import counting
+        from coband.simulator.analysis.counts import counting
 
         file = self._lock.scenario(self.name)
         found = counting.count(file)

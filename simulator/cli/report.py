@@ -32,7 +32,7 @@ def report(
 ) -> None:
     """Write a report about one or several runs: one self-contained HTML file."""
     with extra():
-        from coband.simulator.experiments.report.page import page
+        from coband.simulator.analysis.report.page import page
     with analysed(paths, against) as analysis:
         known = sorted({number for one in analysis.contenders for number in one.records})
         for number in replications:

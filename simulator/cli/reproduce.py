@@ -14,8 +14,8 @@ from coband.simulator.cli.options import JSON, BadInput, out_directory
 from coband.simulator.cli.workers import RESUME, placed, pool
 
 if TYPE_CHECKING:
-    from coband.simulator.experiments.claims.claim import PlacedClaim, Size
-    from coband.simulator.experiments.claims.outcome import Outcome, Verdict
+    from coband.simulator.analysis.claims.claim import PlacedClaim, Size
+    from coband.simulator.analysis.claims.outcome import Outcome, Verdict
     from coband.simulator.experiments.runs.workers import WorkerPool
 
 OUT = Path("runs/reproduce")
@@ -101,7 +101,7 @@ def reproduce(
 
 
 def _chosen(names: Sequence[str]) -> list[PlacedClaim]:
-    from coband.simulator.experiments.claims import reading
+    from coband.simulator.analysis.claims import reading
 
     try:
         return reading.chosen(names or [reading.ALL])
@@ -121,7 +121,7 @@ def _begin(out: Path, resume: bool) -> None:
     Raises:
         BadInput: there are finished jobs already.
     """
-    from coband.simulator.experiments.claims.reproduction import JOBS
+    from coband.simulator.analysis.claims.reproduction import JOBS
 
     if (out / JOBS).is_dir() and not resume:
         raise BadInput(f"{out} has finished jobs already; go on with --resume, or choose another --out DIR.")
@@ -137,9 +137,9 @@ def _run(
     workers: WorkerPool,
     as_json: bool,
 ) -> int:
-    from coband.simulator.experiments.claims import figures, origin, results
-    from coband.simulator.experiments.claims.reproduction import Reproduction, Stopped
-    from coband.simulator.experiments.claims.samples import SampleError
+    from coband.simulator.analysis.claims import figures, origin, results
+    from coband.simulator.analysis.claims.reproduction import Reproduction, Stopped
+    from coband.simulator.analysis.claims.samples import SampleError
 
     interrupted = False
     try:
@@ -160,13 +160,13 @@ def _run(
 
 
 def _told(outcome: Outcome) -> None:
-    from coband.simulator.experiments.claims.outcome import verdicts
+    from coband.simulator.analysis.claims.outcome import verdicts
 
     click.echo(f"{outcome.claim}: {verdicts([outcome])[0]}, {outcome.replications} replications", err=True)
 
 
 def _show(outcomes: Sequence[Outcome], as_json: bool) -> None:
-    from coband.simulator.experiments.claims.outcome import verdicts
+    from coband.simulator.analysis.claims.outcome import verdicts
     from coband.simulator.experiments.runs.results import dump
 
     found = verdicts(outcomes)
@@ -199,7 +199,7 @@ def remark(outcome: Outcome, verdict: Verdict) -> str:
 def _verify(claims: Sequence[PlacedClaim], where: Path, count: int, workers: WorkerPool) -> int:
     from tempfile import TemporaryDirectory
 
-    from coband.simulator.experiments.claims import results, verification
+    from coband.simulator.analysis.claims import results, verification
 
     try:
         outcomes = results.read(where)
@@ -241,8 +241,8 @@ def _name_hardware(outcomes: Sequence[Outcome]) -> None:
 
 
 def _pages(where: Path, pages: Path) -> None:
-    from coband.simulator.experiments.claims import pages as writing
-    from coband.simulator.experiments.claims import results
+    from coband.simulator.analysis.claims import pages as writing
+    from coband.simulator.analysis.claims import results
 
     try:
         for path in writing.write(where, pages):

@@ -12,7 +12,7 @@ import click
 from coband.simulator.cli.options import BadInput
 
 if TYPE_CHECKING:
-    from coband.simulator.experiments.report.analysis import Analysis
+    from coband.simulator.analysis.report.analysis import Analysis
 
 RUNS_HELP = "RUN is a run directory, its run.sqlite, or `latest`, the newest run below runs."
 """What the help of commands that take a run ends with."""
@@ -50,7 +50,7 @@ def against(command: Callable[..., Any]) -> Callable[..., Any]:
 @contextmanager
 def analysed(paths: tuple[Path, ...], reference: str | None) -> Iterator[Analysis]:
     """Analyse runs; an error in them ends the command with a message."""
-    from coband.simulator.experiments.report import analysis, data
+    from coband.simulator.analysis.report import analysis, data
     from coband.simulator.experiments.store.store import StoreError, open_run
 
     try:

@@ -15,12 +15,12 @@ from coband.simulator.cli.plugins import warn_of_plugins
 from coband.simulator.cli.trace.common import RUN, RUNS_HELP, choice, opened
 
 if TYPE_CHECKING:
+    from coband.simulator.analysis.traces.difference import TraceComparison
+    from coband.simulator.analysis.whatif.answer import Answer, Change
+    from coband.simulator.analysis.whatif.split import Split
+    from coband.simulator.analysis.whatif.study import WhatIfStudy
     from coband.simulator.experiments.runs.driver import Report
     from coband.simulator.experiments.store.store import StoredRun
-    from coband.simulator.experiments.traces.difference import TraceComparison
-    from coband.simulator.experiments.whatif.answer import Answer, Change
-    from coband.simulator.experiments.whatif.split import Split
-    from coband.simulator.experiments.whatif.study import WhatIfStudy
 
 
 @click.command(epilog=RUNS_HELP)
@@ -90,9 +90,9 @@ def _study(
     run: StoredRun, split: bool, changes: dict[str, Any], label: str | None, replication: int | None
 ) -> WhatIfStudy:
     """What is to be run."""
-    from coband.simulator.experiments.whatif.question import question
-    from coband.simulator.experiments.whatif.split import split_study
-    from coband.simulator.experiments.whatif.study import study_of
+    from coband.simulator.analysis.whatif.question import question
+    from coband.simulator.analysis.whatif.split import split_study
+    from coband.simulator.analysis.whatif.study import study_of
 
     if not split:
         return study_of(run, question(**changes), label, replication)
@@ -107,9 +107,9 @@ def perform(study: WhatIfStudy, out: Path | None, workers: int) -> Report:
     Raises:
         BadInput: there is no room for the results.
     """
+    from coband.simulator.analysis.whatif.study import place
     from coband.simulator.experiments.runs.driver import Commands, drive
     from coband.simulator.experiments.store.directory import OutputError, StorageError
-    from coband.simulator.experiments.whatif.study import place
 
     try:
         with progress.Bar(study.name) as bar:
@@ -121,9 +121,9 @@ def perform(study: WhatIfStudy, out: Path | None, workers: int) -> Report:
 
 
 def _print(run: StoredRun, report: Report, study: WhatIfStudy, as_json: bool) -> None:
+    from coband.simulator.analysis.whatif.answer import answers
     from coband.simulator.experiments.runs.results import dump
     from coband.simulator.experiments.store.store import open_run
-    from coband.simulator.experiments.whatif.answer import answers
 
     with open_run(report.directory) as changed:
         found = [answer for answer in answers(run, changed, study.of) if answer.replications]
@@ -171,9 +171,9 @@ def _show_parting(where: str, parting: TraceComparison, algorithms: Mapping[str,
 
 
 def _print_split(run: StoredRun, report: Report, study: WhatIfStudy, as_json: bool) -> None:
+    from coband.simulator.analysis.whatif.split import splits
     from coband.simulator.experiments.runs.results import dump
     from coband.simulator.experiments.store.store import open_run
-    from coband.simulator.experiments.whatif.split import splits
 
     with open_run(report.directory) as changed:
         found = list(splits(run, changed, study))

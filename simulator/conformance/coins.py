@@ -24,7 +24,7 @@ import numpy as np
 from numpy.random import bit_generator
 
 from coband.simulator.conformance.demands import demand
-from coband.simulator.core.node import Node
+from coband.simulator.core.nodes.node import Node
 from coband.simulator.core.randomness import streams
 
 ADVICE = (

@@ -14,8 +14,8 @@ from coband.simulator.core.audit import trace as tr
 from coband.simulator.core.audit.ledger import DOWN, PEER, UP
 from coband.simulator.core.formulas import evaluate, names_in
 from coband.simulator.core.memory import RunSize
-from coband.simulator.core.message import Message
-from coband.simulator.core.node import SERVER, Address, BatchAgent, Server
+from coband.simulator.core.nodes.message import Message
+from coband.simulator.core.nodes.node import SERVER, Address, BatchAgent, Server
 from coband.simulator.core.talks import Declined
 from coband.simulator.core.world import BatchWorld
 from coband.simulator.metrics import by_name

@@ -9,7 +9,7 @@ from typing import Any
 
 from coband.simulator.conformance.runs import Leaving
 from coband.simulator.core.audit.ledger import DOWN, PEER, UP
-from coband.simulator.core.node import SERVER, Address
+from coband.simulator.core.nodes.node import SERVER, Address
 from coband.simulator.core.whatif.changes import Key, MessageChange
 
 AGENTS = 3

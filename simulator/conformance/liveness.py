@@ -42,7 +42,7 @@ from coband.simulator.conformance.faults import (
 from coband.simulator.conformance.graphs import run_anywhere
 from coband.simulator.conformance.runs import Run, algorithm, batches, problem_of
 from coband.simulator.core.audit import trace as tr
-from coband.simulator.core.node import Address
+from coband.simulator.core.nodes.node import Address
 from coband.simulator.core.whatif.addresses import AddressBook
 from coband.simulator.core.whatif.changes import WhatIf
 

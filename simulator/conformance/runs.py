@@ -13,8 +13,8 @@ from coband.simulator.core.algorithm import Algorithm
 from coband.simulator.core.audit import trace as tr
 from coband.simulator.core.audit.trace import Row, keep
 from coband.simulator.core.engine import Engine, Plan, RunResult
-from coband.simulator.core.message import Message
-from coband.simulator.core.node import Address
+from coband.simulator.core.nodes.message import Message
+from coband.simulator.core.nodes.node import Address
 from coband.simulator.core.packet import Packet
 from coband.simulator.core.randomness.streams import Streams
 from coband.simulator.core.whatif.changes import Key, WhatIf

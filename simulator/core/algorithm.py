@@ -11,8 +11,8 @@ from pydantic import BaseModel
 
 from coband.simulator.core.formulas import FormulaError, Values, evaluate
 from coband.simulator.core.memory import Memory, RunSize
-from coband.simulator.core.message import Message
-from coband.simulator.core.node import Client
+from coband.simulator.core.nodes.message import Message
+from coband.simulator.core.nodes.node import Client
 from coband.simulator.metrics import Metric
 
 Direction = Literal["up", "down", "peer"]

@@ -20,19 +20,19 @@ from coband.simulator.core.audit.progress import Progress
 from coband.simulator.core.audit.trace import Trace
 from coband.simulator.core.clock.clock import Clock
 from coband.simulator.core.clock.schedule import Phases, Recorded, Renewal, Rounds
-from coband.simulator.core.decisions import ClosestDecision
 from coband.simulator.core.hosts.agent_host import AgentHost
 from coband.simulator.core.hosts.cohort import Cohort, chooses_together
 from coband.simulator.core.hosts.host import ClientHost, Host, Inspector, Send
 from coband.simulator.core.hosts.speed import SlowPeriod, SlowPeriodDraws
 from coband.simulator.core.hosts.turns import Turns
-from coband.simulator.core.message import Message
 from coband.simulator.core.network.direct import Direct
-from coband.simulator.core.network.graphs import Graph
 from coband.simulator.core.network.local import Local
 from coband.simulator.core.network.network import Network
 from coband.simulator.core.network.transport import Transport
-from coband.simulator.core.node import (
+from coband.simulator.core.nodes.decisions import ClosestDecision
+from coband.simulator.core.nodes.graphs import Graph
+from coband.simulator.core.nodes.message import Message
+from coband.simulator.core.nodes.node import (
     SERVER,
     Address,
     Agent,

@@ -8,7 +8,7 @@ from coband.simulator.core.hosts.availability import Always, Switch
 from coband.simulator.core.hosts.host import Host
 from coband.simulator.core.network.local import Local
 from coband.simulator.core.network.transport import Transport
-from coband.simulator.core.node import SERVER, Address
+from coband.simulator.core.nodes.node import SERVER, Address
 from coband.simulator.core.plan import Plan
 from coband.simulator.core.randomness.streams import Streams
 from coband.simulator.core.run_context import RunContext

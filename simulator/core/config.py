@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, GetJsonSchemaHandler
 
-from coband.simulator.docstrings import describe_properties
+from coband.simulator.plugins.docstrings import describe_properties
 
 
 class Config(BaseModel):

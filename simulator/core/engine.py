@@ -18,8 +18,8 @@ from coband.simulator.core.audit.invariants import InvariantViolation, check_pul
 from coband.simulator.core.churn import Churn
 from coband.simulator.core.hosts.host import ClientHost
 from coband.simulator.core.network.direct import Direct
-from coband.simulator.core.network.graphs import Graph
-from coband.simulator.core.node import SERVER, Node
+from coband.simulator.core.nodes.graphs import Graph
+from coband.simulator.core.nodes.node import SERVER, Node
 from coband.simulator.core.plan import Plan
 from coband.simulator.core.randomness.streams import Streams
 from coband.simulator.core.result import Ended, RunResult

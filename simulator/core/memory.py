@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from coband.simulator.core.formulas import FormulaError, evaluate
 
 if TYPE_CHECKING:
-    from coband.simulator.core.network.graphs import Graph
+    from coband.simulator.core.nodes.graphs import Graph
 
 NUMBER = 8
 """Bytes of a float64."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from coband.simulator.core.message import Message
-from coband.simulator.core.node import Address
+from coband.simulator.core.nodes.message import Message
+from coband.simulator.core.nodes.node import Address
 
 
 @dataclass(frozen=True, slots=True, eq=False)

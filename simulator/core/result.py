@@ -14,8 +14,8 @@ from coband.simulator.core.audit.invariants import Audit
 from coband.simulator.core.audit.ledger import Ledger
 from coband.simulator.core.audit.per_agent import AgentMetrics, per_agent_metrics
 from coband.simulator.core.audit.progress import Progress
-from coband.simulator.core.network.graphs import Graph
-from coband.simulator.core.node import BatchAgent, Client, Node, Server
+from coband.simulator.core.nodes.graphs import Graph
+from coband.simulator.core.nodes.node import BatchAgent, Client, Node, Server
 from coband.simulator.core.run_context import RunContext
 from coband.simulator.core.world import BatchWorld, World
 from coband.simulator.metrics import Metric
@@ -35,7 +35,7 @@ class RunResult:
         stalled: turns that the schedule allowed and that were never taken, since agents waited in vain.
         warnings: how the scenario's options make the run misleading, a sentence each.
         ages: of the information that decisions were made with.
-        closest: how close the closest decision of each agent was (`core.decisions`). Like the last bits of scores,
+        closest: how close the closest decision of each agent was (`core.nodes.decisions`). Like the last bits of scores,
             which it is about, it may change with what saves work alone, and is no part of ``by_agent``.
     """
 

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from coband.simulator.core.clock.clock import Clock
 from coband.simulator.core.hosts.agent_host import AgentHost
 from coband.simulator.core.hosts.host import Host
-from coband.simulator.core.message import Message
 from coband.simulator.core.network.local import Local
 from coband.simulator.core.network.transport import Transport
-from coband.simulator.core.node import Address, Recipient
+from coband.simulator.core.nodes.message import Message
+from coband.simulator.core.nodes.node import Address, Recipient
 from coband.simulator.core.packet import Packet
 
 

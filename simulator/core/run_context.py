@@ -8,7 +8,7 @@ from coband.simulator.core.audit.invariants import Audit
 from coband.simulator.core.audit.ledger import Ledger
 from coband.simulator.core.audit.trace import Trace
 from coband.simulator.core.clock.clock import Clock
-from coband.simulator.core.node import Address
+from coband.simulator.core.nodes.node import Address
 
 
 @dataclass(frozen=True)

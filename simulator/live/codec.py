@@ -17,8 +17,8 @@ import msgpack
 import numpy as np
 
 from coband.simulator.arrays import FloatArray
-from coband.simulator.core.message import Message
-from coband.simulator.core.node import UnsupportedScenario
+from coband.simulator.core.nodes.message import Message
+from coband.simulator.core.nodes.node import UnsupportedScenario
 from coband.simulator.maths.linalg.gram import Downdate, Gram, ScaledIdentity
 
 ARRAY, GRAM = 1, 2

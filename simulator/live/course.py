@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from coband.simulator.core.audit.invariants import InvariantViolation
-from coband.simulator.core.node import SERVER, Address
+from coband.simulator.core.nodes.node import SERVER, Address
 from coband.simulator.core.packet import Packet
 from coband.simulator.experiments.runs.job import Job
 from coband.simulator.experiments.scenario.scenario import Scenario

@@ -7,7 +7,7 @@ import os
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 
-from coband.simulator.core.node import UnsupportedScenario
+from coband.simulator.core.nodes.node import UnsupportedScenario
 from coband.simulator.live import frames, greeting
 from coband.simulator.live.codec import WireError
 from coband.simulator.live.frames import FROM_STATION, named, written

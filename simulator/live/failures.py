@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import NoReturn
 
 from coband.simulator.core.audit.invariants import InvariantViolation
-from coband.simulator.core.message import Message
-from coband.simulator.core.node import SERVER, Address, NoBestArm, Node, Outbox
+from coband.simulator.core.nodes.message import Message
+from coband.simulator.core.nodes.node import SERVER, Address, NoBestArm, Node, Outbox
 from coband.simulator.experiments.runs.job import JobFailure
 from coband.simulator.experiments.scenario.loading import BAD_INPUT
 from coband.simulator.live.codec import WireError

@@ -20,7 +20,7 @@ from coband.simulator.core.clock.schedule import BaseSchedule, Phases, Renewal
 from coband.simulator.core.hosts.phases import PhaseHost
 from coband.simulator.core.hosts.turns import Turns
 from coband.simulator.core.network.network import Network
-from coband.simulator.core.node import SERVER, Address, UnsupportedScenario
+from coband.simulator.core.nodes.node import SERVER, Address, UnsupportedScenario
 from coband.simulator.core.packet import Packet
 from coband.simulator.core.plan import Plan
 from coband.simulator.core.randomness.streams import Streams

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from coband.simulator.core.audit.trace import PlainRow
-from coband.simulator.core.node import Address
+from coband.simulator.core.nodes.node import Address
 from coband.simulator.experiments.runs.code_version import source_digest
 from coband.simulator.live.codec import WireError
 from coband.simulator.live.frames import named

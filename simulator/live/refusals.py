@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from coband.simulator.core.node import UnsupportedScenario
+from coband.simulator.core.nodes.node import UnsupportedScenario
 from coband.simulator.experiments.runs.study import Study
 from coband.simulator.experiments.runs.variant import Variant
 

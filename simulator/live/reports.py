@@ -10,7 +10,7 @@ import numpy as np
 from coband.simulator.core.audit.ledger import Ledger
 from coband.simulator.core.audit.trace import SEND, PlainRow
 from coband.simulator.core.hosts.host import ClientHost
-from coband.simulator.core.node import Address, BatchAgent, Client
+from coband.simulator.core.nodes.node import Address, BatchAgent, Client
 from coband.simulator.live.codec import WireError
 from coband.simulator.live.machine import Machine, MarkedProgress
 from coband.simulator.live.schema import Accounts, AgentFacts, Pulls, Report

@@ -11,7 +11,7 @@ from typing import Annotated, Literal, NamedTuple, TypeVar
 from pydantic import AfterValidator, FailFast, Field
 
 from coband.simulator.core.audit.trace import EVENTS, NOBODY
-from coband.simulator.core.node import SERVER
+from coband.simulator.core.nodes.node import SERVER
 
 ROWS = 2000
 """Events in one frame."""

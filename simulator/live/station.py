@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from coband.simulator.core.audit.invariants import InvariantViolation
-from coband.simulator.core.node import Address
+from coband.simulator.core.nodes.node import Address
 from coband.simulator.experiments.runs.blas import one_thread
 from coband.simulator.experiments.runs.code_version import source_digest
 from coband.simulator.experiments.runs.job import Job

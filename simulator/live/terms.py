@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from ipaddress import ip_address
 from pathlib import Path
 
-from coband.simulator.core.node import UnsupportedScenario
+from coband.simulator.core.nodes.node import UnsupportedScenario
 from coband.simulator.experiments.runs.job import JobFailure
 from coband.simulator.live import frames
 

@@ -15,11 +15,11 @@ from weakref import WeakKeyDictionary
 from coband.simulator.core.audit import trace as tr
 from coband.simulator.core.audit.invariants import Audit
 from coband.simulator.core.clock.clock import DELIVERY, Due
-from coband.simulator.core.message import Message
 from coband.simulator.core.network.network import Network
 from coband.simulator.core.network.reliable import Receiving, ReliableTransport
 from coband.simulator.core.network.transport import Transport
-from coband.simulator.core.node import SERVER, Address
+from coband.simulator.core.nodes.message import Message
+from coband.simulator.core.nodes.node import SERVER, Address
 from coband.simulator.core.packet import Packet
 from coband.simulator.core.router import Router
 from coband.simulator.core.run_context import RunContext

@@ -17,9 +17,9 @@ import numpy.typing as npt
 
 from coband.simulator.core.config import Config
 from coband.simulator.core.world import World
-from coband.simulator.entry_points import installed
 from coband.simulator.maths.kernels.base import KernelSpec
 from coband.simulator.metrics import Metric
+from coband.simulator.plugins.entry_points import installed
 
 Streams = Callable[[str, int, str], np.random.Generator]
 """Named random streams, (role, entity, purpose) -> generator; equal arguments give equal, fresh streams."""

@@ -18,7 +18,7 @@ from pydantic import Discriminator, Field, Tag
 
 from coband.simulator.arrays import FloatArray
 from coband.simulator.core.config import REWARD, Config
-from coband.simulator.kinds import Kinds
+from coband.simulator.plugins.kinds import Kinds
 from coband.simulator.problems.arms import ArmSource, uniform_ball, uniform_sphere
 from coband.simulator.problems.world import Noise
 

@@ -15,9 +15,9 @@ from urllib.parse import urlencode
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from coband.simulator.experiments.report import data, tables, theory_table
-from coband.simulator.experiments.report.analysis import Analysis
-from coband.simulator.experiments.report.data import ReportError
+from coband.simulator.analysis.report import data, tables, theory_table
+from coband.simulator.analysis.report.analysis import Analysis
+from coband.simulator.analysis.report.data import ReportError
 from coband.simulator.experiments.runs.status import ENDED
 from coband.simulator.experiments.scenario.input_problems import ScenarioError
 from coband.simulator.experiments.statistics.numerals import number
@@ -147,7 +147,7 @@ class Pages:
 
     def _rendered(self, entries: Sequence[Entry], against: str | None) -> str:
         try:
-            from coband.simulator.experiments.report.page import page
+            from coband.simulator.analysis.report.page import page
         except ModuleNotFoundError as error:
             raise PageError(
                 f"Reports need {error.name}, which is not installed: pip install 'coband[report]'."

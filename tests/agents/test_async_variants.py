@@ -16,9 +16,9 @@ from coband.simulator.arms import ArmSet
 from coband.simulator.conformance import kit
 from coband.simulator.conformance.runs import Run, run
 from coband.simulator.core.audit import trace as tr
-from coband.simulator.core.node import SERVER, UnsupportedScenario
+from coband.simulator.core.nodes.node import SERVER, UnsupportedScenario
+from coband.simulator.core.nodes.timers import Silence
 from coband.simulator.core.talks import Declined
-from coband.simulator.core.timers import Silence
 from coband.simulator.maths.exploration.asynchronous import (
     confidence_width,
     exchange_threshold,

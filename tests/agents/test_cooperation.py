@@ -13,7 +13,7 @@ import pytest
 from coband.simulator.arms import ArmSet
 from coband.simulator.conformance.graphs import POOL, check_conservation, graph_of, run, world
 from coband.simulator.conformance.runs import Run
-from coband.simulator.core.node import UnsupportedScenario
+from coband.simulator.core.nodes.node import UnsupportedScenario
 from coband.simulator.core.randomness.streams import Streams
 from coband.simulator.maths.graphs.covers import centres, power_graph
 from coband.simulator.maths.posteriors.counts import RepeatsPosterior

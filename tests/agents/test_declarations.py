@@ -25,8 +25,8 @@ from coband.simulator.conformance import graphs, runs
 from coband.simulator.conformance.communication import common, run_quantities
 from coband.simulator.core import algorithm as formulas
 from coband.simulator.core.algorithm import Algorithm
-from coband.simulator.core.message import Message
 from coband.simulator.core.metrics import CORE
+from coband.simulator.core.nodes.message import Message
 from coband.simulator.experiments.registry.registry import Registry
 from coband.simulator.live.codec import Codec
 

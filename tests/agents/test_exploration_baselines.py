@@ -15,7 +15,7 @@ from coband.agents.alba_public_code import PublicCodeAlba
 from coband.agents.ind_alba import IndAlba
 from coband.simulator.conformance.runs import TASKS, algorithm, plan_of, run, world
 from coband.simulator.core.engine import Engine
-from coband.simulator.core.node import UnsupportedScenario
+from coband.simulator.core.nodes.node import UnsupportedScenario
 from coband.simulator.core.randomness.streams import Streams
 from coband.simulator.maths.exploration.pairs import Pairs
 from tests.agents.test_pure_exploration import gram, oracle_arms, paper, random_case, samples_of

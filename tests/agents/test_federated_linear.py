@@ -13,7 +13,7 @@ from coband.server.sums import GrowthCheck
 from coband.simulator.arms import ArmSet
 from coband.simulator.conformance.runs import PROBLEM, Run, algorithm, run, world
 from coband.simulator.core.audit import trace as tr
-from coband.simulator.core.node import NodeContext, Sharing
+from coband.simulator.core.nodes.node import NodeContext, Sharing
 from coband.simulator.core.randomness.streams import Streams
 from coband.simulator.maths.linalg.gram import Gram
 from tests.oracles import OracleRun, dis_lin_ucb, fed_glb_ucb, fed_lin_ucb, with_ties
@@ -270,7 +270,7 @@ def test_tighter_smoothness_needs_fewer_gradient_rounds() -> None:
 
 def test_reward_range_rescales_linearly() -> None:
     """Rewards a y + c with the range a [0, 1] + c are the same bandit."""
-    from coband.simulator.core.node import SERVER, NodeContext, Sharing
+    from coband.simulator.core.nodes.node import SERVER, NodeContext, Sharing
 
     entry = algorithm("fed_glb_ucb")
     X = np.random.default_rng(0).uniform(-0.5, 0.5, (30, 5, 3))

@@ -12,7 +12,7 @@ from coband.agents.messages.synchronisation import SyncStart
 from coband.simulator.arms import ArmSet
 from coband.simulator.conformance.runs import PROBLEM, Run, algorithm, run, world
 from coband.simulator.core.audit import trace as tr
-from coband.simulator.core.node import SERVER, NodeContext, Sharing, UnsupportedScenario
+from coband.simulator.core.nodes.node import SERVER, NodeContext, Sharing, UnsupportedScenario
 from coband.simulator.core.randomness.streams import Streams
 from coband.simulator.maths.linalg.gram import Gram
 from coband.simulator.maths.neural.training import Descent, Task

@@ -14,7 +14,7 @@ from coband.simulator.arrays import FloatArray
 from coband.simulator.conformance import kit
 from coband.simulator.conformance.runs import PROBLEM, Run, batches, registry, run
 from coband.simulator.core.audit import trace as tr
-from coband.simulator.core.node import SERVER
+from coband.simulator.core.nodes.node import SERVER
 from coband.simulator.maths.linalg.gram import Gram
 from tests.agents.test_quorum import GIVING_UP
 

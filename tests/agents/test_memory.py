@@ -11,7 +11,7 @@ from coband.simulator.arms import ArmSet
 from coband.simulator.conformance.graphs import graph_of
 from coband.simulator.conformance.runs import algorithm
 from coband.simulator.core.memory import RunSize
-from coband.simulator.core.network.graphs import Graph
+from coband.simulator.core.nodes.graphs import Graph
 from coband.simulator.maths.kernels.library import Gaussian
 from coband.simulator.maths.neural.network import Network
 from coband.simulator.maths.posteriors.domain import Domain

@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
+from coband.simulator.analysis.traces.meaning import meanings
 from coband.simulator.conformance.runs import FIXED_PROBLEM, Run, algorithm, registry, run
 from coband.simulator.core.audit import trace as tr
 from coband.simulator.experiments.registry.registry import Registry
-from coband.simulator.experiments.traces.meaning import meanings
 
 ROOT = Path(__file__).parents[2]
 MODELS = {"model", "missing_points"}  # kinds of messages that an agent makes its next model from

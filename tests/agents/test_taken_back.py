@@ -12,7 +12,7 @@ from coband.agents.messages.synchronisation import SyncStart
 from coband.simulator.arms import ArmSet
 from coband.simulator.conformance.runs import algorithm, plan_of, problem_of, world
 from coband.simulator.core.engine import Engine
-from coband.simulator.core.message import Message
+from coband.simulator.core.nodes.message import Message
 from coband.simulator.core.randomness.streams import Streams
 
 NETWORK = {"width": 4, "steps": 2}

@@ -22,7 +22,7 @@ from coband.simulator.experiments.runs.study import study_of
 from coband.simulator.experiments.scenario.loading import loads
 from coband.simulator.experiments.store import directory
 from coband.simulator.experiments.store.recording import Recording
-from tests.experiments.traces.runs import STAR
+from tests.analysis.traces.runs import STAR
 
 PAGE = 16384
 LIMIT_SECONDS = 60

@@ -12,7 +12,7 @@ import pytest
 
 from coband.simulator.cli.main import exit_status
 from coband.simulator.experiments.store.packed import unpacked
-from tests.experiments.traces.runs import STAR, perform
+from tests.analysis.traces.runs import STAR, perform
 
 ROOT = Path(__file__).parents[2]
 HOSTILE = '<script>alert(1)</script>\u202e"&\x9b'

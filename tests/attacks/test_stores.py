@@ -13,9 +13,9 @@ import pytest
 import coband
 from coband.simulator.cli.main import exit_status
 from coband.simulator.experiments.store import damage, seal, store, wal
+from tests.analysis.traces.runs import STAR, perform
 from tests.attacks import stores
 from tests.attacks.test_surroundings import SCENARIO
-from tests.experiments.traces.runs import STAR, perform
 
 QUICK = ("show", "why", "hash", "verify")
 

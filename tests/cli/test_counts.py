@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from coband.simulator.cli.main import main
-from tests.experiments.traces import runs
+from tests.analysis.traces import runs
 
 ONE = runs.STAR.replace("turns: 12", "turns: 4").split("  - {algorithm: async")[0] + (
     "  - {algorithm: one_kernel_ucb, label: One, kernel: {kind: gaussian, gamma: 1.0}, alpha: 0.5}\n"

@@ -10,8 +10,8 @@ import pytest
 import coband as api
 from coband.simulator.cli import workers as command
 from coband.simulator.experiments.runs.workers import InProcess
+from tests.analysis.frontier.searches import TEXT
 from tests.cli.test_sweep import Coband
-from tests.experiments.frontier.searches import TEXT
 
 SMALL = "grid: {algorithms.Async.threshold: [0.3, 3]}\n"
 FEW = ("--replications", "2", "--trials", "2")

@@ -185,7 +185,7 @@ def test_a_missing_extra_is_named(
     coband: Program, run: Path, monkeypatch: pytest.MonkeyPatch, command: str, library: str
 ) -> None:
     for name in list(sys.modules):
-        if name.split(".")[0] == library or name.startswith("coband.simulator.experiments.report"):
+        if name.split(".")[0] == library or name.startswith("coband.simulator.analysis.report"):
             monkeypatch.delitem(sys.modules, name)
     real = builtins.__import__
 

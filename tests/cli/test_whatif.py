@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.analysis.traces.runs import STAR, perform
 from tests.cli.fake_cli import Program
-from tests.experiments.traces.runs import STAR, perform
 
 
 @pytest.fixture(scope="module")

@@ -15,7 +15,7 @@ from coband.agents.one_kernel_ucb import ALGORITHM, OneKernelUCB
 from coband.simulator.arms import ArmSet
 from coband.simulator.conformance import NonConformance, kit
 from coband.simulator.core.algorithm import Algorithm
-from coband.simulator.core.node import NodeContext
+from coband.simulator.core.nodes.node import NodeContext
 
 OF_THE_MODULE = np.random.default_rng(0)
 Draw = Callable[[Any], float]

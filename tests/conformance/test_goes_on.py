@@ -17,8 +17,8 @@ from coband.simulator.arms import ArmSet
 from coband.simulator.conformance import NonConformance, Vacuous, kit
 from coband.simulator.conformance.faults import KINDS
 from coband.simulator.core.algorithm import Algorithm
-from coband.simulator.core.message import Message, payload
-from coband.simulator.core.node import ALL_AGENTS, SERVER, Address, NodeContext, Outbox
+from coband.simulator.core.nodes.message import Message, payload
+from coband.simulator.core.nodes.node import ALL_AGENTS, SERVER, Address, NodeContext, Outbox
 from tests.conformance.toys import Adder, Tally, Teller, toy
 
 Install = Callable[[Algorithm], str]

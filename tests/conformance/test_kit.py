@@ -15,8 +15,8 @@ from coband.simulator.conformance import Case, NonConformance, Vacuous, cases, k
 from coband.simulator.core.algorithm import Algorithm, ClosedForm
 from coband.simulator.core.audit.invariants import InvariantViolation
 from coband.simulator.core.formulas import FormulaError
-from coband.simulator.core.message import Message
-from coband.simulator.core.node import Address, Outbox, Server
+from coband.simulator.core.nodes.message import Message
+from coband.simulator.core.nodes.node import Address, Outbox, Server
 from tests.conformance.toys import Adder, Teller, toy
 
 CALLS = count()

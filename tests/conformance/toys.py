@@ -9,8 +9,8 @@ from typing import ClassVar
 from coband.simulator.arms import ArmSet
 from coband.simulator.core.algorithm import Algorithm, MessageSize, Needs
 from coband.simulator.core.config import Config
-from coband.simulator.core.message import Message, payload
-from coband.simulator.core.node import (
+from coband.simulator.core.nodes.message import Message, payload
+from coband.simulator.core.nodes.node import (
     SERVER,
     Address,
     Agent,
@@ -18,7 +18,7 @@ from coband.simulator.core.node import (
     Outbox,
     Server,
 )
-from coband.simulator.core.timers import Silence
+from coband.simulator.core.nodes.timers import Silence
 
 
 class ToyConfig(Config):

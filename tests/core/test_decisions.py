@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from coband.simulator.conformance.runs import run
-from coband.simulator.core import decisions
-from coband.simulator.core.decisions import ClosestDecision, gaps
-from coband.simulator.core.node import NoBestArm
+from coband.simulator.core.nodes import decisions
+from coband.simulator.core.nodes.decisions import ClosestDecision, gaps
+from coband.simulator.core.nodes.node import NoBestArm
 
 FINITE = st.floats(-1e6, 1e6).map(lambda value: round(value, 3))
 

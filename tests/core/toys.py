@@ -15,8 +15,8 @@ from coband.simulator.core.algorithm import Algorithm
 from coband.simulator.core.audit.trace import Row, keep
 from coband.simulator.core.config import Config
 from coband.simulator.core.engine import Engine, RunResult
-from coband.simulator.core.message import Message, payload
-from coband.simulator.core.node import ALL_AGENTS, SERVER, Address, Agent, NodeContext, Outbox, Server
+from coband.simulator.core.nodes.message import Message, payload
+from coband.simulator.core.nodes.node import ALL_AGENTS, SERVER, Address, Agent, NodeContext, Outbox, Server
 from coband.simulator.core.randomness.streams import Streams
 
 

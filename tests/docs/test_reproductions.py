@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from coband.simulator.experiments.claims import pages, reading, results
-from coband.simulator.experiments.claims.settings import is_of_other_settings
+from coband.simulator.analysis.claims import pages, reading, results
+from coband.simulator.analysis.claims.settings import is_of_other_settings
 
 FOLDER = Path(__file__).parents[2] / "docs" / "reproductions"
 

@@ -52,7 +52,7 @@ def test_pages_load_nothing_from_elsewhere(built: Path) -> None:
 
 def test_the_search_finds_keys_without_a_server(built: Path, tmp_path: Path) -> None:
     """In a real browser, from files: a key that no written page names is found on its own page."""
-    from tests.experiments.report.browser import PATIENCE, browser, complaints
+    from tests.analysis.report.browser import PATIENCE, browser, complaints
 
     written = " ".join(page.read_text(encoding="utf-8") for page in PAGES)
     assert "arm_similarity" not in written

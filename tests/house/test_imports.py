@@ -19,21 +19,21 @@ PREFIX = "coband."
 EVERYWHERE = (
     "simulator.arms",
     "simulator.arrays",
-    "simulator.docstrings",
-    "simulator.entry_points",
-    "simulator.kinds",
+    "simulator.plugins.docstrings",
+    "simulator.plugins.entry_points",
+    "simulator.plugins.kinds",
     "simulator.metrics",
-    "simulator.offers",
+    "simulator.plugins.offers",
     "simulator.scenario_errors",
 )
 NODE_SIDE = (
-    "simulator.core.node",
-    "simulator.core.message",
+    "simulator.core.nodes.node",
+    "simulator.core.nodes.message",
     "simulator.core.algorithm",
     "simulator.core.memory",
     "simulator.core.config",
     "simulator.core.talks",
-    "simulator.core.timers",
+    "simulator.core.nodes.timers",
     "simulator.maths",
 )
 ALLOWED = {
@@ -47,7 +47,7 @@ ALLOWED = {
         "simulator.problems",
         "simulator.maths.kernels.registry",  # what is installed; kernels themselves are the problems' and agents'
     ),
-    "simulator/experiments/report": ("simulator.experiments",),
+    "simulator/analysis/report": ("simulator.experiments",),
     "simulator/reference": ("simulator.reference", "simulator.experiments", "simulator.core.algorithm"),
     # Nodes on real sockets: it drives the parts of the core with a clock on the wall, and sends what maths makes.
     "simulator/live": (

@@ -12,8 +12,8 @@ import pytest
 from coband.agents.dis_kernel_ucb import DisKernelUCB
 from coband.server.dis_kernel_ucb import DisKernelUCBServer
 from coband.simulator.core.audit import trace as tr
-from coband.simulator.core.message import Message
-from coband.simulator.core.node import Address, Node, Outbox
+from coband.simulator.core.nodes.message import Message
+from coband.simulator.core.nodes.node import Address, Node, Outbox
 from coband.simulator.core.result import RunResult
 from coband.simulator.experiments.runs.job import JobFailure
 from coband.simulator.live.journal import Journal

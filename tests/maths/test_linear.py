@@ -96,7 +96,7 @@ def test_refactoring_bounds_the_drift() -> None:
 
 
 def test_gram_matrices_are_immutable_and_count_all_entries() -> None:
-    from coband.simulator.core.message import size_of
+    from coband.simulator.core.nodes.message import size_of
 
     growing, rng = GrowingGram(4, cadence=5), np.random.default_rng(4)
     told, expected, rows = [], [], np.empty((0, 4))

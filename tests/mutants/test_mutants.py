@@ -254,7 +254,7 @@ def test_a_sample_takes_as_many_of_each_package_in_the_order_of_all(tmp_path: Pa
 
 
 def test_own_tests_are_those_of_the_folder_or_of_the_nearest_around_it() -> None:
-    assert selection.nearby("simulator/experiments/report/rows.py") == "tests/experiments/report"
+    assert selection.nearby("simulator/analysis/report/rows.py") == "tests/analysis/report"
     assert selection.nearby("simulator/maths/linalg/gram.py") == "tests/maths"
     assert selection.nearby("agents/messages/linear.py") == "tests/agents"
     assert selection.is_nearby("tests/maths/test_linear.py::test_x", "simulator/maths/linalg/gram.py")

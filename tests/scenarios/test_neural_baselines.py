@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from coband.simulator.experiments.claims import reading
-from coband.simulator.experiments.claims.claim import ClaimedStudy
+from coband.simulator.analysis.claims import reading
+from coband.simulator.analysis.claims.claim import ClaimedStudy
 
 FOLDER = Path(__file__).parents[2] / "scenarios" / "fn_ucb"
 ENTRIES = {file.stem: yaml.safe_load(file.read_text(encoding="utf-8"))["algorithms"] for file in FOLDER.glob("*.yaml")}

@@ -8,7 +8,7 @@ import pytest
 
 from coband.simulator.conformance.runs import Run, run
 from coband.simulator.core.audit import trace as tr
-from coband.simulator.core.node import SERVER
+from coband.simulator.core.nodes.node import SERVER
 
 
 def answers_by_round(result: Run) -> list[int]:

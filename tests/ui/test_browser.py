@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.experiments.report.browser import PATIENCE, browser, complaints, requests
+from tests.analysis.report.browser import PATIENCE, browser, complaints, requests
 from tests.experiments.runs.fake_runs import started, wait_until
 from tests.ui.made import Visitor, changed, copies, serving
 

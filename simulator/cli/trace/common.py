@@ -71,8 +71,8 @@ def spell_node(text: str | None, jobs: Sequence[StoredJob]) -> str | None:
     """
     if text is None:
         return text
+    from coband.simulator.analysis.traces.reading import nodes
     from coband.simulator.experiments.store import schema
-    from coband.simulator.experiments.traces.reading import nodes
 
     match = re.fullmatch(r"(?:agent\s*)?(\d+)", text.strip())
     name = text.strip() if match is None else f"agent {int(match[1])}"

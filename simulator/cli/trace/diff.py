@@ -14,8 +14,8 @@ from coband.simulator.cli.trace.common import LABEL, REPLICATION, opened, print_
 from coband.simulator.cli.trace.events import block, header, is_narrow, row
 
 if TYPE_CHECKING:
+    from coband.simulator.analysis.traces.difference import TraceComparison
     from coband.simulator.experiments.store.store import Event, StoredJob
-    from coband.simulator.experiments.traces.difference import TraceComparison
 
 
 @click.command(epilog=RUNS_HELP.replace("RUN is", "A and B are each"))
@@ -43,10 +43,10 @@ def diff(
     """
     same, named = True, False
     with opened(first) as here, opened(second) as there:
+        from coband.simulator.analysis.traces import difference
+        from coband.simulator.analysis.traces.pairs import pairs
+        from coband.simulator.analysis.traces.reading import TraceReader
         from coband.simulator.experiments.runs import hardware
-        from coband.simulator.experiments.traces import difference
-        from coband.simulator.experiments.traces.pairs import pairs
-        from coband.simulator.experiments.traces.reading import TraceReader
 
         computers = here.manifest.get("hardware"), there.manifest.get("hardware")
         for a, b in pairs(here, there, label, other_label, replication):

@@ -93,12 +93,12 @@ def _parts(event: Event, algorithms: Mapping[str, str]) -> Iterator[str]:
 
 
 def _meaning(event: Event, algorithms: Mapping[str, str]) -> str:
-    from coband.simulator.experiments.traces.meaning import meaning
+    from coband.simulator.analysis.traces.meaning import meaning
 
     return meaning(event, algorithms.get(event.label, ""))
 
 
 def _content(event: Event) -> str:
-    from coband.simulator.experiments.traces.meaning import content
+    from coband.simulator.analysis.traces.meaning import content
 
     return content(event)

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import click
 
+from coband.simulator.analysis.traces import FORMATS
 from coband.simulator.cli.options import FORCE, out_file
 from coband.simulator.cli.trace.common import RUN, RUNS_HELP, choice, opened
-from coband.simulator.experiments.traces import FORMATS
 
 
 @click.command(epilog=RUNS_HELP)
@@ -24,7 +24,7 @@ def export(path: Path, label: str | None, replication: int | None, form: str, ou
     jsonl, csv, parquet: one row per event, with the columns of the view `trace` (without ages).
     """
     with opened(path) as run:
-        from coband.simulator.experiments.traces.exporting import export as write
+        from coband.simulator.analysis.traces.exporting import export as write
 
         write(run, run.select(label, replication), form, out, replace=force)
     if out is not None:

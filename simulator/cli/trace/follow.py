@@ -13,7 +13,7 @@ from coband.simulator.cli.trace.common import RUN, RUNS_HELP, choice, opened
 from coband.simulator.cli.trace.events import print_events
 
 if TYPE_CHECKING:
-    from coband.simulator.experiments.traces.lives import MessageHistory
+    from coband.simulator.analysis.traces.lives import MessageHistory
 
 
 @click.command(epilog=RUNS_HELP)
@@ -28,8 +28,8 @@ def follow(path: Path, message: int, label: str | None, replication: int | None,
     On a graph this includes all sends that forward the message; MESSAGE may be the number of any of them.
     """
     with opened(path) as run:
-        from coband.simulator.experiments.traces.lives import follow as history_of
-        from coband.simulator.experiments.traces.reading import TraceReader, one_job
+        from coband.simulator.analysis.traces.lives import follow as history_of
+        from coband.simulator.analysis.traces.reading import TraceReader, one_job
 
         history = history_of(TraceReader(one_job(run, label, replication)), message)
     events = sorted((*history.events, *history.effects), key=lambda event: event.seq) if effects else history.events

@@ -38,7 +38,7 @@ def query(path: Path, sql: str, seconds: float, as_json: bool) -> None:
     The query cannot write anything, attach a database or change a setting.
     """
     with opened(path) as run:
-        from coband.simulator.experiments.traces import query as queries
+        from coband.simulator.analysis.traces import query as queries
 
         if waiting := len(run.uncollected):
             click.echo(

@@ -38,8 +38,8 @@ def show(
     """Print events, in order."""
     start, end = parse_interval(interval)
     with opened(path) as run:
+        from coband.simulator.analysis.traces.reading import traced
         from coband.simulator.experiments.store.store import Filter
-        from coband.simulator.experiments.traces.reading import traced
 
         jobs = traced(run.select(label, replication))
         where = Filter(event, spell_node(node, jobs), kind, start, end, message)

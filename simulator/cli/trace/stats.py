@@ -24,14 +24,14 @@ from coband.simulator.cli.trace.common import RUN, RUNS_HELP, choice, opened, pr
 @JSON_LINES
 def stats(path: Path, label: str | None, replication: int | None, by: str, as_json: bool) -> None:
     """Count events, messages and scalars of each label, summed over replications."""
-    from coband.simulator.experiments.traces import tallies
+    from coband.simulator.analysis.traces import tallies
 
     columns = [word.strip() for word in by.split(",")]
     for word in columns:
         if word not in tallies.GROUPS:
             raise BadInput(f"--by {word!r} is not one of {', '.join(map(repr, tallies.GROUPS))}.")
     with opened(path) as run:
-        from coband.simulator.experiments.traces.reading import traced
+        from coband.simulator.analysis.traces.reading import traced
 
         found = tallies.tally(traced(run.select(label, replication)), *columns)
     if as_json:

@@ -11,7 +11,7 @@ from coband.simulator.cli.options import JSON_LINES
 from coband.simulator.cli.trace.common import RUN, RUNS_HELP, choice, opened, print_json
 
 if TYPE_CHECKING:
-    from coband.simulator.experiments.traces.verification import TraceVerification
+    from coband.simulator.analysis.traces.verification import TraceVerification
 
 
 @click.command(epilog=RUNS_HELP)
@@ -27,8 +27,8 @@ def verify(context: click.Context, /, path: Path, label: str | None, replication
     """
     good = True
     with opened(path, changed=True) as run:
-        from coband.simulator.experiments.traces import verification
-        from coband.simulator.experiments.traces.consistency import inconsistencies
+        from coband.simulator.analysis.traces import verification
+        from coband.simulator.analysis.traces.consistency import inconsistencies
 
         for result in verification.verify(run, run.select(label, replication)):
             good = good and not result.differences

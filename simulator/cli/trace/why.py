@@ -21,8 +21,8 @@ from coband.simulator.cli.trace.events import print_events
 def why(path: Path, seq: int, label: str | None, replication: int | None, whole: bool, as_json: bool) -> None:
     """Print event number SEQ, its cause, the cause of that, and so on, back to the turn that started the chain."""
     with opened(path) as run:
-        from coband.simulator.experiments.traces.causes import why as chain_of
-        from coband.simulator.experiments.traces.reading import TraceReader, one_job
+        from coband.simulator.analysis.traces.causes import why as chain_of
+        from coband.simulator.analysis.traces.reading import TraceReader, one_job
 
         chain = chain_of(TraceReader(one_job(run, label, replication)), seq, whole=whole)
     print_events(chain.events, run.labels, as_json)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from coband.simulator.core.audit.ledger import Ledger
-from coband.simulator.core.node import Client
+from coband.simulator.core.nodes.node import Client
 
 AgentMetrics = dict[str, int | float | None]
 """One agent's numbers: ``agent``, its turns, regret, rounds and scalars, what it reports, and its score."""

@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Iterator
 
 from coband.simulator.core.audit.ledger import DOWN, PEER, UP, Ledger
-from coband.simulator.core.message import Message
-from coband.simulator.core.network.graphs import Graph
-from coband.simulator.core.node import SERVER, Address
+from coband.simulator.core.nodes.graphs import Graph
+from coband.simulator.core.nodes.message import Message
+from coband.simulator.core.nodes.node import SERVER, Address
 from coband.simulator.core.packet import Packet
 
 Way = tuple[str, str]

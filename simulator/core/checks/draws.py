@@ -16,7 +16,7 @@ from coband.simulator.core.checks.wiring import Pipe, Wiring
 from coband.simulator.core.network.links import LinkModel
 from coband.simulator.core.network.loss import BaseLoss, GilbertElliott
 from coband.simulator.core.network.network import NetworkConfig
-from coband.simulator.core.node import SERVER, Address
+from coband.simulator.core.nodes.node import SERVER, Address
 from coband.simulator.core.packet import Packet
 from coband.simulator.core.randomness.distributions import BaseDistribution, Constant
 from coband.simulator.core.randomness.streams import Streams

@@ -31,9 +31,9 @@ from coband.simulator.core.checks.timing import Timing
 from coband.simulator.core.checks.truth import Truth
 from coband.simulator.core.checks.twins import Post, Twins
 from coband.simulator.core.clock.clock import Clock
-from coband.simulator.core.message import Message
-from coband.simulator.core.network.graphs import Graph
-from coband.simulator.core.node import (
+from coband.simulator.core.nodes.graphs import Graph
+from coband.simulator.core.nodes.message import Message
+from coband.simulator.core.nodes.node import (
     SERVER,
     Address,
     Agent,

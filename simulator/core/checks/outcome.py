@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from coband.simulator.core.checks.accounts import Accounts
-from coband.simulator.core.node import Address, Client, Node
+from coband.simulator.core.nodes.node import Address, Client, Node
 from coband.simulator.core.result import RunResult
 
 ROUNDING = 1e-9

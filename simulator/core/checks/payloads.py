@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from coband.simulator.core.message import Message
+from coband.simulator.core.nodes.message import Message
 
 HEADER = (bool, int, str, np.integer, np.bool_, type(None))
 """What a header field may hold, alone or in a tuple: it costs nothing, so it must not carry what was learnt."""

@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 from weakref import WeakKeyDictionary
 
 from coband.simulator.core.audit.invariants import InvariantViolation
-from coband.simulator.core.message import Message
-from coband.simulator.core.network.graphs import Graph
-from coband.simulator.core.node import Address, Later, Multicast, Neighbours, Recipient
+from coband.simulator.core.nodes.graphs import Graph
+from coband.simulator.core.nodes.message import Message
+from coband.simulator.core.nodes.node import Address, Later, Multicast, Neighbours, Recipient
 
 Accepts = Callable[[Address], Set[Address] | None]
 

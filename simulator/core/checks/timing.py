@@ -18,9 +18,9 @@ from coband.simulator.core.audit.invariants import InvariantViolation
 from coband.simulator.core.clock.schedule import Phases, Rounds
 from coband.simulator.core.hosts.availability import Always, Windows
 from coband.simulator.core.hosts.speed import Stragglers
-from coband.simulator.core.message import Message
 from coband.simulator.core.network.partitions import BaseOutage
-from coband.simulator.core.node import SERVER, Address
+from coband.simulator.core.nodes.message import Message
+from coband.simulator.core.nodes.node import SERVER, Address
 from coband.simulator.core.plan import Plan
 from coband.simulator.core.randomness.distributions import is_zero
 from coband.simulator.core.randomness.streams import Streams
@@ -157,7 +157,9 @@ class Timing:
     def _absences(self, node: Address) -> Absences:
         if node not in self._away:
             availability, network = self._plan.agents.availability, self._plan.network
-            windows = [iter(self._away_by(number, outage).get(node, ())) for number, outage in enumerate(network.outages)]
+            windows = [
+                iter(self._away_by(number, outage).get(node, ())) for number, outage in enumerate(network.outages)
+            ]
             if node != SERVER and not isinstance(availability, Always):
                 windows.append(availability.windows(node, self._streams("faults", node, "availability")))
             self._away[node] = Absences(windows, math.inf if network.heals is None else network.heals)

@@ -8,7 +8,7 @@ from typing import Any
 
 from coband.simulator.arrays import IntArray
 from coband.simulator.core.audit.invariants import InvariantViolation
-from coband.simulator.core.node import Address
+from coband.simulator.core.nodes.node import Address
 
 ROUNDING = 1e-9
 COMPARED = 8

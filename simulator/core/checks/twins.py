@@ -22,9 +22,9 @@ from coband.simulator.arrays import FloatArray, IntArray
 from coband.simulator.core.audit.invariants import InvariantViolation
 from coband.simulator.core.checks.outcome import NEVER, Outcome
 from coband.simulator.core.checks.payloads import ROUNDING, difference, frozen
-from coband.simulator.core.message import Message
-from coband.simulator.core.node import SERVER, Address, Agent, BatchAgent, Client, Later, Node, Outbox, Server
-from coband.simulator.core.timers import Silence
+from coband.simulator.core.nodes.message import Message
+from coband.simulator.core.nodes.node import SERVER, Address, Agent, BatchAgent, Client, Later, Node, Outbox, Server
+from coband.simulator.core.nodes.timers import Silence
 
 UNCHANGED = 1e-12
 """Relative; a matrix that is kept in fewer numbers than it has entries is multiplied out to be compared."""

@@ -7,7 +7,7 @@ import math
 from coband.simulator.core.network.links import BaseBandwidth, LinkModel, LinkRule, Rate
 from coband.simulator.core.network.network import NetworkConfig
 from coband.simulator.core.network.partitions import Partition
-from coband.simulator.core.node import SERVER, Address
+from coband.simulator.core.nodes.node import SERVER, Address
 
 KEYS = ("latency", "bandwidth", "loss", "duplicate", "reorder")
 

@@ -20,7 +20,7 @@ from pydantic import Field, model_validator
 from coband.simulator.core.config import TIME, Config
 from coband.simulator.core.randomness.distributions import Distribution
 from coband.simulator.core.randomness.streams import Streams
-from coband.simulator.kinds import Kinds
+from coband.simulator.plugins.kinds import Kinds
 
 BLOCK = 1024
 COLUMNS = ["agent", "time"]

@@ -15,8 +15,8 @@ from coband.simulator.core.audit.progress import Progress
 from coband.simulator.core.audit.trace import Trace
 from coband.simulator.core.clock.clock import TURN, Clock
 from coband.simulator.core.hosts.host import ClientHost, Inspector, Send
-from coband.simulator.core.message import Message
-from coband.simulator.core.node import Address, Agent, Neighbours, Outbox
+from coband.simulator.core.nodes.message import Message
+from coband.simulator.core.nodes.node import Address, Agent, Neighbours, Outbox
 from coband.simulator.core.packet import Packet
 from coband.simulator.core.randomness.distributions import Draws
 from coband.simulator.core.world import World

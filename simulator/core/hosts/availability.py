@@ -22,8 +22,8 @@ from coband.simulator.core.audit import trace as tr
 from coband.simulator.core.audit.trace import Trace
 from coband.simulator.core.clock.clock import STATE, Clock
 from coband.simulator.core.config import TIME, Config
-from coband.simulator.core.node import Address
-from coband.simulator.kinds import Kinds
+from coband.simulator.core.nodes.node import Address
+from coband.simulator.plugins.kinds import Kinds
 
 COLUMNS = ["agent", "up", "down"]
 Windows = Iterator[tuple[float, float]]

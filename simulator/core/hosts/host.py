@@ -19,11 +19,11 @@ from coband.simulator.core.audit import trace as tr
 from coband.simulator.core.audit.invariants import InvariantViolation
 from coband.simulator.core.audit.trace import Trace
 from coband.simulator.core.clock.clock import DELIVERY, TIMER, Clock
-from coband.simulator.core.message import Message
-from coband.simulator.core.node import Address, Agent, BatchAgent, Client, Later, Node, Outbox
+from coband.simulator.core.nodes.message import Message
+from coband.simulator.core.nodes.node import Address, Agent, BatchAgent, Client, Later, Node, Outbox
+from coband.simulator.core.nodes.timers import Silence, Timer
 from coband.simulator.core.packet import Packet
 from coband.simulator.core.randomness.distributions import Draws
-from coband.simulator.core.timers import Silence, Timer
 
 Send = Callable[[Address, Any, Any, int], None]
 

@@ -13,7 +13,7 @@ from coband.simulator.core.config import TIME, Config
 from coband.simulator.core.hosts.availability import Always, Availability, Recorded
 from coband.simulator.core.randomness.distributions import ZERO, Distribution, Draws
 from coband.simulator.core.randomness.streams import Streams
-from coband.simulator.kinds import Kinds
+from coband.simulator.plugins.kinds import Kinds
 
 
 class Episodes(Config):

@@ -14,7 +14,7 @@ from coband.simulator.core.hosts.agent_host import AgentHost
 from coband.simulator.core.hosts.cohort import Cohort
 from coband.simulator.core.hosts.host import Host
 from coband.simulator.core.hosts.phases import PhaseHost
-from coband.simulator.core.node import Address
+from coband.simulator.core.nodes.node import Address
 from coband.simulator.core.randomness.distributions import Draws
 from coband.simulator.core.randomness.streams import Streams
 

@@ -9,11 +9,11 @@ from typing import Any
 
 from coband.simulator.core.audit import trace as tr
 from coband.simulator.core.clock.clock import DELIVERY
-from coband.simulator.core.message import Message
-from coband.simulator.core.network.graphs import Graph
 from coband.simulator.core.network.local import SEEN, Local
 from coband.simulator.core.network.transport import Transport
-from coband.simulator.core.node import Address, Neighbours, Recipient
+from coband.simulator.core.nodes.graphs import Graph
+from coband.simulator.core.nodes.message import Message
+from coband.simulator.core.nodes.node import Address, Neighbours, Recipient
 from coband.simulator.core.packet import Packet
 from coband.simulator.core.run_context import RunContext
 

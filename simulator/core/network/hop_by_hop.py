@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from coband.simulator.core.clock.clock import TIMER
-from coband.simulator.core.message import Message
 from coband.simulator.core.network.local import Local
-from coband.simulator.core.node import Address
+from coband.simulator.core.nodes.message import Message
+from coband.simulator.core.nodes.node import Address
 from coband.simulator.core.packet import Flood, Packet
 
 

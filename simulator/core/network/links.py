@@ -12,7 +12,7 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from coband.simulator.core.config import RATE, TIME, Config, Unit
 from coband.simulator.core.network.loss import Loss, Probability, loss_process, mean_loss
-from coband.simulator.core.node import SERVER, Address
+from coband.simulator.core.nodes.node import SERVER, Address
 from coband.simulator.core.randomness.distributions import (
     DISTRIBUTIONS,
     AnyDistribution,
@@ -23,7 +23,7 @@ from coband.simulator.core.randomness.distributions import (
     number_is_constant,
 )
 from coband.simulator.core.randomness.streams import Streams
-from coband.simulator.kinds import Kinds
+from coband.simulator.plugins.kinds import Kinds
 
 UP, DOWN = "up", "down"
 Rows = tuple[tuple[Annotated[float, Field(ge=0)], ...], ...]

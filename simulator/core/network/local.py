@@ -18,10 +18,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 
 from coband.simulator.core.audit import trace as tr
-from coband.simulator.core.message import Message
-from coband.simulator.core.network.graphs import Graph
 from coband.simulator.core.network.transport import Transport
-from coband.simulator.core.node import SERVER, Address, Neighbours, Recipient
+from coband.simulator.core.nodes.graphs import Graph
+from coband.simulator.core.nodes.message import Message
+from coband.simulator.core.nodes.node import SERVER, Address, Neighbours, Recipient
 from coband.simulator.core.packet import Flood, Packet
 from coband.simulator.core.run_context import RunContext
 

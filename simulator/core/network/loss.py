@@ -10,7 +10,7 @@ import numpy as np
 from pydantic import Field
 
 from coband.simulator.core.config import Config
-from coband.simulator.kinds import Kinds
+from coband.simulator.plugins.kinds import Kinds
 
 Probability = Annotated[float, Field(ge=0, le=1)]
 

@@ -29,10 +29,10 @@ from coband.simulator.core.network.links import (
 from coband.simulator.core.network.loss import AnyLoss, Probability, mean_loss
 from coband.simulator.core.network.partitions import AnyOutage, AnyPartition, Outage
 from coband.simulator.core.network.topologies import BaseGraph, Topology
-from coband.simulator.core.node import SERVER, Address
+from coband.simulator.core.nodes.node import SERVER, Address
+from coband.simulator.core.nodes.recovery import MOST_BACKOFFS, Recovery, RetryPolicy
 from coband.simulator.core.randomness.distributions import ZERO, is_zero
 from coband.simulator.core.randomness.streams import Streams
-from coband.simulator.core.recovery import MOST_BACKOFFS, Recovery, RetryPolicy
 
 LINK_KEYS = ("bandwidth", "loss", "duplicate", "reorder")
 

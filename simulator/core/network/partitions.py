@@ -10,8 +10,8 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from coband.simulator.core.config import TIME, Config
-from coband.simulator.core.node import SERVER, Address
-from coband.simulator.kinds import Kinds
+from coband.simulator.core.nodes.node import SERVER, Address
+from coband.simulator.plugins.kinds import Kinds
 
 Index = Annotated[int, Field(ge=0)]
 
@@ -65,7 +65,7 @@ class Outage(BaseOutage, Window):
 
     def windows(self, agents: int, rng: np.random.Generator) -> Mapping[Address, Iterable[tuple[float, float]]]:
         """The one time of each node."""
-        return {node: ((self.start, self.end),) for node in self.addresses}
+        return dict.fromkeys(self.addresses, ((self.start, self.end),))
 
 
 class Partition(BasePartition, Window):

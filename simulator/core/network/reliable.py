@@ -9,7 +9,7 @@ from typing import Any
 from coband.simulator.core.audit import trace as tr
 from coband.simulator.core.clock.clock import DELIVERY, TIMER
 from coband.simulator.core.network.transport import Transport
-from coband.simulator.core.node import Address
+from coband.simulator.core.nodes.node import Address
 from coband.simulator.core.packet import Packet
 
 

@@ -17,9 +17,9 @@ from pydantic import Field
 
 from coband.simulator.core.config import Config
 from coband.simulator.core.network.edge_lists import read_edges, sample_nodes
-from coband.simulator.core.network.graphs import Graph, GraphError, NoGraphFileError
+from coband.simulator.core.nodes.graphs import Graph, GraphError, NoGraphFileError
 from coband.simulator.core.randomness.streams import Streams
-from coband.simulator.kinds import Kinds
+from coband.simulator.plugins.kinds import Kinds
 
 if TYPE_CHECKING:
     import networkx as nx

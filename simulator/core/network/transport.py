@@ -12,9 +12,9 @@ from typing import Any, Protocol
 from coband.simulator.core.audit import trace as tr
 from coband.simulator.core.audit.ledger import DOWN, UP
 from coband.simulator.core.clock.clock import DELIVERY
-from coband.simulator.core.message import Message
 from coband.simulator.core.network.network import Network
-from coband.simulator.core.node import SERVER, Address, Multicast, Recipient
+from coband.simulator.core.nodes.message import Message
+from coband.simulator.core.nodes.node import SERVER, Address, Multicast, Recipient
 from coband.simulator.core.packet import Flood, Packet
 from coband.simulator.core.run_context import RunContext
 

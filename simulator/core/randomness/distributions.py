@@ -17,7 +17,7 @@ from pydantic import BeforeValidator, ConfigDict, Field, model_validator
 
 from coband.simulator.arrays import FloatArray
 from coband.simulator.core.config import OF_THE_KEY, Config, Unit
-from coband.simulator.kinds import Kinds
+from coband.simulator.plugins.kinds import Kinds
 
 FIRST_BLOCK, LARGEST_BLOCK = 4, 1024
 

@@ -8,9 +8,10 @@ from types import CoroutineType
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from coband.simulator.core.message import Message
-from coband.simulator.core.node import Client, Node, Server
-from coband.simulator.core.outbox import Address, Later, Outbox, Recipient
+from coband.simulator.core.nodes.message import Message
+from coband.simulator.core.nodes.node import Client, Node, Server
+from coband.simulator.core.nodes.outbox import Address, Later, Outbox, Recipient
+from coband.simulator.core.nodes.timers import OutOfPatience, Resend
 from coband.simulator.core.talks.question import (
     TAKEN,
     Declined,
@@ -22,7 +23,6 @@ from coband.simulator.core.talks.question import (
     Reason,
     Undo,
 )
-from coband.simulator.core.timers import OutOfPatience, Resend
 
 Steps = Coroutine[Question[Any], None, None]
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, ClassVar, Generic, Literal, TypeVar
 
-from coband.simulator.core.message import Message
-from coband.simulator.core.outbox import Address
-from coband.simulator.core.timers import Timer
+from coband.simulator.core.nodes.message import Message
+from coband.simulator.core.nodes.outbox import Address
+from coband.simulator.core.nodes.timers import Timer
 
 Reason = Literal["undelivered", "silent", "declined"]
 Undo = Callable[[Any], None]

@@ -1,6 +1,6 @@
 """A node whose protocol is written as conversations: ``async def`` functions, resumed when what they wait for is here.
 
-There is no event loop and no clock. Hosts see an ordinary node, a function of what it is told (``core.node``): this
+There is no event loop and no clock. Hosts see an ordinary node, a function of what it is told (``core.nodes.node``): this
 class answers ``receive``, ``undelivered`` and ``on_timer``. Authors ask, gather, hear and tell.
 """
 
@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping
 from typing import Any, ClassVar, NamedTuple, TypedDict, TypeVar, Unpack, overload
 
-from coband.simulator.core.message import Message
-from coband.simulator.core.node import Node, NodeContext
-from coband.simulator.core.outbox import ALL_AGENTS, Address, Later, Outbox, Recipient
+from coband.simulator.core.nodes.message import Message
+from coband.simulator.core.nodes.node import Node, NodeContext
+from coband.simulator.core.nodes.outbox import ALL_AGENTS, Address, Later, Outbox, Recipient
+from coband.simulator.core.nodes.timers import OutOfPatience, Resend, Silence
 from coband.simulator.core.talks.conversation import Conversation, Conversations, Line, Steps
 from coband.simulator.core.talks.question import (
     Answers,
@@ -25,7 +26,6 @@ from coband.simulator.core.talks.question import (
     Unanswered,
     Undo,
 )
-from coband.simulator.core.timers import OutOfPatience, Resend, Silence
 
 M = TypeVar("M", bound=Message)
 M2 = TypeVar("M2", bound=Message)

@@ -19,7 +19,7 @@ from coband.simulator.core.hosts.speed import SlowPeriod
 from coband.simulator.core.network.links import Link, LinkModel
 from coband.simulator.core.network.loss import loss_process
 from coband.simulator.core.network.network import Network, NetworkConfig
-from coband.simulator.core.node import Address
+from coband.simulator.core.nodes.node import Address
 from coband.simulator.core.packet import Packet
 from coband.simulator.core.randomness.distributions import BaseDistribution, Draws
 from coband.simulator.core.randomness.streams import Streams

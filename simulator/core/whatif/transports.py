@@ -17,7 +17,7 @@ from coband.simulator.core.clock.clock import DELIVERY, TIMER, Due
 from coband.simulator.core.network.network import NetworkConfig
 from coband.simulator.core.network.reliable import ReliableTransport
 from coband.simulator.core.network.transport import Describe, PacketHandler, Transport
-from coband.simulator.core.node import Address
+from coband.simulator.core.nodes.node import Address
 from coband.simulator.core.packet import Packet
 from coband.simulator.core.randomness.streams import Streams
 from coband.simulator.core.run_context import RunContext

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from coband.simulator.core.network.graphs import GraphError, NoGraphFileError
+from coband.simulator.core.nodes.graphs import GraphError, NoGraphFileError
 from coband.simulator.problems.datasets import data_directory
 from coband.simulator.problems.graph_datasets import graph_of
 

@@ -18,13 +18,13 @@ from coband.simulator.core.algorithm import (
 )
 from coband.simulator.core.formulas import names_in
 from coband.simulator.core.metrics import CORE
-from coband.simulator.entry_points import summary_of
 from coband.simulator.experiments.registry.registry import RESERVED, Registry
 from coband.simulator.experiments.scenario.input_problems import did_you_mean, quoted
 from coband.simulator.experiments.scenario.shipped import ShippedScenario, paths, shipped_scenario, shipped_scenarios
 from coband.simulator.experiments.scenario.wording import TAG_KEYS, Wording
 from coband.simulator.maths.kernels.registry import kernels
 from coband.simulator.metrics import Metric
+from coband.simulator.plugins.entry_points import summary_of
 from coband.simulator.problems.datasets import DATASETS, DataError, PublicDataset
 from coband.simulator.problems.graph_datasets import GRAPH_DATASETS
 from coband.simulator.problems.ratings import RATINGS

@@ -17,10 +17,10 @@ from pydantic import BaseModel
 from coband.simulator.core.algorithm import Algorithm, Bound, ClosedForm, MessageSize
 from coband.simulator.core.formulas import FormulaError, names_in
 from coband.simulator.core.metrics import CORE, CORE_NAMES
-from coband.simulator.core.node import Agent, BatchAgent
-from coband.simulator.entry_points import Loaded, PluginError, is_subclass, kind_of
-from coband.simulator.kinds import LISTS, Kinds, registrations
+from coband.simulator.core.nodes.node import Agent, BatchAgent
 from coband.simulator.metrics import Metric, by_name
+from coband.simulator.plugins.entry_points import Loaded, PluginError, is_subclass, kind_of
+from coband.simulator.plugins.kinds import LISTS, Kinds, registrations
 from coband.simulator.problems.world import Problem, ProblemEntry
 
 RESERVED = ("algorithm", "label", "ties")

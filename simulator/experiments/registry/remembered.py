@@ -17,7 +17,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from coband.simulator.offers import Offer, of_others, offers
+from coband.simulator.plugins.offers import Offer, of_others, offers
 
 PACKAGE = Path(__file__).parents[3]
 SUFFIXES = (".py", ".yaml", ".bib")

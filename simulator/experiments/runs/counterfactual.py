@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 
 from coband.simulator.core.engine import Engine
-from coband.simulator.core.node import Address, UnsupportedScenario
+from coband.simulator.core.nodes.node import Address, UnsupportedScenario
 from coband.simulator.core.whatif.addresses import AddressBook
 from coband.simulator.core.whatif.changes import AgentChange, Key, MessageChange, WhatIf
 from coband.simulator.experiments.scenario.scenario import Scenario

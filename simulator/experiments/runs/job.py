@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Literal
 from coband.simulator.core.audit.invariants import InvariantViolation
 from coband.simulator.core.audit.trace import Sink
 from coband.simulator.core.engine import Engine, Plan, RunResult
-from coband.simulator.core.network.graphs import Graph, GraphError
-from coband.simulator.core.node import NoBestArm, UnsupportedScenario
+from coband.simulator.core.nodes.graphs import Graph, GraphError
+from coband.simulator.core.nodes.node import NoBestArm, UnsupportedScenario
 from coband.simulator.core.plan import Ties
 from coband.simulator.core.randomness.streams import Streams
 from coband.simulator.experiments.runs import memory

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from coband.simulator.core.memory import NUMBER, RunSize
-from coband.simulator.core.network.graphs import Graph
-from coband.simulator.core.node import UnsupportedScenario
+from coband.simulator.core.nodes.graphs import Graph
+from coband.simulator.core.nodes.node import UnsupportedScenario
 from coband.simulator.experiments.runs.free_memory import FreeMemory, capacity, free_memory
 from coband.simulator.experiments.scenario.scenario import Scenario, ScenarioEntry
 

@@ -13,8 +13,8 @@ from typing import Any
 
 from coband.simulator.core.algorithm import Algorithm
 from coband.simulator.core.assembly import Assembly
-from coband.simulator.core.network.graphs import Graph, GraphError
-from coband.simulator.core.node import Client, UnsupportedScenario
+from coband.simulator.core.nodes.graphs import Graph, GraphError
+from coband.simulator.core.nodes.node import Client, UnsupportedScenario
 from coband.simulator.core.randomness.streams import Streams
 from coband.simulator.core.result import warnings_of
 from coband.simulator.experiments.registry.registry import Registry

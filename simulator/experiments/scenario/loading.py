@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from coband.simulator.core.network.graphs import GraphError
-from coband.simulator.core.node import UnsupportedScenario
+from coband.simulator.core.nodes.graphs import GraphError
+from coband.simulator.core.nodes.node import UnsupportedScenario
 from coband.simulator.experiments.registry.registry import Registry
 from coband.simulator.experiments.scenario.document import (
     Tuning,

@@ -22,7 +22,7 @@ from coband.simulator.experiments.scenario.input_problems import InputProblem, S
 from coband.simulator.experiments.scenario.models import part_of
 from coband.simulator.experiments.scenario.nodes import Node, child, plain
 from coband.simulator.experiments.scenario.scenario import Scenario, ScenarioEntry
-from coband.simulator.kinds import is_false_alarm, validated_strictly
+from coband.simulator.plugins.kinds import is_false_alarm, validated_strictly
 
 if TYPE_CHECKING:
     from coband.simulator.experiments.scenario.explain import Explainer

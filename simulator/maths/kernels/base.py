@@ -10,8 +10,8 @@ import numpy as np
 from annotated_types import Ge, Gt
 
 from coband.simulator.arrays import FloatArray
-from coband.simulator.docstrings import describe_properties
 from coband.simulator.maths.kernels.bound import BoundBaseKernel, BoundComposite, BoundKernel, select_columns
+from coband.simulator.plugins.docstrings import describe_properties
 
 Positive = Annotated[float, Gt(0)]
 NonNegative = Annotated[float, Ge(0)]

@@ -6,9 +6,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
-from coband.simulator.entry_points import PluginError, is_subclass, kind_of
-from coband.simulator.kinds import Kinds
 from coband.simulator.maths.kernels.base import BaseKernel, CompositeKernel, KernelSpec
+from coband.simulator.plugins.entry_points import PluginError, is_subclass, kind_of
+from coband.simulator.plugins.kinds import Kinds
 
 
 def _is_kernel(found: Any) -> bool:

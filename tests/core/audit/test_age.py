@@ -16,11 +16,11 @@ from coband.simulator.conformance.runs import registry
 from coband.simulator.conformance.runs import run as simulate
 from coband.simulator.core.audit import trace as tr
 from coband.simulator.core.audit.age import NEVER, Ages, Decisions
-from coband.simulator.core.node import BatchAgent
+from coband.simulator.core.nodes.node import BatchAgent
 from coband.simulator.experiments.registry.registry import Registry
 from coband.simulator.experiments.store.store import StoredRun, open_run
+from tests.analysis.traces.runs import GRAPH, STAR, perform
 from tests.core import toys
-from tests.experiments.traces.runs import GRAPH, STAR, perform
 from tests.oracles import ages as oracle
 
 LINEAR = """\

@@ -20,14 +20,14 @@ from coband.simulator.core.checks.inspection import FullAudit
 from coband.simulator.core.checks.payloads import difference, frozen, numbers_in
 from coband.simulator.core.checks.receivers import Receivers
 from coband.simulator.core.clock.clock import Clock
-from coband.simulator.core.message import Message, payload
 from coband.simulator.core.network import hop_by_hop, local
 from coband.simulator.core.network.direct import Direct
 from coband.simulator.core.network.hop_by_hop import HopByHop
 from coband.simulator.core.network.links import Link
 from coband.simulator.core.network.loss import BernoulliLoss
 from coband.simulator.core.network.transport import Transport
-from coband.simulator.core.node import ALL_AGENTS, SERVER, Neighbours, Outbox
+from coband.simulator.core.nodes.message import Message, payload
+from coband.simulator.core.nodes.node import ALL_AGENTS, SERVER, Neighbours, Outbox
 from coband.simulator.core.packet import Flood, Packet
 from coband.simulator.core.router import Router
 from coband.simulator.maths.linalg.gram import Gram
@@ -118,7 +118,7 @@ def test_parts_of_a_payload_are_compared_like_a_payload(one: Any, other: Any) ->
 
 
 def test_a_size_that_counts_rows_alone(monkeypatch: Patch) -> None:
-    monkeypatch.setattr("coband.simulator.core.message.size_of", lambda value: len(np.atleast_1d(value)) - 1)
+    monkeypatch.setattr("coband.simulator.core.nodes.message.size_of", lambda value: len(np.atleast_1d(value)) - 1)
     assert violation().startswith("a 'report' of node 0 is counted as 2 scalars and carries 3")
 
 

@@ -31,7 +31,7 @@ from coband.simulator.core.hosts.speed import AgentsConfig
 from coband.simulator.core.network.direct import Direct
 from coband.simulator.core.network.links import LinkRule, Stage
 from coband.simulator.core.network.network import Network
-from coband.simulator.core.node import Client
+from coband.simulator.core.nodes.node import Client
 from coband.simulator.core.randomness.streams import Streams
 from coband.simulator.core.result import Ended
 from coband.simulator.core.router import Router

@@ -16,9 +16,9 @@ from coband.agents.coop_kernel_ucb import CoopKernelUCB
 from coband.simulator.conformance import graphs
 from coband.simulator.conformance.runs import run as run_algorithm
 from coband.simulator.core.audit.invariants import InvariantViolation
-from coband.simulator.core.message import Message
-from coband.simulator.core.node import SERVER, Address, Later, Node, Outbox
-from coband.simulator.core.timers import Resend
+from coband.simulator.core.nodes.message import Message
+from coband.simulator.core.nodes.node import SERVER, Address, Later, Node, Outbox
+from coband.simulator.core.nodes.timers import Resend
 from coband.simulator.maths.linalg.caches import VersionCache
 from tests.core import toys
 from tests.core.network.test_network_runs import plan

@@ -19,7 +19,7 @@ from coband.simulator.core.audit.invariants import InvariantViolation
 from coband.simulator.core.audit.trace import Row, keep
 from coband.simulator.core.engine import Engine
 from coband.simulator.core.hosts.cohort import FEW, Cohort, chooses_together
-from coband.simulator.core.node import Client, Outbox
+from coband.simulator.core.nodes.node import Client, Outbox
 from coband.simulator.core.randomness.streams import Streams
 from coband.simulator.maths.posteriors.predictor import NystromPredictor
 from coband.simulator.problems.world import LONGEST_EXPECTED

@@ -16,8 +16,8 @@ from coband.simulator.core.audit import trace as tr
 from coband.simulator.core.audit.trace import Row, keep
 from coband.simulator.core.config import Config
 from coband.simulator.core.engine import Engine, RunResult
-from coband.simulator.core.message import Message, payload
-from coband.simulator.core.node import Address, BatchAgent, Multicast, Outbox
+from coband.simulator.core.nodes.message import Message, payload
+from coband.simulator.core.nodes.node import Address, BatchAgent, Multicast, Outbox
 from coband.simulator.core.randomness.streams import Streams
 from tests.core.toys import ToyWorld
 

@@ -12,9 +12,9 @@ import pytest
 from pydantic import TypeAdapter, ValidationError
 
 from coband.simulator.core.network import edge_lists
-from coband.simulator.core.network.graphs import Graph, GraphError, NoGraphFileError
 from coband.simulator.core.network.network import NetworkConfig
 from coband.simulator.core.network.topologies import Topology
+from coband.simulator.core.nodes.graphs import Graph, GraphError, NoGraphFileError
 from coband.simulator.core.randomness.streams import Streams
 from tests.data_files import data_file
 

@@ -18,9 +18,9 @@ from coband.simulator.core.audit import trace as tr
 from coband.simulator.core.audit.trace import Row
 from coband.simulator.core.config import Config
 from coband.simulator.core.engine import Engine, RunResult
-from coband.simulator.core.message import Message, payload
 from coband.simulator.core.network.direct import FEW
-from coband.simulator.core.node import Address, Agent, Neighbours, NodeContext, Outbox
+from coband.simulator.core.nodes.message import Message, payload
+from coband.simulator.core.nodes.node import Address, Agent, Neighbours, NodeContext, Outbox
 from tests.core.toys import run_on_graph, run_on_toys
 from tests.oracles.local import Flooding, ball, distances
 

@@ -14,7 +14,7 @@ from coband.simulator.core.audit import trace as tr
 from coband.simulator.core.network.links import Link, LinkModel
 from coband.simulator.core.network.network import Network, NetworkConfig
 from coband.simulator.core.network.partitions import Outage, Partition
-from coband.simulator.core.node import SERVER, Outbox
+from coband.simulator.core.nodes.node import SERVER, Outbox
 from coband.simulator.core.randomness.distributions import Constant
 from coband.simulator.core.randomness.streams import Streams
 from tests.core.network.test_network_runs import plan, times

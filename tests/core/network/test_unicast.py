@@ -17,9 +17,9 @@ from coband.simulator.core.audit.invariants import InvariantViolation
 from coband.simulator.core.audit.trace import Row
 from coband.simulator.core.config import Config
 from coband.simulator.core.engine import RunResult
-from coband.simulator.core.message import Message, payload
 from coband.simulator.core.network.transport import Transport
-from coband.simulator.core.node import ALL_AGENTS, NEIGHBOURS, SERVER, Address, Agent, NodeContext, Outbox
+from coband.simulator.core.nodes.message import Message, payload
+from coband.simulator.core.nodes.node import ALL_AGENTS, NEIGHBOURS, SERVER, Address, Agent, NodeContext, Outbox
 from tests.core.toys import run_on_graph
 
 MODES = ["direct", "hop_by_hop"]

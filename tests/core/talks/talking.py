@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from coband.simulator.arms import ArmSet
-from coband.simulator.core.message import Message
-from coband.simulator.core.node import (
+from coband.simulator.core.nodes.message import Message
+from coband.simulator.core.nodes.node import (
     ALL_AGENTS,
     SERVER,
     Address,
@@ -19,10 +19,10 @@ from coband.simulator.core.node import (
     Outbox,
     Server,
 )
-from coband.simulator.core.recovery import RetryPolicy
-from coband.simulator.core.sharing import Sharing
+from coband.simulator.core.nodes.recovery import RetryPolicy
+from coband.simulator.core.nodes.sharing import Sharing
+from coband.simulator.core.nodes.timers import Silence
 from coband.simulator.core.talks import Talks, Unanswered, on
-from coband.simulator.core.timers import Silence
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

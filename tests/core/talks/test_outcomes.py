@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from coband.simulator.core.message import Message
-from coband.simulator.core.node import SERVER, Address, NodeContext
+from coband.simulator.core.nodes.message import Message
+from coband.simulator.core.nodes.node import SERVER, Address, NodeContext
 from coband.simulator.core.talks import Line, Unanswered, late, on
 from tests.core.talks.talking import ALL_AGENTS, Ask, Call, Centre, News, Reply, Talker, Wire, context
 

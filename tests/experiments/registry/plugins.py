@@ -11,8 +11,8 @@ from coband.simulator.arms import ArmSet
 from coband.simulator.arrays import FloatArray
 from coband.simulator.core.algorithm import Algorithm, ClosedForm, MessageSize, Needs
 from coband.simulator.core.config import Config
-from coband.simulator.core.message import Message, payload
-from coband.simulator.core.node import Address, Agent, Outbox, Server
+from coband.simulator.core.nodes.message import Message, payload
+from coband.simulator.core.nodes.node import Address, Agent, Outbox, Server
 from coband.simulator.experiments.registry.registry import Registry
 from coband.simulator.maths.kernels.library import Gaussian
 from coband.simulator.maths.kernels.registry import AnyKernel

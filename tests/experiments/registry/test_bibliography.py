@@ -17,7 +17,7 @@ from coband.simulator.experiments.store.store import open_run
 from coband.simulator.problems.datasets import DATASETS
 from coband.simulator.problems.graph_datasets import GRAPH_DATASETS
 from coband.simulator.problems.ratings import RATINGS
-from tests.experiments.traces import runs
+from tests.analysis.traces import runs
 
 OWN = "@misc{me2030,\n  title = {Mine},\n  year = {2030}\n}"
 

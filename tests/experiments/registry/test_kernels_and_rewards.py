@@ -11,15 +11,15 @@ import numpy as np
 import pytest
 
 from coband.simulator.arrays import FloatArray
-from coband.simulator.entry_points import Loaded, PluginError, load
 from coband.simulator.experiments.registry.registry import Registry
 from coband.simulator.experiments.scenario import document, validation
 from coband.simulator.experiments.scenario.input_problems import ScenarioError
 from coband.simulator.experiments.scenario.loading import loads
-from coband.simulator.kinds import checked_class
 from coband.simulator.maths.kernels.base import BaseKernel, Columns, Positive, StationaryKernel
 from coband.simulator.maths.kernels.library import Product
 from coband.simulator.maths.kernels.registry import KERNELS, checked_kernel
+from coband.simulator.plugins.entry_points import Loaded, PluginError, load
+from coband.simulator.plugins.kinds import checked_class
 from coband.simulator.problems.arms import ArmSource
 from coband.simulator.problems.rewards import REWARDS, Reward, RewardFunction, RidgeFunction
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from coband.simulator import entry_points as ours
-from coband.simulator.offers import of_others, offers
+from coband.simulator.plugins.offers import of_others, offers
 
 GROUPS = ("coband.algorithms", "coband.problems", "coband.kernels", "coband.rewards")
 

@@ -17,7 +17,7 @@ from coband.simulator.experiments.registry import remembered as module
 from coband.simulator.experiments.registry.catalogue import catalogue, describe
 from coband.simulator.experiments.registry.registry import Registry
 from coband.simulator.experiments.registry.remembered import REGISTRY, remembered
-from coband.simulator.offers import Offer
+from coband.simulator.plugins.offers import Offer
 
 OWN = Offer("coband", "somewhere", b"[coband.algorithms]\nx = y:Z\n")
 

@@ -10,8 +10,8 @@ from typing import Literal
 from coband.simulator.arms import ArmSet
 from coband.simulator.core.algorithm import Algorithm
 from coband.simulator.core.config import Config
-from coband.simulator.core.message import Message
-from coband.simulator.core.node import Agent, NodeContext, Outbox
+from coband.simulator.core.nodes.message import Message
+from coband.simulator.core.nodes.node import Agent, NodeContext, Outbox
 
 
 class Deadly(Config):

@@ -17,10 +17,10 @@ from coband.simulator.arms import ArmSet
 from coband.simulator.core.algorithm import Algorithm
 from coband.simulator.core.clock.schedule import Rounds
 from coband.simulator.core.hosts.speed import AgentsConfig, ServerConfig
-from coband.simulator.core.message import Message, payload
 from coband.simulator.core.metrics import CORE
 from coband.simulator.core.network.network import NetworkConfig
-from coband.simulator.core.node import ALL_AGENTS, SERVER, Agent, NodeContext, Outbox, Server
+from coband.simulator.core.nodes.message import Message, payload
+from coband.simulator.core.nodes.node import ALL_AGENTS, SERVER, Agent, NodeContext, Outbox, Server
 from coband.simulator.core.plan import Ties
 from coband.simulator.metrics import Metric, by_name
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
-from coband.simulator.experiments.counts.counting import count
+from coband.simulator.analysis.counts.counting import count
 from coband.simulator.experiments.runs.preflight import preflight
 from coband.simulator.experiments.scenario.input_problems import ScenarioError
 from coband.simulator.experiments.sweep.study import load_study

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from coband.simulator.analysis.traces.verification import verify
 from coband.simulator.cli.main import cli, main
 from coband.simulator.experiments.statistics.estimates import wilson
 from coband.simulator.experiments.store.store import open_run
-from coband.simulator.experiments.traces.verification import verify
 
 ROOT = Path(__file__).resolve().parents[3]
 QUICK = str(ROOT / "scenarios" / "cope_kb" / "fixed_confidence_similar_quick.yaml")

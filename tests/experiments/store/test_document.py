@@ -17,13 +17,13 @@ from typing import Any, NamedTuple
 import pytest
 
 import coband
+from coband.simulator.analysis.traces.query import query
 from coband.simulator.core.audit.trace import EVENTS
 from coband.simulator.core.engine import RunResult
 from coband.simulator.experiments.store.recording import Recording
-from coband.simulator.experiments.traces.query import query
+from tests.analysis.traces import runs
 from tests.api.conftest import STUDY
 from tests.experiments.runs.fake_runs import ROOT
-from tests.experiments.traces import runs
 
 PAGE = (ROOT / "docs" / "store.md").read_text()
 QUERIES = dict(re.findall(r"\n\n([^\n]+):\n\n```sql\n(.*?)```", PAGE, re.DOTALL))

@@ -9,11 +9,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from coband.simulator.analysis.traces import tallies, verification
 from coband.simulator.core.audit.trace import COLUMNS, RECORD
 from coband.simulator.experiments.runs.job import Job
 from coband.simulator.experiments.store import schema, store
 from coband.simulator.experiments.store.recording import Recording
-from coband.simulator.experiments.traces import tallies, verification
 from tests.experiments.runs.fake_runs import ROOT, perform
 
 FIRST_DELIVERY = "(SELECT min(seq) FROM events WHERE event = 5)"

@@ -16,11 +16,11 @@ from pathlib import Path
 
 import pytest
 
+from coband.simulator.analysis.traces import verification
 from coband.simulator.experiments.runs.dispatch import WORKER_DIED
 from coband.simulator.experiments.runs.workers import WorkerPoolError
 from coband.simulator.experiments.store import store
 from coband.simulator.experiments.sweep.cluster import LOST, Cluster
-from coband.simulator.experiments.traces import verification
 from tests.experiments.runs.fake_runs import ROOT, wait_until
 from tests.experiments.sweep.sweeps import GATED_JOBS, fingerprints, gated, perform, result_cache, started, study
 

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from coband.simulator.experiments.report import analysis, data
-from coband.simulator.experiments.report import contents as catalogue
-from coband.simulator.experiments.report.environments import combinations
-from coband.simulator.experiments.report.listing import listed
-from coband.simulator.experiments.report.page import page
-from coband.simulator.experiments.report.sweeps import ResponseSurface, heat_maps
+from coband.simulator.analysis.report import analysis, data
+from coband.simulator.analysis.report import contents as catalogue
+from coband.simulator.analysis.report.environments import combinations
+from coband.simulator.analysis.report.listing import listed
+from coband.simulator.analysis.report.page import page
+from coband.simulator.analysis.report.sweeps import ResponseSurface, heat_maps
 from coband.simulator.experiments.statistics import estimates as statistics
 from coband.simulator.experiments.store import store
 from coband.simulator.experiments.store.variants import variants

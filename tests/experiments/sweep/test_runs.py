@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from coband.simulator.analysis.traces import verification
 from coband.simulator.experiments.runs import work as work_module
 from coband.simulator.experiments.runs.dispatch import WORKER_DIED
 from coband.simulator.experiments.runs.driver import drive
@@ -22,7 +23,6 @@ from coband.simulator.experiments.sweep import lock, status
 from coband.simulator.experiments.sweep import result_cache as files_module
 from coband.simulator.experiments.sweep.result_cache import ResultCache
 from coband.simulator.experiments.sweep.tuning import FIRST_REPLICATION
-from coband.simulator.experiments.traces import verification
 from coband.simulator.problems.datasets import DataError
 from tests.experiments.runs.fake_runs import Notes, wait_until
 from tests.experiments.sweep.sweeps import GATED_JOBS, fingerprints, gated, perform, result_cache, started, study

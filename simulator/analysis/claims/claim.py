@@ -1,0 +1,161 @@
+"""A claim of a paper: where it stands, what it says, the studies it needs, and the conditions under which it holds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+
+from coband.simulator.analysis.claims.conditions import AnyTerm, Condition, Term
+from coband.simulator.analysis.claims.samples import AXES, HEIGHTS
+
+Size = Literal["full", "quick", "toy"]
+Setting = str | int | float | bool | None | list[Any] | dict[str, Any]
+ONLY = "main"
+"""The name of a study that is the only one."""
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class ClaimedStudy(_Strict):
+    """A scenario or sweep that a claim is about, at three sizes."""
+
+    scenario: str = Field(description="name of a shipped scenario, such as duets/h1")
+    set: dict[str, Setting] = Field(default={}, description="changes to it, key path to value, as printed in the paper")
+    quick: dict[str, Setting] = Field(default={}, description="further changes for --quick; sizes only")
+    toy: dict[str, Setting] = Field(default={}, description="further changes for a test of the mechanics; sizes only")
+
+    def settings(self, size: Size) -> tuple[str, ...]:
+        """The changes at a size, as ``--set`` takes them."""
+        from coband.simulator.experiments.runs.results import dump
+
+        more = {"full": {}, "quick": self.quick, "toy": {**self.quick, **self.toy}}[size]
+        return tuple(f"{key}={dump(value, indented=False).strip()}" for key, value in {**self.set, **more}.items())
+
+    def seeded(self, seed: int | None) -> ClaimedStudy:
+        """The study with another seed; with its own if there is none."""
+        return self if seed is None else self.model_copy(update={"set": {**self.set, "seed": seed}})
+
+
+class Replications(_Strict):
+    """How often the studies of a claim run."""
+
+    first: int = Field(default=5, ge=2, description="replications before the first verdict")
+    most: int = Field(default=20, ge=2, description="replications after which an open verdict stays open")
+
+    @model_validator(mode="after")
+    def _in_order(self) -> Self:
+        if self.first > self.most:
+            raise ValueError(f"first(={self.first}) must be at most most(={self.most})")
+        return self
+
+    def looks(self) -> list[int]:
+        """The numbers of replications after which a verdict is tried: each twice the one before, up to the most."""
+        found = [self.first]
+        while found[-1] < self.most:
+            found.append(min(2 * found[-1], self.most))
+        return found
+
+
+def _named(given: Any) -> Any:
+    return {ONLY: given} if isinstance(given, Mapping) and "scenario" in given else given
+
+
+class Claim(_Strict):
+    """One claim; a file below ``scenarios/claims/<paper>/``."""
+
+    title: str = Field(description="the claim in a few words")
+    where: str = Field(description="figure, table or section of the paper")
+    statement: str = Field(description="what is claimed, in our own words")
+    source: Literal["paper", "public code", "coband"] = Field(default="paper", description="who claims it")
+    open: dict[str, str] = Field(default={}, description="what the paper leaves open, and what is used here")
+    ours: dict[str, str] = Field(default={}, description="what differs here from what is printed, and why")
+    studies: Annotated[dict[str, ClaimedStudy], BeforeValidator(_named)] = Field(
+        default={}, description="the studies by name, or one study"
+    )
+    replications: Replications = Replications()
+    conditions: list[Condition] = Field(default=[], description="all of them hold if the claim holds")
+    not_run: str | None = Field(default=None, description="why it cannot be run here; then no studies are needed")
+    analysis: str | None = Field(default=None, description="where it does not hold: why, from runs")
+
+    @model_validator(mode="after")
+    def _complete(self) -> Self:
+        if self.not_run is None and not (self.studies and self.conditions):
+            raise ValueError("a claim needs studies and conditions, or not_run: with the reason")
+        for term in self.terms():
+            if (term.study or ONLY) not in self.studies and not (term.study is None and len(self.studies) == 1):
+                known = ", ".join(self.studies)
+                raise ValueError(f"{term} names study {term.study or ONLY}, but there are {known}")
+        return self
+
+    def terms(self) -> list[Term]:
+        """What the conditions are about."""
+        return [term for condition in self.conditions for term in condition.terms()]
+
+    def study_of(self, term: Term) -> ClaimedStudy:
+        """The study that a term is about."""
+        return self.studies[term.study] if term.study is not None else next(iter(self.studies.values()))
+
+
+class Panel(_Strict):
+    """One panel of a figure: curves of several labels, or a metric against a parameter."""
+
+    title: str
+    study: ClaimedStudy
+    labels: list[AnyTerm] = Field(
+        min_length=1, description="its lines: labels, or labels with values of the grid's keys"
+    )
+    of: str = Field(
+        default="regret", description="the vertical axis: regret, regret_per_agent, scalars for curves, else a metric"
+    )
+    against: str = Field(
+        default="turns", description="turns, turns_per_agent, scalars, times, or a key of the sweep's grid"
+    )
+    at: dict[str, str | int | float] = Field(default={}, description="values of the other keys of the grid, for all")
+
+    @model_validator(mode="after")
+    def _drawn(self) -> Self:
+        if self.against in AXES and self.of not in HEIGHTS:
+            raise ValueError(f"of(={self.of}) must be one of {', '.join(HEIGHTS)} against {self.against}")
+        return self
+
+
+class Figure(_Strict):
+    """A figure of a paper, drawn with its axes from our runs."""
+
+    title: str
+    where: str
+    panels: list[Panel] = Field(min_length=1)
+
+
+class Paper(_Strict):
+    """A paper: ``paper.yaml`` beside its claims."""
+
+    title: str
+    cites: str = Field(default="", description="its key in the bibliography; empty for studies of coband itself")
+    figures: list[Figure] = []
+
+
+class PlacedClaim(BaseModel):
+    """A claim with its paper and its file."""
+
+    model_config = ConfigDict(frozen=True)
+
+    paper: str
+    name: str
+    path: Path
+    claim: Claim
+
+    @property
+    def key(self) -> str:
+        """How commands call it, such as ``duets/figure_1a_regret``."""
+        return f"{self.paper}/{self.name}"
+
+    def seeded(self, seed: int | None) -> PlacedClaim:
+        """The claim about studies with another seed; with their own if there is none."""
+        studies = {name: study.seeded(seed) for name, study in self.claim.studies.items()}
+        return self.model_copy(update={"claim": self.claim.model_copy(update={"studies": studies})})

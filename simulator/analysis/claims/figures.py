@@ -1,0 +1,104 @@
+"""The papers' figures as numbers: curves and means with intervals, from finished jobs alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from coband.simulator.analysis.claims import reading
+from coband.simulator.analysis.claims.claim import ClaimedStudy, Figure, Panel, Size
+from coband.simulator.analysis.claims.reproduction import JOBS
+from coband.simulator.analysis.claims.samples import AXES, Sample, SampleError, StudySamples
+from coband.simulator.analysis.claims.studies import loaded
+from coband.simulator.arrays import FloatArray
+from coband.simulator.experiments.runs.variant import Variant
+from coband.simulator.experiments.statistics import estimates
+from coband.simulator.experiments.sweep.result_cache import ResultCache
+
+LEAST = 2
+"""Replications of a line; one alone has no interval, so it is not drawn."""
+POINTS = 60
+DIGITS = 4
+
+
+def of_papers(
+    papers: Iterable[str], place: Path, size: Size, seed: int | None = None
+) -> dict[str, list[dict[str, Any]]]:
+    """The figures of some papers, from the jobs that are finished in a directory; those without any line are left out.
+
+    Args:
+        papers: their names.
+        place: the directory.
+        size: of the studies.
+        seed: of the studies, if it is not their own.
+
+    Raises:
+        ScenarioError: a scenario is not valid with a panel's settings.
+    """
+    cache, known = ResultCache(place / JOBS), reading.papers()
+    found = {name: [_figure(one, cache, size, seed) for one in known[name].figures] for name in papers if name in known}
+    return {name: [one for one in figures if one["panels"]] for name, figures in found.items()}
+
+
+def _figure(figure: Figure, cache: ResultCache, size: Size, seed: int | None) -> dict[str, Any]:
+    panels = [_panel(panel, panel.study.seeded(seed), cache, size) for panel in figure.panels]
+    return {"title": figure.title, "where": figure.where, "panels": [panel for panel in panels if panel["lines"]]}
+
+
+def _panel(panel: Panel, study: ClaimedStudy, cache: ResultCache, size: Size) -> dict[str, Any]:
+    lines = []
+    wanted = [(term, {**panel.at, **term.at}) for term in panel.labels]
+    samples = loaded(study, size, [(term.label, at) for term, at in wanted]).samples(cache)
+    for term, at in wanted:
+        variants = samples.matching(term.label, at)
+        found = _curve(samples, variants, panel) if panel.against in AXES else _means(samples, variants, panel)
+        if found is not None:
+            lines.append({"label": str(term), **found})
+    return {"title": panel.title, "of": panel.of, "against": panel.against, "lines": lines}
+
+
+def _curve(samples: StudySamples, variants: Sequence[Variant], panel: Panel) -> dict[str, Any] | None:
+    """The mean of a curve at `POINTS` places of an axis, from 0 to the end of the shortest replication."""
+    found = [one for one in samples.found.get(variants[0].number, ()) if len(one.series)]
+    if len(found) < LEAST:
+        return None
+    end = min(one.end(panel.against) for one in found)
+    places: FloatArray = np.linspace(0.0, end, POINTS)
+    return _drawn(places, np.array([one.curve(panel.against, places, panel.of) for one in found]))
+
+
+def _means(samples: StudySamples, variants: Sequence[Variant], panel: Panel) -> dict[str, Any] | None:
+    """The mean of a metric at each value of a key."""
+    points: list[tuple[float, Sequence[Sample]]] = []
+    for variant in variants:
+        value = next((one.number for one in variant.parameters if one.key == panel.against), None)
+        found = samples.found.get(variant.number, ())
+        if value is not None and len(found) >= LEAST:
+            points.append((value, found))
+    if not points:
+        return None
+    points.sort(key=lambda point: point[0])
+    count = min(len(found) for _, found in points)
+    try:
+        values = np.array([[one.metric(panel.of) for one in found[:count]] for _, found in points]).T
+    except SampleError:
+        return None
+    return _drawn(np.array([value for value, _ in points]), values)
+
+
+def _drawn(places: FloatArray, values: FloatArray) -> dict[str, Any]:
+    band = estimates.bands(values)
+    return {
+        "x": _rounded(places),
+        "mean": _rounded(values.mean(axis=0)),
+        "low": None if band is None else _rounded(band[0]),
+        "high": None if band is None else _rounded(band[1]),
+        "replications": len(values),
+    }
+
+
+def _rounded(values: FloatArray) -> list[float]:
+    return [float(f"{value:.{DIGITS}g}") for value in values.tolist()]

@@ -1,0 +1,129 @@
+"""Reading claims: files below ``scenarios/claims/<paper>/``, each mistake with its place in the file."""
+
+from __future__ import annotations
+
+import difflib
+import json
+from collections.abc import Sequence
+from functools import cache
+from importlib import resources
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from coband.simulator.analysis.claims.claim import Claim, ClaimedStudy, Paper, PlacedClaim
+from coband.simulator.experiments.scenario.explain import Explainer
+from coband.simulator.experiments.scenario.input_problems import ScenarioError
+from coband.simulator.experiments.scenario.nodes import plain
+from coband.simulator.experiments.scenario.wording import Wording
+from coband.simulator.experiments.scenario.yaml_nodes import read
+
+PAPER = "paper"
+ALL = "all"
+
+
+class UnknownClaimError(ValueError):
+    """No claim or paper has this name; the text lists the nearest ones."""
+
+
+def folder() -> Path:
+    """The claims that come with coband."""
+    return Path(str(resources.files("coband"))) / "scenarios" / "claims"
+
+
+def papers(where: Path | None = None) -> dict[str, Paper]:
+    """The papers by the name of their folder, in alphabetical order.
+
+    Raises:
+        ScenarioError: a file is not valid.
+    """
+    found = sorted((where or folder()).glob(f"*/{PAPER}.yaml"))
+    return {path.parent.name: _with_files(_read(path, Paper), path.parent) for path in found}
+
+
+def claims(where: Path | None = None) -> list[PlacedClaim]:
+    """All claims, paper by paper, in the order of their names.
+
+    Raises:
+        ScenarioError: a file is not valid.
+    """
+    return [read_claim(path) for path in sorted((where or folder()).glob("*/*.yaml")) if path.stem != PAPER]
+
+
+def read_claim(path: Path) -> PlacedClaim:
+    """One claim.
+
+    Raises:
+        ScenarioError: the file is not valid; with every mistake.
+    """
+    claim = _read(path, Claim)
+    studies = {name: _located(study, path.parent) for name, study in claim.studies.items()}
+    placed = claim.model_copy(update={"studies": studies})
+    return PlacedClaim(paper=path.parent.name, name=path.stem, path=path, claim=placed)
+
+
+def _with_files(paper: Paper, folder: Path) -> Paper:
+    """The paper whose panels may be about files, named from its folder."""
+    figures = []
+    for figure in paper.figures:
+        panels = [panel.model_copy(update={"study": _located(panel.study, folder)}) for panel in figure.panels]
+        figures.append(figure.model_copy(update={"panels": panels}))
+    return paper.model_copy(update={"figures": figures})
+
+
+def _located(study: ClaimedStudy, folder: Path) -> ClaimedStudy:
+    """A study whose scenario may be a file, named from the folder of the claim."""
+    file = folder / study.scenario
+    return study.model_copy(update={"scenario": str(file)}) if file.is_file() else study
+
+
+def chosen(names: Sequence[str], where: Path | None = None) -> list[PlacedClaim]:
+    """The claims that a command is about.
+
+    Args:
+        names: papers, claims (``paper/claim``, or the claim's name alone where that is clear), files, or "all".
+        where: the folder of claims; None for those that come with coband.
+
+    Raises:
+        UnknownClaimError: a name means nothing.
+        ScenarioError: a file is not valid.
+    """
+    known = claims(where)
+    found: dict[str, PlacedClaim] = {}
+    for name in names:
+        meant = _meant(name, known)
+        if not meant:
+            words = [*dict.fromkeys(one.paper for one in known), *(one.key for one in known)]
+            near = difflib.get_close_matches(name, words, n=3, cutoff=0.4)
+            advice = f"did you mean {' or '.join(near)}?" if near else "`coband reproduce --list` shows all."
+            raise UnknownClaimError(f"no paper and no claim {name!r}; {advice}")
+        found.update((one.key, one) for one in meant)
+    return list(found.values())
+
+
+def _meant(name: str, known: Sequence[PlacedClaim]) -> list[PlacedClaim]:
+    if name == ALL:
+        return list(known)
+    if name.endswith(".yaml") and Path(name).is_file():
+        return [read_claim(Path(name).absolute())]
+    return [one for one in known if name in (one.paper, one.key, one.name)]
+
+
+Model = TypeVar("Model", bound=BaseModel)
+
+
+def _read(path: Path, model: type[Model]) -> Model:
+    root, problems = read(path.read_text(encoding="utf-8"), str(path))
+    if problems:
+        raise ScenarioError(problems)
+    try:
+        return model.model_validate_json(json.dumps(plain(root)), strict=False)
+    except ValidationError as error:
+        explainer = Explainer(root, Wording(_schema(model)), {})
+        raise ScenarioError(explainer.explain(error.errors(include_url=False))) from None
+
+
+@cache
+def _schema(model: type[BaseModel]) -> dict[str, Any]:
+    return model.model_json_schema()

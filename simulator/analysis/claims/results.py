@@ -1,0 +1,111 @@
+"""Results files: what every claim of a paper came to, with its numbers, its origin and the fingerprints of all jobs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from coband.simulator.analysis.claims.outcome import Outcome
+from coband.simulator.experiments.runs.results import dump
+
+VERSION = 1
+
+
+class ResultsError(ValueError):
+    """A results file cannot be read."""
+
+
+def read(where: Path) -> dict[str, Outcome]:
+    """The outcomes in all files of a folder, by claim; empty if there is no such folder.
+
+    Raises:
+        ResultsError: a file is damaged, or of a later version.
+    """
+    return {key: outcome for path in sorted(where.glob("*.json")) for key, outcome in _outcomes(path).items()}
+
+
+def curves(where: Path, paper: str) -> list[dict[str, Any]]:
+    """The figures of a paper as numbers; empty if there are none."""
+    path = where / f"{paper}.json"
+    return list(_content(path).get("figures", [])) if path.is_file() else []
+
+
+def write(where: Path, outcomes: Iterable[Outcome], figures: Mapping[str, list[dict[str, Any]]]) -> list[Path]:
+    """Add outcomes to the files of a folder; those of other claims stay what they are.
+
+    Args:
+        where: the folder; made if it is not there.
+        outcomes: those of the same claims are replaced.
+        figures: paper -> its figures as numbers; those of other papers stay.
+
+    Returns:
+        The files written.
+    """
+    where.mkdir(parents=True, exist_ok=True)
+    by_paper: dict[str, dict[str, Outcome]] = {paper: {} for paper in figures}
+    for outcome in outcomes:
+        by_paper.setdefault(outcome.claim.partition("/")[0], {})[outcome.claim] = outcome
+    return [_write(where / f"{paper}.json", found, figures.get(paper)) for paper, found in sorted(by_paper.items())]
+
+
+def _write(path: Path, found: Mapping[str, Outcome], figures: list[dict[str, Any]] | None) -> Path:
+    earlier = _content(path) if path.is_file() else {"claims": {}, "figures": [], "jobs": {}}
+    claims = {**earlier["claims"], **{key: _without_jobs(outcome) for key, outcome in found.items()}}
+    jobs = {study: dict(variants) for study, variants in earlier["jobs"].items()}
+    for outcome in found.values():
+        for study, variants in outcome.fingerprints.items():
+            for label, prints in variants.items():
+                known = jobs.setdefault(study, {}).get(label, [])
+                if known[: len(prints)] != prints:  # otherwise another claim may have had more replications
+                    jobs[study][label] = prints
+    used = {study for claim in claims.values() for study in claim["fingerprints"]}
+    content = {
+        "claims": dict(sorted(claims.items())),
+        "jobs": {study: jobs[study] for study in sorted(used)},
+        "figures": earlier["figures"] if figures is None else figures,
+    }
+    path.write_text(_compact(content), encoding="utf-8")
+    return path
+
+
+def _without_jobs(outcome: Outcome) -> dict[str, Any]:
+    """The outcome with the names of its studies alone, whose fingerprints the file has once."""
+    return {**outcome.to_json(), "fingerprints": sorted(outcome.fingerprints)}
+
+
+def _compact(content: Mapping[str, Any]) -> str:
+    """JSON with one line for each claim, study and figure, so that a change shows where it is."""
+    claims = ",\n".join(f"  {json.dumps(key)}: {_line(value)}" for key, value in content["claims"].items())
+    figures = ",\n".join(f"  {_line(figure)}" for figure in content["figures"])
+    jobs = ",\n".join(f"  {json.dumps(key)}: {_line(value)}" for key, value in content["jobs"].items())
+    parts = f'"claims": {{\n{claims}\n}},\n"jobs": {{\n{jobs}\n}},\n"figures": [\n{figures}\n]'
+    return f'{{"version": {VERSION},\n{parts}}}\n'
+
+
+def _line(value: Any) -> str:
+    return dump(value, indented=False).strip()
+
+
+def _outcomes(path: Path) -> dict[str, Outcome]:
+    try:
+        content = _content(path)
+        jobs = content["jobs"]
+        return {
+            key: Outcome.from_json({**value, "fingerprints": {study: jobs[study] for study in value["fingerprints"]}})
+            for key, value in content["claims"].items()
+        }
+    except (KeyError, TypeError) as error:
+        raise ResultsError(f"{path} is not a results file of claims: {error}.") from error
+
+
+def _content(path: Path) -> dict[str, Any]:
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise ResultsError(f"{path} cannot be read: {error}.") from error
+    version = content.get("version") if isinstance(content, dict) else None
+    if version != VERSION:
+        raise ResultsError(f"{path} is of version {version}; this coband reads version {VERSION}.")
+    return dict(content)

@@ -1,0 +1,49 @@
+"""What a claim was tried with, as a digest: results of other settings are seen to be of others."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from coband.simulator.analysis.claims.claim import PlacedClaim, Size
+from coband.simulator.analysis.claims.outcome import DIGITS, Outcome
+from coband.simulator.analysis.claims.studies import Key, key_of
+from coband.simulator.experiments.runs.code_version import sha256
+from coband.simulator.experiments.scenario.files import read_scenario
+from coband.simulator.experiments.scenario.nodes import plain
+from coband.simulator.experiments.scenario.yaml_nodes import read
+
+WITHOUT_EFFECT = ("schema_version", "name", "replications", "until", "expect", "trace")
+"""Sections of a scenario that verdicts do not depend on; claims have their own replications."""
+
+
+def settings_digest(placed: PlacedClaim, size: Size) -> str:
+    """A digest of the conditions and of what their studies run: the scenarios' sections and entries, and changes.
+
+    Comments, the order of keys, and entries that the claim is not about make no difference.
+
+    Raises:
+        ScenarioError: a scenario cannot be read.
+    """
+    claim, labels = placed.claim, dict[Key, set[str]]()
+    for term in claim.terms():
+        labels.setdefault(key_of(claim.study_of(term), size), set()).add(term.label)
+    parts = [_settings(key, wanted) for key, wanted in labels.items()]
+    conditions = claim.model_dump(mode="json", include={"conditions"})
+    return sha256(json.dumps([conditions, *parts], sort_keys=True))[:DIGITS]
+
+
+def is_of_other_settings(outcome: Outcome, placed: PlacedClaim) -> bool:
+    """Whether the claim or its scenarios have changed since; False where results do not say what they are of."""
+    if not outcome.settings:
+        return False
+    return outcome.settings != settings_digest(placed.seeded(outcome.origin.get("seed")), outcome.size)
+
+
+def _settings(key: Key, labels: set[str]) -> list[Any]:
+    scenario, changes = key
+    root, _ = read(read_scenario(scenario)[0], scenario)
+    document: dict[str, Any] = plain(root)
+    entries = [entry for entry in document.pop("algorithms", []) if entry.get("label", entry["algorithm"]) in labels]
+    kept = {key: value for key, value in document.items() if key not in WITHOUT_EFFECT}
+    return [scenario, kept, entries, sorted(changes)]

@@ -1,0 +1,111 @@
+"""The studies that claims need: each scenario with its settings once, with the variants that some claim is about."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from coband.simulator.analysis.claims.claim import ClaimedStudy, PlacedClaim, Size
+from coband.simulator.analysis.claims.conditions import Term
+from coband.simulator.analysis.claims.samples import Sample, SampleError, StudySamples
+from coband.simulator.experiments.runs.code_version import sha256
+from coband.simulator.experiments.runs.variant import Variant
+from coband.simulator.experiments.sweep.address import address
+from coband.simulator.experiments.sweep.result_cache import ResultCache
+from coband.simulator.experiments.sweep.study import Sweep, load_study
+
+LONGEST = 60
+"""Characters of a scenario's name in the name of a study."""
+Key = tuple[str, tuple[str, ...]]
+"""A scenario and its settings."""
+
+
+def key_of(study: ClaimedStudy, size: Size) -> Key:
+    """What tells studies apart."""
+    return study.scenario, study.settings(size)
+
+
+@dataclass(frozen=True)
+class Needed:
+    """A study with the variants that claims are about.
+
+    Attributes:
+        key: what tells it apart.
+        sweep: what there is to run.
+    """
+
+    key: Key
+    sweep: Sweep
+
+    @property
+    def name(self) -> str:
+        """A name for its directory: the scenario's, with a digest of the settings."""
+        scenario, settings = self.key
+        stem = scenario.removesuffix(".yaml").strip("/").replace("/", "-")[-LONGEST:]
+        return f"{stem}-{sha256(scenario, *settings)[:8]}"
+
+    def part(self, numbers: Iterable[int], count: int) -> Sweep:
+        """Some variants of the study, by their numbers, with so many replications; they are numbered from 0 on."""
+        chosen = [variant for variant in self.sweep.variants if variant.number in set(numbers)]
+        return replace(self.sweep, variants=_numbered(chosen), numbers=tuple(range(count)))
+
+    def numbers(self, term: Term) -> list[int]:
+        """The numbers of the variants that a term means."""
+        return [variant.number for variant in StudySamples(self.sweep.variants, {}).matching(term.label, term.at)]
+
+    def samples(self, cache: ResultCache) -> StudySamples:
+        """What is known of it: of each variant the replications from 0 on that are finished."""
+        return StudySamples(self.sweep.variants, {one.number: _finished(one, cache) for one in self.sweep.variants})
+
+
+def _finished(variant: Variant, cache: ResultCache) -> list[Sample]:
+    found: list[Sample] = []
+    while (done := cache.get(address(variant.digest, len(found)))) is not None:
+        found.append(Sample(done.record, list(done.tables.get("series", ())), variant.scenario.agents.count))
+    return found
+
+
+def needed(claims: Iterable[PlacedClaim], size: Size) -> dict[Key, Needed]:
+    """The studies of some claims.
+
+    Raises:
+        ScenarioError: a scenario is not valid with these settings.
+        SampleError: a claim names a label or a value that its study does not have.
+    """
+    terms: dict[Key, list[Term]] = {}
+    for one in claims:
+        for term in one.claim.terms():
+            terms.setdefault(key_of(one.claim.study_of(term), size), []).append(term)
+    return {key: Needed(key, _restricted(_loaded(key), wanted)) for key, wanted in terms.items()}
+
+
+def loaded(study: ClaimedStudy, size: Size, wanted: Sequence[tuple[str, Mapping[str, Any]]]) -> Needed:
+    """One study with the variants that have these labels and values."""
+    key = key_of(study, size)
+    return Needed(key, _restricted(_loaded(key), [Term(label=label, at=dict(at)) for label, at in wanted]))
+
+
+def _loaded(key: Key) -> Sweep:
+    scenario, settings = key
+    return load_study(Path(scenario), settings)
+
+
+def _restricted(sweep: Sweep, terms: Sequence[Term]) -> Sweep:
+    """The variants that terms mean, renumbered; how often they run is not the scenario's business here."""
+    everything = StudySamples(sweep.variants, {})
+    wanted: dict[int, Variant] = {}
+    for term in terms:
+        matching = everything.matching(term.label, term.at)
+        if not matching:
+            known = "; ".join(variant.label for variant in sweep.variants)
+            raise SampleError(f"{sweep.name} has no {term}; there are {known}.")
+        wanted.update((variant.number, variant) for variant in matching)
+    variants = _numbered([wanted[number] for number in sorted(wanted)])
+    return replace(sweep, variants=variants, until=None, tuning=None)
+
+
+def _numbered(variants: Iterable[Variant]) -> tuple[Variant, ...]:
+    """Variants with numbers from 0 on."""
+    return tuple(replace(variant, number=number) for number, variant in enumerate(variants))

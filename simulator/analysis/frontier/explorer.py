@@ -1,0 +1,171 @@
+"""Chooses what to try next in one space: all of it where it is small enough, otherwise what a sampler proposes."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Iterator, Sequence
+from typing import Any, Literal, Protocol
+
+import numpy as np
+
+from coband.simulator.analysis.frontier.ranges import Between, Range
+from coband.simulator.analysis.frontier.space import Labels, Point, Space, labels
+
+Sampler = Literal["tpe", "nsga2"]
+LEAST_GENERATION, MOST_GENERATION = 4, 24
+CONSIDERED = 64
+"""Points among which the TPE chooses each proposal."""
+PROPOSALS = 10
+"""So many proposals are asked for, for each new point that is wanted, before points are drawn uniformly."""
+
+
+class Explorer(Protocol):
+    """What to try next in a space."""
+
+    def ask(self, most: int) -> list[Point]:
+        """The next generation: new points, at most ``most``; none when there is nothing left."""
+
+    def tell(self, point: Point, values: Sequence[float] | None) -> None:
+        """What a point has given, one value for each objective, the lower the better; None if it broke off."""
+
+
+def explorer(space: Space, most: int, objectives: int, sampler: Sampler, seed: int) -> Explorer:
+    """The explorer of a space.
+
+    Args:
+        space: where to search.
+        most: how many points it may try.
+        objectives: how many numbers a point gives.
+        sampler: what proposes points where there are more than ``most``.
+        seed: of the sampler.
+
+    Raises:
+        ModuleNotFoundError: there is something to propose, and Optuna is not installed.
+    """
+    if space.size is not None and space.size <= most:
+        return Everything(space)
+    return Proposed(space, most, objectives, sampler, seed)
+
+
+class Everything:
+    """All points of a space at once."""
+
+    def __init__(self, space: Space) -> None:
+        self._points: Iterator[Point] = space.points()
+
+    def ask(self, most: int) -> list[Point]:
+        """All of them."""
+        return list(self._points)
+
+    def tell(self, point: Point, values: Sequence[float] | None) -> None:
+        """Nothing depends on it."""
+
+
+class Proposed:
+    """Points that one of Optuna's samplers proposes, generation by generation.
+
+    Its proposals follow from the seed and from what points have given alone, so an interrupted search that begins anew
+    proposes the same points again. Objectives are told on the scale of asinh, a logarithm for large numbers, which
+    changes no order: samplers spread points by distances, and communication varies by factors.
+
+    Args:
+        space: where to search.
+        most: how many points it may try.
+        objectives: how many numbers a point gives.
+        sampler: which one.
+        seed: of the sampler.
+    """
+
+    def __init__(self, space: Space, most: int, objectives: int, sampler: Sampler, seed: int) -> None:
+        self._space = space
+        self._generation = min(MOST_GENERATION, max(LEAST_GENERATION, round(math.sqrt(most))))
+        self._study = _study(sampler, self._generation, objectives, seed)
+        self._distributions = {one.path: _distribution(one.range) for one in space.dimensions}
+        self._rng = np.random.default_rng(seed)
+        self._trials: dict[Labels, list[Any]] = {}
+        self._known: dict[Labels, Sequence[float] | None] = {}
+
+    def ask(self, most: int) -> list[Point]:
+        """The next generation, without points that were proposed before."""
+        found: list[Point] = []
+        wanted = min(most, self._generation)
+        for _ in range(PROPOSALS * wanted):
+            if len(found) == wanted:
+                return found
+            trial = self._study.ask(self._distributions)
+            self._note(self._point(trial.params), trial, found)
+        for _ in range(PROPOSALS * wanted * PROPOSALS):  # it proposes what is known
+            if len(found) == wanted:
+                return found
+            drawn = {one.path: _drawn(one.range, self._rng) for one in self._space.dimensions}
+            if labels(point := self._point(drawn)) not in self._trials:
+                self._study.enqueue_trial(drawn)
+                self._note(point, self._study.ask(self._distributions), found)
+        return found
+
+    def _point(self, params: dict[str, Any]) -> Point:
+        return tuple(one.range.value(params[one.path]) for one in self._space.dimensions)
+
+    def _note(self, point: Point, trial: Any, found: list[Point]) -> None:
+        """Keep a proposal; a point that is known gives at once what it gave."""
+        key = labels(point)
+        new = key not in self._trials
+        self._trials.setdefault(key, []).append(trial)
+        if new:
+            found.append(point)
+        elif key in self._known:
+            self._give(trial, self._known[key])
+
+    def tell(self, point: Point, values: Sequence[float] | None) -> None:
+        """What a point has given."""
+        self._known[labels(point)] = values
+        for trial in self._trials[labels(point)]:
+            self._give(trial, values)
+
+    def _give(self, trial: Any, values: Sequence[float] | None) -> None:
+        from optuna.trial import TrialState
+
+        if values is None:
+            self._study.tell(trial, state=TrialState.FAIL)
+        else:
+            self._study.tell(trial, [math.asinh(value) for value in values])
+
+
+def _study(sampler: Sampler, generation: int, objectives: int, seed: int) -> Any:
+    """A study of Optuna's, which keeps everything in memory."""
+    import optuna
+
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that a feature of a sampler is experimental
+        made: optuna.samplers.BaseSampler
+        if sampler == "nsga2":
+            made = optuna.samplers.NSGAIISampler(population_size=generation, seed=seed)
+        else:
+            made = optuna.samplers.TPESampler(
+                seed=seed, multivariate=True, n_startup_trials=generation, n_ei_candidates=CONSIDERED
+            )
+        return optuna.create_study(directions=["minimize"] * objectives, sampler=made)
+
+
+def _distribution(found: Range) -> Any:
+    from optuna import distributions
+
+    if not isinstance(found, Between):
+        if found.ordered:
+            return distributions.IntDistribution(0, found.count - 1)
+        return distributions.CategoricalDistribution(list(range(found.count)))
+    if found.whole:
+        return distributions.IntDistribution(int(found.low), int(found.high), log=found.log)
+    return distributions.FloatDistribution(found.low, found.high, log=found.log)
+
+
+def _drawn(found: Range, rng: np.random.Generator) -> int | float:
+    """A uniformly drawn value, as the distribution spells it."""
+    if not isinstance(found, Between):
+        return int(rng.integers(found.count))
+    low, high = (math.log(found.low), math.log(found.high)) if found.log else (found.low, found.high)
+    number = float(rng.uniform(low, high))
+    number = min(max(math.exp(number) if found.log else number, found.low), found.high)
+    return round(number) if found.whole else number

@@ -1,0 +1,189 @@
+"""What a search may try: the parameters of each algorithm of a scenario, and scenarios with chosen values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import prod
+
+from coband.simulator.analysis.frontier.ranges import Between, Listed, Range, parse
+from coband.simulator.experiments.registry.registry import Registry
+from coband.simulator.experiments.scenario.input_problems import ScenarioError, did_you_mean, quoted
+from coband.simulator.experiments.scenario.nodes import MappingNode, Mark, SequenceNode, descend, plain
+from coband.simulator.experiments.scenario.overrides import items_named, steps_of
+from coband.simulator.experiments.sweep.grid import Grid, Key, Value, named
+
+
+@dataclass(frozen=True)
+class Dimension:
+    """One parameter of one entry of ``algorithms``.
+
+    Attributes:
+        path: for ``--set``, such as ``algorithms.Async.threshold``.
+        name: a short form.
+        steps: of the path, with the entry's number in the place of its label.
+        range: what it may be.
+    """
+
+    path: str
+    name: str
+    steps: tuple[str, ...]
+    range: Range
+    mark: Mark
+
+
+Point = tuple[Value, ...]
+"""The value of each dimension of a space."""
+Labels = tuple[str, ...]
+
+
+def labels(point: Point) -> Labels:
+    """How results call the values of a point, which tells it apart from the others."""
+    return tuple(value.label for value in point)
+
+
+@dataclass(frozen=True)
+class Space:
+    """The parameters of one entry that are searched.
+
+    Attributes:
+        number: of the entry, from 0.
+        label: of the entry.
+        dimensions: none for an entry that is tried as it is.
+    """
+
+    number: int
+    label: str
+    dimensions: tuple[Dimension, ...] = ()
+
+    @property
+    def size(self) -> int | None:
+        """How many points it has; None for too many to try them all."""
+        counts = [one.range.count for one in self.dimensions]
+        return None if None in counts else prod(count for count in counts if count is not None)
+
+    def points(self) -> Iterator[Point]:
+        """All points of a space that has a size, the last dimension fastest."""
+        for number in range(self.size or 0):
+            values, rest = [], number
+            for one in reversed(self.dimensions):
+                rest, index = divmod(rest, one.range.count or 1)
+                low = one.range.low if isinstance(one.range, Between) else 0
+                values.append(one.range.value(low + index))
+            yield tuple(reversed(values))
+
+
+def spaces(root: MappingNode, grid: Grid, vary: Sequence[str], only: Sequence[str], registry: Registry) -> list[Space]:
+    """The spaces of the entries of a scenario.
+
+    A parameter is searched if the file's grid or ``vary`` says so; of several that speak of one parameter the last
+    counts. Where neither says anything, the ranges count that algorithms declare.
+
+    Args:
+        root: the document without its grid.
+        grid: its grid; every key must be a parameter of algorithms.
+        vary: ``KEY=RANGE``, as given to ``--vary``.
+        only: labels or names of algorithms; empty for all.
+        registry: what is installed.
+
+    Raises:
+        ScenarioError: a key leads nowhere or is none of an algorithm, a range is wrong, or nothing varies.
+    """
+    entries = descend(root, "algorithms")
+    if not isinstance(entries, SequenceNode):
+        return []
+    names = _labels(entries)
+    chosen = _selected(entries, names, only)
+    ranges: dict[int, dict[tuple[str, ...], tuple[Range, Mark]]] = {number: {} for number in chosen}
+    given = [*_of_grid(grid), *map(_of_option, vary)] or list(_declared(entries, registry))
+    for path, found, mark in given:
+        steps = steps_of(path)
+        if steps[0] != "algorithms" or len(steps) < 3 or not all(steps):
+            raise ScenarioError([mark.problem((path,), _NOT_OF_ALGORITHMS)])
+        numbers = items_named(entries, steps[1], steps[2:], mark, ("algorithms",), registry.takes)
+        for number in numbers & set(chosen):
+            ranges[number][tuple(steps[2:])] = (found, mark)
+    if not any(ranges.values()):
+        raise ScenarioError([root.mark.problem((), _NOTHING_VARIES)])
+    return [_space(number, names[number], ranges[number]) for number in chosen]
+
+
+_NOT_OF_ALGORITHMS = (
+    "a frontier compares parameters of algorithms in one world, such as algorithms.Async.threshold; fix this key with "
+    "--set KEY=VALUE"
+)
+_NOTHING_VARIES = (
+    "nothing to search: none of the algorithms declares a range; say what may vary with --vary "
+    "algorithms.LABEL.PARAMETER=LOW..HIGH, or with a grid: of such keys in the file"
+)
+
+
+def _labels(entries: SequenceNode) -> list[str]:
+    found = [plain(item) for item in entries.items]
+    return [str(one.get("label") or one.get("algorithm")) if isinstance(one, dict) else "" for one in found]
+
+
+def _selected(entries: SequenceNode, labels: Sequence[str], only: Sequence[str]) -> list[int]:
+    """Numbers of the entries that are asked for.
+
+    Raises:
+        ScenarioError: there is no such entry.
+    """
+    names = [str(plain(item).get("algorithm")) if isinstance(item, MappingNode) else "" for item in entries.items]
+    for wanted in only:
+        if wanted not in (*labels, *names):
+            known = list(dict.fromkeys([*labels, *names]))
+            near = did_you_mean(wanted, known) or f"; there is {', '.join(known)}"
+            raise ScenarioError([Mark("--only").problem((), f"no algorithm or label {quoted(wanted)}{near}")])
+    pairs = enumerate(zip(labels, names, strict=True))
+    return [number for number, pair in pairs if not only or not {*pair}.isdisjoint(only)]
+
+
+_Given = tuple[str, Range, Mark]
+
+
+def _of_grid(grid: Grid) -> Iterator[_Given]:
+    for axis in grid.axes:
+        first = axis.keys[0]
+        if len(axis.keys) > 1:
+            message = "keys that change together are not searched; fix them with --set, or give --vary"
+            raise ScenarioError([first.mark.problem(("zip", first.path), message)])
+        yield first.path, Listed(first.values), first.mark
+
+
+def _of_option(text: str) -> _Given:
+    key, sign, found = text.partition("=")
+    mark = Mark(f"--vary {text}")
+    if not sign or not key.strip() or not found.strip():
+        message = "must be KEY=LOW..HIGH or KEY=VALUE,VALUE, such as algorithms.Async.threshold=0.01..100"
+        raise ScenarioError([mark.problem((), message)])
+    return key.strip(), parse(found, mark, key.strip()), mark
+
+
+def _declared(entries: SequenceNode, registry: Registry) -> Iterator[_Given]:
+    for number, item in enumerate(entries.items):
+        name = descend(item, "algorithm")
+        algorithm = registry.algorithms.get(str(plain(name))) if name is not None else None
+        for parameter, text in ({} if algorithm is None else algorithm.search).items():
+            path = f"algorithms.{number}.{parameter}"
+            yield path, parse(text, Mark(f"{path}={text}"), path), item.mark
+
+
+def _space(number: int, label: str, ranges: Mapping[tuple[str, ...], tuple[Range, Mark]]) -> Space:
+    spelled = label if "." not in label and not label.isdecimal() else str(number)
+    paths = {steps: ".".join(("algorithms", spelled, *steps)) for steps in ranges}
+    names = named([Key(path, path, ranges[steps][1], ()) for steps, path in paths.items()])
+    dimensions = [
+        Dimension(paths[steps], key.name, ("algorithms", str(number), *steps), *ranges[steps])
+        for steps, key in zip(ranges, names, strict=True)
+    ]
+    return Space(number, label, tuple(dimensions))
+
+
+def with_fractions(space: Space, number: int) -> Space:
+    """The space in which a dimension takes fractions, too."""
+    dimensions = list(space.dimensions)
+    found = dimensions[number].range
+    assert isinstance(found, Between)
+    dimensions[number] = replace(dimensions[number], range=replace(found, whole=False))
+    return replace(space, dimensions=tuple(dimensions))

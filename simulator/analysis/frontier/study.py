@@ -1,0 +1,182 @@
+"""A scenario file as a search for its frontier."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from coband.simulator.analysis.frontier.budget import LEAST_FRESH, SEARCH_REPLICATIONS, Budget, BudgetError
+from coband.simulator.analysis.frontier.candidates import Candidates
+from coband.simulator.analysis.frontier.explorer import Sampler, explorer
+from coband.simulator.analysis.frontier.objectives import objectives
+from coband.simulator.analysis.frontier.planner import FrontierPlanner, Track
+from coband.simulator.analysis.frontier.space import Space, spaces
+from coband.simulator.analysis.frontier.summary import summary
+from coband.simulator.experiments.registry.registry import Registry
+from coband.simulator.experiments.runs.planner import Planner
+from coband.simulator.experiments.runs.results import Failure
+from coband.simulator.experiments.runs.study import Study
+from coband.simulator.experiments.scenario.files import ScenarioText, read_scenario
+from coband.simulator.experiments.scenario.input_problems import ScenarioError
+from coband.simulator.experiments.scenario.loading import read_document
+from coband.simulator.experiments.scenario.nodes import MappingNode, Node
+from coband.simulator.experiments.scenario.validation import Validation
+from coband.simulator.experiments.sweep.address import configuration_digest
+from coband.simulator.experiments.sweep.grid import Grid, split
+from coband.simulator.metrics import Metric
+
+
+@dataclass(frozen=True)
+class Request:
+    """What is searched, and how.
+
+    Attributes:
+        objectives: names of metrics; empty for the problem's aim and scalars.
+        vary: ``KEY=RANGE``: what may vary; empty for the file's grid, or what algorithms declare.
+        only: labels or names of algorithms; empty for all.
+        jobs: how many may run in all.
+        trials: replications of each candidate in the search.
+        sampler: what proposes candidates.
+    """
+
+    objectives: tuple[str, ...] = ()
+    vary: tuple[str, ...] = ()
+    only: tuple[str, ...] = ()
+    jobs: int = 400
+    trials: int = SEARCH_REPLICATIONS
+    sampler: Sampler = "tpe"
+
+
+@dataclass(frozen=True)
+class Search(Study):
+    """A search for the frontier of a scenario; its variants come into being as it goes on. It is driven once.
+
+    Attributes:
+        request: what is searched.
+        spaces: the parameters of each algorithm.
+        candidates: makes the variants.
+        chosen: the objectives.
+        budget: how many jobs there are for what.
+        scenario_seed: the scenario's seed, and that of the samplers.
+    """
+
+    request: Request = Request()
+    spaces: tuple[Space, ...] = ()
+    candidates: Candidates | None = None
+    chosen: tuple[Metric, ...] = ()
+    budget: Budget = field(default_factory=lambda: Budget(0, 1, 1))
+    scenario_seed: int = 0
+
+    @property
+    def entries(self) -> list[str]:
+        """Labels of the algorithms, in the order of the file."""
+        return [space.label for space in self.spaces]
+
+    @property
+    def jobs(self) -> int:
+        """How many jobs there are at most."""
+        return self.budget.jobs
+
+    def facts(self) -> dict[str, Any]:
+        """What is searched."""
+        return {"objectives": [metric.name for metric in self.chosen], "budget": self.budget.jobs}
+
+    def planner(self) -> Planner:
+        """Decides what runs."""
+        return self._planner
+
+    @cached_property
+    def _planner(self) -> FrontierPlanner:
+        assert self.candidates is not None
+        allowed = self.budget.candidates(self.spaces)
+        tracks = [
+            Track(
+                space,
+                explorer(space, most, len(self.chosen), self.request.sampler, self.scenario_seed + number),
+                most,
+            )
+            for number, (space, most) in enumerate(zip(self.spaces, allowed, strict=True))
+        ]
+        return FrontierPlanner(self, tracks, self.budget, self.chosen, self.candidates.new)
+
+    def summary(self, planner: Planner, failures: Sequence[Failure]) -> dict[str, Any]:
+        """The object that ``coband frontier --json`` prints and results.json holds."""
+        assert isinstance(planner, FrontierPlanner)
+        return summary(self, planner, failures)
+
+
+def load_search(
+    path: str | Path | ScenarioText,
+    overrides: Sequence[str] = (),
+    request: Request | None = None,
+    *,
+    replications: int | None = None,
+    registry: Registry | None = None,
+) -> Search:
+    """Read a scenario file as a search for its frontier.
+
+    Args:
+        path: the file, or the name of a scenario that comes with coband, or the text itself.
+        overrides: ``key.path=value``, as given to ``--set``; one of a key of the grid fixes that key.
+        request: what is searched.
+        replications: fresh ones of each finalist; None for the scenario's, at least `LEAST_FRESH`.
+        registry: what the scenario can name; None for what is installed.
+
+    Raises:
+        ScenarioError: with what is wrong with the scenario, the ranges or the objectives.
+        BudgetError: there are too few jobs.
+        ModuleNotFoundError: candidates have to be proposed, and Optuna is not installed.
+    """
+    asked, registry = request or Request(), registry or Registry.installed()
+    text, base = read_scenario(path)
+    rest, grid = _document(text, str(path), overrides, registry)
+    first, settings = _first(rest, grid, registry)
+    candidates = Candidates(first, base, registry, settings)
+    scenario = candidates.scenario(Space(0, ""), ())  # which finds what is wrong without regard to ranges
+    configuration_digest(scenario, candidates.files)  # which finds out whether data sets are there
+    found = spaces(rest, grid, asked.vary, asked.only, registry)
+    aim = registry.aim_of(str(getattr(scenario.problem, "kind", "")))
+    fresh = replications or max(LEAST_FRESH, scenario.replications)
+    if fresh < 2:
+        raise BudgetError("a frontier needs intervals, so at least 2 replications of each finalist: --replications 5")
+    search = Search(
+        scenario.name,
+        text,
+        candidates.made,
+        tuple(range(fresh)),
+        missing=candidates.files.missing,
+        request=asked,
+        spaces=tuple(candidates.checked(space) for space in found),
+        candidates=candidates,
+        chosen=objectives(asked.objectives, aim, scenario.metrics, "--objectives"),
+        budget=Budget(asked.jobs, min(asked.trials, fresh), fresh),
+        scenario_seed=scenario.seed,
+    )
+    search.planner()  # makes the first candidates
+    return search
+
+
+def _document(text: str, file: str, overrides: Sequence[str], registry: Registry) -> tuple[MappingNode, Grid]:
+    """The document without its grid, and the grid.
+
+    Raises:
+        ScenarioError: with what is wrong with either.
+    """
+    root, problems = read_document(text, file, overrides, registry)
+    rest, grid, more = split(root, overrides)
+    problems += Validation(root, registry, []).shapes(("grid", "zip")) + more
+    if problems:
+        raise ScenarioError(problems)
+    return rest, grid
+
+
+def _first(rest: Node, grid: Grid, registry: Registry) -> tuple[Node, list[str]]:
+    """The document with the first value of each key of the grid, and the same as settings."""
+    point = next(grid.points())
+    root, problems = grid.apply(rest, point, registry.takes)
+    if problems:
+        raise ScenarioError(problems)
+    return root, [f"{key.path}={value.text}" for key, value in grid.chosen(point)]

@@ -1,0 +1,119 @@
+"""What a search reports: its finalists on fresh seeds, how they stand, and which one to choose."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+
+from coband.simulator.analysis.frontier import objectives
+from coband.simulator.analysis.frontier.choice import choices
+from coband.simulator.analysis.frontier.planner import FrontierPlanner
+from coband.simulator.analysis.frontier.space import Space
+from coband.simulator.experiments.runs import results
+from coband.simulator.experiments.runs.results import Failure
+from coband.simulator.experiments.runs.variant import FRESH, Variant
+from coband.simulator.experiments.statistics import estimates as statistics
+from coband.simulator.experiments.statistics.dominance import Standing, standings
+from coband.simulator.experiments.sweep.planner import TUNING
+from coband.simulator.experiments.sweep.summary import parameters
+from coband.simulator.metrics import Metric
+
+
+class Searched(Protocol):
+    """What a summary needs of a search (`experiments.frontier.study.Search`)."""
+
+    @property
+    def name(self) -> str:
+        """The scenario's name."""
+
+    @property
+    def variants(self) -> Sequence[Variant]:
+        """What has been tried."""
+
+    @property
+    def chosen(self) -> Sequence[Metric]:
+        """The objectives."""
+
+    @property
+    def spaces(self) -> Sequence[Space]:
+        """What is searched."""
+
+
+def summary(search: Searched, planner: FrontierPlanner, failures: Sequence[Failure]) -> dict[str, Any]:
+    """The object that ``coband frontier --json`` prints and results.json holds.
+
+    It is that of a sweep with tuning, and ``frontier`` beside: the objectives, what was searched, all ``candidates``
+    with their means in the search, the ``points`` that were evaluated again, and the ``choices`` among these.
+    """
+    entries = [
+        {**planner.summary(variant, phase), "entry": variant.entry, "phase": phase, "parameters": parameters(variant)}
+        for phase in (FRESH, TUNING)
+        for variant in search.variants
+        if planner.records(variant.number, phase)
+    ]
+    report = results.report(search.name, entries, failures)
+    points = _points(search, planner)
+    report["frontier"] = {
+        "objectives": [{"name": metric.name, "better": metric.better} for metric in search.chosen],
+        "searched": {
+            space.label: {one.name: "all values" if one.range.count else "a range" for one in space.dimensions}
+            for space in search.spaces
+        },
+        "candidates": [
+            {**_named(variant), "search": _estimates(search.chosen, planner, variant, TUNING)}
+            for variant in search.variants
+        ],
+        "points": points,
+        "choices": choices(points, search.chosen),
+    }
+    return report
+
+
+def _named(variant: Variant) -> dict[str, Any]:
+    return {"label": variant.label, "entry": variant.entry, "parameters": parameters(variant)}
+
+
+def _estimates(
+    chosen: Sequence[Metric], planner: FrontierPlanner, variant: Variant, phase: str
+) -> dict[str, dict[str, Any]]:
+    """Objective -> number of replications, mean and interval."""
+    records = planner.records(variant.number, phase)
+    found = {}
+    for metric in chosen:
+        values = results.numbers(metric.name, records)
+        known = statistics.estimate(values) if values else None
+        found[metric.name] = {
+            "n": len(values),
+            "mean": None if known is None else known.mean,
+            "ci95": None if known is None or known.interval is None else list(known.interval),
+        }
+    return found
+
+
+def _points(search: Searched, planner: FrontierPlanner) -> list[dict[str, Any]]:
+    """The finalists, with as much of their fresh replications as there is."""
+    variants = [search.variants[number] for number in planner.finalists]
+    fresh = [objectives.values(search.chosen, planner.records(one.number, FRESH)) for one in variants]
+    ready = [index for index, values in enumerate(fresh) if values]
+    searched = [objectives.values(search.chosen, planner.records(variants[i].number, TUNING)) for i in ready]
+    known: Mapping[int, Standing] = dict(zip(ready, standings([fresh[i] for i in ready], other=searched), strict=True))
+    found = []
+    for index, variant in enumerate(variants):
+        stands = known.get(index)
+        beater = None if stands is None else stands.beaten_by
+        found.append(
+            {
+                **_named(variant),
+                "settings": list(variant.settings),
+                "verdict": None if stands is None else stands.verdict,
+                "best_mean": None if stands is None else stands.best_mean,
+                "beaten_by": None if beater is None else variants[ready[beater]].label,
+                "fresh": _estimates(search.chosen, planner, variant, FRESH),
+                "search": _estimates(search.chosen, planner, variant, TUNING),
+            }
+        )
+    first = search.chosen[0].name
+    order = [one["search"][first]["mean"] for one in found]
+    return [found[i] for i in np.argsort([np.inf if mean is None else mean for mean in order], kind="stable")]

@@ -1,0 +1,115 @@
+"""The figure of the age of information: what decisions did not know of, as the run goes on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.ticker import FuncFormatter
+
+from coband.simulator.analysis.report.analysis import Analysis
+from coband.simulator.analysis.report.data import Contender
+from coband.simulator.analysis.report.drawing import add_legend, figure, legend_height, tick
+from coband.simulator.analysis.report.figures import BAND, MAX_BANDS
+from coband.simulator.analysis.report.hover import note
+from coband.simulator.analysis.report.palette import LineStyle
+from coband.simulator.arrays import FloatArray
+from coband.simulator.experiments.statistics import estimates
+from coband.simulator.experiments.store.store import StoredJob
+
+PARTS = 60
+"""Parts of a run, of equally many turns, over whose decisions ages are averaged."""
+PANELS = (("age", "pulls that a decision did not know of"), ("age_time", "time since the newest message learnt from"))
+
+
+@dataclass(frozen=True, eq=False)
+class AgeCurve:
+    """Mean ages of one label.
+
+    Attributes:
+        turns: middle of each part of the run, (parts,).
+        ages: by name of the panel: one row per replication, (replications, parts); NaN where no decision has an age.
+    """
+
+    turns: FloatArray
+    ages: dict[str, FloatArray]
+
+
+def age_figure(analysis: Analysis) -> Figure | None:
+    """Curves of both ages with 95 % bands; None if no algorithm counts the pulls in its models."""
+    found = [age_curve(contender) for contender in analysis.contenders]
+    if not any(found):
+        return None
+    labels, styles = analysis.labels, analysis.styles
+    drawn = figure(2.9 + legend_height(labels))
+    axes = [drawn.add_subplot(1, len(PANELS), number + 1) for number in range(len(PANELS))]
+    for axis, (name, title) in zip(axes, PANELS, strict=True):
+        for number, curve in enumerate(found):
+            if curve is not None:
+                drawn_as = (labels[number], styles[number], (number + 1) / len(labels))
+                _draw(axis, curve.turns, curve.ages[name], drawn_as, banded=len(labels) <= MAX_BANDS)
+        axis.set_title(title)
+        axis.set_xlabel("turns")
+        axis.set_ylim(bottom=0.0)
+        axis.grid(visible=True)
+        axis.xaxis.set_major_formatter(FuncFormatter(tick))
+        axis.yaxis.set_major_formatter(FuncFormatter(tick))
+    looks = [(label, style) for label, style, curve in zip(labels, styles, found, strict=True) if curve is not None]
+    add_legend(drawn, [Line2D([], [], label=label, **_look(style)) for label, style in looks])  # type: ignore[arg-type]
+    return drawn
+
+
+def _look(style: LineStyle) -> dict[str, object]:
+    return {"color": style.colour, "linestyle": style.dash, "marker": style.marker, "markersize": 5}
+
+
+def _draw(
+    axis: Axes, turns: FloatArray, ages: FloatArray, drawn_as: tuple[str, LineStyle, float], *, banded: bool
+) -> None:
+    """One curve (label, style, place of its first marker), of the parts in which all replications have ages."""
+    complete = ~np.isnan(ages).any(axis=0)
+    if not complete.any():
+        return
+    (label, style, place), x, values = drawn_as, turns[complete], ages[:, complete]
+    bands = estimates.bands(values) if banded else None
+    if bands is not None:
+        axis.fill_between(x, *bands, color=style.colour, alpha=BAND, linewidth=0)
+    axis.plot(x, values.mean(axis=0), markevery=(0.06 * place, 0.14), **_look(style))  # type: ignore[arg-type]
+    note(axis, label, style.colour, x, values.mean(axis=0), bands)
+
+
+def age_curve(contender: Contender) -> AgeCurve | None:
+    """The mean ages of a label; None if it has none."""
+    stored = [rows for job in contender.jobs if len(rows := _stored(job))]
+    if not stored:
+        return None
+    end = min(float(rows[-1, 0]) for rows in stored)
+    edges = np.linspace(0.0, end, min(PARTS, min(map(len, stored))) + 1)
+    ages = {
+        name: np.array([_means(rows[:, 0], rows[:, column], edges) for rows in stored])
+        for column, (name, _) in enumerate(PANELS, start=1)
+    }
+    return AgeCurve(0.5 * (edges[:-1] + edges[1:]), ages)
+
+
+def _stored(job: StoredJob) -> FloatArray:
+    """(turn, age, age in time) of the points of a job, (points, 3); none in stores made before there were ages."""
+    if not job.part.execute("SELECT 1 FROM sqlite_master WHERE name = 'ages'").fetchone():
+        return np.empty((0, 3))
+    rows: Sequence[tuple[object, ...]] = job.part.execute(
+        "SELECT turn, age, age_time FROM ages WHERE job = ? ORDER BY turn", (job.id,)
+    ).fetchall()
+    return np.array(rows, dtype=np.float64).reshape(-1, 3)
+
+
+def _means(turns: FloatArray, values: FloatArray, edges: FloatArray) -> FloatArray:
+    """The mean of the values within each part, (parts,); NaN where there is none."""
+    there = ~np.isnan(values) & (turns <= edges[-1])
+    place = np.searchsorted(edges[1:], turns[there], side="left")
+    counts = np.bincount(place, minlength=len(edges) - 1)
+    sums = np.bincount(place, weights=values[there], minlength=len(edges) - 1)
+    return np.where(counts > 0, sums / np.maximum(counts, 1), np.nan)

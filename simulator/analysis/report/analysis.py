@@ -1,0 +1,260 @@
+"""The analysis behind a report, computed once for the HTML page, the figures and the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from coband.simulator.analysis.report import comparison as comparisons
+from coband.simulator.analysis.report import rounds as rounds_
+from coband.simulator.analysis.report import times
+from coband.simulator.analysis.report.communication import Flow, flows
+from coband.simulator.analysis.report.comparison import Difference, Ranking
+from coband.simulator.analysis.report.data import Contender, ReportError, RunComparison
+from coband.simulator.analysis.report.environments import environments
+from coband.simulator.analysis.report.events import Events, read
+from coband.simulator.analysis.report.measures import Measure, measures
+from coband.simulator.analysis.report.palette import LineStyle
+from coband.simulator.analysis.report.rounds import Round, Waits
+from coband.simulator.analysis.report.styles import styles
+from coband.simulator.analysis.theory.growth import Growth, Measurement, growths
+from coband.simulator.arrays import FloatArray
+from coband.simulator.experiments.statistics import estimates as statistics
+from coband.simulator.experiments.statistics.estimates import Estimate
+from coband.simulator.experiments.store.store import StoredRun
+
+MAX_PAIRED = 5
+"""Largest number of contenders for which all pairs are shown; with more, each is compared with one reference."""
+
+
+class Shared:
+    """What all environments of a comparison have in common.
+
+    Args:
+        comparison: all contenders.
+    """
+
+    def __init__(self, comparison: RunComparison) -> None:
+        self.comparison = comparison
+        self.environments = environments(comparison)
+        self.measures = measures(comparison)
+
+    @cached_property
+    def styles(self) -> dict[tuple[StoredRun, str], LineStyle]:
+        """(run, its own label) -> colour, marker and dashes."""
+        return styles(self.environments, self.entries)
+
+    @property
+    def entries(self) -> list[str]:
+        """The algorithms, whatever their parameters."""
+        return list(dict.fromkeys(one.entry for one in self.comparison.contenders))
+
+    @property
+    def labels(self) -> list[str]:
+        """The labels without environments."""
+        return list(dict.fromkeys(one.label for each in self.environments for one in each.comparison.contenders))
+
+    def short(self, label: str | None) -> str | None:
+        """The label without its environment."""
+        for whole in self.comparison.contenders:
+            if whole.label == label:
+                inside = (one for each in self.environments for one in each.comparison.contenders)
+                return next(one.label for one in inside if one.run is whole.run and one.own == whole.own)
+        return label
+
+    @cached_property
+    def kinds(self) -> dict[str, bool]:
+        """Kind of message -> whether it carries scalars; those with the most scalars first, which gives the colours."""
+        sizes: dict[str, float] = {}
+        for one in self.comparison.contenders:
+            for flow in flows(one):
+                sizes[flow.kind] = sizes.get(flow.kind, 0.0) + flow.scalars
+        return {kind: sizes[kind] > 0 for kind in sorted(sizes, key=lambda kind: (-sizes[kind], kind))}
+
+
+@dataclass(frozen=True, eq=False)
+class Timing:
+    """How one contender spends simulated time.
+
+    Attributes:
+        contender: the contender.
+        shares: time of an average agent in each category, shape (replications, categories).
+        rounds: the rounds of each replication.
+        first: events of the first replication.
+    """
+
+    contender: Contender
+    shares: FloatArray
+    rounds: tuple[tuple[Round, ...], ...]
+    first: Events
+
+    @property
+    def all_rounds(self) -> list[Round]:
+        """The rounds of all replications."""
+        return [one for found in self.rounds for one in found]
+
+    @property
+    def parts(self) -> list[float]:
+        """Mean time of a round in each of ``rounds.PARTS``."""
+        parts: list[float] = np.mean([one.parts for one in self.all_rounds], axis=0).tolist()
+        return parts
+
+    @property
+    def waits(self) -> list[Waits]:
+        """The agents that rounds of the first replication waited for."""
+        return rounds_.waits(self.rounds[0])
+
+
+class Analysis:
+    """The statistics of a comparison; results are computed on first use.
+
+    In a sweep the labels are rivals only within one environment: :attr:`within` has an analysis of each.
+
+    Args:
+        comparison: the contenders.
+        reference: label that all others are compared with, in a sweep with the environment or without; None: all pairs
+            are compared, or with more than :data:`MAX_PAIRED` contenders the first label is the reference.
+        environment: name of the environment; empty in a single run, and for all environments of a sweep together.
+        shared: what all environments have in common; None to find it in the comparison.
+
+    Attributes:
+        swept: whether it is about all environments of a sweep together.
+
+    Raises:
+        ReportError: there is no such label.
+    """
+
+    def __init__(
+        self,
+        comparison: RunComparison,
+        reference: str | None = None,
+        environment: str = "",
+        shared: Shared | None = None,
+    ) -> None:
+        self.comparison = comparison
+        self.environment = environment
+        self.contenders = comparison.contenders
+        self.labels = [one.label for one in self.contenders]
+        self.swept = shared is None and any(one.variant for one in self.contenders)
+        self.shared = Shared(comparison) if shared is None else shared
+        short = reference if shared is not None else self.shared.short(reference)
+        if short is not None and short not in (self.labels if shared is not None else self.shared.labels):
+            known = ", ".join(self.shared.labels)
+            raise ReportError(f"there is no label {reference!r} to compare with; there is {known}.")
+        many = len(self.labels) > MAX_PAIRED
+        self.reference = self.labels[0] if short is None and many else short
+
+    @cached_property
+    def within(self) -> list[Analysis]:
+        """The analysis of each environment of a sweep; a single run is its own."""
+        if not self.swept:
+            return [self]
+        found = []
+        for one in self.shared.environments:
+            inside = [other.label for other in one.comparison.contenders]
+            reference = self.reference if self.reference in inside else None
+            found.append(Analysis(one.comparison, reference, one.name, self.shared))
+        return found
+
+    @property
+    def measures(self) -> list[Measure]:
+        """The measures."""
+        return self.shared.measures
+
+    @property
+    def styles(self) -> list[LineStyle]:
+        """Colour, marker and dashes of each label, the same in all figures."""
+        return [self.shared.styles[one.run, one.own] for one in self.contenders]
+
+    @property
+    def kinds(self) -> Mapping[str, bool]:
+        """Kind of message -> whether it carries scalars; the order determines the colours."""
+        return self.shared.kinds
+
+    def estimates(self, measure: Measure) -> list[Estimate]:
+        """Mean and interval of every label: Student's t, or Wilson's for proportions."""
+        return [_estimate(measure, list(one.values(measure.key).values())) for one in self.contenders]
+
+    @cached_property
+    def differences(self) -> dict[str, list[Difference]]:
+        """Key of a measure -> differences of all pairs."""
+        return {one.key: comparisons.differences(self.comparison, one) for one in self.measures}
+
+    @cached_property
+    def rankings(self) -> list[Ranking]:
+        """The ranking of the labels on each measure."""
+        return [comparisons.ranking(self.comparison, one, self.differences[one.key]) for one in self.measures]
+
+    def shown(self, measure: Measure) -> list[Difference]:
+        """The differences to show: all pairs, or those with the reference."""
+        found = self.differences[measure.key]
+        return found if self.reference is None else comparisons.against(found, self.reference)
+
+    @cached_property
+    def growths(self) -> list[Growth]:
+        """The bounds of theorems beside what was measured."""
+        return [found for one in self.contenders for found in growths(self._measurement(one))]
+
+    def _measurement(self, one: Contender) -> Measurement:
+        entry = one.own if one.variant is None else one.variant.entry
+        scenario = self.comparison.scenario_of(one)
+        return Measurement(one.label, entry, one.algorithm, scenario, one.series, one.jobs)
+
+    @cached_property
+    def flows(self) -> list[tuple[str, list[Flow]]]:
+        """The messages of each label."""
+        return [(one.label, flows(one)) for one in self.contenders]
+
+    @property
+    def silent(self) -> bool:
+        """Whether no label sends a message."""
+        return not any(found for _, found in self.flows)
+
+    @property
+    def replications(self) -> list[int]:
+        """Number of replications of each contender."""
+        return [len(one.records) for one in self.contenders]
+
+    @cached_property
+    def timings(self) -> list[Timing]:
+        """The timings of the contenders that have a trace."""
+        if self.swept:
+            return [timing for one in self.within for timing in one.timings]
+        return [_timing(one, self._agents(one)) for one in self.contenders if one.traced]
+
+    @property
+    def untraced(self) -> list[str]:
+        """The labels without a trace."""
+        return [one.label for one in self.contenders if not one.traced]
+
+    def _agents(self, contender: Contender) -> int | None:
+        agents = self.comparison.scenario_of(contender).get("agents")
+        return agents.get("count") if isinstance(agents, dict) else None
+
+
+def _estimate(measure: Measure, values: list[float]) -> Estimate:
+    if measure.proportion:
+        return Estimate(statistics.mean(values), statistics.wilson(values), len(values))
+    return statistics.estimate(values)
+
+
+def _timing(contender: Contender, agents: int | None) -> Timing:
+    shares, rounds, first = [], [], None
+    for job in contender.jobs:
+        events = read(job)
+        first = events if first is None else first
+        count = agents or int(events.node.max(initial=-1)) + 1
+        end = float(contender.values("simulated_time").get(job.replication, 0.0))
+        shares.append(times.breakdown(events, count, end).mean(axis=0))
+        rounds.append(tuple(rounds_.rounds(events)))
+    assert first is not None
+    return Timing(contender, np.array(shares), tuple(rounds), first)
+
+
+def nothing_but_idle(timings: Sequence[Timing]) -> bool:
+    """Whether agents are idle or finished all the time, so that a figure would show nothing."""
+    quiet = [number for number, name in enumerate(times.CATEGORIES) if name not in (times.IDLE, times.FINISHED)]
+    return not any(one.shares[:, quiet].any() for one in timings)

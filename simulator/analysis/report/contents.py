@@ -1,0 +1,248 @@
+"""The figures of a report, by name; the HTML page and ``coband plot`` both use them."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass
+
+from matplotlib.figure import Figure
+
+from coband.simulator.analysis.report import figures as curves
+from coband.simulator.analysis.report import frontier, frontier_figure, rows, sweeps, theory_figure
+from coband.simulator.analysis.report.age import age_figure
+from coband.simulator.analysis.report.analysis import Analysis, nothing_but_idle
+from coband.simulator.analysis.report.data import REGRET
+from coband.simulator.analysis.report.drawing import styled
+from coband.simulator.analysis.report.measures import Measure
+from coband.simulator.analysis.report.multiples import regret_multiples, totals_multiples
+from coband.simulator.analysis.report.palette import LineStyle
+
+MAX_PANELS = 3
+MAX_ROWS = 12
+"""With more labels, the figure of results has one line of panels only."""
+RESOLUTION = 200
+"""Dots per inch of PNG files, unless another number is asked for."""
+UNDATED: dict[str, dict[str, None]] = {
+    "pdf": {"CreationDate": None, "Producer": None, "Creator": None},
+    "svg": {"Date": None, "Creator": None},
+    "png": {"Software": None},
+}
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """A kind of figure that a report can have.
+
+    Attributes:
+        name: name of the figure and of its file.
+        title: what the figure shows, in words.
+        draw: draws the figure; returns None if there are no data for it.
+        whole: whether one figure shows all environments of a sweep; otherwise each environment has one of its own.
+    """
+
+    name: str
+    title: str
+    draw: Callable[[Analysis], Figure | None]
+    whole: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class NamedFigure:
+    """A figure with its name, a description for readers who cannot see it, and the environment that it shows."""
+
+    name: str
+    title: str
+    figure: Figure
+    environment: str = ""
+
+    @property
+    def file(self) -> str:
+        """Name of its file, without the ending."""
+        place = "".join(one if one.isalnum() or one in "=.,-" else "_" for one in self.environment.replace(", ", ","))
+        return f"{self.name}-{place}" if place else self.name
+
+
+def rendered(found: NamedFigure, kind: str, resolution: int = RESOLUTION) -> bytes:
+    """A figure as the bytes of a pdf, svg or png file with white background; equal runs give equal bytes."""
+    with styled():
+        buffer = io.BytesIO()
+        found.figure.savefig(buffer, format=kind, dpi=resolution, facecolor="white", metadata=UNDATED[kind])
+    return buffer.getvalue()
+
+
+def several(analysis: Analysis) -> list[Measure]:
+    """The measures for which there is room."""
+    return analysis.measures if len(analysis.labels) <= MAX_ROWS else analysis.measures[:MAX_PANELS]
+
+
+def surface(analysis: Analysis) -> sweeps.ResponseSurface | None:
+    """The first measure as a function of the parameters of a sweep; None unless the report is about one sweep."""
+    runs = analysis.comparison.runs
+    if len(runs) != 1 or not analysis.swept:
+        return None
+    measure = analysis.measures[0]
+    return sweeps.ResponseSurface(
+        runs[0], measure.key, highest=measure.better == "higher", order=analysis.shared.entries
+    )
+
+
+def _totals(analysis: Analysis) -> Figure:
+    if analysis.swept:
+        return totals_multiples(analysis, analysis.measures[:MAX_PANELS])
+    return rows.totals_figure(analysis.labels, several(analysis), analysis.estimates, analysis.styles)
+
+
+def _sensitivity(analysis: Analysis) -> Figure | None:
+    found = surface(analysis)
+    return sweeps.sensitivity_figure(found, analysis.measures[0].title) if found and found.choices() else None
+
+
+def _environments(analysis: Analysis) -> Figure | None:
+    found = surface(analysis)
+    return sweeps.environment_figure(found, analysis.measures[0].title) if found and found.conditions else None
+
+
+def _heat(analysis: Analysis) -> Figure | None:
+    found = surface(analysis)
+    if found is None or not sweeps.heat_maps(found):
+        return None
+    return sweeps.heat_figure(found, analysis.measures[0].title)
+
+
+def _regret(analysis: Analysis) -> Figure | None:
+    if analysis.comparison.aim != REGRET:
+        return None
+    return regret_multiples(analysis) if analysis.swept else curves.curve_figure(lines(analysis))
+
+
+def lines(analysis: Analysis) -> list[curves.Line]:
+    """The curves of the labels of one environment."""
+    return [
+        curves.Line(one.label, one.series, style)
+        for one, style in zip(analysis.contenders, analysis.styles, strict=True)
+    ]
+
+
+def entry_styles(analysis: Analysis) -> dict[str, LineStyle]:
+    """Algorithm -> the style of the first of its variants."""
+    found: dict[str, LineStyle] = {}
+    for one, style in zip(analysis.contenders, analysis.styles, strict=True):
+        found.setdefault(one.entry, style)
+    return found
+
+
+def _trade_off(analysis: Analysis) -> Figure | None:
+    panels = frontier.trade_offs(analysis)
+    return frontier_figure.trade_off_figure(panels, entry_styles(analysis)) if panels else None
+
+
+def _theory(analysis: Analysis) -> Figure | None:
+    colours = {label: style.colour for label, style in zip(analysis.labels, analysis.styles, strict=True)}
+    return theory_figure.theory_figure(analysis.growths, colours)
+
+
+def _communication(analysis: Analysis) -> Figure | None:
+    return None if analysis.silent else rows.communication_figure(analysis.flows, analysis.kinds)
+
+
+def _differences(analysis: Analysis) -> Figure | None:
+    if len(analysis.labels) < 2:
+        return None
+    styles = dict(zip(analysis.labels, analysis.styles, strict=True))
+    found = [analysis.shown(one) for one in analysis.measures[:MAX_PANELS]]
+    return rows.difference_figure(found, styles, analysis.reference)
+
+
+def _times(analysis: Analysis) -> Figure | None:
+    if not analysis.timings or nothing_but_idle(analysis.timings):
+        return None
+    return rows.times_figure(shares(analysis))
+
+
+def shares(analysis: Analysis) -> list[tuple[str, list[float]]]:
+    """(label, mean time in each state)."""
+    return [(one.contender.label, one.shares.mean(axis=0).tolist()) for one in analysis.timings]
+
+
+def _rounds(analysis: Analysis) -> Figure | None:
+    found = round_parts(analysis)
+    return rows.rounds_figure(found) if found else None
+
+
+def round_parts(analysis: Analysis) -> list[tuple[str, list[float]]]:
+    """(label, mean time in each part of a critical path) of the labels with rounds."""
+    return [(one.contender.label, one.parts) for one in analysis.timings if one.all_rounds]
+
+
+DRAWINGS = (
+    Drawing(
+        "results", "Mean and 95 % interval of each algorithm on each measure; the table has the numbers.", _totals, True
+    ),
+    Drawing(
+        "sensitivity",
+        "How the first measure depends on each parameter of the algorithms in each environment, others at their best.",
+        _sensitivity,
+        True,
+    ),
+    Drawing(
+        "environments",
+        "How the first measure depends on the environment, with the algorithms' parameters at their best.",
+        _environments,
+        True,
+    ),
+    Drawing(
+        "heat",
+        "The first measure over pairs of parameters of an algorithm in each environment, the others at their best.",
+        _heat,
+        True,
+    ),
+    Drawing(
+        "regret",
+        "Cumulative regret against turns, scalars sent and simulated time, and turns against time.",
+        _regret,
+        True,
+    ),
+    Drawing(
+        "trade_off",
+        "Final regret against scalars sent and simulated time, with 95 % intervals; what nothing beats is marked, and "
+        "the table has it.",
+        _trade_off,
+    ),
+    Drawing(
+        "communication",
+        "Scalars and messages by kind and direction for each algorithm; the table has them.",
+        _communication,
+    ),
+    Drawing(
+        "differences",
+        "Differences between algorithms with 95 % intervals; the tables have the numbers.",
+        _differences,
+    ),
+    Drawing("theory", "Growth of regret and communication beside the bounds of theorems; the table has it.", _theory),
+    Drawing("age", "What decisions did not know of, in pulls and in simulated time, against turns.", age_figure),
+    Drawing("times", "Where the simulated time of an average agent went; the table has the numbers.", _times),
+    Drawing("rounds", "What the critical path of an average round consists of; the table has the numbers.", _rounds),
+)
+"""All figures, in the order of the report."""
+
+NAMES = tuple(drawing.name for drawing in DRAWINGS)
+
+
+def figures(
+    analysis: Analysis, names: Collection[str] = NAMES, environments: int | None = None
+) -> Iterator[NamedFigure]:
+    """Yield the figures with these names for which there are data, in the order of the report.
+
+    Args:
+        analysis: the analysis.
+        names: the figures.
+        environments: largest number of environments with figures of their own; None for all.
+    """
+    with styled():
+        for drawing in DRAWINGS:
+            parts = [analysis] if drawing.whole else analysis.within[:environments]
+            for part in parts if drawing.name in names else []:
+                figure = drawing.draw(part)
+                if figure is not None:
+                    yield NamedFigure(drawing.name, drawing.title, figure, part.environment)

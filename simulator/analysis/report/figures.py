@@ -1,0 +1,182 @@
+"""Figures with curves: regret and turns against turns, scalars and simulated time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.ticker import FuncFormatter, NullFormatter
+
+from coband.simulator.analysis.report import curves
+from coband.simulator.analysis.report.curves import Axis, Height
+from coband.simulator.analysis.report.drawing import add_legend, figure, legend_height, tick, wrapped
+from coband.simulator.analysis.report.hover import note
+from coband.simulator.analysis.report.palette import LineStyle
+from coband.simulator.experiments.store.store import Series
+
+BAND = 0.16
+MAX_BANDS = 8
+"""Largest number of labels for which confidence bands are drawn; more bands would hide each other."""
+MAX_BAND_HEIGHT = 1.8
+"""Bands are cut off at this multiple of the largest mean."""
+MAX_RATIO = 8.0
+"""Panels have one axis unless the heights of their curves differ by a larger factor."""
+GRID_TITLE = 34
+PALE, PALE_WIDTH = 0.35, 0.9
+UNITS = {"turns": "turns", "scalars": "scalars sent", "times": "simulated time"}
+HEIGHTS = {"regret": "cumulative regret", "turns": "turns taken"}
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One pair of axes of a figure of curves; ``until`` cuts the x axis."""
+
+    x: Axis
+    y: Height
+    until: float | None = None
+
+    @property
+    def title(self) -> str:
+        """Such as "regret against turns"."""
+        return f"{self.y} against {UNITS[self.x]}"
+
+
+PANELS = (Panel("turns", "regret"), Panel("scalars", "regret"), Panel("times", "regret"), Panel("times", "turns"))
+
+
+@dataclass(frozen=True, eq=False)
+class Line:
+    """The series of one label, by replication, and the style that it has in all figures.
+
+    Attributes:
+        pale: whether it stands in the background.
+        name: its name beside its values, where the legend has another one for it.
+    """
+
+    label: str
+    series: Sequence[Series]
+    style: LineStyle
+    pale: bool = False
+    name: str = ""
+
+
+def curve_figure(lines: Sequence[Line], panels: Sequence[Panel] = PANELS, columns: int = 2) -> Figure:
+    """Curves with 95 % bands.
+
+    Args:
+        lines: the curves; labels without series are not drawn.
+        panels: the panels to draw.
+        columns: number of panels per line.
+    """
+    height = -(-len(panels) // columns)
+    drawn = figure(2.9 * height + legend_height([one.label for one in lines]))
+    axes = [drawn.add_subplot(height, columns, number + 1) for number in range(len(panels))]
+    for axis, panel in zip(axes, panels, strict=True):
+        draw_panel(axis, lines, panel)
+    add_legend(drawn, legend_handles(lines))
+    return drawn
+
+
+def curve_grid(rows: Sequence[tuple[str, Sequence[Line]]], panels: Sequence[Panel], legend: Sequence[Line]) -> Figure:
+    """One row of panels for each environment, with the same axes in every column.
+
+    Args:
+        rows: (environment, its curves).
+        panels: the columns.
+        legend: the curves that the legend names.
+    """
+    drawn = figure(2.3 * len(rows) + legend_height([one.label for one in legend]))
+    for column, panel in enumerate(panels):
+        axes = []
+        for row, (name, lines) in enumerate(rows):
+            axis = drawn.add_subplot(len(rows), len(panels), row * len(panels) + column + 1)
+            draw_panel(axis, lines, panel)
+            axis.set_title(wrapped(name, GRID_TITLE) if not column else "")
+            axis.set_xlabel(UNITS[panel.x] if row == len(rows) - 1 else "")
+            axis.set_ylabel(HEIGHTS[panel.y] if not column else "")
+            axes.append(axis)
+        same_height(axes)
+    add_legend(drawn, legend_handles(legend))
+    return drawn
+
+
+def same_height(axes: Sequence[Axes]) -> None:
+    """Give panels the same vertical axis, unless that would press one of them flat."""
+    tops = [axis.get_ylim()[1] for axis in axes]
+    if max(tops) <= MAX_RATIO * min(tops):
+        for axis in axes:
+            axis.set_ylim(min(one.get_ylim()[0] for one in axes), max(tops))
+
+
+def draw_panel(axis: Axes, lines: Sequence[Line], panel: Panel) -> None:
+    """Draw the curves that have series into one pair of axes, with titles and ticks."""
+    bold = sum(not one.pale for one in lines)
+    for number, one in enumerate(lines):
+        if one.series:
+            _draw_curve(axis, one, panel, number / len(lines), bold <= MAX_BANDS)
+    _finish(axis, panel)
+
+
+def legend_handles(lines: Sequence[Line]) -> list[Line2D]:
+    """One entry of a legend for each curve, in its style."""
+    return [
+        Line2D(
+            [],
+            [],
+            color=one.style.colour,
+            marker="" if one.pale else one.style.marker,
+            linestyle="-" if one.pale else one.style.dash,
+            linewidth=PALE_WIDTH if one.pale else None,
+            alpha=PALE if one.pale else None,
+            markersize=5,
+            label=one.label,
+        )
+        for one in lines
+    ]
+
+
+def _draw_curve(axis: Axes, line: Line, panel: Panel, offset: float, banded: bool) -> None:
+    style = line.style
+    found = curves.curve(line.series, panel.x, panel.y, until=panel.until, log=panel.x == "scalars")
+    note(axis, line.name or line.label, style.colour, found.x, found.mean, found.band, across=UNITS[panel.x])
+    if found.constant:
+        axis.axhline(found.mean[0], color=style.colour, linestyle=(0, (1, 2)), linewidth=1.3)
+        axis.set_ylim(top=max(axis.get_ylim()[1], 1.1 * found.mean[0]))
+        return
+    top = float(found.mean.max())
+    if found.band is not None and banded and not line.pale:
+        axis.fill_between(found.x, *found.band, color=style.colour, alpha=BAND, linewidth=0)
+        top = max(top, min(float(found.band[1].max()), MAX_BAND_HEIGHT * top))
+    axis.set_ylim(top=max(axis.get_ylim()[1] if axis.lines else 0.0, 1.04 * top))
+    if line.pale:
+        axis.plot(found.x, found.mean, color=style.colour, alpha=PALE, linewidth=PALE_WIDTH, zorder=1)
+        return
+    axis.plot(
+        found.x,
+        found.mean,
+        color=style.colour,
+        linestyle=style.dash,
+        marker=style.marker,
+        markevery=(0.02 + 0.12 * offset, 0.14),
+        markersize=4,
+    )
+
+
+def _finish(axis: Axes, panel: Panel) -> None:
+    axis.set_title(panel.title)
+    axis.set_xlabel(UNITS[panel.x])
+    axis.set_ylabel(HEIGHTS[panel.y])
+    lowest = min((float(np.min(line.get_ydata())) for line in axis.lines), default=0.0)
+    axis.set_ylim(bottom=min(0.0, 1.05 * lowest))  # realised regret may be negative
+    axis.grid(visible=True)
+    if panel.x == "scalars" and axis.lines and any(len(np.atleast_1d(line.get_xdata())) > 2 for line in axis.lines):
+        axis.set_xscale("log")
+        axis.xaxis.set_minor_formatter(NullFormatter())
+    else:
+        axis.set_xlim(left=0)
+    axis.xaxis.set_major_formatter(FuncFormatter(tick))
+    axis.yaxis.set_major_formatter(FuncFormatter(tick))

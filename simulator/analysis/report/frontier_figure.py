@@ -1,0 +1,146 @@
+"""Draws trade-offs: points with intervals in both directions, curves of parameters, and what nothing beats."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.ticker import FuncFormatter, NullFormatter
+
+from coband.simulator.analysis.report.drawing import add_legend, figure, legend_height, tick
+from coband.simulator.analysis.report.figures import UNITS
+from coband.simulator.analysis.report.frontier import TradeOff, curves
+from coband.simulator.analysis.report.hover import note
+from coband.simulator.analysis.report.measures import Measure
+from coband.simulator.analysis.report.palette import INK, MUTED, PAPER, LineStyle, line_style
+
+MOST_NAMED = 24
+"""With more points the values of their parameters are not written beside them."""
+FADED = 0.25
+"""Of the colour of points about which the replications do not tell."""
+SIGNS = {"frontier": "nothing beats it", "undecided": "not distinguishable", "beaten": "beaten"}
+Panel = tuple[Measure, Measure, Sequence[TradeOff]]
+Styles = Mapping[str, LineStyle]
+"""Algorithm -> the style of its points."""
+
+
+def trade_off_figure(panels: Sequence[Panel], styles: Styles | None = None) -> Figure:
+    """A panel for each cost, in which lower left is better; full points are those that nothing beats.
+
+    Args:
+        panels: (cost, aim, points).
+        styles: those of the algorithms; None for the usual ones in the order of the points.
+    """
+    entries = handles(panels, styles)
+    drawn = figure(3.2 + legend_height([str(one.get_label()) for one in entries]))
+    for number, panel in enumerate(panels):
+        draw(drawn.add_subplot(1, len(panels), number + 1), panel, styles)
+    add_legend(drawn, entries)
+    return drawn
+
+
+def handles(panels: Sequence[Panel], styles: Styles | None = None) -> list[Line2D]:
+    """The entries of a legend: the algorithms, and the signs of what nothing beats."""
+    points = panels[0][2]
+    signs = [sign for sign in SIGNS if any(_sign(point) == sign for _, _, found in panels for point in found)]
+    found = [_handle(style, _title(entry, points)) for entry, style in (styles or _usual(points)).items()]
+    return found + [_handle(LineStyle(INK, "o", "-"), SIGNS[sign], sign) for sign in signs]
+
+
+def draw(axis: Axes, panel: Panel, styles: Styles | None = None) -> None:
+    """Draw one panel into a pair of axes, with titles and ticks."""
+    cost, aim, points = panel
+    _draw(axis, points, styles or _usual(points))
+    _scale(axis, points, cost, aim)
+
+
+def _usual(points: Sequence[TradeOff]) -> dict[str, LineStyle]:
+    return {entry: line_style(number) for number, entry in enumerate(dict.fromkeys(point.entry for point in points))}
+
+
+def _title(entry: str, points: Sequence[TradeOff]) -> str:
+    """The algorithm, and whose values are written beside its points."""
+    names = {name for name, _ in curves([point for point in points if point.entry == entry]) if name is not None}
+    return f"{entry} (by {names.pop()})" if names else entry
+
+
+def _sign(point: TradeOff) -> str:
+    """How the point is drawn; of one replication only the means are known."""
+    if point.gain.count < 2:
+        return "frontier" if point.standing.best_mean else "beaten"
+    return point.standing.verdict
+
+
+def _filling(style: LineStyle, sign: str) -> dict[str, object]:
+    """Full for what nothing beats, pale for what is not known, empty for what is beaten."""
+    face = {"frontier": style.colour, "undecided": _pale(style.colour), "beaten": PAPER}[sign]
+    return {"color": style.colour, "marker": style.marker, "markerfacecolor": face, "markersize": 7}
+
+
+def _pale(colour: str) -> str:
+    """The colour mixed with that of paper, so that lines do not show through."""
+    parts = zip((colour[i : i + 2] for i in (1, 3, 5)), (PAPER[i : i + 2] for i in (1, 3, 5)), strict=True)
+    return "#" + "".join(f"{round(FADED * int(a, 16) + (1 - FADED) * int(b, 16)):02x}" for a, b in parts)
+
+
+def _handle(style: LineStyle, label: str, sign: str = "frontier") -> Line2D:
+    return Line2D([], [], linestyle="none", label=label, **_filling(style, sign))  # type: ignore[arg-type]
+
+
+def _draw(axis: Axes, points: Sequence[TradeOff], styles: Styles) -> None:
+    settings = list(dict.fromkeys(point.setting for point in points))
+    if len(settings) == 1:
+        _draw_staircase(axis, points)
+    for entry, style in styles.items():
+        for setting in settings:
+            mine = [point for point in points if point.entry == entry and point.setting == setting]
+            _draw_curves(axis, mine, style, named=len(points) <= MOST_NAMED)
+    for point in points:
+        style = styles[point.entry]
+        for across, found in ((True, point.cost), (False, point.gain)):
+            low, high = found.interval or (found.mean, found.mean)
+            ends = ([max(low, 0.0), high], [point.gain.mean] * 2) if across else ([point.cost.mean] * 2, [low, high])
+            axis.plot(*ends, color=style.colour, linewidth=1.4, solid_capstyle="butt")
+        filling = _filling(style, _sign(point))
+        axis.plot(point.cost.mean, point.gain.mean, linestyle="none", clip_on=False, zorder=3, **filling)  # type: ignore[arg-type]
+        band = None if point.gain.interval is None else ([point.gain.interval[0]], [point.gain.interval[1]])
+        note(axis, point.label, style.colour, [point.cost.mean], [point.gain.mean], band)
+
+
+def _draw_staircase(axis: Axes, points: Sequence[TradeOff]) -> None:
+    """What can be reached: the border of the points that the best means beat."""
+    best = sorted((p for p in points if p.standing.best_mean), key=lambda p: (p.cost.mean, -p.gain.mean))
+    if len(best) > 1:
+        across, up = [p.cost.mean for p in best], [p.gain.mean for p in best]
+        axis.plot(across, up, drawstyle="steps-post", color=MUTED, linewidth=0.9, linestyle=(0, (4, 2)), zorder=1)
+
+
+def _draw_curves(axis: Axes, points: Sequence[TradeOff], style: LineStyle, named: bool) -> None:
+    for name, found in curves(points):
+        across, up = [p.cost.mean for p in found], [p.gain.mean for p in found]
+        axis.plot(across, up, color=style.colour, linewidth=1.0, alpha=0.7, zorder=2)
+        for point in found if named and name is not None else ():
+            text = next(one.text for one in point.parameters if one.name == name)
+            where = (point.cost.mean, point.gain.mean)
+            axis.annotate(text, where, xytext=(5, 4), textcoords="offset points", fontsize=7, color=style.colour)
+
+
+def _scale(axis: Axes, points: Sequence[TradeOff], cost: Measure, aim: Measure) -> None:
+    """Scales, ticks and titles; a cost of 0 has a place on a logarithmic axis, too."""
+    paid = [point.cost.mean for point in points if point.cost.mean > 0]
+    free = len(paid) < len(points)
+    if paid and (max(paid) > 10 * min(paid) or free):
+        axis.set_xscale("symlog", linthresh=10.0 ** np.floor(np.log10(min(paid))), linscale=0.3)
+        axis.xaxis.set_minor_formatter(NullFormatter())
+    axis.set_xlim(left=0.0 if free else None)
+    if aim.better == "lower":
+        axis.set_ylim(bottom=min(0.0, *(point.gain.mean for point in points)))
+    axis.set_title(f"{aim.title} against {cost.title}, at the end")
+    axis.set_xlabel({"scalars": UNITS["scalars"], "simulated_time": UNITS["times"]}.get(cost.key, cost.title))
+    axis.set_ylabel("cumulative regret" if aim.key == "regret" else aim.title)
+    axis.grid(visible=True)
+    axis.xaxis.set_major_formatter(FuncFormatter(tick))
+    axis.yaxis.set_major_formatter(FuncFormatter(tick))

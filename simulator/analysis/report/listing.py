@@ -1,0 +1,55 @@
+"""A comparison as plain values, for ``coband compare --json`` and for Python."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from coband.simulator.analysis.report import theory_table
+from coband.simulator.analysis.report.analysis import Analysis
+from coband.simulator.analysis.report.comparison import Difference, Ranking
+
+
+def listed(analysis: Analysis) -> dict[str, Any]:
+    """Labels, remarks, rankings and differences; in a sweep the latter are within each environment."""
+    return {
+        "labels": {one.label: one.algorithm for one in analysis.contenders},
+        "remarks": list(analysis.comparison.remarks()),
+        "rankings": [{**_place(each), **_ranking(one)} for each in analysis.within for one in each.rankings],
+        "differences": [
+            {**_place(each), **_difference(one)}
+            for each in analysis.within
+            for measure in each.measures
+            for one in each.shown(measure)
+        ],
+        "theory": [{**_place(each), **one} for each in analysis.within for one in theory_table.listed(each.growths)],
+    }
+
+
+def _place(analysis: Analysis) -> dict[str, str]:
+    """The environment of a sweep; nothing in a single run."""
+    return {"environment": analysis.environment} if analysis.environment else {}
+
+
+def _ranking(ranking: Ranking) -> dict[str, Any]:
+    return {
+        "measure": ranking.measure.key,
+        ranking.measure.end: list(ranking.leaders),
+        "not_told_apart": list(ranking.undecided),
+        "sentence": ranking.sentence,
+        "means": {label: estimate.mean for label, estimate in ranking.order},
+    }
+
+
+def _difference(one: Difference) -> dict[str, Any]:
+    return {
+        "measure": one.measure.key,
+        "first": one.first,
+        "second": one.second,
+        "paired": one.paired,
+        "n": one.count,
+        "mean": one.mean,
+        "relative": one.relative,
+        "ci95_t": one.student,
+        "ci95_bootstrap": one.bootstrap,
+        "verdict": one.verdict,
+    }

@@ -1,0 +1,86 @@
+"""Small multiples: one panel or one row of panels for each environment of a sweep."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from matplotlib.figure import Figure
+
+from coband.simulator.analysis.report import figures as curves
+from coband.simulator.analysis.report import rows
+from coband.simulator.analysis.report.analysis import Analysis
+from coband.simulator.analysis.report.drawing import wrapped
+from coband.simulator.analysis.report.figures import Line
+from coband.simulator.analysis.report.measures import Measure
+from coband.simulator.analysis.report.palette import line_style
+from coband.simulator.experiments.statistics.estimates import Estimate
+
+COLUMNS = 4
+"""Largest number of environments side by side."""
+MAX_ENVIRONMENTS = 12
+"""Largest number of environments in a figure."""
+MAX_CURVES = 6
+"""With more labels in an environment, the best of each algorithm stands before the others."""
+TITLE = 26
+OTHERS, BEST = "other parameters", "the best here"
+
+
+def totals_multiples(analysis: Analysis, measures: Sequence[Measure]) -> Figure:
+    """A dot with its 95 % interval for every label; a panel per environment, and a block of panels per measure."""
+    shown = analysis.within[:MAX_ENVIRONMENTS]
+    labels = list(dict.fromkeys(label for one in shown for label in one.labels))
+    styles = {label: style for one in shown for label, style in zip(one.labels, one.styles, strict=True)}
+    columns = min(COLUMNS, len(shown))
+    block = -(-len(shown) // columns) * columns
+    drawn, axes = rows.rows_figure(labels, block * len(measures), columns=columns)
+    for order, measure in enumerate(measures):
+        panels = axes[order * block : (order + 1) * block]
+        for axis, one in zip(panels, shown, strict=False):
+            found = dict(zip(one.labels, one.estimates(measure), strict=True))
+            rows.draw_totals(axis, measure, [found.get(label) for label in labels], [styles[one] for one in labels])
+            axis.set_title(wrapped(one.environment, TITLE))
+            axis.set_xlabel(measure.title)
+        for axis in panels[: len(shown)]:
+            axis.set_xlim(min(one.get_xlim()[0] for one in panels), max(one.get_xlim()[1] for one in panels))
+        for axis in panels[len(shown) :]:
+            axis.set_axis_off()
+    return drawn
+
+
+def regret_multiples(analysis: Analysis) -> Figure:
+    """Curves of regret in each environment, against turns, scalars sent and simulated time."""
+    shown = analysis.within[:MAX_ENVIRONMENTS]
+    found = [(one.environment, foremost(one)) for one in shown]
+    legend = {line.label: line for _, lines in found for line in lines}
+    return curves.curve_grid(found, curves.PANELS[:3], list(legend.values()))
+
+
+def foremost(analysis: Analysis) -> list[Line]:
+    """The curves of one environment; where they are many, the best of each algorithm before the pale others."""
+    pairs = list(zip(analysis.contenders, analysis.styles, strict=True))
+    if len(pairs) <= MAX_CURVES:
+        return [Line(one.label, one.series, style) for one, style in pairs]
+    best = best_labels(analysis)
+    entries = analysis.shared.entries
+    pale = [
+        Line(f"{one.entry}, {OTHERS}", one.series, style, pale=True, name=one.label)
+        for one, style in pairs
+        if one.label not in best
+    ]
+    front = [
+        Line(f"{one.entry}, {BEST}", one.series, line_style(entries.index(one.entry)), name=f"{one.label}, {BEST}")
+        for one, _ in pairs
+        if one.label in best
+    ]
+    return pale + front
+
+
+def best_labels(analysis: Analysis) -> dict[str, Estimate]:
+    """The label of each algorithm with the best mean of the first measure in this environment, with that mean."""
+    measure = analysis.measures[0]
+    sign = -1.0 if measure.better == "higher" else 1.0
+    found: dict[str, tuple[str, Estimate]] = {}
+    for one, estimate in zip(analysis.contenders, analysis.estimates(measure), strict=True):
+        if one.entry not in found or sign * estimate.mean < sign * found[one.entry][1].mean:
+            found[one.entry] = one.label, estimate
+    return dict(found.values())

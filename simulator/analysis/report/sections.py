@@ -1,0 +1,243 @@
+"""The sections of the page: each is a function that is given the sheet and returns a section, or None.
+
+A further section is one more function in :data:`SECTIONS`. It gets figures by ``sheet.figures[name]`` (the drawings of
+``contents.py``) and fills a template of ``templates/sections`` by ``sheet.fill``; see :func:`section`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from jinja2 import Environment
+from markupsafe import Markup
+
+from coband.simulator.analysis.report import contents, critical, diagram, hover, multiples, provenance, tables, times
+from coband.simulator.analysis.report.analysis import Analysis, Timing
+from coband.simulator.analysis.report.comparison import MIN_BOOTSTRAP
+from coband.simulator.analysis.report.embedding import json_text
+from coband.simulator.analysis.report.frontier import standing_table
+from coband.simulator.analysis.report.palette import TIMES, VARIABLES
+from coband.simulator.analysis.report.svg import inline
+from coband.simulator.analysis.report.theory_table import assumptions, growth_table
+
+MAX_ENVIRONMENTS = multiples.MAX_ENVIRONMENTS
+"""Largest number of environments with figures and tables of their own."""
+MAX_BANDS = 8
+
+
+@dataclass(frozen=True)
+class Section:
+    """One section of the page.
+
+    Attributes:
+        anchor: its id in the page.
+        link: its name in the list of sections.
+        title: its heading.
+        body: its content.
+        tall: whether the list of sections scrolls away above it instead of covering its top.
+    """
+
+    anchor: str
+    link: str
+    title: str
+    body: Markup
+    tall: bool = False
+
+
+@dataclass(frozen=True)
+class Inlined:
+    """A figure as SVG, with the environment that it shows, and the values behind its curves as JSON."""
+
+    environment: str
+    svg: Markup
+    values: Markup | None
+
+
+class Sheet:
+    """What sections are made of: the analysis, its figures as SVG, and templates.
+
+    Args:
+        analysis: the analysis.
+        templates: the environment of the templates.
+        replications: replications whose messages come into the page before those of others.
+    """
+
+    def __init__(self, analysis: Analysis, templates: Environment, replications: Sequence[int] = ()) -> None:
+        self.analysis = analysis
+        self.replications = replications
+        self._templates = templates
+
+    @cached_property
+    def figures(self) -> Mapping[str, list[Inlined]]:
+        """Name of a figure -> its drawings: one, one for each environment, or none."""
+        found: dict[str, list[Inlined]] = {name: [] for name in contents.NAMES}
+        for order, one in enumerate(contents.figures(self.analysis, environments=MAX_ENVIRONMENTS)):
+            title = f"{one.title} {one.environment}".strip()
+            drawn = Markup(inline(one.figure, f"f{order}", title))
+            values = hover.values(one.figure)
+            found[one.name].append(Inlined(one.environment, drawn, Markup(json_text(values)) if values else None))
+        return found
+
+    @property
+    def within(self) -> list[Analysis]:
+        """The environments that the page shows one by one."""
+        return self.analysis.within[:MAX_ENVIRONMENTS]
+
+    @property
+    def single(self) -> bool:
+        """Whether no label has more than one replication."""
+        return max(self.analysis.replications) < 2
+
+    def fill(self, name: str, **values: Any) -> Markup:
+        """A template of ``templates/sections``; it also knows ``figures``, ``single`` and ``swept``."""
+        template = self._templates.get_template(f"sections/{name}.html.jinja")
+        common = {"figures": self.figures, "single": self.single, "swept": self.analysis.swept}
+        return Markup(template.render({**common, **values}))
+
+
+Build = Callable[[Sheet], Section | None]
+
+
+def _summary(sheet: Sheet) -> Section:
+    found = sheet.analysis
+    if found.swept:
+        first, more = tables.winners_within(found, found.measures[:1]), tables.winners_within(found, found.measures[1:])
+    else:
+        first, more = tables.winners(found), None
+    results = [(one.environment, tables.results(one)) for one in sheet.within]
+    body = sheet.fill("summary", winners=first, more_winners=more if more and more.rows else None, results=results)
+    return Section("summary", "Who wins", "Who wins on what", body)
+
+
+def _sweep(sheet: Sheet) -> Section | None:
+    surface = contents.surface(sheet.analysis)
+    if surface is None:
+        return None
+    number = len(surface.environments)
+    body = sheet.fill(
+        "sweep",
+        unseen=number if number > MAX_ENVIRONMENTS else 0,
+        limit=MAX_ENVIRONMENTS,
+        tuned=any(cell.variant.phase == "tuning" for cell in surface.cells),
+        three=any(len(surface.choices(entry)) > 2 for entry in surface.entries),
+    )
+    return Section("sweep", "Parameters", "What one chooses, and what one faces", body)
+
+
+def _regret(sheet: Sheet) -> Section | None:
+    found = sheet.analysis
+    if not sheet.figures["regret"] and found.comparison.aim == "regret":
+        return None
+    body = sheet.fill(
+        "regret",
+        aim=found.measures[0].title,
+        labels=len(found.labels),
+        curves=multiples.MAX_CURVES,
+        pale=any(len(one.labels) > multiples.MAX_CURVES for one in found.within),
+    )
+    return Section("regret", "Regret", "Regret", body)
+
+
+def _communication(sheet: Sheet) -> Section:
+    found = [(one.environment, tables.communication(one)) for one in sheet.within if not one.silent]
+    standings = [(one.environment, table) for one in sheet.within if (table := standing_table(one)) is not None]
+    body = sheet.fill("communication", tables=found, standings=standings)
+    return Section("communication", "Communication", "Communication", body)
+
+
+def _differences(sheet: Sheet) -> Section | None:
+    if not sheet.figures["differences"]:
+        return None
+    within = [one for one in sheet.within if len(one.labels) > 1]
+    swept = sheet.analysis.swept
+    found = [(one.environment, tables.differences(one)[: contents.MAX_PANELS if swept else None]) for one in within]
+    shown = [difference for one in within for difference in one.shown(one.measures[0])]
+    body = sheet.fill(
+        "differences",
+        tables=found,
+        one_run=len(sheet.analysis.comparison.runs) == 1,
+        references=list(dict.fromkeys(one.reference for one in within if one.reference is not None)),
+        chosen_by_default=any(len(one.labels) > 5 for one in within),
+        bootstrapped=any(one.bootstrap is not None for one in shown),
+        least=MIN_BOOTSTRAP,
+    )
+    return Section("differences", "Differences", "Differences between algorithms", body)
+
+
+def _theory(sheet: Sheet) -> Section | None:
+    known = [one for one in sheet.within if one.growths]
+    found = [(one.environment, growth_table(one.growths), assumptions(one.growths)) for one in known]
+    if not found:
+        return None
+    return Section("theory", "Theory", "What theorems promise", sheet.fill("theory", tables=found))
+
+
+def _times(sheet: Sheet) -> Section:
+    timed = [one for one in sheet.within if one.timings]
+    timings = [timing for one in timed for timing in one.timings]
+    untraced = sheet.analysis.untraced
+    everything = sheet.analysis.swept and len(untraced) == len(sheet.analysis.labels)
+    body = sheet.fill(
+        "times",
+        timed=bool(timings),
+        tables=[(one.environment, tables.shares(one.timings)) for one in timed],
+        untraced=["All variants"] if everything else untraced,
+        untraced_many=sheet.analysis.swept,
+        meanings=[(one, VARIABLES[TIMES[one.key]]) for one in times.MEANINGS if _occurs(timings, one.key)],
+    )
+    return Section("times", "Time", "Where the time went", body)
+
+
+def _occurs(timings: Sequence[Timing], key: str) -> bool:
+    return any(one.shares[:, times.CATEGORIES.index(key)].any() for one in timings)
+
+
+def _rounds(sheet: Sheet) -> Section | None:
+    parts = []
+    for one in sheet.within:
+        found = [timing for timing in one.timings if timing.all_rounds]
+        if found:
+            paths = [
+                critical.path(one.environment, timing, each) for timing in found for each in tables.longest(timing)
+            ]
+            parts.append((one.environment, tables.critical_paths(found), tables.waited_for(found), paths))
+    if not parts:
+        return None
+    body = sheet.fill("rounds", parts=parts)
+    return Section("rounds", "Rounds", "Critical path of communication rounds", body)
+
+
+def _diagram(sheet: Sheet) -> Section:
+    jobs, absent = diagram.embedded(sheet.analysis, sheet.replications)
+    wanted = [order for order, job in enumerate(jobs) if job.replication in sheet.replications]
+    body = sheet.fill("diagram", jobs=jobs, absent=absent, chosen=wanted[0] if wanted else 0)
+    return Section("diagram", "Messages", "Messages in space and time", body, tall=True)
+
+
+def _reproduce(sheet: Sheet) -> Section:
+    sources = [provenance.of(run) for run in sheet.analysis.comparison.runs]
+    body = sheet.fill("reproduce", sources=sources, title=sheet.analysis.comparison.title)
+    return Section("reproduce", "Reproduce", "Scenario, and how to reproduce", body, tall=True)
+
+
+SECTIONS: tuple[Build, ...] = (
+    _summary,
+    _sweep,
+    _regret,
+    _communication,
+    _differences,
+    _theory,
+    _times,
+    _rounds,
+    _diagram,
+    _reproduce,
+)
+"""All sections, in the order of the page."""
+
+
+def sections(sheet: Sheet) -> Iterator[Section]:
+    """The sections for which there are data."""
+    return (found for build in SECTIONS if (found := build(sheet)) is not None)

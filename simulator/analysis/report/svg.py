@@ -1,0 +1,47 @@
+"""Figures as inline SVG: without addresses and dates, with the page's colour variables and unique ids."""
+
+from __future__ import annotations
+
+import io
+import re
+import warnings
+from html import escape
+
+from matplotlib.figure import Figure
+
+from coband.simulator.analysis.report.palette import VARIABLES
+
+_PROLOGUE = re.compile(r"^.*?(?=<svg)", re.DOTALL)
+_METADATA = re.compile(r"\s*<metadata>.*?</metadata>", re.DOTALL)
+_SIZE = re.compile(r' (?:width|height)="[\d.]+pt"')
+_NAMES = re.compile(r'(\bid="|url\(#|xlink:href="#)')
+_NAMESPACES = re.compile(r' xmlns(?::\w+)?="[^"]*"| version="[^"]*"')
+_FONT = re.compile(r"font: ((?:\w+ )?)([\d.]+)px 'DejaVu Sans'[^;\"]*")
+_LINE_ENDS = re.compile(r"\s*\n\s*")
+
+
+def inline(figure: Figure, name: str, title: str) -> str:
+    """A figure as an ``svg`` element.
+
+    Args:
+        figure: the figure.
+        name: prefix of all ids, unique in the page.
+        title: description for readers who cannot see it.
+    """
+    text = _METADATA.sub("", _PROLOGUE.sub("", svg(figure)))
+    head, _, body = text.partition(">")
+    head = _SIZE.sub("", _NAMESPACES.sub("", head))
+    body = _NAMES.sub(rf"\g<1>{name}-", body).replace("xlink:href", "href")
+    body = _FONT.sub(r"font: \1\2px var(--sans)", body)
+    for colour, variable in VARIABLES.items():
+        body = body.replace(colour, f"var({variable})")
+    return f'{head} role="img" aria-label="{escape(title)}">{_LINE_ENDS.sub(chr(10), body)}'
+
+
+def svg(figure: Figure) -> str:
+    """A figure as an SVG document without a date; equal figures give equal text."""
+    buffer = io.StringIO()
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Glyph")  # text stays text, which the reader's own fonts draw
+        figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})
+    return buffer.getvalue()

@@ -1,0 +1,289 @@
+"""Figures of sweeps: how a result depends on what one chooses, in each environment, and on the environment."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.ticker import FuncFormatter
+
+from coband.simulator.analysis.report.data import CHOICES
+from coband.simulator.analysis.report.drawing import add_legend, figure, legend_height, tick, wrapped
+from coband.simulator.analysis.report.environments import combinations, named
+from coband.simulator.analysis.report.figures import same_height
+from coband.simulator.analysis.report.hover import note
+from coband.simulator.analysis.report.palette import LineStyle, line_style
+from coband.simulator.experiments.statistics import estimates as statistics
+from coband.simulator.experiments.statistics.estimates import Estimate
+from coband.simulator.experiments.store.store import StoredRun
+from coband.simulator.experiments.store.variants import StoredVariant, variants
+
+COLUMNS = 3
+MAX_ENVIRONMENTS = 12
+"""Largest number of environments with panels of their own in a figure."""
+MAX_HEAT_MAPS = 36
+TITLE = 40
+ASIDE = 0.04
+HEAT_TITLE = 105
+"""Number of characters of the titles side by side."""
+
+
+@dataclass(frozen=True)
+class VariantMean:
+    """A variant of a sweep with the mean of its results."""
+
+    variant: StoredVariant
+    estimate: Estimate
+
+    @cached_property
+    def chosen(self) -> dict[str, str]:
+        """Name -> value of the parameters of the algorithm."""
+        return {one.name: one.text for one in self.variant.parameters if one.key.startswith(CHOICES)}
+
+    @cached_property
+    def faced(self) -> dict[str, str]:
+        """Name -> value of the other keys of the grid."""
+        return {one.name: one.text for one in self.variant.parameters if not one.key.startswith(CHOICES)}
+
+
+class ResponseSurface:
+    """A number of the results as a function of the parameters of a sweep.
+
+    Args:
+        run: a sweep; with tuning, the tuning replications are used, since they cover the whole grid.
+        key: name of the number.
+        highest: whether the highest mean is the best.
+        order: the entries of ``algorithms`` in the order of their colours; None for the order in which they are stored.
+    """
+
+    def __init__(self, run: StoredRun, key: str, *, highest: bool = False, order: Sequence[str] | None = None) -> None:
+        self.key = key
+        self._order = order
+        self._sign = -1.0 if highest else 1.0
+        self._found = variants(run)
+        self._values: dict[str, list[float]] = {}
+        for job in run.jobs:
+            value = None if job.record is None else job.record.get(key)
+            if isinstance(value, (int, float)):
+                self._values.setdefault(job.label, []).append(float(value))
+
+    @cached_property
+    def cells(self) -> list[VariantMean]:
+        """The variants that have finished replications."""
+        phase = "tuning" if any(one.phase == "tuning" for one in self._found.values()) else "fresh"
+        return [
+            VariantMean(variant, statistics.estimate(self._values[label]))
+            for label, variant in self._found.items()
+            if variant.phase == phase and label in self._values
+        ]
+
+    @property
+    def entries(self) -> list[str]:
+        """The entries of ``algorithms``."""
+        found = list(dict.fromkeys(cell.variant.entry for cell in self.cells))
+        return found if self._order is None else [one for one in self._order if one in found]
+
+    def style(self, entry: str) -> LineStyle:
+        """The style of an algorithm."""
+        return line_style((self._order or self.entries).index(entry))
+
+    @cached_property
+    def environments(self) -> list[dict[str, str]]:
+        """Name -> value of what the algorithms face, in each environment."""
+        return combinations([cell.faced for cell in self.cells])
+
+    def choices(self, entry: str | None = None) -> dict[str, list[str]]:
+        """Parameter of an algorithm -> its values in their order, for parameters with several values."""
+        cells = [cell for cell in self.cells if entry in (None, cell.variant.entry)]
+        return _several([cell.chosen for cell in cells])
+
+    @property
+    def conditions(self) -> dict[str, list[str]]:
+        """Key of the environment -> its values in their order, for keys with several values."""
+        return _several([cell.faced for cell in self.cells])
+
+    def best(self, entry: str, faced: Mapping[str, str], **values: str) -> Estimate | None:
+        """The best mean of an algorithm in one environment; None if there is no such variant.
+
+        Args:
+            entry: the algorithm.
+            faced: the environment, whole.
+            values: values of its parameters; the others may have any.
+        """
+        means = [
+            cell.estimate
+            for cell in self.cells
+            if cell.variant.entry == entry
+            and cell.faced.items() <= faced.items()
+            and all(cell.chosen.get(name) == text for name, text in values.items())
+        ]
+        return min(means, key=lambda estimate: self._sign * estimate.mean) if means else None
+
+
+def _several(found: Sequence[Mapping[str, str]]) -> dict[str, list[str]]:
+    values: dict[str, dict[str, None]] = {}
+    for one in found:
+        for name, text in one.items():
+            values.setdefault(name, {}).setdefault(text)
+    return {name: list(texts) for name, texts in values.items() if len(texts) > 1}
+
+
+def sensitivity_figure(surface: ResponseSurface, title: str) -> Figure:
+    """The mean against each parameter of the algorithms; a row per environment and a curve per algorithm.
+
+    The algorithm's other parameters are at their best in the environment.
+    """
+    choices, shown = surface.choices(), surface.environments[:MAX_ENVIRONMENTS]
+    columns = len(choices)
+    entries = [entry for entry in surface.entries if surface.choices(entry)]
+    drawn = figure(2.4 * len(shown) + legend_height(entries))
+    for row, faced in enumerate(shown):
+        axes = []
+        for column, (name, values) in enumerate(choices.items()):
+            axis = drawn.add_subplot(len(shown), columns, row * columns + column + 1)
+            for style, aside, entry in _styled(surface):
+                means = [surface.best(entry, faced, **{name: text}) for text in values]
+                _draw_response(axis, entry, style, aside, means, values)
+            _finish(axis, named(faced) if not column else "", name, title if not column else "", values)
+            axes.append(axis)
+        same_height(axes)
+    same_height(drawn.axes)
+    add_legend(drawn, [one for one in _handles(surface) if one.get_label() in entries])
+    return drawn
+
+
+def environment_figure(surface: ResponseSurface, title: str) -> Figure:
+    """The mean against each key of the environment; a panel for each combination of the others, a curve per algorithm.
+
+    The algorithm's parameters are at their best for each point.
+    """
+    combinations_ = {name: _others(surface, name)[:MAX_ENVIRONMENTS] for name in surface.conditions}
+    columns = min(COLUMNS, max(map(len, combinations_.values())))
+    lines = sum(-(-len(found) // columns) for found in combinations_.values())
+    drawn, line = figure(2.6 * lines + legend_height(surface.entries)), 0
+    for name, found in combinations_.items():
+        values = surface.conditions[name]
+        for number, others in enumerate(found):
+            axis = drawn.add_subplot(lines, columns, (line + number // columns) * columns + number % columns + 1)
+            for style, aside, entry in _styled(surface):
+                means = [surface.best(entry, {**others, name: text}) for text in values]
+                _draw_response(axis, entry, style, aside, means, values)
+            _finish(axis, named(others), name, title if number % columns == 0 else "", values)
+        line += -(-len(found) // columns)
+    same_height(drawn.axes)
+    add_legend(drawn, _handles(surface))
+    return drawn
+
+
+def _others(surface: ResponseSurface, name: str) -> list[dict[str, str]]:
+    """The combinations of the keys of the environment besides one."""
+    rest = [{key: text for key, text in faced.items() if key != name} for faced in surface.environments]
+    return [dict(items) for items in dict.fromkeys(tuple(one.items()) for one in rest)]
+
+
+def _styled(surface: ResponseSurface) -> list[tuple[LineStyle, float, str]]:
+    """(style, step aside so that intervals do not cover each other, algorithm)."""
+    middle = 0.5 * (len(surface.entries) - 1)
+    step = min(ASIDE, 0.3 / max(1.0, middle))
+    return [(surface.style(entry), step * (place - middle), entry) for place, entry in enumerate(surface.entries)]
+
+
+def _handles(surface: ResponseSurface) -> list[Line2D]:
+    return [
+        Line2D([], [], color=style.colour, marker=style.marker, linestyle=style.dash, markersize=5, label=entry)
+        for style, _, entry in _styled(surface)
+    ]
+
+
+def _draw_response(
+    axis: Axes, entry: str, style: LineStyle, aside: float, means: Sequence[Estimate | None], values: Sequence[str]
+) -> None:
+    points = [(place, found) for place, found in enumerate(means) if found is not None]
+    if not points:
+        return
+    places, heights = [place + aside for place, _ in points], [found.mean for _, found in points]
+    halves = [found.half_width or 0.0 for _, found in points]
+    axis.errorbar(
+        places,
+        heights,
+        yerr=halves,
+        color=style.colour,
+        marker=style.marker,
+        linestyle=style.dash,
+        markersize=4,
+        capsize=2,
+    )
+    ends = [[mean + side * half for mean, half in zip(heights, halves, strict=True)] for side in (-1, 1)]
+    note(axis, entry, style.colour, places, heights, (ends[0], ends[1]), [values[place] for place, _ in points])
+
+
+def _finish(axis: Axes, name: str, across: str, up: str, values: Sequence[str]) -> None:
+    axis.set_xticks(range(len(values)), list(values))
+    axis.set_xlim(-0.3, len(values) - 0.7)
+    axis.set_title(wrapped(name, TITLE))
+    axis.set_xlabel(across)
+    axis.set_ylabel(up)
+    axis.yaxis.set_major_formatter(FuncFormatter(tick))
+    axis.set_ylim(bottom=min(0.0, axis.get_ylim()[0]))
+    axis.grid(visible=True)
+
+
+@dataclass(frozen=True)
+class HeatMap:
+    """The content of a heat map: an algorithm in an environment, and two of its parameters with their values."""
+
+    entry: str
+    faced: Mapping[str, str]
+    across: tuple[str, Sequence[str]]
+    down: tuple[str, Sequence[str]]
+
+
+def heat_maps(surface: ResponseSurface) -> list[HeatMap]:
+    """The heat maps of all pairs of parameters of each algorithm in each environment, at most :data:`MAX_HEAT_MAPS`."""
+    found = []
+    for faced in surface.environments[:MAX_ENVIRONMENTS]:
+        for entry in surface.entries:
+            names = list(surface.choices(entry).items())
+            found += [
+                HeatMap(entry, faced, second, first) for i, first in enumerate(names) for second in names[i + 1 :]
+            ]
+    return found[:MAX_HEAT_MAPS]
+
+
+def heat_figure(surface: ResponseSurface, title: str) -> Figure:
+    """Heat maps of the mean over pairs of parameters of an algorithm, its others at their best; dark is low."""
+    shown = heat_maps(surface)
+    per_environment = max(1, len([one for one in shown if one.faced is shown[0].faced]))
+    columns = per_environment if per_environment <= COLUMNS else COLUMNS
+    lines = -(-len(shown) // columns)
+    drawn = figure(2.7 * lines)
+    for number, one in enumerate(shown):
+        axis = drawn.add_subplot(lines, columns, number + 1)
+        (across, columns_), (down, rows) = one.across, one.down
+        cells = [[surface.best(one.entry, one.faced, **{across: x, down: y}) for x in columns_] for y in rows]
+        _draw_heat(axis, np.array([[_mean(cell) for cell in line] for line in cells]))
+        axis.set_xticks(range(len(columns_)), columns_)
+        axis.set_yticks(range(len(rows)), rows)
+        axis.set_xlabel(across)
+        axis.set_ylabel(down)
+        heading = ": ".join(filter(None, (named(one.faced), f"{title} of {one.entry}")))
+        axis.set_title(wrapped(heading, HEAT_TITLE // columns))
+    return drawn
+
+
+def _draw_heat(axis: Axes, means: np.ndarray[tuple[int, int], np.dtype[np.float64]]) -> None:
+    axis.imshow(means, cmap="cividis", aspect="auto")
+    middle = 0.5 * (np.nanmin(means) + np.nanmax(means))
+    for (row, column), mean in np.ndenumerate(means):
+        if not np.isnan(mean):
+            colour = "#ffffff" if mean < middle else "#1c1c1f"
+            axis.text(column, row, tick(mean), ha="center", va="center", color=colour, fontsize=8)
+
+
+def _mean(found: Estimate | None) -> float:
+    return float("nan") if found is None else found.mean

@@ -1,0 +1,218 @@
+"""The tables of a report: all numbers that its figures show."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from coband.simulator.analysis.report import rounds, times
+from coband.simulator.analysis.report.analysis import Analysis, Timing
+from coband.simulator.analysis.report.communication import ARROWS
+from coband.simulator.analysis.report.comparison import MIN_BOOTSTRAP, Difference, Ranking
+from coband.simulator.analysis.report.measures import Measure
+from coband.simulator.analysis.report.rounds import Round
+from coband.simulator.experiments.statistics import estimates as statistics
+from coband.simulator.experiments.statistics.estimates import Estimate
+from coband.simulator.experiments.statistics.numerals import between, bounds, like, number
+
+MAX_WAITED = 5
+LONGEST = 5
+FEW = f"fewer than {MIN_BOOTSTRAP}"
+"""What stands in place of a bootstrap interval where there are too few pairs for one."""
+
+
+@dataclass(frozen=True)
+class ReportTable:
+    """A table of a report.
+
+    Attributes:
+        caption: text above the table.
+        header: titles of the columns.
+        rows: cells; the first cell is the heading of its row.
+        texts: number of leading columns that contain text rather than numbers.
+    """
+
+    caption: str
+    header: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    texts: int = 1
+
+
+def winners(analysis: Analysis) -> ReportTable:
+    """The best label on each measure, in words."""
+    rows = tuple((one.measure.title, one.sentence, _best(one)) for one in analysis.rankings)
+    return ReportTable(_levels(analysis), ("measure", "in words", "best mean"), rows, texts=1)
+
+
+def winners_within(analysis: Analysis, measures: Sequence[Measure]) -> ReportTable:
+    """The best label on each measure in each environment of a sweep, in words."""
+    keys = [measure.key for measure in measures]
+    found = [(each, one) for key in keys for each in analysis.within for one in each.rankings if one.measure.key == key]
+    if len(keys) == 1:
+        rows = tuple((each.environment, one.sentence, _best(one)) for each, one in found)
+        caption = f"{measures[0].title[:1].upper()}{measures[0].title[1:]}. {_levels(analysis)}"
+        return ReportTable(caption, ("environment", "in words", "best mean"), rows, texts=1)
+    several = tuple((each.environment, one.measure.title, one.sentence, _best(one)) for each, one in found)
+    return ReportTable(_levels(analysis), ("environment", "measure", "in words", "best mean"), several, texts=2)
+
+
+def _best(ranking: Ranking) -> str:
+    return number(ranking.order[0][1].mean)
+
+
+def _levels(analysis: Analysis) -> str:
+    better = {measure.better for measure in analysis.measures}
+    text = (
+        "Lower is better everywhere."
+        if better == {"lower"}
+        else "Whether lower or higher is better, the sentence says."
+    )
+    pairs = max(len(one.differences[analysis.measures[0].key]) for one in analysis.within)
+    if analysis.swept:
+        text += " Labels are compared within one environment only."
+    if max(analysis.replications) < 2 or not pairs:
+        return text
+    return (
+        f"{text} A winner is named when the t intervals of all its differences exclude 0 at a level at which all "
+        f"{pairs} comparisons{' of the environment' if analysis.swept else ''} hold together with 95 % (Bonferroni)."
+    )
+
+
+def results(analysis: Analysis) -> ReportTable:
+    """Means and intervals of every label."""
+    columns = [[_estimate(measure, found) for found in analysis.estimates(measure)] for measure in analysis.measures]
+    rows = tuple(
+        (one.label, one.algorithm, str(len(one.records)), *cells)
+        for one, cells in zip(analysis.contenders, zip(*columns, strict=True), strict=True)
+    )
+    header = ("label", "algorithm", "n", *(measure.title for measure in analysis.measures))
+    caption = "Mean over n replications ± half the width of the 95 % confidence interval of the mean (Student t)."
+    if shares := [measure.title for measure in analysis.measures if measure.proportion]:
+        caption += f" Of {' and '.join(shares)}: the share, and Wilson's 95 % interval."
+    return ReportTable(caption, header, rows, texts=2)
+
+
+def _estimate(measure: Measure, found: Estimate) -> str:
+    if measure.proportion:
+        return f"{found.mean:.3g} ({bounds(found.interval)})"
+    return between(found.mean, found.interval)
+
+
+def differences(analysis: Analysis) -> list[tuple[str, ReportTable]]:
+    """(title, table) of each measure."""
+    header = ("difference", "mean", "relative", "95 % t interval", "95 % bootstrap interval", "n", "verdict")
+    return [
+        (
+            measure.title,
+            ReportTable(_caption(analysis.shown(measure)), header, tuple(map(_row, analysis.shown(measure)))),
+        )
+        for measure in analysis.measures
+    ]
+
+
+def _caption(found: Sequence[Difference]) -> str:
+    if all(one.paired for one in found):
+        return "Differences within the same replication (same arms, same noise); n pairs."
+    if any(one.paired for one in found):
+        return "Differences within the same replication where n says pairs; otherwise of independent means (Welch)."
+    return "Differences of independent means (Welch): the runs did not meet the same worlds."
+
+
+def _row(one: Difference) -> tuple[str, ...]:
+    relative = "" if one.relative is None else _percent(100 * one.relative)
+    count = f"{one.count} pairs" if one.paired else f"{one.count}, unpaired"
+    resampled = FEW if one.bootstrap is None and one.student is not None else bounds(one.bootstrap)
+    numbers = (like(one.mean, one.student), relative, bounds(one.student), resampled)
+    return (f"{one.first} − {one.second}", *(number.replace("-", "−") for number in numbers), count, one.verdict)
+
+
+def _percent(value: float) -> str:
+    if value == 0:
+        return "0 %"
+    return f"{value:+,.0f} %" if abs(value) >= 100 else f"{value:+.3g} %"
+
+
+def communication(analysis: Analysis) -> ReportTable:
+    """Sends, messages and scalars by label, kind and direction."""
+    rows = tuple(
+        (
+            label,
+            flow.kind,
+            ARROWS[flow.direction],
+            *(number(round(value, 1)) for value in (flow.sends, flow.messages, flow.scalars, flow.once)),
+        )
+        for label, found in analysis.flows
+        for flow in found
+    )
+    header = ("label", "kind", "direction", "sends", "messages", "scalars", "scalars, broadcast once")
+    return ReportTable(
+        "Means of a replication. A broadcast to N agents is one send and N messages.", header, rows, texts=3
+    )
+
+
+def shares(timings: Sequence[Timing]) -> ReportTable:
+    """The time of an average agent in each category."""
+    keys = [one.key for one in times.MEANINGS]
+    shown = [number for number, _ in enumerate(keys) if any(one.shares[:, number].any() for one in timings)]
+    rows = []
+    for one in timings:
+        mean = one.shares.mean(axis=0)
+        bands = statistics.bands(one.shares)
+        cells = [between(mean[i], None if bands is None else (bands[0][i], bands[1][i])) for i in shown]
+        rows.append((one.contender.label, *cells, like(float(mean.sum()), None if bands is None else _whole(one))))
+    header = ("label", *(times.MEANINGS[i].title for i in shown), "all of it")
+    return ReportTable(
+        "Simulated time of an average agent; mean over replications ± half the width of its 95 % interval.",
+        header,
+        tuple(rows),
+    )
+
+
+def _whole(timing: Timing) -> tuple[float, float] | None:
+    return statistics.interval(timing.shares.sum(axis=1).tolist())
+
+
+def critical_paths(timings: Sequence[Timing]) -> ReportTable:
+    """Number, mean duration and critical path of the rounds of every label."""
+    rows = []
+    for one in timings:
+        found = one.all_rounds
+        mean = float(np.mean([each.duration for each in found]))
+        parts = [_share(part, mean) for part in one.parts]
+        count = np.mean([len(each) for each in one.rounds])
+        rows.append((one.contender.label, number(round(float(count), 1)), f"{mean:,.4g}", *parts))
+    header = ("label", "rounds", "mean duration", *(rounds.TITLES[part] for part in rounds.PARTS))
+    return ReportTable(
+        "Rounds of a replication, their mean duration, and what their critical paths consist of.", header, tuple(rows)
+    )
+
+
+def waited_for(timings: Sequence[Timing]) -> ReportTable:
+    """The agents that rounds waited for in the first replication of every label."""
+    rows = []
+    for one in timings:
+        total = sum(each.duration for each in one.rounds[0])
+        for wait in one.waits[:MAX_WAITED]:
+            rows.append(
+                (
+                    one.contender.label,
+                    f"agent {wait.agent}",
+                    f"{wait.rounds} of {len(one.rounds[0])}",
+                    f"{wait.time:,.4g}",
+                    _share(wait.time, total),
+                )
+            )
+    header = ("label", "waited for", "rounds", "time on the critical path", "share of all rounds' time")
+    caption = f"The (at most {MAX_WAITED}) agents that cost rounds the most, in the first replication."
+    return ReportTable(caption, header, tuple(rows), texts=2)
+
+
+def _share(part: float, whole: float) -> str:
+    return f"{100 * part / whole:.1f} %" if part else "0"
+
+
+def longest(timing: Timing) -> list[Round]:
+    """The longest rounds of the first replication."""
+    return sorted(timing.rounds[0], key=lambda one: (-one.duration, one.number))[:LONGEST]

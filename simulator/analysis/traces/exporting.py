@@ -1,0 +1,76 @@
+"""Exports traces for other tools. A file appears only when it is complete, and replaces another one only on demand."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO
+
+from coband.simulator.analysis.traces import perfetto, shiviz, tables
+from coband.simulator.analysis.traces.reading import traced
+from coband.simulator.experiments.store.store import StoredJob, StoredRun, StoreError
+
+Write = Callable[[str], object]
+COMPRESSED = ".gz"
+LEVEL = 6
+
+
+def export(run: StoredRun, jobs: list[StoredJob], form: str, out: Path | None = None, *, replace: bool = False) -> None:
+    """Write the traces of jobs.
+
+    Args:
+        run: the run.
+        jobs: the jobs to export; jobs without a trace are skipped.
+        form: one of :data:`~coband.simulator.analysis.traces.FORMATS`.
+        out: the file, compressed if its name ends with ``.gz``; None for standard output.
+        replace: whether an existing file may be overwritten.
+
+    Raises:
+        StoreError: the format does not support the selection, or the file exists.
+    """
+    jobs = traced(jobs)
+    if form == "shiviz" and len(jobs) > 1:
+        raise StoreError(f"a ShiViz log holds one job, not {len(jobs)}; choose one with --label and --replication.")
+    if out is None:
+        if form == "parquet":
+            raise StoreError("Parquet is no text; name a file with --out FILE.")
+        _write(run, jobs, form, sys.stdout.write)
+        return
+    if out.exists() and not replace:
+        raise StoreError(f"{out} is there already; remove it, choose another --out FILE, or give --force.")
+    draft = out.with_name(f".{out.name}.new")
+    try:
+        if form == "parquet":
+            tables.write_parquet(run.events_of(jobs), draft)
+        else:
+            with _opened(draft, compressed=out.suffix == COMPRESSED) as stream:
+                _write(run, jobs, form, stream.write)
+        os.replace(draft, out)
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+@contextmanager
+def _opened(file: Path, *, compressed: bool) -> Iterator[IO[str]]:
+    """A new text file; a compressed one has no date and no name in it, so that equal traces give equal bytes."""
+    with file.open("wb") as raw:
+        binary = gzip.GzipFile("", "wb", LEVEL, raw, mtime=0) if compressed else raw
+        with binary, io.TextIOWrapper(binary, encoding="utf-8", newline="") as stream:
+            yield stream
+
+
+def _write(run: StoredRun, jobs: list[StoredJob], form: str, out: Write) -> None:
+    if form == "perfetto":
+        perfetto.write(jobs, out)
+    elif form == "shiviz":
+        for job in jobs:
+            shiviz.write(job, out)
+    elif form == "csv":
+        tables.write_csv(run.events_of(jobs), out)
+    else:
+        tables.write_jsonl(run.events_of(jobs), out)

@@ -1,0 +1,80 @@
+"""What a node may know when it is made."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from coband.simulator.arms import ArmSet
+from coband.simulator.arrays import FloatArray
+from coband.simulator.core.nodes.decisions import ClosestDecision
+from coband.simulator.core.nodes.outbox import Address
+from coband.simulator.core.nodes.recovery import RetryPolicy
+from coband.simulator.core.nodes.sharing import Sharing
+
+if TYPE_CHECKING:
+    from coband.simulator.core.nodes.graphs import Graph
+
+NO_POLICY = RetryPolicy()
+
+
+@dataclass(frozen=True)
+class NodeContext:
+    """All that a node may know when it is made.
+
+    Attributes:
+        index: its address; ``SERVER`` for the server.
+        agents: number of agents.
+        dimension: arm dimension d.
+        config: the algorithm's parameters.
+        sharing: see :class:`Sharing`.
+        open_coin: opens the private stream of an agent or the server; a node asks for its own (``rng``).
+        open_ties: opens the stream that decides an agent's ties between arms; None: the first of them is taken.
+        delays: whether anything between two nodes takes time: links, turns, handling, or nodes that are down.
+        domain: the arm set when every agent is offered the same one, this very object, at every turn; else None.
+        count_turns: finds ``horizon``.
+        graph: the graph of the agents, an input of the algorithms that run on one; None in a star.
+        network_context: the agent's own network context z_v (paper 004, section 3), where the problem has them.
+        knowledge: what the problem tells everybody beforehand; None where agents see arms turn by turn.
+        parameter_norm: norm of the parameter of the agent's own rewards, where the problem tells it.
+        total_turns: turns of all agents together, as the schedule allows them; None when only a duration limits them.
+        closest: takes note of how close decisions are; None: nobody does.
+        recovery: waits and attempts after messages that were given up.
+    """
+
+    index: Address
+    agents: int
+    dimension: int
+    config: Any
+    sharing: Sharing
+    open_coin: Callable[[int], np.random.Generator]
+    open_ties: Callable[[int], np.random.Generator] | None = None
+    delays: bool = False
+    domain: ArmSet | None = None
+    count_turns: Callable[[], int | None] = lambda: None
+    graph: Graph | None = None
+    network_context: FloatArray | None = None
+    knowledge: Any = None
+    parameter_norm: float | None = None
+    total_turns: int | None = None
+    closest: ClosestDecision | None = None
+    recovery: RetryPolicy = NO_POLICY
+
+    @cached_property
+    def rng(self) -> np.random.Generator:
+        """This node's private stream."""
+        return self.open_coin(self.index)
+
+    @cached_property
+    def ties(self) -> np.random.Generator | None:
+        """The stream that decides this agent's ties; None: the first of the best arms is taken."""
+        return None if self.open_ties is None else self.open_ties(self.index)
+
+    @cached_property
+    def horizon(self) -> int | None:
+        """Turns that the schedule gives every agent at least; None when only a duration limits them."""
+        return self.count_turns()

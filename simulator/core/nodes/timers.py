@@ -1,0 +1,43 @@
+"""What nodes have themselves reminded of: timers come back through ``Node.on_timer``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from coband.simulator.core.nodes.message import Message
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Timer(Message):
+    """Base of what a node has itself reminded of (``core.node.Later``): it costs nothing, and no other node sees it.
+
+    Attributes:
+        about: the node at the other end; None where there is none.
+    """
+
+    kind: ClassVar[str] = "timer"
+    about: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Resend(Timer):
+    """It is time to send again what was given up, to the node that it is about."""
+
+    kind: ClassVar[str] = "resend"
+    copy: Message
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Silence(Timer):
+    """From the host: something that the node it is about has sent does not come."""
+
+    kind: ClassVar[str] = "silence"
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class OutOfPatience(Timer):
+    """The node has waited long enough since it last noticed a silence; ``number``: of that silence."""
+
+    kind: ClassVar[str] = "patience"
+    number: int

@@ -1,0 +1,1 @@
+"""What installed packages offer to coband, and what the classes that they offer say of their fields."""

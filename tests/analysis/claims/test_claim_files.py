@@ -1,0 +1,161 @@
+"""The claims that come with coband: their files, their studies at all sizes, and their mechanics at toy size."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from coband.simulator.analysis.claims import reading
+from coband.simulator.analysis.claims.claim import ClaimedStudy, PlacedClaim, Replications, Size
+from coband.simulator.analysis.claims.outcome import Outcome
+from coband.simulator.analysis.claims.reproduction import Reproduction
+from coband.simulator.analysis.claims.samples import StudySamples
+from coband.simulator.analysis.claims.studies import key_of, loaded, needed
+from coband.simulator.experiments.registry.bibliography import library
+from coband.simulator.experiments.runs.workers import InProcess
+from tests.data_files import DATA, data_file
+from tests.golden import DATA_FILES
+
+CLAIMS = reading.claims()
+PAPERS = reading.papers()
+RUNNABLE = [placed for placed in CLAIMS if placed.claim.not_run is None]
+SIZES: tuple[Size, ...] = ("full", "quick", "toy")
+SCALED = re.compile(
+    r"agents\.count|schedule\.turns|problem\.domain\.points"
+    r"|algorithms\.[^.]+\.(alpha_ramp|train_until|steps|posterior\.size)"
+)
+"""Keys that make a study smaller; the ramp of alpha and the end of training go with the turns."""
+REPLICATIONS = 2
+OURS = "faults"
+"""Claims about studies of coband's own stand beside those of the five papers."""
+
+
+def key(placed: PlacedClaim) -> str:
+    return placed.key
+
+
+def of_paper(paper: str) -> list[PlacedClaim]:
+    return [placed for placed in RUNNABLE if placed.paper == paper]
+
+
+def panel_studies(paper: str) -> list[ClaimedStudy]:
+    return [panel.study for figure in PAPERS[paper].figures for panel in figure.panels]
+
+
+def test_every_paper_has_its_claims() -> None:
+    assert len(CLAIMS) >= 60
+    assert {placed.paper for placed in CLAIMS} == set(PAPERS)
+    assert len(PAPERS.keys() - {OURS}) == 5
+
+
+@pytest.mark.parametrize("placed", CLAIMS, ids=key)
+def test_names_and_texts(placed: PlacedClaim) -> None:
+    claim = placed.claim
+    assert re.fullmatch(r"(figure|theorem|lemma|remark|section|appendix|public_code|study)_[a-z0-9_]+", placed.name)
+    assert 10 < len(claim.title) <= 110
+    assert claim.title[-1] != "."
+    assert claim.statement.endswith(".")
+    assert claim.where
+    assert (claim.source == "coband") == (placed.paper == OURS) == placed.name.startswith("study_")
+    assert claim.replications.most <= 2400
+
+
+@pytest.mark.parametrize("placed", RUNNABLE, ids=key)
+def test_smaller_studies_change_sizes_alone(placed: PlacedClaim) -> None:
+    for study in placed.claim.studies.values():
+        assert_sizes_alone(study)
+    used = {placed.claim.study_of(term).scenario for term in placed.claim.terms()}
+    assert used == {study.scenario for study in placed.claim.studies.values()}
+
+
+def assert_sizes_alone(study: ClaimedStudy) -> None:
+    changed = [*study.quick, *study.toy]
+    assert [name for name in changed if not SCALED.fullmatch(name)] == []
+    assert all(isinstance(value, int) and value > 0 for value in (*study.quick.values(), *study.toy.values()))
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("paper", PAPERS)
+def test_every_term_means_one_variant(paper: str, size: Size) -> None:
+    claims = of_paper(paper)
+    studies = needed(claims, size)
+    for placed in claims:
+        for term in placed.claim.terms():
+            variants = studies[key_of(placed.claim.study_of(term), size)].sweep.variants
+            assert len(StudySamples(variants, {}).matching(term.label, term.at)) == 1, f"{placed.key}: {term}"
+
+
+@pytest.mark.parametrize("paper", sorted(PAPERS.keys() - {OURS}))
+def test_papers_and_their_figures(paper: str) -> None:
+    found = PAPERS[paper]
+    assert re.search(r"\(paper 00[0-4]\)$", found.title)
+    assert found.cites in library()
+    assert found.figures
+    for study in panel_studies(paper):
+        assert_sizes_alone(study)
+    for figure in found.figures:
+        for panel in figure.panels:
+            wanted = [(term.label, {**panel.at, **term.at}) for term in panel.labels]
+            for size in SIZES:
+                sweep = loaded(panel.study, size, wanted).sweep
+                samples = StudySamples(sweep.variants, {})
+                for label, at in wanted:
+                    own = samples.matching(label, at)
+                    keys = {parameter.key for variant in own for parameter in variant.parameters}
+                    assert len(own) == 1 or panel.against in keys, f"{panel.title}: {label}"
+
+
+class Toys:
+    """The claims of each paper at toy size: all of its studies run once, when the first claim asks.
+
+    Args:
+        place: where finished jobs are kept.
+    """
+
+    def __init__(self, place: Path) -> None:
+        self._place = place
+        self._papers: dict[str, Reproduction] = {}
+
+    def outcome(self, placed: PlacedClaim) -> Outcome:
+        """What one claim came to."""
+        if placed.paper not in self._papers:
+            claims = [_short(one) for one in of_paper(placed.paper)]
+            self._papers[placed.paper] = Reproduction(claims, self._place / placed.paper, InProcess(), size="toy")
+            self._papers[placed.paper].run()
+        return self._papers[placed.paper].outcome(_short(placed))
+
+
+def _short(placed: PlacedClaim) -> PlacedClaim:
+    claim = placed.claim.model_copy(update={"replications": Replications(first=REPLICATIONS, most=REPLICATIONS)})
+    return placed.model_copy(update={"claim": claim})
+
+
+@pytest.fixture(scope="module")
+def toys(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Toys]:
+    """Toy studies, with the real data files of this machine in the directory of downloads."""
+    data = tmp_path_factory.mktemp("data")
+    for name in DATA_FILES:
+        file = DATA / DATA_FILES[name]
+        if file.is_file() and not (data / name).exists():
+            (data / name).symlink_to(file.parent, target_is_directory=True)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("COBAND_DATA", str(data))
+        yield Toys(tmp_path_factory.mktemp("toys"))
+
+
+@pytest.mark.parametrize("placed", RUNNABLE, ids=key)
+def test_every_condition_gives_a_finding(placed: PlacedClaim, toys: Toys) -> None:
+    names = [study.scenario.partition("/")[2] for study in placed.claim.studies.values()]
+    for data in {file for name in names for known, file in DATA_FILES.items() if name.startswith(known)}:
+        data_file(data)
+    outcome = toys.outcome(placed)
+    assert outcome.reason == ""
+    assert outcome.replications == REPLICATIONS
+    assert len(outcome.findings) == len(placed.claim.conditions)
+    for finding in outcome.findings:
+        assert finding.text
+        assert finding.estimate is not None
+        assert finding.count == REPLICATIONS

@@ -1,0 +1,31 @@
+"""Results files: what one claim writes leaves what others have written."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from coband.simulator.analysis.claims import results
+from coband.simulator.analysis.claims.outcome import Outcome
+
+
+def outcome(name: str, **fingerprints: list[str]) -> Outcome:
+    return Outcome(f"paper/{name}", "full", [], 1, 3, 0.1, fingerprints={"study": fingerprints})
+
+
+def jobs(where: Path) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = json.loads((where / "paper.json").read_text())["jobs"]["study"]
+    return found
+
+
+def test_claims_about_one_study_keep_each_others_jobs(tmp_path: Path) -> None:
+    results.write(tmp_path, [outcome("first", A=["1", "2", "3"], B=["4"])], {})
+    results.write(tmp_path, [outcome("second", A=["1"], C=["5", "6"])], {})
+    assert jobs(tmp_path) == {"A": ["1", "2", "3"], "B": ["4"], "C": ["5", "6"]}
+    assert results.read(tmp_path)["paper/first"].fingerprints["study"]["B"] == ["4"]
+
+
+def test_jobs_that_have_changed_take_the_place_of_the_earlier_ones(tmp_path: Path) -> None:
+    results.write(tmp_path, [outcome("first", A=["1", "2", "3"], B=["4"])], {})
+    results.write(tmp_path, [outcome("first", A=["7", "8"], B=["4", "9"])], {})
+    assert jobs(tmp_path) == {"A": ["7", "8"], "B": ["4", "9"]}

@@ -1,0 +1,145 @@
+"""The hunt for faults: nothing in our algorithms, what was planted elsewhere, and small reproductions."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from coband.simulator.analysis.hunt.hunt import Hunt
+from coband.simulator.analysis.hunt.swarm import draw
+from coband.simulator.conformance.runs import registry
+from coband.simulator.experiments.scenario.loading import loads
+from tests.analysis.hunt.hunted import HUNTED, hunted, impatient
+from tests.cli.fake_cli import Program
+
+
+@pytest.fixture
+def coband(capsys: pytest.CaptureFixture[str]) -> Program:
+    return Program(capsys)
+
+
+def test_faults_depend_on_the_seed_alone() -> None:
+    swarms = [draw(np.random.default_rng(seed), 50.0, 4, True) for seed in (1, 1, 2)]
+    assert swarms[0] == swarms[1] != swarms[2]
+    assert all(swarms)
+    kinds = {fault.key for seed in range(40) for fault in draw(np.random.default_rng(seed), 50.0, 4, True)}
+    assert kinds == {
+        "loss",
+        "duplicate",
+        "latency",
+        "reorder",
+        "partitions",
+        "outages",
+        "availability",
+        "compute",
+        "handling",
+        "stragglers",
+        "bandwidth",
+        "server",
+        "retransmission",
+        "heals",
+    }
+
+
+@pytest.mark.parametrize("name", HUNTED)
+def test_a_short_hunt_finds_nothing(name: str) -> None:
+    for schedule in Hunt(hunted(name)).seeds(range(1)):
+        assert schedule.faults
+        assert schedule.runs == len(HUNTED[name]["algorithms"])
+        assert not schedule.failures, schedule.failures[0]
+
+
+@pytest.mark.parametrize("name", HUNTED)
+def test_a_short_hunt_where_nothing_is_sent_twice_finds_nothing(name: str) -> None:
+    gave_up = 0
+    for schedule in Hunt(impatient(name)).seeds((2, 5)):
+        assert not schedule.failures, schedule.failures[0]
+        gave_up += schedule.gave_up
+    assert gave_up > 0
+
+
+def test_every_algorithm_that_says_anything_is_hunted() -> None:
+    hunted_algorithms = {entry["algorithm"] for family in HUNTED.values() for entry in family["algorithms"]}
+    talking = {name for name, entry in registry().algorithms.items() if entry.messages}
+    assert talking <= hunted_algorithms
+
+
+def test_what_cannot_run_under_faults_is_refused_and_the_hunt_goes_on(coband: Program, tmp_path: Path) -> None:
+    file = tmp_path / "datagrams.yaml"
+    file.write_text(hunted("asynchronous", network={"transport": "datagram"}).to_yaml())
+    arguments = ["hunt", file, "--only", "fed_lin_ucb", "--only", "n_kernel_ucb", "--seeds", "0:4"]
+    status, output, _ = coband(*arguments)
+    assert status == 0
+    assert "fed_lin_ucb: refused: " in output
+    assert "fed_lin_ucb needs every message, but this network loses some; set network.transport: reliable" in output
+    assert "seed 3: fine" in output
+    assert output.splitlines()[-1].startswith("0 failures in ")
+    assert output.splitlines()[-1].endswith(" refused")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", HUNTED)
+def test_a_long_hunt_finds_nothing(name: str) -> None:
+    for schedule in ({}, {"schedule": {"kind": "one_at_a_time", "turns": 60}}):
+        changes: dict[str, Any] = schedule if HUNTED[name]["schedule"]["kind"] == "rounds" else {}
+        for found in Hunt(hunted(name, **changes)).seeds(range(100, 160)):
+            assert not found.failures, found.failures[0]
+
+
+def test_a_planted_fault_is_found_shrunk_and_reproduced(monkeypatch: pytest.MonkeyPatch) -> None:
+    def impatient(*parts: Any) -> None:
+        raise AssertionError("an agent was down")
+
+    monkeypatch.setattr("coband.simulator.core.hosts.host.Host.go_down", impatient)
+    catches = [
+        catch
+        for schedule in Hunt(hunted("asynchronous"), ["one_kernel_ucb"]).seeds(range(3))
+        for catch in schedule.failures
+    ]
+    assert catches
+    for catch in catches:
+        assert [fault.key for fault in catch.faults] in (["availability"], ["outages"])
+        assert "an agent was down" in catch.error
+        again = loads(catch.scenario)
+        assert again.checks == "full"
+        assert [entry.label for entry in again.algorithms] == ["one_kernel_ucb"]
+
+
+def test_the_command_prints_a_scenario_for_a_failure(
+    coband: Program, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    file = tmp_path / "hunted.yaml"
+    file.write_text(hunted("asynchronous").to_yaml())
+    arguments = ["hunt", str(file), "--only", "n_kernel_ucb", "--seeds", "0:2"]
+    status, output, _ = coband(*arguments)
+    assert (status, output.splitlines()[-1]) == (0, "0 failures in 2 runs")
+
+    def broken(*parts: Any) -> None:
+        raise AssertionError("an agent was down")
+
+    monkeypatch.setattr("coband.simulator.core.hosts.host.Host.go_down", broken)
+    status, output, _ = coband(*arguments, "--out", tmp_path / "found")
+    assert status == 1
+    (written, *_) = sorted((tmp_path / "found").iterdir())
+    assert f"to see it again: coband run {written} --trace full" in output
+    assert loads(written.read_text()).name == "hunted_asynchronous"
+
+
+@pytest.mark.parametrize("seeds", ["3", "a:b", "5:5", "-1:3"])
+def test_bad_seeds_are_refused(coband: Program, tmp_path: Path, seeds: str) -> None:
+    file = tmp_path / "hunted.yaml"
+    file.write_text(hunted("asynchronous").to_yaml())
+    status, _, errors = coband("hunt", file, f"--seeds={seeds}")
+    assert status == 2
+    assert f"--seeds {seeds}: must be A:B with whole numbers 0 <= A < B, such as 0:10" in errors
+
+
+def test_an_unknown_label_is_refused(coband: Program, tmp_path: Path) -> None:
+    file = tmp_path / "hunted.yaml"
+    file.write_text(hunted("graph").to_yaml())
+    status, _, errors = coband("hunt", file, "--only", "x")
+    assert status == 2
+    assert "no algorithm or label 'x' in this scenario; there are coop_kernel_ucb, eager_kernel_ucb" in errors

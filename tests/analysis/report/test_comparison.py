@@ -1,0 +1,172 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from coband.simulator.analysis.report import comparison as comparisons
+from coband.simulator.analysis.report import tables
+from coband.simulator.analysis.report.data import Contender, RunComparison
+from coband.simulator.analysis.report.measures import Measure
+from coband.simulator.experiments.statistics import estimates as statistics
+
+REGRET = Measure("regret", "regret", "has the lowest regret")
+ACCURACY = Measure("accuracy", "accuracy", "has the highest accuracy", better="higher")
+
+
+class FakeContender(Contender):
+    """A contender with given regrets."""
+
+    def values(self, key: str) -> dict[int, float]:
+        return dict(enumerate(self.given))
+
+    given: tuple[float, ...]
+
+
+def compared(scenarios: tuple[dict[str, Any], ...] = ({},), **regrets: list[float]) -> RunComparison:
+    """Contenders by name; ``other_...`` belong to a second run when there are two scenarios."""
+    runs: Any = tuple(Path(str(number)) for number in range(len(scenarios)))
+    contenders = []
+    for name, values in regrets.items():
+        contender = FakeContender(name, name, "fake", runs[-1] if name.startswith("other") else runs[0])
+        object.__setattr__(contender, "given", tuple(values))
+        contenders.append(contender)
+    return RunComparison(runs, scenarios, tuple(contenders), ())
+
+
+def sentence(comparison: RunComparison) -> str:
+    found = comparisons.differences(comparison, REGRET)
+    return comparisons.ranking(comparison, REGRET, found).sentence
+
+
+def test_differences_are_paired_in_one_world() -> None:
+    (found,) = comparisons.differences(compared(a=[101.0, 203.0, 302.0], b=[100.0, 200.0, 300.0]), REGRET)
+    expected = statistics.paired_difference([101.0, 203.0, 302.0], [100.0, 200.0, 300.0])
+    assert (found.paired, found.count, found.mean, found.student) == (True, 3, 2.0, expected.interval)
+    assert found.relative == pytest.approx(0.01)
+    assert found.verdict == "undecided"  # three pairs: the t interval is from -0.5 to 4.5
+
+
+class Unordered(FakeContender):
+    """A contender whose results came in another order, and not all of them."""
+
+    came: tuple[int, ...]
+
+    def values(self, key: str) -> dict[int, float]:
+        return {number: self.given[number] for number in self.came}
+
+
+@pytest.mark.parametrize("scenarios", [({"seed": 1},), ({"seed": 1}, {"seed": 1})])
+def test_differences_are_paired_by_replication_whatever_came_first(scenarios: tuple[dict[str, Any], ...]) -> None:
+    """Worlds differ by much more than the labels, so that pairs of other replications give another interval."""
+    runs: Any = tuple(Path(str(number)) for number in range(len(scenarios)))
+    given = {"a": ((7, 2, 0, 5, 1, 3, 4, 6, 9), 1.0), "b": ((1, 2, 3, 4, 5, 6, 7, 8, 0), 0.0)}
+    contenders = []
+    for run, (name, (came, more)) in zip((runs[0], runs[-1]), given.items(), strict=True):
+        contender = Unordered(name, name, "fake", run)
+        object.__setattr__(
+            contender, "given", tuple(100.0 * number + more * (1 + 0.1 * number) for number in range(10))
+        )
+        object.__setattr__(contender, "came", came)
+        contenders.append(contender)
+    (found,) = comparisons.differences(RunComparison(runs, scenarios, tuple(contenders), ()), REGRET)
+    common = [1.0 + 0.1 * number for number in range(8)]
+    expected = statistics.estimate(common)
+    assert (found.paired, found.count) == (True, 8)
+    assert found.mean == pytest.approx(expected.mean)
+    assert found.student == pytest.approx(expected.interval)
+    assert found.bootstrap is not None
+    assert 1.0 < found.bootstrap[0] < found.bootstrap[1] < 1.7
+    assert found.verdict == "b lower"
+
+
+def test_the_bootstrap_needs_eight_pairs() -> None:
+    lower, higher = [101.0, 203.0, 302.0, 401.0], [100.0, 200.0, 300.0, 400.0]
+    (found,) = comparisons.differences(compared(a=lower * 2, b=higher * 2), REGRET)
+    assert found.count == comparisons.MIN_BOOTSTRAP == 8
+    assert found.bootstrap is not None
+    assert 1.0 <= found.bootstrap[0] < found.mean < found.bootstrap[1] <= 3.0
+    assert found.verdict == "b lower"
+    (fewer,) = comparisons.differences(compared(a=(lower * 2)[:7], b=(higher * 2)[:7]), REGRET)
+    assert (fewer.count, fewer.bootstrap, fewer.verdict) == (7, None, "b lower")
+    assert "fewer than 8" in tables._row(fewer)  # said in place of the interval
+    worlds = ({"seed": 1}, {"seed": 2})
+    (apart,) = comparisons.differences(compared(worlds, a=lower, other=higher * 2), REGRET)
+    assert (apart.paired, apart.count, apart.bootstrap) == (False, 4, None)
+
+
+def test_differences_are_unpaired_between_worlds() -> None:
+    worlds = ({"seed": 1, "problem": {"noise": 0.1}}, {"seed": 2, "problem": {"noise": 0.1}})
+    comparison = compared(worlds, a=[101.0, 203.0, 302.0], other=[100.0, 200.0, 300.0])
+    (found,) = comparisons.differences(comparison, REGRET)
+    assert not found.paired
+    assert found.student == statistics.unpaired_difference([101.0, 203.0, 302.0], [100.0, 200.0, 300.0]).interval
+    assert comparison.why_unpaired(*comparison.contenders) == ("seed",)
+
+
+def test_verdicts_need_both_intervals() -> None:
+    (found,) = comparisons.differences(compared(a=[1.0, 1.1, 0.9, 1.0], b=[2.0, 2.1, 2.0, 1.9]), REGRET)
+    assert found.verdict == "a lower"
+    (found,) = comparisons.differences(compared(a=[1.0, 2.0], b=[1.0, 2.0]), REGRET)
+    assert found.verdict == "equal"
+    (found,) = comparisons.differences(compared(a=[1.0], b=[2.0]), REGRET)
+    assert (found.student, found.bootstrap) == (None, None)
+    assert found.verdict == "one replication: no statement about chance"
+
+
+def test_turning_a_difference_around() -> None:
+    found = comparisons.differences(compared(a=[2.0, 4.0, 6.0], b=[1.0, 2.0, 4.0], c=[1.0, 1.0, 1.0]), REGRET)
+    turned = comparisons.against(found, "a")
+    assert [(one.first, one.second) for one in turned] == [("b", "a"), ("c", "a")]
+    (direct,) = comparisons.differences(compared(b=[1.0, 2.0, 4.0], a=[2.0, 4.0, 6.0]), REGRET)
+    assert (turned[0].mean, turned[0].relative, turned[0].student) == (
+        direct.mean,
+        pytest.approx(direct.relative),
+        pytest.approx(direct.student),
+    )
+
+
+@pytest.mark.parametrize(
+    ("regrets", "words"),
+    [
+        ({"a": [1.0, 1.1, 0.9], "b": [9.0, 9.1, 9.2]}, "a has the lowest regret."),
+        (
+            {"a": [1.0, 5.0, 9.0], "b": [2.0, 5.0, 9.5]},
+            "Undecided: a has the lowest mean, but no difference from it is certain.",
+        ),
+        (
+            {"a": [1.0, 5.0, 9.0], "b": [1.1, 5.2, 8.8], "c": [90.0, 94.1, 98.0]},
+            "a has the lowest mean, but is not told apart from b.",
+        ),
+        ({"a": [1.0, 2.0], "b": [1.0, 2.0]}, "All are equal."),
+        ({"a": [1.0, 2.0], "b": [1.0, 2.0], "c": [8.0, 9.0]}, "a and b share the lowest mean."),
+        ({"a": [1.0], "b": [2.0]}, "a has the lowest mean, in one replication: that says nothing about chance."),
+        ({"a": [1.0]}, "a is alone."),
+    ],
+)
+def test_who_wins_in_words(regrets: dict[str, list[float]], words: str) -> None:
+    assert sentence(compared(**regrets)) == words
+
+
+def test_the_winner_is_judged_at_a_level_for_all_pairs() -> None:
+    rng = np.random.default_rng(0)
+    values = {f"x{number}": rng.normal(size=6).tolist() for number in range(5)}
+    found = comparisons.differences(compared(**values), REGRET)
+    for one in found:
+        assert one.student is not None
+        assert one.strict is not None
+        assert one.strict == statistics.paired_difference(values[one.first], values[one.second], 0.995).interval
+
+
+def test_more_can_be_better() -> None:
+    comparison = compared(a=[1.0, 1.1, 0.9, 1.0], b=[2.0, 2.1, 2.0, 1.9])
+    (found,) = comparisons.differences(comparison, ACCURACY)
+    assert (found.verdict, found.better, found.mean) == ("b higher", "b", pytest.approx(-1.0))
+    ranking = comparisons.ranking(comparison, ACCURACY, [found])
+    assert [label for label, _ in ranking.order] == ["b", "a"]
+    assert (ranking.leaders, ranking.sentence) == (("b",), "b has the highest accuracy.")
+    level = compared(a=[1.0, 2.0, 3.0], b=[1.1, 1.8, 3.3])
+    unsettled = comparisons.ranking(level, ACCURACY, comparisons.differences(level, ACCURACY))
+    assert unsettled.sentence == "Undecided: b has the highest mean, but no difference from it is certain."

@@ -1,0 +1,47 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from coband.simulator.analysis.report.curves import at, curve
+from coband.simulator.experiments.statistics.estimates import interval
+from coband.simulator.experiments.store.store import Series
+
+
+def series(turns: list[int], times: list[float], regret: list[float], scalars: list[int], number: int = 0) -> Series:
+    return Series(number, np.array(turns), np.array(times), np.array(regret), np.array(scalars))
+
+
+FIRST = series([1, 2, 3, 4], [1.0, 2.0, 4.0, 5.0], [1.0, 2.0, 3.0, 4.0], [0, 10, 10, 30])
+SECOND = series([1, 2, 3, 4], [1.5, 3.0, 4.5, 9.0], [2.0, 3.0, 4.0, 6.0], [0, 0, 20, 40], 1)
+
+
+def test_a_step_function_holds_the_last_value() -> None:
+    assert at(FIRST, "times", "regret", np.array([0.5, 1.0, 1.9, 2.0, 3.9, 100.0])).tolist() == [0, 1, 1, 2, 2, 4]
+    # Turns 2 and 3 both end with 10 scalars sent: the regret at 10 scalars is that of the later one.
+    assert at(FIRST, "scalars", "regret", np.array([0.0, 9.0, 10.0, 29.0, 30.0])).tolist() == [1, 1, 3, 3, 4]
+
+
+def test_against_turns_only_stored_points_are_used() -> None:
+    found = curve([FIRST, SECOND], "turns", "regret")
+    assert found.x.tolist() == [0, 1, 2, 3, 4]
+    assert found.mean.tolist() == [0, 1.5, 2.5, 3.5, 5]
+    assert found.band is not None
+    assert (found.band[0][-1], found.band[1][-1]) == pytest.approx(interval([4.0, 6.0]))
+
+
+def test_a_curve_ends_with_its_first_replication() -> None:
+    assert curve([FIRST, SECOND], "times", "turns").x[-1] == 5.0
+    assert curve([FIRST, SECOND], "scalars", "regret", log=True).x[-1] == pytest.approx(30.0)
+    assert curve([FIRST, SECOND], "times", "regret", until=2.0).x[-1] == 2.0
+
+
+def test_one_replication_has_no_band() -> None:
+    found = curve([FIRST], "turns", "regret")
+    assert (found.band, found.count) == (None, 1)
+
+
+def test_who_sends_nothing_is_constant() -> None:
+    silent = series([1, 2], [1.0, 2.0], [3.0, 5.0], [0, 0])
+    found = curve([silent], "scalars", "regret")
+    assert (found.constant, found.mean.tolist()) == (True, [5.0])

@@ -1,0 +1,211 @@
+from __future__ import annotations
+
+import base64
+import json
+import re
+import zlib
+from collections import Counter
+from html.parser import HTMLParser
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from coband.simulator.analysis.report import analysis, data, diagram, sections
+from coband.simulator.analysis.report.page import page
+from coband.simulator.experiments.store.store import open_run
+from tests.analysis.report.made import run, synchronisation
+
+VOID = {"meta", "link", "input", "br"}
+NAMED = "Async <b>&</b> $x$"
+
+
+class Document(HTMLParser):
+    """Reads a page: its text, attributes, and whether elements are closed in order."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.ids: Counter[str] = Counter()
+        self.attributes: list[tuple[str, str, str]] = []
+        self.text: list[str] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.attributes += [(tag, name, value or "") for name, value in attrs]
+        self.ids.update(value or "" for name, value in attrs if name == "id")
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.handle_starttag(tag, attrs)
+        if tag not in VOID:
+            self.open.pop()
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if self.open and self.open[-1] not in ("style", "script"):
+            self.text.append(data)
+
+    @property
+    def words(self) -> str:
+        return re.sub(r"\s+", " ", " ".join(self.text))
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return run(tmp_path_factory.mktemp("page") / "tiny")
+
+
+@pytest.fixture(scope="module")
+def text(made: Path) -> str:
+    return report(made)
+
+
+def report(*paths: Path, against: str | None = None) -> str:
+    runs = [open_run(path) for path in paths]
+    try:
+        return page(analysis.Analysis(data.load(runs), against))
+    finally:
+        for one in runs:
+            one.close()
+
+
+def test_the_page_is_whole_and_needs_nothing(text: str) -> None:
+    document = Document(text)
+    assert document.open == []
+    assert [name for name, count in document.ids.items() if count > 1] == []
+    assert not re.search(r"https?://(?!www\.w3\.org)", text)
+    for _, name, value in document.attributes:
+        if name in ("href", "src"):
+            assert value.startswith("#") or value == "data:,"
+            assert value == "data:," or value[1:] in document.ids, f"nothing is called {value}"
+        if name in ("aria-labelledby", "aria-describedby"):
+            assert value in document.ids
+    tables = [tag for tag, _, _ in document.attributes if tag == "table"]
+    assert text.count("<caption>") == text.count("<table>") >= 8, tables
+    assert text.count("<svg ") == text.count('role="img" aria-label="') == 8
+    assert "#0072b2" not in text.partition("</style>")[2], "figures take their colours from the page"
+
+
+def test_the_page_says_what_the_results_are(text: str) -> None:
+    words = Document(text).words
+    assert "A few agents, one of them slow." in words
+    assert f"Sync − {NAMED}" in words
+    assert "3 pairs" in words
+    assert "common random numbers" in words
+    for heading in (
+        "Who wins on what",
+        "Regret",
+        "Communication",
+        "Differences between algorithms",
+        "Where the time went",
+        "Critical path of communication rounds",
+        "Messages in space and time",
+        "Scenario, and how to reproduce",
+    ):
+        assert heading in words
+    assert "waiting: retransmission" in words
+    assert "kind: shifted_exponential" in words
+
+
+def test_without_a_trace_the_page_says_why_parts_are_missing(tmp_path: Path) -> None:
+    text = report(run(tmp_path / "untraced", "--trace", "off", "--replications", "1", "--only", "Sync"))
+    words = Document(text).words
+    assert "Sync: the run kept no trace ( trace: off )" in words
+    assert "so there are no intervals and no bands" in words
+    assert 'id="rounds"' not in text
+    assert "<canvas" not in text
+    assert 'id="differences"' not in text
+
+
+def test_pure_exploration_has_errors_and_samples_instead_of_regret(tmp_path: Path) -> None:
+    scenario = """
+name: exploring
+replications: 3
+agents: {count: 5}
+schedule: {kind: phases}
+problem: {kind: pure_exploration, features: {kind: table, tasks: similar}, gap: 0.8}
+algorithms:
+  - {algorithm: co_kernel_fc, label: Together, delta: 0.1}
+  - {algorithm: ind_rage, label: Alone, delta: 0.1}
+"""
+    words = Document(report(run(tmp_path / "exploring", scenario=scenario))).words
+    assert "so regret is not shown" in words
+    assert "samples per agent Together needs the fewest samples." in words
+    assert "Of errors: the share, and Wilson's 95 % interval." in words
+
+
+def test_two_runs_of_different_seeds_are_compared_unpaired(made: Path, tmp_path: Path) -> None:
+    other = run(tmp_path / "other", "--seed", "6", "--only", "Alone")
+    with open_run(made) as first, open_run(other) as second:
+        comparison = data.load([first, second])
+        assert [one.label for one in comparison.contenders] == ["Sync", NAMED, "tiny: Alone", "other: Alone"]
+        assert comparison.remarks() == (
+            "tiny and other met different worlds (they differ in seed), so their differences are unpaired: "
+            "they compare means over independent replications.",
+        )
+        found = analysis.Analysis(comparison, "other: Alone")
+        assert {one.paired for one in found.shown(found.measures[0])} == {False}
+        with pytest.raises(data.ReportError, match="there is no label 'Nobody'"):
+            analysis.Analysis(comparison, "Nobody")
+
+
+def test_a_run_of_the_same_seed_is_paired_though_its_network_differs(made: Path, tmp_path: Path) -> None:
+    other = run(tmp_path / "calm", "--set", "network.loss=0", "--only", "Sync")
+    with open_run(made) as first, open_run(other) as second:
+        comparison = data.load([first, second])
+        assert comparison.why_unpaired(comparison.contenders[0], comparison.contenders[-1]) == ()
+        assert comparison.remarks() == ("tiny and calm also differ in network.loss.",)
+        with pytest.raises(data.ReportError, match="is given 2 times"):
+            data.load([first, first])
+
+
+def test_the_diagram_holds_every_event() -> None:
+    events = synchronisation()
+    packed = json.loads(json.dumps(diagram.pack(events)))
+    raw, offset = zlib.decompress(base64.b64decode(packed["data"])), 0
+    columns = {}
+    for name, kind in packed["columns"]:
+        column = np.frombuffer(raw, dtype=f"<{kind}", count=packed["count"], offset=offset)
+        offset += column.nbytes
+        columns[name] = column
+    assert offset == len(raw)
+    assert columns["time"].tolist() == events.time.tolist()
+    back = columns.pop("back")
+    assert [i - int(step) if step else -1 for i, step in enumerate(back)] == events.cause.tolist()
+    for name, column in columns.items():
+        assert column.tolist() == events[name].tolist()
+
+
+def test_jobs_for_which_there_is_no_room_are_named(made: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with open_run(made) as run:
+        found = analysis.Analysis(data.load([run]))
+        jobs, absent = diagram.embedded(found)
+        assert ([job.replication for job in jobs], absent) == ([0, 1, 2] * 3, [])
+        sizes = [json.loads(job.data)["total"] for job in jobs]
+        monkeypatch.setattr(diagram, "MAX_ALL_EVENTS", sum(sizes[::3]) + 10)
+        jobs, absent = diagram.embedded(found)
+        assert [job.key for job in jobs] == ["Sync / 0", f"{NAMED} / 0", "Alone / 0"]
+        assert absent == [(label, number) for label in ("Sync", NAMED, "Alone") for number in (1, 2)]
+        monkeypatch.setattr(diagram, "MAX_ALL_EVENTS", sum(sizes[2::3]) + 10)
+        assert {job.replication for job in diagram.embedded(found, [2])[0]} == {2}
+
+
+def test_a_section_is_a_function(made: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def build(sheet: sections.Sheet) -> sections.Section:
+        return sections.Section("mine", "Mine", "A section of mine", sheet.figures["regret"][0].svg)
+
+    monkeypatch.setattr(sections, "SECTIONS", (build,))
+    document = Document(report(made))
+    assert ("a", "href", "#mine") in document.attributes
+    assert "A section of mine" in document.words
+    assert document.open == []
+
+
+def test_a_long_run_is_cut_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(diagram, "MAX_EVENTS", 10)
+    packed = diagram.pack(synchronisation())
+    assert (packed["count"], packed["total"]) == (10, len(synchronisation()))

@@ -1,0 +1,148 @@
+"""Figures with a row for each label: at the height of a label stand its own numbers, and the table says the same."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from matplotlib.axes import Axes
+
+from coband.simulator.analysis.report import contents, data, tables
+from coband.simulator.analysis.report.analysis import Analysis
+from coband.simulator.analysis.report.panels import panel_figure
+from coband.simulator.experiments.statistics import estimates as statistics
+from coband.simulator.experiments.statistics.numerals import between
+from coband.simulator.experiments.store.store import StoredRun, open_run
+from coband.simulator.experiments.sweep.study import load_study
+from tests.analysis.report.made import SCENARIO, run
+from tests.experiments.sweep.sweeps import perform
+
+PLAIN = SCENARIO.replace('"Async <b>&</b> $x$"', "Async")
+
+
+@pytest.fixture(scope="module")
+def stored(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StoredRun]:
+    with open_run(run(tmp_path_factory.mktemp("rows") / "tiny", scenario=PLAIN)) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def analysis(stored: StoredRun) -> Analysis:
+    return Analysis(data.load([stored]))
+
+
+def values(stored: StoredRun, key: str) -> dict[str, list[float]]:
+    """A number of the results by label, as it is stored."""
+    found: dict[str, list[float]] = defaultdict(list)
+    for job in stored.jobs:
+        found[job.label].append(float((job.record or {})[key]))
+    return found
+
+
+def means(stored: StoredRun, key: str) -> dict[str, float]:
+    return {label: sum(found) / len(found) for label, found in values(stored, key).items()}
+
+
+def rows_of(axis: Axes, names: Mapping[float, str] | None = None) -> dict[str, float]:
+    """Label -> where the last mark beside it stands, or where its bars end; the first label stands on top."""
+    names = names or names_of(axis)
+    low, high = axis.get_ylim()
+    assert low > max(names) >= min(names) > high
+    found = {names[float(y)]: float(x) for line in axis.lines for x, y in _marks(line) if float(y) in names}
+    for bar in axis.patches:
+        name = names[round(bar.get_y() + bar.get_height() / 2, 6)]  # type: ignore[attr-defined]
+        found[name] = max(found.get(name, 0.0), bar.get_x() + bar.get_width())  # type: ignore[attr-defined]
+    return found
+
+
+def _marks(line: Any) -> list[tuple[float, float]]:
+    places = list(zip(line.get_xdata(), line.get_ydata(), strict=True))
+    return places if len(places) == 1 else []
+
+
+def names_of(axis: Axes) -> dict[float, str]:
+    return {float(y): text.get_text() for y, text in zip(axis.get_yticks(), axis.get_yticklabels(), strict=True)}
+
+
+def drawn(analysis: Analysis, name: str) -> list[Axes]:
+    (found,) = contents.figures(analysis, [name])
+    return list(found.figure.axes)
+
+
+def expected_of(analysis: Analysis, stored: StoredRun) -> dict[str, dict[str, float]]:
+    """What the rows of a panel must show, by the panel's name."""
+    found = {f"results-{one.key}": means(stored, one.key) for one in analysis.measures}
+    for one in analysis.measures:
+        mean = means(stored, one.key)
+        pairs = [("Sync", "Async"), ("Sync", "Alone"), ("Async", "Alone")]
+        found[f"differences-{one.key}"] = {f"{a} − {b}": mean[a] - mean[b] for a, b in pairs}
+    found["communication-scalars"] = means(stored, "scalars")
+    found["communication-messages"] = means(stored, "messages")
+    timings = {one.contender.label: one for one in analysis.timings}
+    found["times"] = {label: float(one.shares.mean(axis=0).sum()) for label, one in timings.items()}
+    found["rounds"] = {label: float(sum(one.parts)) for label, one in timings.items() if one.all_rounds}
+    return found
+
+
+def test_every_row_shows_the_numbers_of_its_label(analysis: Analysis, stored: StoredRun) -> None:
+    expected = expected_of(analysis, stored)
+    assert means(stored, "regret")["Sync"] != means(stored, "regret")["Alone"]
+    for figure in ("results", "differences", "communication", "times", "rounds"):
+        axes = drawn(analysis, figure)
+        names = names_of(axes[0])  # panels side by side have their names at the first
+        keys = [key for key in expected if key.split("-")[0] == figure]
+        for axis, key in zip(axes, keys, strict=False):
+            found = rows_of(axis, names)
+            assert found == pytest.approx({label: expected[key].get(label, 0.0) for label in found}), key
+            assert {label for label, mean in expected[key].items() if mean} <= found.keys(), key
+
+
+def test_every_row_of_a_single_panel_shows_the_numbers_of_its_label(analysis: Analysis, stored: StoredRun) -> None:
+    for name, wanted in expected_of(analysis, stored).items():
+        (axis,) = panel_figure(analysis, name, (7.0, 4.0)).figure.axes
+        found = {label.replace("\n", " "): mean for label, mean in rows_of(axis).items()}
+        assert found == pytest.approx({label: wanted.get(label, 0.0) for label in found}), name
+        assert {label for label, mean in wanted.items() if mean} <= found.keys(), name
+
+
+def test_intervals_stand_in_the_row_of_their_mean(analysis: Analysis, stored: StoredRun) -> None:
+    for axis, measure in zip(drawn(analysis, "results"), analysis.measures, strict=True):
+        spans = {float(line.get_ydata()[0]): list(line.get_xdata()) for line in axis.lines if len(line.get_xdata()) > 1}  # type: ignore[index]
+        for row, found in enumerate(values(stored, measure.key).values()):
+            low, high = statistics.interval(found) or (np.nan, np.nan)
+            assert spans[row] == pytest.approx([low, high])
+
+
+def test_the_table_of_results_has_the_mean_and_interval_of_every_label(analysis: Analysis, stored: StoredRun) -> None:
+    table = tables.results(analysis)
+    assert table.header[:3] == ("label", "algorithm", "n")
+    assert [row[:3] for row in table.rows] == [
+        ("Sync", "approx_dis_kernel_ucb", "3"),
+        ("Async", "async_kernel_ucb", "3"),
+        ("Alone", "n_kernel_ucb", "3"),
+    ]
+    for column, measure in enumerate(analysis.measures, start=3):
+        assert table.header[column] == measure.title
+        for row in table.rows:
+            found = values(stored, measure.key)[row[0]]
+            mean = sum(found) / len(found)
+            assert row[column] == between(mean, statistics.interval(found))
+            assert float(row[column].split(" ± ")[0].replace(",", "")) == pytest.approx(mean, rel=0.05, abs=1e-9)
+
+
+def test_small_multiples_have_the_names_of_rows_at_the_first_panel_of_a_line(tmp_path: Path) -> None:
+    file = tmp_path / "swept.yaml"
+    file.write_text(f"{PLAIN}grid:\n  problem.noise: [0.1, 0.3]\n")
+    perform(load_study(file), tmp_path / "out")
+    with open_run(tmp_path / "out") as opened:
+        swept = Analysis(data.load([opened]))
+        axes = drawn(swept, "results")
+        names = names_of(axes[0])
+        assert list(names.values()) == ["Sync", "Async", "Alone"]
+        for axis, one in zip(axes, swept.within, strict=False):
+            regret = {each.label: np.mean(list(each.values(swept.measures[0].key).values())) for each in one.contenders}
+            assert rows_of(axis, names) == pytest.approx(regret)
