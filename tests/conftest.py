@@ -21,6 +21,7 @@ CHEAP_TO_DEAR = (
     "server",
     "conformance",
     "experiments",
+    "analysis",
     "reference",
     "live",
     "cli",

@@ -35,7 +35,7 @@ class RunResult:
         stalled: turns that the schedule allowed and that were never taken, since agents waited in vain.
         warnings: how the scenario's options make the run misleading, a sentence each.
         ages: of the information that decisions were made with.
-        closest: how close the closest decision of each agent was (`core.nodes.decisions`). Like the last bits of scores,
+        closest: how close the closest decision of each agent was (`core.nodes.decisions`). Like last bits of scores,
             which it is about, it may change with what saves work alone, and is no part of ``by_agent``.
     """
 

@@ -1,1 +1,1 @@
-"""Scenarios, runs, stores and statistics."""
+"""Scenarios, registries, runs, sweeps, stores and statistics: what runs."""

@@ -19,24 +19,20 @@ PREFIX = "coband."
 EVERYWHERE = (
     "simulator.arms",
     "simulator.arrays",
-    "simulator.plugins.docstrings",
-    "simulator.plugins.entry_points",
-    "simulator.plugins.kinds",
     "simulator.metrics",
-    "simulator.plugins.offers",
+    "simulator.plugins",
     "simulator.scenario_errors",
 )
 NODE_SIDE = (
-    "simulator.core.nodes.node",
-    "simulator.core.nodes.message",
+    "simulator.core.nodes",
+    "simulator.core.talks",
     "simulator.core.algorithm",
     "simulator.core.memory",
     "simulator.core.config",
-    "simulator.core.talks",
-    "simulator.core.nodes.timers",
     "simulator.maths",
 )
 ALLOWED = {
+    "simulator/plugins": ("simulator.plugins",),
     "simulator/maths": ("simulator.maths",),
     # A problem fills in the engine's World and is a part of a scenario, so it may import what says what these are.
     "simulator/problems": ("simulator.problems", "simulator.maths", "simulator.core.world", "simulator.core.config"),
@@ -47,7 +43,8 @@ ALLOWED = {
         "simulator.problems",
         "simulator.maths.kernels.registry",  # what is installed; kernels themselves are the problems' and agents'
     ),
-    "simulator/analysis/report": ("simulator.experiments",),
+    "simulator/analysis": ("simulator.analysis", "simulator.experiments", "simulator.core"),
+    "simulator/analysis/report": ("simulator.analysis", "simulator.experiments"),
     "simulator/reference": ("simulator.reference", "simulator.experiments", "simulator.core.algorithm"),
     # Nodes on real sockets: it drives the parts of the core with a clock on the wall, and sends what maths makes.
     "simulator/live": (
@@ -58,17 +55,19 @@ ALLOWED = {
     ),
     "simulator/cli": (
         "simulator.cli",
+        "simulator.analysis",
         "simulator.experiments",
         "simulator.live",
         "simulator.reference",
         "simulator.ui",
     ),
-    "simulator/ui": ("simulator.ui", "simulator.experiments"),
+    "simulator/ui": ("simulator.ui", "simulator.analysis", "simulator.experiments"),
     # What a terminal shows of a run's progress, a notebook shows too.
     "simulator/api": (
         "simulator.api",
         "simulator.cli.progress",
         "simulator.cli.sweep_view",
+        "simulator.analysis",
         "simulator.experiments",
     ),
     "simulator/conformance": (
@@ -175,13 +174,13 @@ def test_modules_do_not_import_each_other_in_a_circle() -> None:
 
 
 def test_the_rooms_of_the_core_are_built_on_each_other() -> None:
-    """clock, network, hosts, audit, checks, randomness and whatif: no circle among them."""
+    """No circle among clock, network, nodes, talks, hosts, audit, checks, randomness and whatif."""
     prefix = "coband.simulator.core."
     modules = {name: name.removeprefix(prefix).split(".") for name in module_graph() if name.startswith(prefix)}
     room_of = {name: path[0] for name, path in modules.items() if len(path) > 1}
     edges = ((room_of.get(one), room_of.get(other)) for one, other in module_graph().edges)
     rooms = nx.DiGraph([(one, other) for one, other in edges if one and other and one != other])
-    assert set(rooms) == {"clock", "network", "hosts", "audit", "checks", "randomness", "whatif"}
+    assert set(rooms) == {"clock", "network", "nodes", "talks", "hosts", "audit", "checks", "randomness", "whatif"}
     assert circles(rooms) == set()
 
 

@@ -61,14 +61,14 @@ def assert_same_decision(
         assert (scores[same] == scores[place]).all(), "equal arms tie where some are left out"
 
 
-def foreseeing(posterior: ExactPosterior | LogPosterior, sets: list[ArmSet], ahead: int) -> Iterator[ArmSet]:
+def looking_ahead(posterior: ExactPosterior | LogPosterior, sets: list[ArmSet], ahead: int) -> Iterator[ArmSet]:
     """The arm sets turn by turn, each announced ``ahead`` turns before (0: never)."""
     coming: deque[ArmSet] = deque()
     for arms in [*sets, *[None] * ahead]:
         if arms is not None:
             coming.append(arms)
             if ahead:
-                posterior.foresee(arms)
+                posterior.look_ahead(arms)
         if arms is None or len(coming) > ahead:
             yield coming.popleft()
 
@@ -79,7 +79,7 @@ def foreseeing(posterior: ExactPosterior | LogPosterior, sets: list[ArmSet], ahe
 def test_a_single_agent_decides_as_with_a_dense_solve(kernel: Kernel, ahead: int, repeats: bool) -> None:
     rng, lam = np.random.default_rng(ahead), 0.5
     posterior, X, y, left_out = ExactPosterior(kernel, lam), [], [], 0
-    for arms in foreseeing(posterior, arm_sets(rng, 120, repeats), ahead):
+    for arms in looking_ahead(posterior, arm_sets(rng, 120, repeats), ahead):
         scores = posterior.scores(arms, ALPHA)
         if X:
             assert_same_decision(scores, kernel, lam, np.array(X), np.array(y), arms)
@@ -102,7 +102,7 @@ def test_agents_on_a_log_decide_as_with_a_dense_solve_of_what_they_know(seed: in
     coming = [deque(arm_sets(rng, 2, repeats)) for _ in agents]
     for agent, sets in zip(agents, coming, strict=True):
         for arms in sets:
-            agent.foresee(arms)
+            agent.look_ahead(arms)
     X, y = np.empty((0, 3)), np.empty(0)
     own: list[list[int]] = [[] for _ in agents]
     left_out = 0
@@ -127,7 +127,7 @@ def test_agents_on_a_log_decide_as_with_a_dense_solve_of_what_they_know(seed: in
         own[number].append(len(X))
         X, y = np.vstack([X, arms.features[arm]]), np.append(y, value)
         coming[number] += arm_sets(rng, 1, repeats)
-        agent.foresee(coming[number][-1])
+        agent.look_ahead(coming[number][-1])
         prefix = dense_log_det(kernel, lam, X[:known]) if known else 0.0
         whole = dense_log_det(kernel, lam, X[[*range(known), *own[number]]])
         assert agent.log_det_gain == pytest.approx(whole - prefix, abs=1e-8), "triggers see the exact variance"

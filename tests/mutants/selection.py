@@ -7,7 +7,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 WHOLE = ("simulator/core", "agents", "server")
-SAMPLED = ("simulator/maths", "simulator/problems", "simulator/experiments", "simulator/live", "simulator/ui")
+SAMPLED = tuple(f"simulator/{name}" for name in ("maths", "problems", "experiments", "analysis", "live", "ui"))
 """Packages of which a sample is tested, by ``--sample``."""
 
 TESTS = ("tests/core", "tests/agents", "tests/server", "tests/conformance", "tests/oracles")

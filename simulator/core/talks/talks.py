@@ -1,6 +1,6 @@
 """A node whose protocol is written as conversations: ``async def`` functions, resumed when what they wait for is here.
 
-There is no event loop and no clock. Hosts see an ordinary node, a function of what it is told (``core.nodes.node``): this
+There is no event loop and no clock. Hosts see an ordinary node, a function of what it is told (``core.nodes``): this
 class answers ``receive``, ``undelivered`` and ``on_timer``. Authors ask, gather, hear and tell.
 """
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 Number = int | float
 ROUNDING = 1e-12
-"""Relative differences of scores up to which other kernels of BLAS may give another order; see `core.nodes.decisions`."""
+"""Relative differences of scores up to which other kernels of BLAS may give another order (`core.nodes.decisions`)."""
 TOLERANCE = 1e-9  # relative, for counts that are not whole numbers
 
 

@@ -186,7 +186,7 @@ def _needs(root: Node, valid: Mapping[str, Any], algorithm: Algorithm, index: in
 
 
 def _like(schedule: str) -> str:
-    """The schedule that algorithms name which can run on this one; turns of another package's are like recorded ones."""
+    """The schedule to look for among those that an algorithm can run on; those of others count as recorded ones."""
     return "trace" if schedule in SCHEDULES.foreign() else schedule
 
 

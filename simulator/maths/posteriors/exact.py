@@ -42,9 +42,9 @@ class ExactPosterior(Posterior):
         variance = log.kernel.diag(features_of(arms)) - column_squares(V)
         return V.T @ log.whitened_rewards(log.size), scaled(variance, log.lam)
 
-    def foresee(self, arms: ArmSet) -> None:
+    def look_ahead(self, arms: ArmSet) -> None:
         """Announce the arm set of a coming turn."""
-        self._log.foresee(arms)
+        self._log.look_ahead(arms)
 
     def scores(self, arms: ArmSet, alpha: float) -> FloatArray:
         """mu + alpha sigma (n,); -inf for arms whose score is certainly below the largest."""

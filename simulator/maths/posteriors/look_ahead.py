@@ -132,7 +132,7 @@ class ComingTurns:
         """A turn has been taken: announce the next ones."""
         self._announced = max(0, self._announced - 1)
         while self._waiting and self._announced < AHEAD:
-            posterior.foresee(self._waiting.popleft())
+            posterior.look_ahead(self._waiting.popleft())
             self._announced += 1
 
 
@@ -151,7 +151,7 @@ class LookAhead:
         self._waiting: set[bytes] = set()  # solves that belong to coming turns
         self._reach, self._reach_backward = _Reach(), _Reach()
 
-    def foresee(self, arms: ArmSet) -> None:
+    def look_ahead(self, arms: ArmSet) -> None:
         """Announce the arm set of a coming turn; ``scores`` will be asked about this object."""
         self._coming[arms] = None
 
@@ -165,8 +165,8 @@ class LookAhead:
             self._coming.pop(arms, None)
             return None
         self._lags.append(self._log.size - known)
-        foreseen = arms in self._coming
-        fresh = foreseen and self._coming[arms] is None
+        expected = arms in self._coming
+        fresh = expected and self._coming[arms] is None
         if fresh or not self.solves.active or known - self.solves.base > MOST_PENDING:
             self._move(known, alpha)
         squares = self._coming.pop(arms, None)
@@ -183,7 +183,7 @@ class LookAhead:
             prior = prior - np.einsum("ij,ij->j", U, U)
         turn = _Turn(X, K, mean, prior, squares, alpha, self._log.lam, margin, extra)
         scores, missed = self._decided(turn)
-        if foreseen:
+        if expected:
             keys = [X[place].tobytes() for place in np.flatnonzero(scores == scores.max()).tolist()]
             self._reach.learn(missed)
             self._reach_backward.learn(any(self.solves.held[key].s is None for key in keys))
@@ -254,7 +254,7 @@ class LookAhead:
     # --- many turns
 
     def _move(self, known: int, alpha: float) -> None:
-        """Lengthen the base, and prepare the turns that have been foreseen since the last time.
+        """Lengthen the base, and prepare the turns that have been announced since the last time.
 
         The base is what most agents know: where messages take time, one that knows less cannot use it.
         """

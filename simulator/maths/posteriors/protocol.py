@@ -68,7 +68,7 @@ class Posterior(Predictor):
         0 for no observations; it never falls. With explicit features it is log det(V/lam).
         """
 
-    def foresee(self, arms: ArmSet) -> None:
+    def look_ahead(self, arms: ArmSet) -> None:
         """The arm set of one of the agent's coming turns: a chance to prepare it together with others.
 
         ``scores`` will be asked about the same object, after any number of updates. Nothing but time depends on this.

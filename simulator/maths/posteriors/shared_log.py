@@ -106,9 +106,9 @@ class SharedLog:
                 return V
         return self._solve_cache(arms, known)
 
-    def foresee(self, arms: ArmSet) -> None:
+    def look_ahead(self, arms: ArmSet) -> None:
         """Announce the arm set of a coming turn, so that it can be prepared together with others."""
-        self._look_ahead.foresee(arms)
+        self._look_ahead.look_ahead(arms)
 
     def scores(self, arms: ArmSet, alpha: float, known: int, own: Extra | None = None) -> FloatArray | None:
         """mu + alpha sigma (n,) over the first ``known`` rows and own points: see :class:`LookAhead`."""
@@ -237,9 +237,9 @@ class LogPosterior(Posterior):
         scores[places] = mean + alpha[places] * np.sqrt(variance)
         return scores
 
-    def foresee(self, arms: ArmSet) -> None:
+    def look_ahead(self, arms: ArmSet) -> None:
         """Announce the arm set of a coming turn of this agent's."""
-        self._log.foresee(arms)
+        self._log.look_ahead(arms)
 
     def scores(self, arms: ArmSet, alpha: float) -> FloatArray:
         """mu + alpha sigma (n,) given all known data; -inf for arms whose score is certainly below the largest."""

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from coband.simulator import entry_points as ours
+from coband.simulator.plugins import entry_points as ours
 from coband.simulator.plugins.offers import of_others, offers
 
 GROUPS = ("coband.algorithms", "coband.problems", "coband.kernels", "coband.rewards")
