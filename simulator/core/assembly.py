@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 from collections.abc import Callable
 from dataclasses import dataclass, fields
@@ -235,10 +234,8 @@ class Assembly:
             )
 
         agents: list[Client] = [algorithm.agent(context_of(index)) for index in range(count)[:made]]
-        if algorithm.server is None:
-            return agents, None
-        module, _, name = algorithm.server.partition(":")
-        return agents, getattr(importlib.import_module(module), name)(context_of(SERVER))
+        server = algorithm.server_class
+        return agents, None if server is None else server(context_of(SERVER))
 
     def twins(self, algorithm: Algorithm, config: BaseModel) -> list[Node]:
         """The nodes once more, by address, the server last, each with all of its work to itself."""

@@ -36,7 +36,7 @@ class Kinds(Generic[T]):
         name: in the plural, with underscores, such as ``topologies``; its entry-point group is ``coband.<name>``.
         check: returns a member, or raises `PluginError` when it is not what the list asks for.
         accepts: whether `register` puts an object into this list.
-        name_of: the name of a member that is registered.
+        name_of: the name of a member.
     """
 
     def __init__(
@@ -47,7 +47,7 @@ class Kinds(Generic[T]):
         name_of: Callable[[Any], str] | None = None,
     ) -> None:
         self.name, self.group, self.accepts = name, f"coband.{name}", accepts
-        self._check, self._name_of = check, name_of or kind_name
+        self._check, self.name_of = check, name_of or kind_name
         self._own: dict[str, T] = {}
         self._installed: Loaded[T] | None = None
         self.registered: dict[str, T] = {}
@@ -102,7 +102,7 @@ class Kinds(Generic[T]):
         Raises:
             PluginError: it is not what the list asks for, or has the name of one that is installed.
         """
-        name = self._name_of(found)
+        name = self.name_of(found)
         checked = self._check(name, found)
         if name in self.lasting():
             raise PluginError(f"{self.name}: {name!r} is installed already; give yours another name")

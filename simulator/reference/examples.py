@@ -69,6 +69,7 @@ VALUES: Mapping[str, Any] = {
     "problem.positive": "g",
     "problem.reward": {"kind": "cosine"},
     "problem.reward.function": "reward.py:f",
+    "sampler.function": "delay.py:draw",
     "schedule.file": "turns.csv",
     "schedule.order": "weighted",
     "schedule.weights": [3, 1, 1],

@@ -262,8 +262,12 @@ class Given(BaseGraph):
     kind: Literal["given"]
     edges: tuple[tuple[Annotated[int, Field(ge=0)], Annotated[int, Field(ge=0)]], ...]
     """Pairs of agents that are linked, by their numbers from 0."""
+    nodes: int | None = Field(default=None, ge=1)
+    """Number of agents that it is the graph of; null: as many as there are."""
 
     def draw(self, agents: int, rng: np.random.Generator) -> Graph:
+        if self.nodes not in (None, agents):
+            raise GraphError(f"given: the graph has {self.nodes} nodes: must have {agents}, the number of agents")
         largest = max((agent for edge in self.edges for agent in edge), default=-1)
         if largest >= agents:
             raise GraphError(f"given: edges name agent {largest}: must be < {agents}, the number of agents")

@@ -16,10 +16,10 @@ TOP = (
 )
 DELAY = (
     "a number >= 0 or {kind: constant | uniform | exponential | shifted_exponential | gamma | lognormal | pareto | "
-    "empirical, ...}"
+    "empirical | sampler, ...}"
 )
-LATENCY = DELAY.replace("empirical", "empirical | matrix")
-DELAYS = "constant, uniform, exponential, shifted_exponential, gamma, lognormal, pareto, empirical"
+LATENCY = DELAY.replace("sampler", "sampler | matrix")
+DELAYS = "constant, uniform, exponential, shifted_exponential, gamma, lognormal, pareto, empirical, sampler"
 LATENCIES = f"{DELAYS}, matrix"
 NETWORK = (
     "topology, latency, bandwidth, server, loss, duplicate, reorder, links, partitions, outages, heals, local, "
