@@ -89,7 +89,9 @@ def test_they_run(elsewhere: Path, name: str) -> None:
     assert ended.returncode == 0, ended.stderr + ended.stdout
     stored = json.loads((elsewhere / name / "results.json").read_text())
     assert all(one["worst_agent"] > 0 for entry in stored["results"] for one in entry["replications"])
-    again = coband(elsewhere, "run", str(elsewhere / name / "scenario.yaml"), "--workers", "1", "--out", f"{name}-again")
+    again = coband(
+        elsewhere, "run", str(elsewhere / name / "scenario.yaml"), "--workers", "1", "--out", f"{name}-again"
+    )
     assert again.returncode == 0, again.stderr
     repeated = json.loads((elsewhere / f"{name}-again" / "results.json").read_text())
     assert _fingerprints(repeated) == _fingerprints(stored)
