@@ -102,6 +102,7 @@ def warn(report: Report) -> None:
 
 def warnings(report: Report) -> Iterator[str]:
     """What the table of results does not show: turns never taken, and what nodes and guarantees warn of."""
+    yield from report.remarks
     for label, replication, turns in report.stalled:
         yield (
             f"{label}, replication {replication}: {turns} turns were never taken, because agents waited for "

@@ -96,8 +96,10 @@ def sweep(
 
 def _load(request: Request, trace: Level) -> Sweep:
     from coband.simulator.cli.plugins import warn_of_plugins
+    from coband.simulator.experiments.runs.openings import openings
     from coband.simulator.experiments.sweep.study import load_study
 
+    openings()  # before plugins are imported
     warn_of_plugins()
     return load_study(request.file, request.overrides(), trace=trace)
 
@@ -115,7 +117,10 @@ def driven(request: Request, study: Study, pool: WorkerPool, resume: bool, out: 
         click.echo(f"warning: {other}", err=True)
     commands = Commands(request.replay(), sys.argv, _resume(place.path))
     with sweep_view.View(study.name) as view:
-        return drive(study, place, workers=pool, commands=commands, listener=view)
+        report = drive(study, place, workers=pool, commands=commands, listener=view)
+    for sentence in report.remarks:
+        click.echo(f"warning: {sentence}", err=True)
+    return report
 
 
 def _resume(where: Path) -> str:

@@ -32,6 +32,7 @@ from coband.simulator.maths.posteriors.nystrom import NystromModel
 from coband.simulator.maths.posteriors.observations import Observations
 from tests.agents.test_equivalence import oracle_of, random_case
 from tests.core.hosts.test_faults import CHURN, EVERYTHING
+from tests.every import every
 
 KERNEL = {"kind": "gaussian", "gamma": 0.8}
 DELAYED = {"latency": {"kind": "uniform", "low": 1.0, "high": 12.0}}
@@ -42,10 +43,8 @@ def by_kind(result: Run, kind: str) -> list[tr.Row]:
     return [row for row in result.events(tr.SEND) if result.names[row.kind] == kind]
 
 
-@pytest.mark.parametrize("seed", range(4))
-@pytest.mark.parametrize(
-    "variant", [{"transfer": "delta"}, {"server": {"exchanges": "interleaved"}}, {"blocking": True}]
-)
+@every("seed", range(4))
+@every("variant", [{"transfer": "delta"}, {"server": {"exchanges": "interleaved"}}, {"blocking": True}])
 def test_without_delays_variants_pull_the_same_arms(variant: dict[str, Any], seed: int) -> None:
     plain = run("async_kernel_ucb", SMALL, seed=seed)
     other = run("async_kernel_ucb", {**SMALL, **variant}, seed=seed)
@@ -310,7 +309,7 @@ def test_interleaved_exchanges_lose_and_double_nothing(seed: int, transfer: str)
 THEORY = {"delta": 0.2, "epsilon": 0.4, "B": 0.7, "R": 0.15}
 
 
-@pytest.mark.parametrize("case", range(12))
+@every("case", range(12))
 def test_theory_is_that_of_the_pseudo_code(case: int) -> None:
     """Each of alpha, q and D from its formula, alone and together, with the schedule's turns for T."""
     plan, config = random_case("async_kernel_ucb", case)

@@ -18,6 +18,7 @@ from coband.simulator.maths.exploration.bpe import Batch, batch_lengths
 from coband.simulator.maths.kernels.library import Gaussian
 from coband.simulator.maths.posteriors.domain import Domain
 from tests.agents.test_duets import LATENCY, ROUNDS, random_case
+from tests.every import every
 from tests.oracles import bpe as oracle
 from tests.oracles.kernels import plain
 
@@ -40,7 +41,7 @@ def oracle_of(plan: dict[str, Any], config: dict[str, Any], T: int | None, simul
     return oracle.run(steps, drawn, plain(config["kernel"]), parameters, Streams(plan["seed"]).coin, agents)
 
 
-@pytest.mark.parametrize("case", range(24))
+@every("case", range(24))
 def test_a_run_without_delays_is_the_pseudo_code(case: int) -> None:
     plan, config, T = case_of(case)
     simulated = run("bpe", config, **plan)

@@ -19,6 +19,7 @@ from coband.simulator.maths.graphs.covers import centres, power_graph
 from coband.simulator.maths.posteriors.counts import RepeatsPosterior
 from coband.simulator.maths.posteriors.linear_multitask import TaskwisePosterior
 from coband.simulator.maths.posteriors.linear_tasks import Solution
+from tests.every import every
 from tests.everyday import everyday
 from tests.oracles import coop_kernel_ucb as oracle
 from tests.oracles import with_ties
@@ -230,15 +231,15 @@ def check_equal(simulated: Run, expected: oracle.CoopRun) -> None:
     check_conservation(simulated)
 
 
-@pytest.mark.parametrize("case", range(CONFIGURATIONS))
-@pytest.mark.parametrize("name", NAMES)
+@every("case", range(CONFIGURATIONS))
+@every("name", NAMES)
 def test_a_run_without_delays_is_the_pseudo_code(name: str, case: int) -> None:
     plan, config = random_case(name, case)
     check_equal(simulate(name, plan, config), oracle_of(name, plan, config))
 
 
-@pytest.mark.parametrize("case", everyday(12, range(CONFIGURATIONS)))
-@pytest.mark.parametrize("name", ["coop_kernel_ucb", "eager_kernel_ucb"])
+@every("case", everyday(12, range(CONFIGURATIONS)))
+@every("name", ["coop_kernel_ucb", "eager_kernel_ucb"])
 def test_with_an_estimated_network_kernel_too(name: str, case: int) -> None:
     plan, config = random_case(name, case, estimated=True)
     check_equal(simulate(name, plan, config), oracle_of(name, plan, config))
@@ -252,8 +253,8 @@ def few_arms(name: str, case: int) -> tuple[dict[str, Any], dict[str, Any]]:
     return plan, config
 
 
-@pytest.mark.parametrize("case", everyday(6, range(12)))
-@pytest.mark.parametrize("name", NAMES)
+@every("case", everyday(6, range(12)))
+@every("name", NAMES)
 def test_with_few_fixed_arms_too(name: str, case: int) -> None:
     plan, config = few_arms(name, case)
     simulated = simulate(name, plan, config)
@@ -286,8 +287,8 @@ def test_with_linear_kernels_task_by_task_too(name: str, case: int, monkeypatch:
     assert unequal[0].result.fingerprint == unequal[1].result.fingerprint
 
 
-@pytest.mark.parametrize("case", everyday(6, range(12)))
-@pytest.mark.parametrize("name", NAMES)
+@every("case", everyday(6, range(12)))
+@every("name", NAMES)
 def test_hop_by_hop_and_without_shared_work_it_is_the_same_run(name: str, case: int) -> None:
     plan, config = random_case(name, case, estimated=case % 3 == 0 and name != "dist_kernel_ucb")
     first = simulate(name, plan, config)
@@ -300,8 +301,8 @@ def test_hop_by_hop_and_without_shared_work_it_is_the_same_run(name: str, case: 
     }
 
 
-@pytest.mark.parametrize("case", range(12))
-@pytest.mark.parametrize("name", NAMES[:3])
+@every("case", range(12))
+@every("name", NAMES[:3])
 def test_models_agree_at_the_end(name: str, case: int) -> None:
     plan, config = random_case(name, case)
     simulated, expected = simulate(name, plan, config), oracle_of(name, plan, config)
@@ -315,10 +316,10 @@ def test_models_agree_at_the_end(name: str, case: int) -> None:
         assert np.sqrt(config["lam"] * variance) == pytest.approx([pair[1] for pair in pairs], abs=1e-6)
 
 
-@pytest.mark.parametrize("network", [{}, {"local": {"mode": "hop_by_hop"}}])
-@pytest.mark.parametrize(("delay", "late"), [("d_minus_1", 0), ("d", 1)])
-@pytest.mark.parametrize("hops", [1, 2, 3])
-@pytest.mark.parametrize("topology", ["ring", "grid", {"kind": "erdos_renyi", "p": 0.3}])
+@every("network", [{}, {"local": {"mode": "hop_by_hop"}}])
+@every(("delay", "late"), [("d_minus_1", 0), ("d", 1)])
+@every("hops", [1, 2, 3])
+@every("topology", ["ring", "grid", {"kind": "erdos_renyi", "p": 0.3}])
 def test_a_peripheral_agent_repeats_what_its_centre_pulled_d_trials_earlier(
     topology: Any, hops: int, delay: str, late: int, network: dict[str, Any]
 ) -> None:
@@ -347,8 +348,8 @@ def test_a_peripheral_agent_repeats_what_its_centre_pulled_d_trials_earlier(
     assert simulated.result.totals["extra_delay"] == late
 
 
-@pytest.mark.parametrize("case", range(12))
-@pytest.mark.parametrize("name", NAMES)
+@every("case", range(12))
+@every("name", NAMES)
 def test_at_one_hop_the_later_delay_is_that_of_links_that_take_a_trial_longer(name: str, case: int) -> None:
     """A message of trial t that is under way until t + 1.5 is known at t + 2 too."""
     plan, config = random_case(name, case)
@@ -367,7 +368,7 @@ def test_the_delay_makes_a_difference(name: str) -> None:
     assert found[0].result.totals["deliveries"] == found[1].result.totals["deliveries"]
 
 
-@pytest.mark.parametrize("case", range(24))
+@every("case", range(24))
 def test_information_gain_is_the_largest_log_determinant_of_a_clique(case: int) -> None:
     plan, config = random_case("coop_kernel_ucb", case)
     simulated = simulate("coop_kernel_ucb", plan, {**config, "information_gain": True})
@@ -392,7 +393,7 @@ def test_information_gain_is_the_largest_log_determinant_of_a_clique(case: int) 
     assert "information_gain" not in without.result.totals
 
 
-@pytest.mark.parametrize(
+@every(
     ("contexts", "kernel", "rank"),
     [
         ({"kind": "same"}, {"kind": "linear"}, 1),
@@ -403,7 +404,7 @@ def test_information_gain_is_the_largest_log_determinant_of_a_clique(case: int) 
         ({"kind": "clusters", "hops": 1}, {"kind": "linear"}, 5),
     ],
 )
-@pytest.mark.parametrize("arms", [POOL, {"kind": "ball", "dimension": 3, "count": 4}])
+@every("arms", [POOL, {"kind": "ball", "dimension": 3, "count": 4}])
 def test_heterogeneity_is_the_rank_of_the_network_kernel(arms: Any, contexts: Any, kernel: Any, rank: int) -> None:
     """Nine agents on a grid of 3 x 3, whose heaviest independent set has five members."""
     problem = {

@@ -29,6 +29,7 @@ from coband.simulator.core.metrics import CORE
 from coband.simulator.core.nodes.message import Message
 from coband.simulator.experiments.registry.registry import Registry
 from coband.simulator.live.codec import Codec
+from tests.every import every
 
 FILE = Path(__file__).with_name("declarations.json")
 PACKAGES = (coband.agents, coband.server, coband.simulator.core)
@@ -103,7 +104,7 @@ def algorithms() -> dict[str, Algorithm]:
     return dict(Registry.installed().algorithms)
 
 
-@pytest.mark.parametrize("name", sorted(algorithms()))
+@every("name", sorted(algorithms()))
 def test_algorithms_declare_the_same_as_before(name: str) -> None:
     now = json.loads(json.dumps(declared(algorithms()[name])))
     assert now == pinned()["algorithms"].get(name), "python -m tests.agents.test_declarations writes the file"
@@ -137,7 +138,7 @@ def test_nothing_is_pinned_that_is_gone() -> None:
     assert set(pinned()["algorithms"]) == set(algorithms())
 
 
-@pytest.mark.parametrize("name", sorted(algorithms()))
+@every("name", sorted(algorithms()))
 def test_traces_tell_the_messages_of_an_algorithm_apart(name: str) -> None:
     kinds = [message.kind for message in {size.message for size in algorithms()[name].messages}]
     assert len(set(kinds)) == len(kinds)

@@ -9,12 +9,13 @@ from coband.simulator.conformance.runs import algorithm, batches, registry
 from coband.simulator.core.algorithm import SILENT
 from coband.simulator.core.formulas import names_in
 from coband.simulator.experiments.registry.catalogue import describe
+from tests.every import every
 
 NAMES = sorted(registry().algorithms)
 TALKING = [name for name in NAMES if registry().algorithms[name].messages]
 
 
-@pytest.mark.parametrize("name", NAMES)
+@every("name", NAMES)
 def test_every_algorithm_is_described_in_full(name: str) -> None:
     entry = algorithm(name)
     (item,) = (item for item in describe(name, registry()) if item["kind"] == "algorithm")
@@ -40,7 +41,7 @@ def test_every_problem_is_described_in_full(name: str) -> None:
     ) - {"kind"}
 
 
-@pytest.mark.parametrize("name", TALKING)
+@every("name", TALKING)
 def test_runs_send_what_is_described(name: str) -> None:
     schedule = "phases" if batches(name) else "one_at_a_time"
     result = kit.simulate(name, {}, schedule, "constant", "fast", seed=1)

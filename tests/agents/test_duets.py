@@ -24,6 +24,7 @@ from coband.simulator.maths.exploration.duets import Induced, epoch_lengths, mos
 from coband.simulator.maths.exploration.regions import Regions
 from coband.simulator.maths.kernels.library import Gaussian
 from coband.simulator.maths.posteriors.domain import Domain
+from tests.every import every
 from tests.oracles import duets as oracle
 from tests.oracles.kernels import plain
 
@@ -87,7 +88,7 @@ def oracle_of(plan: dict[str, Any], config: dict[str, Any], T: int | None, simul
     )
 
 
-@pytest.mark.parametrize("case", range(CONFIGURATIONS))
+@every("case", range(CONFIGURATIONS))
 def test_a_run_without_delays_is_the_pseudo_code(case: int) -> None:
     plan, config, T = random_case(case)
     simulated = run("duets", config, **plan)

@@ -11,6 +11,7 @@ import pytest
 from coband.simulator.arms import ArmSet
 from coband.simulator.conformance.runs import PROBLEM, Run, run, world
 from coband.simulator.core.randomness.streams import Streams
+from tests.every import every
 from tests.everyday import everyday
 from tests.oracles import (
     approx_dis_kernel_ucb,
@@ -88,8 +89,8 @@ def oracle_of(name: str, plan: dict[str, Any], config: dict[str, Any], simulated
     return ORACLES[name].run(steps, truth, plain(config["kernel"]), parameters, streams.coin, agents)
 
 
-@pytest.mark.parametrize("case", everyday(12, range(CONFIGURATIONS)))
-@pytest.mark.parametrize("name", ORACLES)
+@every("case", everyday(12, range(CONFIGURATIONS)))
+@every("name", ORACLES)
 def test_a_run_without_delays_is_the_pseudo_code(name: str, case: int) -> None:
     plan, config = random_case(name, case)
     simulated = run(name, config, **plan)
@@ -107,8 +108,8 @@ def test_a_run_without_delays_is_the_pseudo_code(name: str, case: int) -> None:
     assert totals.get("dictionary_size", 0) == oracle.dictionary_size
 
 
-@pytest.mark.parametrize("case", range(6))
-@pytest.mark.parametrize("name", ORACLES)
+@every("case", range(6))
+@every("name", ORACLES)
 def test_models_agree_at_the_end(name: str, case: int) -> None:
     plan, config = random_case(name, case)
     simulated = run(name, config, **plan)

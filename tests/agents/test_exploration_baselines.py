@@ -19,6 +19,7 @@ from coband.simulator.core.nodes.node import UnsupportedScenario
 from coband.simulator.core.randomness.streams import Streams
 from coband.simulator.maths.exploration.pairs import Pairs
 from tests.agents.test_pure_exploration import gram, oracle_arms, paper, random_case, samples_of
+from tests.every import every
 from tests.everyday import everyday
 from tests.oracles import cope_alone
 
@@ -110,8 +111,8 @@ def g_optimal(K: Any) -> Any:
     return weights
 
 
-@pytest.mark.parametrize("case", everyday(5, [0, 1, 2, 3, 11, 4, 5, 6, 7]))
-@pytest.mark.parametrize("variant", ALONE)
+@every("case", everyday(5, [0, 1, 2, 3, 11, 4, 5, 6, 7]))
+@every("variant", ALONE)
 def test_agents_alone_are_the_published_algorithms(variant: str, case: int) -> None:
     name, config, oracle = ALONE[variant]
     plan, kernel = random_case(case)

@@ -16,6 +16,7 @@ from coband.simulator.core.audit import trace as tr
 from coband.simulator.core.nodes.node import NodeContext, Sharing
 from coband.simulator.core.randomness.streams import Streams
 from coband.simulator.maths.linalg.gram import Gram
+from tests.every import every
 from tests.oracles import OracleRun, dis_lin_ucb, fed_glb_ucb, fed_lin_ucb, with_ties
 
 ORACLES: dict[str, Any] = {"dis_lin_ucb": dis_lin_ucb, "fed_lin_ucb": fed_lin_ucb, "fed_glb_ucb": fed_glb_ucb}
@@ -84,8 +85,8 @@ def oracle_of(name: str, plan: dict[str, Any], config: dict[str, Any], simulated
     return found
 
 
-@pytest.mark.parametrize("case", range(CONFIGURATIONS))
-@pytest.mark.parametrize("name", ORACLES)
+@every("case", range(CONFIGURATIONS))
+@every("name", ORACLES)
 def test_a_run_without_delays_is_the_pseudo_code(name: str, case: int) -> None:
     plan, _, simulated, oracle = solved(name, case)
     assert simulated.pulls == [pull[:4] for pull in oracle.pulls]
@@ -114,7 +115,7 @@ def test_equivalence_cases_communicate(name: str) -> None:
     assert max(solved(name, case)[2].result.rounds for case in range(8)) >= 10
 
 
-@pytest.mark.parametrize("case", range(CONFIGURATIONS))
+@every("case", range(CONFIGURATIONS))
 def test_gradient_rounds_are_those_of_the_pseudo_code(case: int) -> None:
     """Every synchronisation has exactly the oracle's gradient rounds; online steps and estimates agree."""
     _, config, simulated, oracle = solved("fed_glb_ucb", case)

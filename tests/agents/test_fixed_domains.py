@@ -19,6 +19,7 @@ from coband.simulator.maths.posteriors import finite_domain as domain_exact
 from coband.simulator.maths.posteriors.finite_domain import DomainLogPosterior, DomainPosterior
 from coband.simulator.maths.posteriors.finite_domain_nystrom import DomainNystromPosterior
 from tests.agents.test_equivalence import ORACLES, SAMPLING, oracle_of, random_case
+from tests.every import every
 from tests.everyday import everyday
 from tests.oracles import gp_ucb, with_ties
 from tests.oracles.kernels import plain
@@ -61,8 +62,8 @@ def test_a_run_on_a_fixed_domain_is_the_pseudo_code(name: str, case: int, monkey
     assert simulated.result.rounds == oracle.rounds
 
 
-@pytest.mark.parametrize("case", everyday(12, range(CONFIGURATIONS)))
-@pytest.mark.parametrize("name", sorted(SAMPLING))
+@every("case", everyday(12, range(CONFIGURATIONS)))
+@every("name", sorted(SAMPLING))
 def test_a_dictionary_without_repeats_is_that_of_the_pseudo_code(name: str, case: int) -> None:
     """Equal points stand once, so the dictionary never has more points than the domain."""
     plan, config = fixed_case(name, case)
@@ -75,8 +76,8 @@ def test_a_dictionary_without_repeats_is_that_of_the_pseudo_code(name: str, case
     assert totals["dictionary_size"] == oracle.dictionary_size <= plan["problem"]["domain"]["points"]
 
 
-@pytest.mark.parametrize("case", range(6))
-@pytest.mark.parametrize("variant", [{}, {"transfer": "delta"}, {"server": {"exchanges": "interleaved"}}])
+@every("case", range(6))
+@every("variant", [{}, {"transfer": "delta"}, {"server": {"exchanges": "interleaved"}}])
 def test_async_decides_alike_with_and_without_repeats(variant: dict[str, Any], case: int) -> None:
     """Points that stand twice leave the span, and so every mean and deviation, as it is; they only cost scalars."""
     plan, config = fixed_case("async_kernel_ucb", case)
@@ -113,7 +114,7 @@ def test_overlapping_exchanges_that_sample_one_point_add_it_once(transfer: str, 
     assert 1 < result.result.totals["dictionary_size"] <= 6
 
 
-@pytest.mark.parametrize("case", range(CONFIGURATIONS))
+@every("case", range(CONFIGURATIONS))
 def test_gp_ucb_is_the_pseudo_code(case: int) -> None:
     plan, config = fixed_case("n_kernel_ucb", case) if case % 4 else random_case("n_kernel_ucb", case)
     config = {"kernel": config["kernel"], "lam": config["lam"], "beta": config["alpha"] if case % 3 else "theory"}
@@ -176,8 +177,8 @@ def test_the_fixed_form_decides_as_the_plain_form(
     assert fixed.result.fingerprint == other.result.fingerprint
 
 
-@pytest.mark.parametrize("ties", ["first", "random"])
-@pytest.mark.parametrize("name", [*FORMS, "gp_ucb", "async_kernel_ucb"])
+@every("ties", ["first", "random"])
+@every("name", [*FORMS, "gp_ucb", "async_kernel_ucb"])
 def test_of_equal_points_the_first_or_any_is_chosen(name: str, ties: str) -> None:
     points = np.random.default_rng(3).random((12, 2))
     points = np.vstack([points, points[::-1], points[4:6]])

@@ -16,6 +16,7 @@ from coband.simulator.core.nodes.node import SERVER, NodeContext, Sharing, Unsup
 from coband.simulator.core.randomness.streams import Streams
 from coband.simulator.maths.linalg.gram import Gram
 from coband.simulator.maths.neural.training import Descent, Task
+from tests.every import every
 from tests.everyday import everyday
 from tests.oracles import OracleRun, fn_ucb, with_ties
 
@@ -93,7 +94,7 @@ def dense(W: Any) -> Any:
     return W.dense() if isinstance(W, Gram) else np.diag(W)
 
 
-@pytest.mark.parametrize("case", range(CONFIGURATIONS))
+@every("case", range(CONFIGURATIONS))
 def test_a_run_without_delays_is_the_pseudo_code(case: int) -> None:
     plan, config = random_case(case)
     simulated = run("fn_ucb", config, **plan)
@@ -248,10 +249,10 @@ def scalars_of(kind: str, simulated: Run) -> set[int]:
     return {scalars for name, _, _, scalars in simulated.messages if name == kind}
 
 
-@pytest.mark.parametrize("agents", [1, 2, 3])
-@pytest.mark.parametrize("diagonal", [False, True])
-@pytest.mark.parametrize("less_comm", [False, True])
-@pytest.mark.parametrize("init", ["paper", "normal"])
+@every("agents", [1, 2, 3])
+@every("diagonal", [False, True])
+@every("less_comm", [False, True])
+@every("init", ["paper", "normal"])
 def test_sizes_of_payloads(agents: int, diagonal: bool, less_comm: bool, init: str) -> None:
     """The table of messages: up 2p^2 + 2p + 1 (4p + 1), down p^2 + 2p + 1 + N p^2 (3p + 1 + N p), one for less_comm."""
     m, d, turns = 4, PROBLEM["arms"]["dimension"], 6
@@ -268,7 +269,7 @@ def test_sizes_of_payloads(agents: int, diagonal: bool, less_comm: bool, init: s
     assert (totals["uplink_scalars"], totals["downlink_scalars"]) == (turns * agents * up, turns * agents * down)
 
 
-@pytest.mark.parametrize(
+@every(
     "variant",
     [
         {"layers": 4},
@@ -287,7 +288,7 @@ def test_sizes_of_payloads(agents: int, diagonal: bool, less_comm: bool, init: s
     ],
     ids=str,
 )
-@pytest.mark.parametrize("diagonal", [False, True])
+@every("diagonal", [False, True])
 def test_every_variant_sends_the_same(variant: dict[str, Any], diagonal: bool) -> None:
     m, turns, agents, layers = 4, 5, 2, variant.get("layers", 2)
     d = PROBLEM["arms"]["dimension"] * (2 if "duplicate_input" in variant else 1)

@@ -17,6 +17,7 @@ from coband.simulator.core.audit import trace as tr
 from coband.simulator.core.nodes.node import SERVER
 from coband.simulator.maths.linalg.gram import Gram
 from tests.agents.test_quorum import GIVING_UP
+from tests.every import every
 
 QUORUM = {"quorum": 0.5, "timeout": 1.5}
 NEURAL = {"width": 4, "steps": 2, "threshold": 0.3}
@@ -223,8 +224,8 @@ HASTY: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize("cut_off", UNTIL_MENDED)
-@pytest.mark.parametrize("name", sorted(name for name, entry in registry().algorithms.items() if entry.always))
+@every("cut_off", UNTIL_MENDED)
+@every("name", sorted(name for name, entry in registry().algorithms.items() if entry.always))
 def test_once_a_link_is_mended_the_server_gets_all_pulls_of_the_time_before(name: str, cut_off: str) -> None:
     """Every pull asks for an exchange; arms have length 1, so that pulls are the trace of the sum of x x^T."""
     agents, broken = UNTIL_MENDED[cut_off]

@@ -16,6 +16,7 @@ from coband.simulator.maths.kernels.library import Gaussian
 from coband.simulator.maths.neural.network import Network
 from coband.simulator.maths.posteriors.domain import Domain
 from coband.simulator.maths.posteriors.finite_domain import DomainLog
+from tests.every import every
 
 
 @pytest.mark.parametrize("init", ["paper", "normal"])
@@ -67,8 +68,8 @@ def test_agents_that_know_the_same_keep_it_once_unless_they_share_nothing() -> N
     assert size == dict(entry.memory_of(replace(run, share=True)))[entry.memory[0]]
 
 
-@pytest.mark.parametrize("points", [10, 100, 1000, 8192, 8193, 20_000])
-@pytest.mark.parametrize("name", ["n_kernel_ucb", "one_kernel_ucb"])
+@every("points", [10, 100, 1000, 8192, 8193, 20_000])
+@every("name", ["n_kernel_ucb", "one_kernel_ucb"])
 def test_posteriors_on_a_fixed_domain_have_a_row_for_each_pull_and_then_a_matrix(name: str, points: int) -> None:
     entry, domain = algorithm(name), ArmSet.fixed(np.linspace(0.0, 1.0, points)[:, None])
     rows = int(DomainLog(Domain(Gaussian(gamma=1.0), domain), 1.0)._without_base)

@@ -9,13 +9,13 @@ import json
 from pathlib import Path
 from typing import Any
 
-import pytest
 from pydantic import BaseModel, TypeAdapter
 
 from coband.simulator.core.clock.schedule import Schedule
 from coband.simulator.core.hosts.speed import AgentsConfig, ServerConfig
 from coband.simulator.core.network.network import NetworkConfig
 from coband.simulator.experiments.registry.registry import Registry
+from tests.every import every
 
 FILE = Path(__file__).with_name("parameters.json")
 SIGNS = {"minimum": ">=", "exclusiveMinimum": ">", "maximum": "<=", "exclusiveMaximum": "<"}
@@ -62,7 +62,7 @@ def pinned() -> dict[str, Any]:
     return found
 
 
-@pytest.mark.parametrize("name", sorted(models()))
+@every("name", sorted(models()))
 def test_keys_defaults_and_limits_change_on_purpose_alone(name: str) -> None:
     assert parameters(models()[name]) == pinned().get(name), "python -m tests.agents.test_parameters writes the file"
 

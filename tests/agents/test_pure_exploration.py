@@ -18,6 +18,7 @@ from coband.simulator.core.audit import trace as tr
 from coband.simulator.experiments.statistics.estimates import wilson
 from coband.simulator.maths.exploration.design import Design
 from coband.simulator.maths.exploration.pairs import Pairs
+from tests.every import every
 from tests.oracles import cope
 from tests.oracles.kernels import plain
 
@@ -90,7 +91,7 @@ def gram(simulated: Run, kernel: dict[str, Any]) -> Any:
     return plain(kernel)(points, points)
 
 
-@pytest.mark.parametrize("case", range(24))
+@every("case", range(24))
 def test_fixed_confidence_without_delays_is_algorithm_1(case: int) -> None:
     plan, config = random_case(case)
     config |= {"delta": 0.05, "allocation": ["global", "individual"][case // 4 % 2]}
@@ -108,9 +109,9 @@ def test_fixed_confidence_without_delays_is_algorithm_1(case: int) -> None:
     check_against(simulated, oracle, agents)
 
 
-@pytest.mark.parametrize("rounds", ["all_pairs", "own_task"])
-@pytest.mark.parametrize("leftover", ["keep", "spend"])
-@pytest.mark.parametrize("case", range(20))
+@every("rounds", ["all_pairs", "own_task"])
+@every("leftover", ["keep", "spend"])
+@every("case", range(20))
 def test_fixed_budget_without_delays_is_algorithm_2(case: int, leftover: str, rounds: str) -> None:
     plan, config = random_case(case)
     config |= {"budget": 400 + 100 * case, "leftover": leftover, "rounds": rounds}

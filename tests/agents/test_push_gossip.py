@@ -13,6 +13,7 @@ from coband.simulator.conformance.runs import Run
 from coband.simulator.core.audit import trace as tr
 from coband.simulator.core.randomness.streams import Streams
 from tests.agents.test_cooperation import KERNELS, TOPOLOGIES
+from tests.every import every
 from tests.oracles import OracleRun, with_ties
 from tests.oracles import push_gossip_kernel_ucb as oracle
 from tests.oracles.kernels import plain
@@ -72,8 +73,8 @@ def oracle_of(plan: dict[str, Any], config: dict[str, Any], simulated: Run) -> O
     )
 
 
-@pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("case", range(24))
+@every("mode", MODES)
+@every("case", range(24))
 def test_a_run_without_delays_is_the_plain_loop(case: int, mode: str) -> None:
     plan, config = random_case(case)
     simulated = simulate(plan, config, network={"local": {"mode": mode}})
@@ -102,9 +103,9 @@ def test_models_agree_at_the_end(case: int) -> None:
         assert np.sqrt(variance) == pytest.approx(expected_deviation, abs=1e-7)
 
 
-@pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("fanout", [1, 2, 3, 9])
-@pytest.mark.parametrize("topology", TOPOLOGIES)
+@every("mode", MODES)
+@every("fanout", [1, 2, 3, 9])
+@every("topology", TOPOLOGIES)
 def test_counts_have_their_closed_form(topology: Any, fanout: int, mode: str) -> None:
     d, turns = 3, 4
     problem = {"kind": "network", "arms": POOL, "kernel": {"kind": "gaussian", "gamma": 1.0}}
@@ -127,8 +128,8 @@ def test_counts_have_their_closed_form(topology: Any, fanout: int, mode: str) ->
     assert all(row.peer in near[row.node] for row in simulated.events(tr.SEND))
 
 
-@pytest.mark.parametrize("transport", ["datagram", "reliable"])
-@pytest.mark.parametrize("case", range(6))
+@every("transport", ["datagram", "reliable"])
+@every("case", range(6))
 def test_faults_are_missing_or_late_points_and_no_crash(case: int, transport: str) -> None:
     plan, config = random_case(case)
     simulated = simulate(

@@ -15,6 +15,7 @@ from coband.simulator.conformance import kit
 from coband.simulator.conformance.runs import Run, batches, run
 from coband.simulator.core.audit import trace as tr
 from tests.core.hosts.test_faults import CHURN, EVERYTHING
+from tests.every import every
 
 ALGORITHMS: dict[str, dict[str, Any]] = {  # the first word is the algorithm's name
     "approx_dis_kernel_ucb": {"threshold": 0.3, "lam": 0.5},
@@ -72,8 +73,8 @@ def test_nobody_waits_for_stragglers_and_what_is_late_counts_once(name: str) -> 
     assert sorted(fast[:4])[2] < 0.7 * sorted(fast[4:])[2]
 
 
-@pytest.mark.parametrize("seed", range(4))
-@pytest.mark.parametrize("name", ALGORITHMS)
+@every("seed", range(4))
+@every("name", ALGORITHMS)
 def test_a_quorum_under_all_faults_loses_nothing(name: str, seed: int) -> None:
     result = simulate(name, {"quorum": 0.5, "timeout": 1.0}, seed, agent=CHURN, network=EVERYTHING)
     kit.check_complete(result, 100)
@@ -146,7 +147,7 @@ NEEDY: dict[str, tuple[str, dict[str, Any]]] = {
 }
 
 
-@pytest.mark.parametrize("case", NEEDY)
+@every("case", NEEDY)
 def test_a_message_that_was_given_up_leaves_nobody_waiting(case: str) -> None:
     name, config = NEEDY[case]
     given_up = 0
@@ -205,7 +206,7 @@ def test_exchanges_go_on_after_answers_were_given_up(case: str) -> None:
     assert max(models) > 40
 
 
-@pytest.mark.parametrize("case", NEEDY)
+@every("case", NEEDY)
 def test_a_link_that_is_dead_for_good_keeps_nobody_waiting(case: str) -> None:
     name, config = NEEDY[case]
     result = run(

@@ -10,6 +10,7 @@ import pytest
 from coband.simulator.conformance import graphs
 from coband.simulator.conformance.runs import PROBLEM, algorithm, run, world
 from coband.simulator.core.randomness.streams import Streams
+from tests.every import every
 from tests.oracles import OracleRun, single_agent, with_ties
 from tests.oracles.kernels import plain
 
@@ -60,8 +61,8 @@ def plain_loop(
     )
 
 
-@pytest.mark.parametrize("case", range(20))
-@pytest.mark.parametrize("name", NAMES)
+@every("case", range(20))
+@every("name", NAMES)
 def test_a_run_is_the_plain_loop(name: str, case: int) -> None:
     rng = np.random.default_rng((3, case))
     agents, turns = int(rng.integers(1, 4)), int(rng.integers(8, 16) if name.startswith("neural") else 30)

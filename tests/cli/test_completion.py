@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.every import every
+
 ROOT = Path(__file__).parents[2]
 
 
@@ -45,7 +47,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return found
 
 
-@pytest.mark.parametrize(
+@every(
     ("typed", "offered"),
     [
         ("coband sw", ["sweep"]),

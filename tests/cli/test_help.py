@@ -12,6 +12,7 @@ import pytest
 from coband.simulator.cli.main import cli
 from coband.simulator.reference.commands import commands
 from tests.cli.fake_cli import Program, install
+from tests.every import every
 
 ORDER = (
     "--set",
@@ -70,14 +71,14 @@ def test_there_are_pages() -> None:
     assert len(NAMES) > 40
 
 
-@pytest.mark.parametrize("path", PAGES)
+@every("path", PAGES)
 def test_options_have_one_long_name(path: str) -> None:
     names = [(*one.opts, *one.secondary_opts) for one in options(path).values()]
     assert [found for found in names if len(found) != 1 or not found[0].startswith("--")] == []
     assert set(options(path)) & OTHER_NAMES == set()
 
 
-@pytest.mark.parametrize("path", PAGES)
+@every("path", PAGES)
 def test_shared_options_have_one_order(path: str) -> None:
     shared = [name for name in options(path) if name in ORDER]
     assert shared == sorted(shared, key=ORDER.index)
@@ -97,7 +98,7 @@ def test_options_of_several_commands_are_ordered_here() -> None:
     assert {name for name in NAMES if len(uses(name)) > 1} - own <= set(ORDER)
 
 
-@pytest.mark.parametrize("path", PAGES)
+@every("path", PAGES)
 def test_arguments_have_one_name_and_one_order(path: str) -> None:
     found = [one for one in PAGES[path][1].params if isinstance(one, click.Argument)]
     words = [re.sub(r"[\[\].]", "", metavar(path, one)) for one in found]
@@ -107,7 +108,7 @@ def test_arguments_have_one_name_and_one_order(path: str) -> None:
     assert [metavar(path, one).endswith("...") for one in found] == [one.nargs == -1 for one in found]
 
 
-@pytest.mark.parametrize("name", NAMES)
+@every("name", NAMES)
 def test_an_option_is_the_same_in_every_command(name: str) -> None:
     found = uses(name)
     looks = {metavar(path, one) for path, one in found.items() if not one.is_flag}
@@ -117,7 +118,7 @@ def test_an_option_is_the_same_in_every_command(name: str) -> None:
     assert len({re.findall(r"\w+", one.help or "")[0] for one in found.values()}) == 1 or name in SEVERAL_METAVARS
 
 
-@pytest.mark.parametrize("path", PAGES)
+@every("path", PAGES)
 def test_every_option_is_documented(path: str) -> None:
     for name, option in options(path).items():
         text = option.help or ""

@@ -17,6 +17,7 @@ import pytest
 from coband.simulator.cli import main as program
 from coband.simulator.experiments.scenario import input_problems as scenarios
 from coband.simulator.problems.datasets import DataError
+from tests.every import every
 
 ROOT = Path(__file__).parents[2]
 
@@ -63,7 +64,7 @@ def test_help_lists_every_command_and_imports_none() -> None:
     assert result.returncode == 0
 
 
-@pytest.mark.parametrize("name", program.COMMANDS)
+@every("name", program.COMMANDS)
 def test_commands_are_where_the_table_says(name: str) -> None:
     module, _, attribute = program.COMMANDS[name][0].partition(":")
     command = getattr(importlib.import_module(module), attribute)

@@ -9,6 +9,7 @@ import pytest
 
 from coband.simulator.cli.main import cli
 from coband.simulator.cli.numbers import MOST_WORKERS, AtLeast, Finite
+from tests.every import every
 
 HUGE = "9" * 30
 
@@ -28,8 +29,8 @@ def numbers_of_commands() -> Iterator[tuple[str, click.Parameter]]:
 NUMBERS = list(numbers_of_commands())
 
 
-@pytest.mark.parametrize(("command", "parameter"), NUMBERS, ids=[f"{command} {one.name}" for command, one in NUMBERS])
-@pytest.mark.parametrize("text", [HUGE, "nan", "inf", "-1"])
+@every(("command", "parameter"), NUMBERS, ids=[f"{command} {one.name}" for command, one in NUMBERS])
+@every("text", [HUGE, "nan", "inf", "-1"])
 def test_what_is_no_possible_number_is_refused(command: str, parameter: click.Parameter, text: str) -> None:
     with pytest.raises(click.BadParameter, match=r"not a finite|too large|not in the range|not a valid"):
         parameter.type_cast_value(click.Context(click.Command(command)), [text] if parameter.multiple else text)

@@ -20,6 +20,7 @@ from coband.simulator.core.algorithm import Algorithm
 from coband.simulator.core.nodes.message import Message, payload
 from coband.simulator.core.nodes.node import ALL_AGENTS, SERVER, Address, NodeContext, Outbox
 from tests.conformance.toys import Adder, Tally, Teller, toy
+from tests.every import every
 
 Install = Callable[[Algorithm], str]
 
@@ -208,7 +209,7 @@ def goes_on(name: str, **config: int) -> dict[str, kit.Case]:
     return {case.fault: case for case in kit.cases(name, config) if isinstance(case, kit.GoesOn)}
 
 
-@pytest.mark.parametrize("wrong", WRONG)
+@every("wrong", WRONG)
 def test_a_wrong_protocol_fails_for_what_is_wrong_with_it(wrong: str, install: Install) -> None:
     algorithm, expected = WRONG[wrong]
     found = {}

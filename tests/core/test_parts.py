@@ -21,6 +21,7 @@ from coband.simulator.core.nodes.node import Note, Timer
 from coband.simulator.core.randomness.distributions import Constant, Distribution, Draws, is_zero
 from coband.simulator.core.randomness.streams import Streams
 from tests.core import toys
+from tests.every import every
 
 DISTRIBUTION: TypeAdapter[Any] = TypeAdapter(Distribution)
 SCHEDULE: TypeAdapter[Any] = TypeAdapter(Schedule)
@@ -68,7 +69,7 @@ def test_empirical_values_from_a_file(tmp_path: Path) -> None:
     assert set(distribution.draw(np.random.default_rng(0), 50)) == {0.5, 1.5}
 
 
-@pytest.mark.parametrize(
+@every(
     "spec",
     [
         {"kind": "uniform", "low": 3.0, "high": 1.0},

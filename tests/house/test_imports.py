@@ -11,6 +11,8 @@ from pathlib import Path
 import networkx as nx
 import pytest
 
+from tests.every import every
+
 ROOT = Path(__file__).parents[2]
 OURS = ("simulator", "agents", "server")
 
@@ -130,7 +132,7 @@ def place(file: Path, line: int) -> str:
     return f"{file.relative_to(ROOT)}:{line}"
 
 
-@pytest.mark.parametrize("part", ALLOWED)
+@every("part", ALLOWED)
 def test_layers(part: str) -> None:
     assert files(part)
     wrong = [

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import coband
+from tests.every import every
 
 ROOT = Path(__file__).parents[2]
 PINNED = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
@@ -152,7 +153,7 @@ def test_commands_load_no_heavy_library_and_nothing_that_waits(tmp_path: Path, a
         assert not modules & WAIT.keys()
 
 
-@pytest.mark.parametrize("module", WAIT)
+@every("module", WAIT)
 def test_what_waits_exists(module: str) -> None:
     assert find_spec(module) is not None
 

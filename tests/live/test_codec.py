@@ -19,6 +19,7 @@ from coband.simulator.core.talks import Declined
 from coband.simulator.experiments.registry.registry import Registry
 from coband.simulator.live.codec import Codec, WireError, pack, unpack
 from coband.simulator.maths.linalg.gram import Downdate, Gram, ScaledIdentity
+from tests.every import every
 from tests.live.tampering import nested
 
 CODEC = Codec([Request, ServerModel, Upload, NewModel, Declined, LinearUpload, Point], 3)
@@ -71,7 +72,7 @@ def test_sums_of_squares_travel_as_their_rows(kind: type[Gram], base: Any) -> No
     assert isinstance(found.W.base, type(base))
 
 
-@pytest.mark.parametrize(
+@every(
     ("changes", "wrong"),
     [
         ({"points": rng.random((2, 4))}, r"Upload.points has shape \(2, 4\), where d is 3 in \(n, d\)"),
@@ -178,7 +179,7 @@ def _sendable(kinds: set[type[Message]]) -> set[type[Message]]:
     return found
 
 
-@pytest.mark.parametrize("name", sorted(Registry.installed().algorithms))
+@every("name", sorted(Registry.installed().algorithms))
 def test_all_messages_of_all_algorithms_can_be_sent(name: str) -> None:
     kinds = {size.message for size in Registry.installed().algorithms[name].messages}
     assert kinds == _sendable(kinds)

@@ -21,6 +21,7 @@ from coband.simulator.maths.posteriors.linear_tasks import TasksInCommon
 from coband.simulator.maths.posteriors.observations import Observations
 from coband.simulator.maths.posteriors.shared_log import LogPosterior, SharedLog
 from coband.simulator.maths.posteriors.together import learn, scores
+from tests.every import every
 from tests.oracles.coop_kernel_ucb import mmd_squared
 from tests.oracles.posterior import exact, log_det
 
@@ -56,9 +57,9 @@ def test_any_order_of_news_gives_the_exact_posterior(seed: int) -> None:
             assert np.sqrt(variance) == pytest.approx(deviation, abs=1e-7)
 
 
-@pytest.mark.parametrize("bias", [0.0, 0.4])
-@pytest.mark.parametrize("add_up", [False, True])
-@pytest.mark.parametrize("network", [None, Gaussian(gamma=0.5), Linear(), Linear(bias=1.0)])
+@every("bias", [0.0, 0.4])
+@every("add_up", [False, True])
+@every("network", [None, Gaussian(gamma=0.5), Linear(), Linear(bias=1.0)])
 def test_primal_is_the_kernel_form(network: Any, add_up: bool, bias: float) -> None:
     contexts, of, X, y = data(1, 30)
     kernel = Linear(variance=1.3, bias=bias)
@@ -207,9 +208,9 @@ def test_posteriors_that_know_different_rewards_share_nothing() -> None:
     assert means == pytest.approx([0.5, -0.5])
 
 
-@pytest.mark.parametrize("lam", [1.0, 1e-3])
-@pytest.mark.parametrize("missing", [0, 1, 4, 6])
-@pytest.mark.parametrize("bias", [0.0, 0.4])
+@every("lam", [1.0, 1e-3])
+@every("missing", [0, 1, 4, 6])
+@every("bias", [0.0, 0.4])
 def test_task_by_task_is_the_kernel_form(bias: float, missing: int, lam: float) -> None:
     """Seven agents of whom the last one asks: it knows all but the first few others, whose data the common part has."""
     agents, trials, kernel = 7, 6, Linear(variance=1.3, bias=bias)

@@ -17,6 +17,7 @@ from coband.simulator.maths.graphs.covers import (
     power_graph,
     saturation_colouring,
 )
+from tests.every import every
 from tests.oracles import covers as oracle
 
 METHODS: tuple[CoverMethod, ...] = ("dsatur", "largest_first", "maximal_cliques")
@@ -41,14 +42,14 @@ def distances(graph: NDArray[np.bool_]) -> NDArray[np.int64]:
     return found
 
 
-@pytest.mark.parametrize("seed", range(40))
+@every("seed", range(40))
 def test_colouring_is_that_of_networkx(seed: int) -> None:
     graph = random_graph(seed)
     expected = nx.greedy_color(as_networkx(graph), strategy="largest_first")
     assert greedy_colouring(graph) == [expected[node] for node in range(len(graph))]
 
 
-@pytest.mark.parametrize("seed", range(40))
+@every("seed", range(40))
 def test_saturation_colouring_is_that_of_networkx(seed: int) -> None:
     graph = random_graph(seed, 30)
     expected = nx.greedy_color(as_networkx(graph), strategy="saturation_largest_first")
@@ -59,8 +60,8 @@ def neighbours(graph: NDArray[np.bool_]) -> list[set[int]]:
     return [set(np.flatnonzero(row).tolist()) for row in graph]
 
 
-@pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("seed", range(40))
+@every("method", METHODS)
+@every("seed", range(40))
 def test_a_cover_holds_every_node_once_and_is_no_smaller_than_the_smallest(seed: int, method: CoverMethod) -> None:
     graph = random_graph(seed, 11)
     cover, around = clique_cover(graph, method), neighbours(graph)
@@ -71,7 +72,7 @@ def test_a_cover_holds_every_node_once_and_is_no_smaller_than_the_smallest(seed:
     assert oracle.fewest(around) <= len(cover) <= oracle.fewest(around) + 2
 
 
-@pytest.mark.parametrize("seed", range(40))
+@every("seed", range(40))
 def test_maximal_cliques_are_those_of_plain_loops(seed: int) -> None:
     graph = random_graph(seed, 30)
     expected = sorted(tuple(sorted(clique)) for clique in oracle.maximal_cliques(neighbours(graph)))
@@ -87,9 +88,9 @@ def test_the_default_cover_of_a_dense_graph_is_smaller_than_by_degree_alone(seed
     assert found["maximal_cliques"] <= 20
 
 
-@pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("hops", [1, 2, 3])
-@pytest.mark.parametrize("seed", range(20))
+@every("method", METHODS)
+@every("hops", [1, 2, 3])
+@every("seed", range(20))
 def test_cliques_of_the_cover_are_cliques_of_the_power_graph(seed: int, hops: int, method: CoverMethod) -> None:
     far = distances(random_graph(seed))
     cover = clique_cover(power_graph(far, hops), method)
@@ -98,7 +99,7 @@ def test_cliques_of_the_cover_are_cliques_of_the_power_graph(seed: int, hops: in
         assert all(0 <= far[v, u] <= hops for v in clique for u in clique)
 
 
-@pytest.mark.parametrize("seed", range(60))
+@every("seed", range(60))
 def test_independent_set_has_the_weight_of_networkx(seed: int) -> None:
     graph = random_graph(seed)
     weights = np.random.default_rng(seed).integers(1, 20, len(graph)).tolist()
@@ -117,8 +118,8 @@ def test_a_search_that_takes_too_long_is_greedy_and_says_so() -> None:
     assert not graph[np.ix_(found.nodes, found.nodes)].any()
 
 
-@pytest.mark.parametrize("steps", [1, 100_000])
-@pytest.mark.parametrize("seed", range(20))
+@every("steps", [1, 100_000])
+@every("seed", range(20))
 def test_everybody_has_an_adjacent_centre_of_highest_degree(seed: int, steps: int) -> None:
     graph = random_graph(seed)
     found = centres(graph, steps)

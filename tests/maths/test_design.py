@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from coband.simulator.arrays import FloatArray
 from coband.simulator.maths.exploration import design as designs
 from coband.simulator.maths.exploration.pairs import Pairs, pairs_of
+from tests.every import every
 from tests.oracles.cope import inverse_norms, rho
 
 
@@ -28,8 +29,8 @@ def instance(seed: int, kernel: bool = False) -> tuple[FloatArray, FloatArray]:
     return features, designs.differences(features, groups)
 
 
-@pytest.mark.parametrize("seed", range(12))
-@pytest.mark.parametrize("xi", [0.0, 1e-6, 0.1])
+@every("seed", range(12))
+@every("xi", [0.0, 1e-6, 0.1])
 def test_against_a_general_convex_solver(seed: int, xi: float) -> None:
     cp: Any = pytest.importorskip("cvxpy", reason="cvxpy, the general solver to compare with, is not installed")
     features, directions = instance(seed)
@@ -42,8 +43,8 @@ def test_against_a_general_convex_solver(seed: int, xi: float) -> None:
     assert found.bound <= best * (1 + 1e-6)
 
 
-@pytest.mark.parametrize("seed", range(8))
-@pytest.mark.parametrize("xi", [1e-3, 0.1])
+@every("seed", range(8))
+@every("xi", [1e-3, 0.1])
 def test_against_a_local_solver_on_kernel_values(seed: int, xi: float) -> None:
     """SLSQP on the formulas of appendix C.2, which see the kernel alone."""
     features, _ = instance(seed, kernel=True)
@@ -156,8 +157,8 @@ def test_apportionment(seed: int, total: int) -> None:
     assert (counts >= total * weights * (1 - len(weights) / total) - 1e-6).all()
 
 
-@pytest.mark.parametrize("seed", range(12))
-@pytest.mark.parametrize("epsilon", [0.1, 0.5])
+@every("seed", range(12))
+@every("epsilon", [0.1, 0.5])
 def test_rounding_keeps_equation_6(seed: int, epsilon: float) -> None:
     """From tau samples on the factor is at most 1 + epsilon, half of what equation 6 allows."""
     features, directions = instance(seed)

@@ -24,6 +24,7 @@ from coband.simulator.maths.posteriors.nystrom import NystromModel, NystromPoste
 from coband.simulator.maths.posteriors.observations import Observations
 from coband.simulator.maths.posteriors.shared_log import LogPosterior, SharedLog
 from coband.simulator.maths.posteriors.statistics import Statistics
+from tests.every import every
 from tests.maths.evaluation import evaluated
 from tests.maths.test_exact import assert_close, dense, dense_log_det
 from tests.maths.test_kernels import EVERY_KERNEL
@@ -45,8 +46,8 @@ def sizes(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> No
 
 
 @pytest.mark.usefixtures("sizes")
-@pytest.mark.parametrize("kernel", EVERY_KERNEL, ids=repr)
-@pytest.mark.parametrize("lam", [1e-3, 1.0])
+@every("kernel", EVERY_KERNEL, ids=repr)
+@every("lam", [1e-3, 1.0])
 def test_a_growing_posterior_equals_the_dense_solve(kernel: Kernel, lam: float) -> None:
     rng = np.random.default_rng(0)
     U = points(1, 15, 3)

@@ -11,6 +11,7 @@ from coband.simulator.maths.linalg.cholesky import GrowingCholesky
 from coband.simulator.maths.posteriors.exact import ExactPosterior
 from coband.simulator.maths.posteriors.observations import Observations
 from coband.simulator.maths.posteriors.shared_log import LogPosterior, SharedLog
+from tests.every import every
 from tests.maths.evaluation import evaluated
 from tests.maths.test_kernels import EVERY_KERNEL
 
@@ -43,8 +44,8 @@ def assert_close(actual: tuple[FloatArray, FloatArray], expected: tuple[FloatArr
     np.testing.assert_allclose(actual[1] ** 2, expected[1] ** 2, atol=1e-8)
 
 
-@pytest.mark.parametrize("kernel", EVERY_KERNEL, ids=repr)
-@pytest.mark.parametrize(("d", "lam"), [(1, 1e-3), (2, 0.1), (20, 1.0), (20, 10.0)])
+@every("kernel", EVERY_KERNEL, ids=repr)
+@every(("d", "lam"), [(1, 1e-3), (2, 0.1), (20, 1.0), (20, 10.0)])
 def test_mean_and_deviation_equal_the_dense_solve(kernel: Kernel, d: int, lam: float) -> None:
     X, y, arms = data(d, 60, d)
     posterior = ExactPosterior(kernel, lam)

@@ -13,6 +13,7 @@ from coband.simulator.arrays import FloatArray
 from coband.simulator.maths.kernels.base import KernelSpec
 from coband.simulator.maths.kernels.library import Gaussian, Kernel, Linear, Matern, Polynomial, Product, Sum
 from coband.simulator.maths.kernels.registry import AnyKernel, kernels
+from tests.every import every
 
 OURS = ("gaussian", "linear", "matern", "polynomial", "product", "sum")
 ADAPTER: pydantic.TypeAdapter[KernelSpec] = pydantic.TypeAdapter(AnyKernel)
@@ -53,8 +54,8 @@ def plain_matrix(kernel: KernelSpec, X: FloatArray, Y: FloatArray) -> FloatArray
     return np.array([[plain(kernel, x, y) for y in Y] for x in X]).reshape(len(X), len(Y))
 
 
-@pytest.mark.parametrize("kernel", EVERY_KERNEL, ids=repr)
-@pytest.mark.parametrize("d", [1, 2, 20])
+@every("kernel", EVERY_KERNEL, ids=repr)
+@every("d", [1, 2, 20])
 def test_matrices_equal_the_definition(kernel: Kernel, d: int) -> None:
     rng = np.random.default_rng(d)
     X, Y = rng.normal(size=(7, d)), rng.normal(size=(11, d))
@@ -76,8 +77,8 @@ def test_gram_matrices_are_symmetric_and_positive_semidefinite(kernel: Kernel) -
     assert np.linalg.eigvalsh(K).min() >= -1e-12 * np.linalg.eigvalsh(K).max()
 
 
-@pytest.mark.parametrize("kernel", EVERY_KERNEL[:5], ids=repr)
-@pytest.mark.parametrize("offset", [0.0, 1e3, 1e6])
+@every("kernel", EVERY_KERNEL[:5], ids=repr)
+@every("offset", [0.0, 1e3, 1e6])
 def test_stationary_kernels_do_not_mind_where_the_origin_is(kernel: Kernel, offset: float) -> None:
     X = np.round(np.random.default_rng(1).normal(size=(6, 4)) * 1024.0) / 1024.0
     Y = X[::-1] + 0.125
@@ -90,8 +91,8 @@ def test_a_matern_of_equal_points_is_exactly_one() -> None:
     assert np.array_equal(np.diagonal(Matern(nu=0.5).against(X.copy()).evaluate(X)), np.ones(5))
 
 
-@pytest.mark.parametrize("arms", [1, 5, 64])
-@pytest.mark.parametrize(
+@every("arms", [1, 5, 64])
+@every(
     "kernel", [Gaussian(gamma=0.5), Gaussian(gamma=900.0), Matern(nu=0.5), Linear(), Product((Matern(), Polynomial()))]
 )
 def test_a_matrix_in_a_stack_has_the_bits_that_it_has_alone(kernel: Kernel, arms: int) -> None:

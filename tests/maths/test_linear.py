@@ -11,14 +11,15 @@ from coband.simulator.maths.linalg.gram import Downdate, Gram, GrowingGram, Mean
 from coband.simulator.maths.linalg.quadratic_forms import LARGE, is_sparse, quadratic, times
 from coband.simulator.maths.posteriors.choose import ridge
 from coband.simulator.maths.posteriors.ridge import DiagonalRidge, Ridge, RidgeRegression
+from tests.every import every
 
 
 def dense(rows: np.ndarray, lam: float) -> np.ndarray:
     return lam * np.eye(rows.shape[1]) + rows.T @ rows
 
 
-@pytest.mark.parametrize("sizes", [[1] * 30, [3, 1, 5], [40], [2, 50, 1]])
-@pytest.mark.parametrize("cadence", [1, 7, 500])
+@every("sizes", [[1] * 30, [3, 1, 5], [40], [2, 50, 1]])
+@every("cadence", [1, 7, 500])
 def test_full_is_the_dense_inverse(sizes: list[int], cadence: int) -> None:
     rng = np.random.default_rng(0)
     kept, rows = RidgeRegression(6, 0.3, cadence), np.empty((0, 6))

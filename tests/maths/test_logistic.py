@@ -19,6 +19,7 @@ from coband.simulator.maths.logistic import (
     newton_step,
     project,
 )
+from tests.every import every
 
 
 def random_inverse(rng: np.random.Generator, d: int, spread: float) -> np.ndarray:
@@ -27,7 +28,7 @@ def random_inverse(rng: np.random.Generator, d: int, spread: float) -> np.ndarra
     return inverse
 
 
-@pytest.mark.parametrize("case", range(12))
+@every("case", range(12))
 def test_projection_is_that_of_a_general_solver(case: int) -> None:
     rng = np.random.default_rng(case)
     d, radius = 1 + case % 6, float(rng.uniform(0.2, 2.0))
@@ -43,8 +44,8 @@ def test_projection_is_that_of_a_general_solver(case: int) -> None:
     assert np.linalg.norm(root.T @ (projected - theta)) <= np.linalg.norm(root.T @ (v.value - theta)) * (1 + 1e-6)
 
 
-@pytest.mark.parametrize("distance", [1.0 + 1e-15, 1.0 + 1e-9, 1.5, 1e6])
-@pytest.mark.parametrize("spread", [1.0, 1e3, 1e6])
+@every("distance", [1.0 + 1e-15, 1.0 + 1e-9, 1.5, 1e6])
+@every("spread", [1.0, 1e3, 1e6])
 def test_projection_satisfies_its_conditions(distance: float, spread: float) -> None:
     """On the sphere, and A (theta - v) is a non-negative multiple of v."""
     rng = np.random.default_rng(7)

@@ -16,6 +16,7 @@ from coband.simulator.maths.posteriors import look_ahead
 from coband.simulator.maths.posteriors.exact import ExactPosterior
 from coband.simulator.maths.posteriors.observations import Observations
 from coband.simulator.maths.posteriors.shared_log import LogPosterior, SharedLog
+from tests.every import every
 from tests.maths.test_exact import dense, dense_log_det
 
 ALPHA = 0.3
@@ -73,9 +74,9 @@ def looking_ahead(posterior: ExactPosterior | LogPosterior, sets: list[ArmSet], 
             yield coming.popleft()
 
 
-@pytest.mark.parametrize("kernel", [Gaussian(gamma=1.0), Matern(nu=1.5, length_scale=0.8), Linear(bias=0.5)], ids=repr)
-@pytest.mark.parametrize("ahead", [0, 1, 6])
-@pytest.mark.parametrize("repeats", [False, True])
+@every("kernel", [Gaussian(gamma=1.0), Matern(nu=1.5, length_scale=0.8), Linear(bias=0.5)], ids=repr)
+@every("ahead", [0, 1, 6])
+@every("repeats", [False, True])
 def test_a_single_agent_decides_as_with_a_dense_solve(kernel: Kernel, ahead: int, repeats: bool) -> None:
     rng, lam = np.random.default_rng(ahead), 0.5
     posterior, X, y, left_out = ExactPosterior(kernel, lam), [], [], 0
@@ -92,8 +93,8 @@ def test_a_single_agent_decides_as_with_a_dense_solve(kernel: Kernel, ahead: int
     assert posterior.log_det == pytest.approx(dense_log_det(kernel, lam, np.array(X)), rel=1e-9)
 
 
-@pytest.mark.parametrize("seed", range(6))
-@pytest.mark.parametrize("repeats", [False, True])
+@every("seed", range(6))
+@every("repeats", [False, True])
 def test_agents_on_a_log_decide_as_with_a_dense_solve_of_what_they_know(seed: int, repeats: bool) -> None:
     """Five agents act in random order, see two turns ahead, and learn the log at random times, some of them late."""
     rng, lam, kernel = np.random.default_rng(seed), 1.0, Gaussian(gamma=0.7)

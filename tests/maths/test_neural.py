@@ -11,6 +11,7 @@ import pytest
 
 from coband.simulator.maths.neural.network import Init, Network
 from coband.simulator.maths.neural.training import Descent, Precision, Task, TrainingPool, has_diverged
+from tests.every import every
 from tests.oracles import neural as oracle
 
 DEPTHS = [2, 3, 5]
@@ -57,9 +58,9 @@ def test_gradients_are_those_of_autograd(init: Init, layers: int) -> None:
         assert gradient == pytest.approx(expected.numpy(), abs=1e-12)
 
 
-@pytest.mark.parametrize("loss", ["public", "paper"])
-@pytest.mark.parametrize("layers", DEPTHS)
-@pytest.mark.parametrize("init", INITS)
+@every("loss", ["public", "paper"])
+@every("layers", DEPTHS)
+@every("init", INITS)
 def test_training_is_the_plain_loop(init: Init, layers: int, loss: Any) -> None:
     network, theta, X = case(init, layers)
     y = np.cos(X[:, 0])
@@ -106,10 +107,10 @@ def tasks(network: Network, sizes: list[int]) -> list[Task]:
     return made
 
 
-@pytest.mark.parametrize("size", [1, 2, 3, 10, 33, 150])
-@pytest.mark.parametrize("layers", DEPTHS)
-@pytest.mark.parametrize("init", INITS)
-@pytest.mark.parametrize("loss", ["public", "paper"])
+@every("size", [1, 2, 3, 10, 33, 150])
+@every("layers", DEPTHS)
+@every("init", INITS)
+@every("loss", ["public", "paper"])
 def test_networks_trained_together_have_the_bits_of_networks_trained_alone(
     init: Init, layers: int, size: int, loss: Any
 ) -> None:

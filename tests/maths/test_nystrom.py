@@ -14,6 +14,7 @@ from coband.simulator.maths.posteriors.exact import ExactPosterior
 from coband.simulator.maths.posteriors.nystrom import EMBED_BELOW, NystromModel, NystromPosterior
 from coband.simulator.maths.posteriors.observations import Observations
 from coband.simulator.maths.posteriors.statistics import Statistics
+from tests.every import every
 from tests.maths.evaluation import evaluated
 from tests.maths.test_kernels import EVERY_KERNEL
 
@@ -61,8 +62,8 @@ def assert_close(
     np.testing.assert_allclose(actual[1] ** 2, expected[1] ** 2, atol=atol)
 
 
-@pytest.mark.parametrize("kernel", EVERY_KERNEL, ids=repr)
-@pytest.mark.parametrize(("d", "lam"), [(1, 1.0), (1, 10.0), (2, 0.1), (20, 1e-3), (20, 1.0)])
+@every("kernel", EVERY_KERNEL, ids=repr)
+@every(("d", "lam"), [(1, 1.0), (1, 10.0), (2, 0.1), (20, 1e-3), (20, 1.0)])
 def test_mean_and_deviation_equal_the_eigen_root(kernel: Kernel, d: int, lam: float) -> None:
     rng = np.random.default_rng(d)
     X, y, arms = points(rng, 80, d), rng.normal(size=80), points(rng, 10, d)
@@ -76,8 +77,8 @@ def test_mean_and_deviation_equal_the_eigen_root(kernel: Kernel, d: int, lam: fl
     assert posterior.dictionary.skipped >= 2
 
 
-@pytest.mark.parametrize("d", [1, 2, 5])
-@pytest.mark.parametrize(("lam", "allowed"), [(1e-3, 1e-3), (0.1, 1e-5), (1.0, 1e-6), (10.0, 1e-7)])
+@every("d", [1, 2, 5])
+@every(("lam", "allowed"), [(1e-3, 1e-3), (0.1, 1e-5), (1.0, 1e-6), (10.0, 1e-7)])
 def test_a_dictionary_of_all_points_gives_the_exact_posterior(d: int, lam: float, allowed: float) -> None:
     """Even with pivots down to the skipping threshold 1e-10, which leaves errors of about 1e-10/lam^2."""
     rng = np.random.default_rng(d)
@@ -324,8 +325,8 @@ def test_local_points_without_a_dictionary_teach_nothing() -> None:
     assert (mean.tolist(), sigma.tolist()) == ([0.0], [0.5])
 
 
-@pytest.mark.parametrize("alpha", [0.0, 0.1, 1.0, 20.0])
-@pytest.mark.parametrize("size", [0, 1, 25])
+@every("alpha", [0.0, 0.1, 1.0, 20.0])
+@every("size", [0, 1, 25])
 def test_scores_of_several_arm_sets_are_exact_where_an_arm_may_win(alpha: float, size: int) -> None:
     rng = np.random.default_rng(size)
     X, y, stack = rng.normal(size=(60, 4)), 2.0 * rng.normal(size=60), rng.normal(size=(5, 7, 4))

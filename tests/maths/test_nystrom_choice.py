@@ -13,6 +13,7 @@ from coband.simulator.maths.kernels.library import Gaussian, Kernel, Linear, Mat
 from coband.simulator.maths.posteriors.growing_nystrom import GrowingNystrom
 from coband.simulator.maths.posteriors.nystrom_choice import greedy_choice, relevance_of
 from coband.simulator.maths.posteriors.observations import Observations
+from tests.every import every
 from tests.oracles import nystrom_choice as oracle
 from tests.oracles.kernels import plain
 from tests.oracles.posterior import Dictionary, nystroem, statistics
@@ -26,8 +27,8 @@ def relevance(P: FloatArray) -> FloatArray:
     return np.cos(3.0 * P[:, 0])
 
 
-@pytest.mark.parametrize("seed", range(6))
-@pytest.mark.parametrize("kernel", KERNELS, ids=repr)
+@every("seed", range(6))
+@every("kernel", KERNELS, ids=repr)
 def test_the_posterior_on_a_chosen_dictionary_is_the_plain_one(kernel: Kernel, seed: int) -> None:
     rng = np.random.default_rng(seed)
     size, n = int(rng.integers(1, 8)), 70

@@ -34,6 +34,7 @@ from coband.simulator.maths.posteriors.ridge import Ridge, RidgeRegression
 from coband.simulator.maths.posteriors.shared_log import SharedLog
 from coband.simulator.maths.posteriors.statistics import Statistics
 from coband.simulator.maths.posteriors.synchronised_ridge import LocalRidge, SynchronisedRidge
+from tests.every import every
 from tests.oracles import posterior as oracle
 from tests.oracles.nystrom_choice import dictionary
 from tests.oracles.turns import gaussian, linear
@@ -248,7 +249,7 @@ SUBJECTS = {
     ),
 }
 
-every = pytest.mark.parametrize("subject", SUBJECTS.values(), ids=SUBJECTS)
+subjects = every("subject", SUBJECTS.values(), ids=SUBJECTS)
 
 
 def said(posterior: Posterior, arms: Points) -> Said:
@@ -272,14 +273,14 @@ def test_every_posterior_is_among_the_subjects() -> None:
     assert {type(subject.make()) for subject in SUBJECTS.values()} == set(kinds(Posterior))
 
 
-@every
-@pytest.mark.parametrize("known", [0, 1, 5, N])
+@subjects
+@every("known", [0, 1, 5, N])
 def test_it_says_what_the_plain_definition_says(subject: Subject, known: int) -> None:
     rows = range(known)
     assert_same(said(subject.learnt(rows), subject.arms), subject.expected(rows))
 
 
-@every
+@subjects
 def test_one_by_one_in_blocks_and_at_once_are_the_same(subject: Subject) -> None:
     at_once = said(subject.learnt(range(N)), subject.arms)
     assert_same(said(subject.learnt(range(2), range(2, 9), range(9, N)), subject.arms), at_once)
@@ -290,8 +291,8 @@ def test_one_by_one_in_blocks_and_at_once_are_the_same(subject: Subject) -> None
     assert_same(said(one_by_one, subject.arms), at_once)
 
 
-@every
-@pytest.mark.parametrize("seed", range(3))
+@subjects
+@every("seed", range(3))
 def test_the_order_of_observations_does_not_matter(subject: Subject, seed: int) -> None:
     rows = [*range(subject.ordered), *np.random.default_rng(seed).permutation(range(subject.ordered, N)).tolist()]
     expected = subject.expected(range(N))
@@ -299,7 +300,7 @@ def test_the_order_of_observations_does_not_matter(subject: Subject, seed: int) 
     assert_same(said(subject.learnt(rows[:6], rows[6:7], rows[7:]), subject.arms), expected)
 
 
-@every
+@subjects
 def test_without_observations_it_is_the_prior(subject: Subject) -> None:
     posterior = subject.make()
     prior = subject.expected(())
@@ -311,14 +312,14 @@ def test_without_observations_it_is_the_prior(subject: Subject) -> None:
     assert_same(said(posterior, subject.arms), prior)
 
 
-@every
+@subjects
 def test_no_observations_change_nothing(subject: Subject) -> None:
     posterior = subject.learnt(range(5))
     posterior.update(subject.given(()))
     assert_same(said(posterior, subject.arms), subject.expected(range(5)))
 
 
-@every
+@subjects
 def test_log_det_never_falls(subject: Subject) -> None:
     posterior, values = subject.make(), []
     for row in [*range(N), *range(N)]:
@@ -328,8 +329,8 @@ def test_log_det_never_falls(subject: Subject) -> None:
     assert isinstance(posterior.log_det, float)
 
 
-@every
-@pytest.mark.parametrize("known", [0, N])
+@subjects
+@every("known", [0, N])
 def test_shapes(subject: Subject, known: int) -> None:
     """No arms, one arm, all arms; and many observations of one point leave no variance below 0."""
     posterior = subject.learnt(range(known), [2] * 40 if known else ())
@@ -342,14 +343,14 @@ def test_shapes(subject: Subject, known: int) -> None:
         assert np.isfinite(mean).all()
 
 
-@every
+@subjects
 def test_bare_points_are_arms_too(subject: Subject) -> None:
     posterior = subject.learnt(range(N))
     assert isinstance(subject.arms, ArmSet)
     assert_same(said(posterior, np.array(subject.arms.features)), said(posterior, subject.arms))
 
 
-@every
+@subjects
 def test_announced_arms_get_the_same_answer(subject: Subject) -> None:
     posterior, other = subject.learnt(range(N)), ArmSet(DOMAIN.features[3:9])
     posterior.predict(other)

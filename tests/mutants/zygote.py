@@ -53,6 +53,7 @@ class Zygote:
             "PYTHONPATH": str(root),
             "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
             "OPENBLAS_NUM_THREADS": "1",
+            "COBAND_TEST_SECONDS": "1",
         }
         for name in ("PYTHONDONTWRITEBYTECODE", "PYTHONPYCACHEPREFIX"):
             environment.pop(name, None)

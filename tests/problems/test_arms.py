@@ -6,6 +6,7 @@ import pytest
 from scipy import stats
 
 from coband.simulator.problems.arms import ArmSource, ArmSpec, uniform_ball, uniform_sphere
+from tests.every import every
 from tests.problems.helpers import ARMS, BALL, BOX, POOL, SPHERE, named_streams
 
 ADAPTER: pydantic.TypeAdapter[Any] = pydantic.TypeAdapter(ArmSpec)
@@ -121,7 +122,7 @@ def test_specs_survive_a_round_trip() -> None:
         assert ADAPTER.validate_json(ADAPTER.dump_json(parsed)) == parsed
 
 
-@pytest.mark.parametrize(
+@every(
     ("spec", "message"),
     [
         ({**BALL, "dimension": 0}, "greater than or equal to 1"),

@@ -17,6 +17,7 @@ from coband.simulator.problems import array_problem
 from coband.simulator.problems.array_files import Arrays, file_of, read_arrays
 from coband.simulator.problems.datasets import DataError
 from coband.simulator.problems.world import InstanceError
+from tests.every import every
 
 ARMS = np.array([[0.0, 1.0], [1.0, 0.0], [1.0, 1.0], [1.0, 1.0]])
 REWARDS = np.array([0.25, 0.5, 0.75, 0.75])
@@ -96,7 +97,7 @@ def test_the_problem_is_a_copy() -> None:
 NAN = np.where(np.arange(8).reshape(4, 2) == 3, np.nan, 1.0)
 
 
-@pytest.mark.parametrize(
+@every(
     ("arms", "rewards", "options", "message"),
     [
         (NAN, REWARDS, {}, "arms[1, 1] is nan; arms must be finite numbers."),
@@ -182,7 +183,7 @@ def _fails(arms: Any) -> Any:
     raise KeyError("colour")
 
 
-@pytest.mark.parametrize(
+@every(
     ("f", "arms", "options", "message"),
     [
         (

@@ -8,13 +8,14 @@ import pytest
 from coband.simulator.problems import world as world_module
 from coband.simulator.problems.contextual import PROBLEM
 from coband.simulator.problems.world import Streams
+from tests.every import every
 from tests.problems.helpers import ARMS, BALL, REWARDS, WHOLE_POOL, named_streams, problem, record, world
 
 EVERY = list(itertools.product(ARMS, REWARDS))
 TURNS = [(agent, turn) for turn in range(1, 41) for agent in range(3)]
 
 
-@pytest.mark.parametrize(("arms", "reward"), EVERY)
+@every(("arms", "reward"), EVERY)
 def test_regret_is_the_distance_to_the_best_mean(arms: dict[str, Any], reward: dict[str, Any]) -> None:
     one = world(arms=arms, reward=reward)
     for turn in range(1, 30):
@@ -25,7 +26,7 @@ def test_regret_is_the_distance_to_the_best_mean(arms: dict[str, Any], reward: d
         assert regrets == [float(means.max() - mean) for mean in means]
 
 
-@pytest.mark.parametrize(("arms", "reward"), EVERY)
+@every(("arms", "reward"), EVERY)
 def test_same_seed_same_world(arms: dict[str, Any], reward: dict[str, Any]) -> None:
     first, again, other = (world(seed, arms=arms, reward=reward) for seed in (0, 0, 1))
     assert record(first, TURNS) == record(again, TURNS)

@@ -13,6 +13,7 @@ from coband.simulator.arrays import FloatArray
 from coband.simulator.problems.benchmarks import BRANIN_MAXIMUM, HARTMANN_MAXIMUM, branin
 from coband.simulator.problems.fixed_domain import FixedDomainProblem
 from coband.simulator.problems.world import World
+from tests.every import every
 from tests.problems.helpers import named_streams
 
 GAUSSIAN = {"kind": "gaussian", "gamma": 0.5}
@@ -40,9 +41,9 @@ def points(domain: dict[str, Any], seed: int = 0) -> FloatArray:
     return world(seed, domain=domain, reward={"kind": "cosine"}).arms(0, 1)
 
 
-@pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("number", [1, 2, 37, 64])
-@pytest.mark.parametrize("domain", DOMAINS, ids=lambda domain: domain["kind"])
+@every("method", METHODS)
+@every("number", [1, 2, 37, 64])
+@every("domain", DOMAINS, ids=lambda domain: domain["kind"])
 def test_points_lie_in_their_region(domain: dict[str, Any], number: int, method: str) -> None:
     X = points({**domain, "points": number, "method": method})
     assert X.shape == (number, domain["dimension"])
@@ -88,8 +89,8 @@ def test_drawn_once_per_replication(method: str) -> None:
     assert one.describe() == again.describe() != other.describe()
 
 
-@pytest.mark.parametrize("reward", REWARDS, ids=lambda reward: reward["kind"])
-@pytest.mark.parametrize("domain", DOMAINS, ids=lambda domain: domain["kind"])
+@every("reward", REWARDS, ids=lambda reward: reward["kind"])
+@every("domain", DOMAINS, ids=lambda domain: domain["kind"])
 def test_regret_refers_to_the_largest_mean_over_the_points(domain: dict[str, Any], reward: dict[str, Any]) -> None:
     one = world(domain={**domain, "points": 50}, reward=reward)
     means = one.means(0, 1)

@@ -17,6 +17,7 @@ from coband.simulator.reference import sheets
 from coband.simulator.reference.entries import index
 from coband.simulator.reference.items import Items
 from coband.simulator.reference.pages import Pages
+from tests.every import every
 
 REGISTRY = Registry.installed()
 INDEX = index(REGISTRY)
@@ -86,7 +87,7 @@ def test_names_that_are_looked_up_first_are_no_words_of_scenario_files() -> None
     assert {*INDEX.words()} & {*REGISTRY.algorithms, *SOURCES, *paths()} == set()
 
 
-@pytest.mark.parametrize(
+@every(
     ("word", "title"),
     [
         ("network.topology", "network.topology (key)"),

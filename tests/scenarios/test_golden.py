@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import pytest
-
 from tests import golden
 from tests.data_files import data_file
+from tests.every import every
 from tests.everyday import slow
 
 
@@ -16,7 +15,7 @@ def needs_its_data(name: str) -> None:
         data_file(needed)
 
 
-@pytest.mark.parametrize(
+@every(
     "name",
     [slow(name) if name in golden.SMALLER else name for name in golden.scenarios()],
 )
@@ -25,7 +24,7 @@ def test_counts_are_those_on_file(name: str) -> None:
     assert golden.counts(name) == golden.lock().counts[name]
 
 
-@pytest.mark.parametrize("name", golden.SMALLER)
+@every("name", golden.SMALLER)
 def test_counts_at_smaller_sizes_are_those_on_file(name: str) -> None:
     needs_its_data(name)
     assert golden.counts(name, golden.SMALLER[name]) == golden.lock(golden.SMALL_FILE).counts[name]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-import pytest
+from tests.every import every
 
 SCENARIOS = Path(__file__).parents[2] / "scenarios"
 FOUND = re.compile(
@@ -15,7 +15,7 @@ SIZES = re.compile(r"The paper's sizes|Quick variant")
 """Headers that say how many replications a paper has."""
 
 
-@pytest.mark.parametrize("file", sorted(SCENARIOS.rglob("*.yaml")), ids=lambda file: str(file.relative_to(SCENARIOS)))
+@every("file", sorted(SCENARIOS.rglob("*.yaml")), ids=lambda file: str(file.relative_to(SCENARIOS)))
 def test_a_header_tells_no_results(file: Path) -> None:
     comments = [line for line in file.read_text(encoding="utf-8").splitlines() if line.lstrip().startswith("#")]
     assert not [line for line in comments if FOUND.search(line) and not SIZES.search(line)]

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-import pytest
 import yaml
 
 from coband.simulator.analysis.claims import reading
 from coband.simulator.analysis.claims.claim import ClaimedStudy
+from tests.every import every
 
 FOLDER = Path(__file__).parents[2] / "scenarios" / "fn_ucb"
 ENTRIES = {file.stem: yaml.safe_load(file.read_text(encoding="utf-8"))["algorithms"] for file in FOLDER.glob("*.yaml")}
@@ -32,7 +32,7 @@ def studies_of_the_public_code() -> dict[str, tuple[ClaimedStudy, set[str]]]:
     return {name: (study, labels & {"NeuralUCB", "NeuralTS"}) for name, (study, labels) in found.items()}
 
 
-@pytest.mark.parametrize("name", COMPARED)
+@every("name", COMPARED)
 def test_all_methods_have_the_printed_parameters(name: str) -> None:
     """Sections 5.1 and 5.2: the same lambda and nu_TK, which is nu2 of FN-UCB, for all methods."""
     (printed,) = {(one["lam"], one["nu2"]) for one in ENTRIES[name] if one["algorithm"] == "fn_ucb"}

@@ -10,8 +10,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import pytest
 import yaml
+
+from tests.every import every
 
 ROOT = Path(__file__).parents[2]
 QUICK = sorted((ROOT / "scenarios").rglob("*_quick.yaml"))
@@ -60,7 +61,7 @@ def is_scaled_down(path: str, full: Any, quick: Any, scale: float) -> bool:
     return path.startswith("expect[") and leaf in ("at_most", "at_least", "equals") and quick is not None
 
 
-@pytest.mark.parametrize("file", QUICK, ids=lambda file: f"{file.parent.name}/{file.stem}")
+@every("file", QUICK, ids=lambda file: f"{file.parent.name}/{file.stem}")
 def test_only_sizes_differ(file: Path) -> None:
     full, quick = read(file.with_name(file.name.replace("_quick", ""))), read(file)
     scale = quick.get("schedule.turns", 1) / full.get("schedule.turns", 1)

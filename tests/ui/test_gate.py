@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from coband.simulator.ui.gate import Gate
+from tests.every import every
 from tests.experiments.runs.fake_runs import perform
 from tests.ui.made import Visitor, serving
 
@@ -29,8 +30,8 @@ def visitor(root: Path) -> Iterator[Visitor]:
         yield found
 
 
-@pytest.mark.parametrize("path", PATHS)
-@pytest.mark.parametrize("cookie", ["", "coband_1=x", "NAME=", "NAME=wrong", "NAME", "other=TOKEN", '"; NAME="TOKEN"x'])
+@every("path", PATHS)
+@every("cookie", ["", "coband_1=x", "NAME=", "NAME=wrong", "NAME", "other=TOKEN", '"; NAME="TOKEN"x'])
 def test_nothing_without_the_token(visitor: Visitor, path: str, cookie: str) -> None:
     text = cookie.replace("NAME", visitor.gate.cookie_name).replace("TOKEN", visitor.gate.token)
     status, headers, text = visitor.raw(path, Cookie=text)
@@ -97,8 +98,8 @@ def test_its_own_names_are_taken(visitor: Visitor, host: str) -> None:
     assert visitor.raw("/", Host=f"{host}:{visitor.gate.port}", Cookie=visitor.cookie)[0] == 200
 
 
-@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "NONSENSE"])
-@pytest.mark.parametrize("path", ["/", "/run?id=x"])
+@every("method", ["POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "NONSENSE"])
+@every("path", ["/", "/run?id=x"])
 def test_nothing_can_be_written(visitor: Visitor, method: str, path: str) -> None:
     status, headers, _ = visitor.raw(path, method, Cookie=visitor.cookie)
     assert status == 405
@@ -123,7 +124,7 @@ def test_no_file_changes(visitor: Visitor, root: Path) -> None:
     assert files() == before
 
 
-@pytest.mark.parametrize(
+@every(
     "path",
     [
         "/../secret.txt",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +38,7 @@ def write(where: Path, outcomes: Iterable[Outcome], figures: Mapping[str, list[d
     Args:
         where: the folder; made if it is not there.
         outcomes: those of the same claims are replaced.
-        figures: paper -> its figures as numbers; those of other papers stay.
+        figures: paper -> its figures as numbers; those of other papers stay, and lines that are not among them.
 
     Returns:
         The files written.
@@ -64,10 +64,21 @@ def _write(path: Path, found: Mapping[str, Outcome], figures: list[dict[str, Any
     content = {
         "claims": dict(sorted(claims.items())),
         "jobs": {study: jobs[study] for study in sorted(used)},
-        "figures": earlier["figures"] if figures is None else figures,
+        "figures": _joined(earlier["figures"], figures or []),
     }
     path.write_text(_compact(content), encoding="utf-8")
     return path
+
+
+def _joined(earlier: Sequence[Mapping[str, Any]], new: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Figures, panels or lines by title: the new ones, and the earlier ones of which there are no jobs at hand."""
+    found = {one.get("title", one.get("label")): dict(one) for one in earlier}
+    for one in new:
+        known = found.setdefault(one.get("title", one.get("label")), dict(one))
+        parts = {key: _joined(known[key], one[key]) for key in ("panels", "lines") if key in one}
+        if "x" not in one or len(one["x"]) >= len(known["x"]):
+            known.update({**one, **parts})
+    return list(found.values())
 
 
 def _without_jobs(outcome: Outcome) -> dict[str, Any]:

@@ -53,6 +53,7 @@ class Report:
         failures: jobs that broke off.
         missing: number of jobs that have not ended.
         stalled: (label, replication, turns never taken) of jobs in which agents waited in vain.
+        remarks: sentences about results of earlier drivers that were not used.
     """
 
     object: dict[str, Any]
@@ -61,6 +62,7 @@ class Report:
     missing: int
     directory: Path
     stalled: list[tuple[str, int, int]] = field(default_factory=list)
+    remarks: list[str] = field(default_factory=list)
 
     @property
     def interrupted(self) -> bool:
@@ -197,7 +199,8 @@ class _Driver:
         if self._listener is not None:
             self._listener.changed(status)
         missing = status.total - status.ended
-        return Report(summary, status, self._failures, missing, place.path, sorted(self._stalled))
+        stalled, remarks = sorted(self._stalled), list(place.remarks)
+        return Report(summary, status, self._failures, missing, place.path, stalled, remarks)
 
     @contextmanager
     def _noting_trouble(self) -> Iterator[None]:

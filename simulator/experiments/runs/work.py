@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -13,9 +14,10 @@ from typing import Any
 from coband.simulator.core.engine import RunResult
 from coband.simulator.experiments.runs.code_version import code_version, sha256
 from coband.simulator.experiments.runs.job import DriverGone, Job, OnPull, Outcome, Runner, attempt, check_driver
+from coband.simulator.experiments.runs.openings import openings
 from coband.simulator.experiments.scenario.scenario import Scenario
 from coband.simulator.experiments.store import recording
-from coband.simulator.experiments.store.packed import compressed, packed
+from coband.simulator.experiments.store.packed import Rows, compressed, packed
 from coband.simulator.experiments.store.recording import Recording
 from coband.simulator.plugins.session import pickled, unpickled
 
@@ -108,6 +110,7 @@ def work(item: Work, on_pull: OnPull | None = None, run: Runner | None = None) -
             f"the worker on {socket.gethostname()} (process {os.getpid()}) has another coband than this one, or other "
             "versions of its libraries; install the same on both and start the worker again"
         )
+    openings()
     try:
         check_driver(item.job)
         scenario = item.scenario.load() if isinstance(item.scenario, PickledScenario) else item.scenario
@@ -140,7 +143,13 @@ def _packed(job: Job, scenario: Scenario, on_pull: OnPull | None) -> JobResult:
         tables.update(recording.tables(job.id, result))
 
     outcome = attempt(job, scenario, keep, None, on_pull)
-    return JobResult(outcome, b"" if outcome.record is None else packed(outcome.record, tables))
+    return JobResult(outcome, _done(outcome, tables))
+
+
+def _done(outcome: Outcome, tables: Mapping[str, Rows]) -> bytes:
+    """The content of its done-file; empty if it has none."""
+    seen = openings()
+    return b"" if outcome.record is None else packed(outcome.record, tables, seen.digests(), seen.unknown)
 
 
 def _traced(job: Job, scenario: Scenario, on_pull: OnPull | None) -> JobResult:
@@ -151,4 +160,4 @@ def _traced(job: Job, scenario: Scenario, on_pull: OnPull | None) -> JobResult:
         trace = compressed(file.read_bytes())
         if outcome.record is None:
             return JobResult(outcome, trace=trace)
-        return JobResult(outcome, packed(outcome.record, recording.stored_tables(file)), trace)
+        return JobResult(outcome, _done(outcome, recording.stored_tables(file)), trace)

@@ -67,12 +67,14 @@ class RunDirectory:
 
     Attributes:
         code: version of the code that workers must have, where results are kept for later drivers; None for any.
+        remarks: sentences about results of earlier drivers that are not used.
     """
 
     code: str | None = None
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self.remarks: dict[str, None] = {}
         self._parts = path / JOBS
         self._manifest: dict[str, Any] = {}
         self._jobs: dict[Task, Job] = {}

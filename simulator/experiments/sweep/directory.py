@@ -12,6 +12,7 @@ from typing import Any
 from coband.simulator.experiments.runs.code_version import code_version
 from coband.simulator.experiments.runs.hardware import differences, hardware
 from coband.simulator.experiments.runs.job import Job
+from coband.simulator.experiments.runs.openings import changed
 from coband.simulator.experiments.runs.planner import Task
 from coband.simulator.experiments.runs.results import Record
 from coband.simulator.experiments.runs.status import Status
@@ -97,12 +98,24 @@ class SweepDirectory(RunDirectory):
     def find(self, task: Task) -> Record | None:
         """Take in the result of an earlier driver, if there is one, with its trace where one is wanted."""
         place, job = self.key(task), self.job(task)
-        done = self._cache.get(place)
+        done = self._usable(self._cache.get(place))
         trace = None if job.trace == "off" else self._cache.trace(place, job.trace)
         if done is None or (trace is None and job.trace != "off"):
             return None
         self._insert(job, recording.job_row(job, "finished", done.record), done, trace)
         return done.record
+
+    def _usable(self, done: CachedResult | None) -> CachedResult | None:
+        """The result of an earlier driver, unless what the user's code has read has changed, or nobody can know."""
+        if done is None or not (done.read or done.unknown):
+            return done
+        file = changed(done.read)
+        if file is not None:
+            self.remarks[f"{file} has changed since jobs read it, so they run again"] = None
+        elif done.unknown:
+            what = f"code of this scenario {done.unknown}, so nobody knows whether its results would be the same"
+            self.remarks[f"{what}: finished jobs run again"] = None
+        return done if file is None and not done.unknown else None
 
     def take(self, tasks: Sequence[Task], result: JobResult) -> None:
         """Keep what a job has given: in its done-file, where it finished, and in the store."""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from coband.simulator.experiments.registry.registry import Registry
 from coband.simulator.experiments.runs.job import Level
+from coband.simulator.experiments.runs.openings import openings
 from coband.simulator.experiments.runs.study import Study
 from coband.simulator.experiments.runs.variant import Parameter, Variant
 from coband.simulator.experiments.scenario.document import Tuning
@@ -85,6 +86,7 @@ def load_study(
     Raises:
         ScenarioError: with everything that is wrong at any point.
     """
+    openings()  # what plugins and functions read while the scenario is read counts
     text, base = read_scenario(path)
     registry = registry or Registry.installed()
     root, problems = read_document(text, str(path), overrides, registry)

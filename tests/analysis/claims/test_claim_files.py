@@ -17,6 +17,7 @@ from coband.simulator.analysis.claims.studies import key_of, loaded, needed
 from coband.simulator.experiments.registry.bibliography import library
 from coband.simulator.experiments.runs.workers import InProcess
 from tests.data_files import DATA, data_file
+from tests.every import every
 from tests.golden import DATA_FILES
 
 CLAIMS = reading.claims()
@@ -51,7 +52,7 @@ def test_every_paper_has_its_claims() -> None:
     assert len(PAPERS.keys() - {OURS}) == 5
 
 
-@pytest.mark.parametrize("placed", CLAIMS, ids=key)
+@every("placed", CLAIMS, ids=key)
 def test_names_and_texts(placed: PlacedClaim) -> None:
     claim = placed.claim
     assert re.fullmatch(r"(figure|theorem|lemma|remark|section|appendix|public_code|study)_[a-z0-9_]+", placed.name)
@@ -63,7 +64,7 @@ def test_names_and_texts(placed: PlacedClaim) -> None:
     assert claim.replications.most <= 2400
 
 
-@pytest.mark.parametrize("placed", RUNNABLE, ids=key)
+@every("placed", RUNNABLE, ids=key)
 def test_smaller_studies_change_sizes_alone(placed: PlacedClaim) -> None:
     for study in placed.claim.studies.values():
         assert_sizes_alone(study)
@@ -77,8 +78,8 @@ def assert_sizes_alone(study: ClaimedStudy) -> None:
     assert all(isinstance(value, int) and value > 0 for value in (*study.quick.values(), *study.toy.values()))
 
 
-@pytest.mark.parametrize("size", SIZES)
-@pytest.mark.parametrize("paper", PAPERS)
+@every("size", SIZES)
+@every("paper", PAPERS)
 def test_every_term_means_one_variant(paper: str, size: Size) -> None:
     claims = of_paper(paper)
     studies = needed(claims, size)
@@ -146,7 +147,7 @@ def toys(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Toys]:
         yield Toys(tmp_path_factory.mktemp("toys"))
 
 
-@pytest.mark.parametrize("placed", RUNNABLE, ids=key)
+@every("placed", RUNNABLE, ids=key)
 def test_every_condition_gives_a_finding(placed: PlacedClaim, toys: Toys) -> None:
     names = [study.scenario.partition("/")[2] for study in placed.claim.studies.values()]
     for data in {file for name in names for known, file in DATA_FILES.items() if name.startswith(known)}:

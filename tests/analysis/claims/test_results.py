@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 from coband.simulator.analysis.claims import results
 from coband.simulator.analysis.claims.outcome import Outcome
@@ -29,3 +30,15 @@ def test_jobs_that_have_changed_take_the_place_of_the_earlier_ones(tmp_path: Pat
     results.write(tmp_path, [outcome("first", A=["1", "2", "3"], B=["4"])], {})
     results.write(tmp_path, [outcome("first", A=["7", "8"], B=["4", "9"])], {})
     assert jobs(tmp_path) == {"A": ["7", "8"], "B": ["4", "9"]}
+
+
+def test_lines_of_which_there_are_no_jobs_at_hand_stay(tmp_path: Path) -> None:
+    def figure(**lines: list[int]) -> dict[str, Any]:
+        drawn = [{"label": label, "x": x, "mean": x} for label, x in lines.items()]
+        return {"title": "regret", "panels": [{"title": "(a)", "lines": drawn}]}
+
+    results.write(tmp_path, [], {"paper": [figure(A=[1, 2], B=[1, 2, 3]), {"title": "rounds", "panels": []}]})
+    results.write(tmp_path, [], {"paper": [figure(A=[3, 4], B=[5], C=[6])]})
+    first, second = results.curves(tmp_path, "paper")
+    assert first == figure(A=[3, 4], B=[1, 2, 3], C=[6])
+    assert second["title"] == "rounds"

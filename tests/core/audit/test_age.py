@@ -21,6 +21,7 @@ from coband.simulator.experiments.registry.registry import Registry
 from coband.simulator.experiments.store.store import StoredRun, open_run
 from tests.analysis.traces.runs import GRAPH, STAR, perform
 from tests.core import toys
+from tests.every import every
 from tests.oracles import ages as oracle
 
 LINEAR = """\
@@ -151,7 +152,7 @@ def test_the_documentation_names_the_algorithms_without_age() -> None:
 COUNTED = sorted(name for name, one in registry().algorithms.items() if not issubclass(one.agent, BatchAgent))
 
 
-@pytest.mark.parametrize("name", COUNTED)
+@every("name", COUNTED)
 def test_no_decision_knows_of_more_pulls_than_there_were(name: str) -> None:
     plan: dict[str, Any] = {"agents": 2, "schedule": {"kind": "rounds", "turns": 3}}
     small = graphs.run(name, {}, kit.problem_of(name), **plan) if kit.on_graph(name) else simulate(name, {}, **plan)

@@ -34,6 +34,7 @@ from coband.simulator.maths.linalg.gram import Gram
 from tests.core import toys
 from tests.core.network.test_network_runs import plan
 from tests.core.network.test_unicast import MODES, Gossip, Whisper, gossip
+from tests.every import every
 
 Patch = pytest.MonkeyPatch
 
@@ -85,7 +86,7 @@ def test_a_copy_shares_nothing_and_cannot_be_written_to() -> None:
         copy.values[0] = 1.0
 
 
-@pytest.mark.parametrize(
+@every(
     ("one", "other", "same"),
     [
         (1.0, 1.0 + 1e-9, True),

@@ -38,6 +38,7 @@ from coband.simulator.core.router import Router
 from coband.simulator.core.talks import Talks
 from coband.simulator.maths.posteriors.ridge import RidgeRegression
 from coband.simulator.problems.contextual import ContextualWorld
+from tests.every import every
 
 Patch = pytest.MonkeyPatch
 ROOT = Path(__file__).parents[3]
@@ -487,9 +488,7 @@ def test_a_fault_is_seen(name: str, monkeypatch: Patch) -> None:
         scenario()
 
 
-@pytest.mark.parametrize(
-    "scenario", list(dict.fromkeys(scenario for _, scenario, _ in SEEN.values())), ids=lambda one: one.__name__
-)
+@every("scenario", list(dict.fromkeys(scenario for _, scenario, _ in SEEN.values())), ids=lambda one: one.__name__)
 def test_without_a_fault_nothing_is_seen(scenario: Callable[[], Any]) -> None:
     assert scenario().result.turns > 0
 

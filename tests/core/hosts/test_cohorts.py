@@ -25,6 +25,7 @@ from coband.simulator.maths.posteriors.predictor import NystromPredictor
 from coband.simulator.problems.world import LONGEST_EXPECTED
 from tests.core.network.test_local import TALK, Talker, TalkerConfig
 from tests.core.toys import ToyWorld
+from tests.every import every
 
 LONG = {"kind": "one_at_a_time", "turns": 150}
 GAUSSIAN = {"kind": "gaussian", "gamma": 0.5}
@@ -104,20 +105,20 @@ def assert_same(one: Run, other: Run) -> None:
         np.testing.assert_array_equal(getattr(one.result.ages, part), getattr(other.result.ages, part))
 
 
-@pytest.mark.parametrize("case", range(6))
-@pytest.mark.parametrize("name", [*ON_GRAPHS, *IN_STARS])
+@every("case", range(6))
+@every("name", [*ON_GRAPHS, *IN_STARS])
 def test_cohorts_change_no_event_of_the_trace_and_no_number(name: str, case: int) -> None:
     assert_same(*pair(name, case))
 
 
-@pytest.mark.parametrize("case", range(20))
+@every("case", range(20))
 def test_agents_that_choose_together_choose_as_alone(case: int) -> None:
     assert_same(*pair("coop_kernel_ucb", 100 + case, share=True))
 
 
-@pytest.mark.parametrize("threshold", [0.0, 0.5, 3.0])
-@pytest.mark.parametrize("schedule", [{"kind": "one_at_a_time", "turns": 150}, {"kind": "rounds", "turns": 30}])
-@pytest.mark.parametrize("network", [{}, {"latency": {"kind": "uniform", "low": 0.0, "high": 4.0}}])
+@every("threshold", [0.0, 0.5, 3.0])
+@every("schedule", [{"kind": "one_at_a_time", "turns": 150}, {"kind": "rounds", "turns": 30}])
+@every("network", [{}, {"latency": {"kind": "uniform", "low": 0.0, "high": 4.0}}])
 def test_looking_ahead_changes_nothing(threshold: float, schedule: dict[str, Any], network: dict[str, Any]) -> None:
     config = {"kernel": {"kind": "gaussian", "gamma": 1.0}, "threshold": threshold, "lam": 0.5}
     parts = {"agents": 5, "schedule": schedule, "network": network}

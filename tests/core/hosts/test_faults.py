@@ -29,6 +29,7 @@ from coband.simulator.core.network.reliable import ReliableTransport
 from coband.simulator.core.randomness.streams import Streams
 from tests.core.network.test_network_runs import plan, times
 from tests.core.toys import run
+from tests.every import every
 
 EVERYTHING: dict[str, Any] = {
     "latency": {"kind": "exponential", "rate": 2.0},
@@ -133,9 +134,9 @@ def test_waits_for_acknowledgements_grow_up_to_a_limit() -> None:
     assert Retransmission().wait(1.0, 10**6) == 64.0
 
 
-@pytest.mark.parametrize("first", [0.5, 3.0])
-@pytest.mark.parametrize("max_timeout", [None, 10.0])
-@pytest.mark.parametrize("attempts", [1, 2, 6, 7, 8, 20])
+@every("first", [0.5, 3.0])
+@every("max_timeout", [None, 10.0])
+@every("attempts", [1, 2, 6, 7, 8, 20])
 def test_a_message_is_given_up_when_all_waits_are_over(attempts: int, max_timeout: float | None, first: float) -> None:
     policy = Retransmission(backoff=1.5, max_timeout=max_timeout, max_attempts=attempts)
     waits = [policy.wait(first, copies) for copies in range(1, attempts + 1)]

@@ -22,6 +22,7 @@ from coband.simulator.core.network.direct import FEW
 from coband.simulator.core.nodes.message import Message, payload
 from coband.simulator.core.nodes.node import Address, Agent, Neighbours, NodeContext, Outbox
 from tests.core.toys import run_on_graph, run_on_toys
+from tests.every import every
 from tests.oracles.local import Flooding, ball, distances
 
 
@@ -117,9 +118,9 @@ def adjacency(engine: Engine) -> tuple[tuple[int, ...], ...]:
     return engine.graph.adjacency
 
 
-@pytest.mark.parametrize("mode", ["direct", "hop_by_hop"])
-@pytest.mark.parametrize("hops", [1, 2, 3, 5])
-@pytest.mark.parametrize(("topology", "agents"), GRAPHS)
+@every("mode", ["direct", "hop_by_hop"])
+@every("hops", [1, 2, 3, 5])
+@every(("topology", "agents"), GRAPHS)
 def test_counts_have_their_closed_form(topology: Any, agents: int, hops: int, mode: str) -> None:
     turns = 4
     result, _, engine = talk(topology, agents, hops, turns, local={"mode": mode})
@@ -149,8 +150,8 @@ def test_deliveries_by_hand(topology: Any, agents: int, per_message: dict[int, f
         assert talk(topology, agents, hops, 3)[0].totals["deliveries"] == 3 * agents * count
 
 
-@pytest.mark.parametrize("mode", ["direct", "hop_by_hop"])
-@pytest.mark.parametrize(("topology", "agents"), GRAPHS)
+@every("mode", ["direct", "hop_by_hop"])
+@every(("topology", "agents"), GRAPHS)
 def test_a_message_from_distance_h_is_there_before_trial_t_plus_h_and_not_before(
     topology: Any, agents: int, mode: str
 ) -> None:

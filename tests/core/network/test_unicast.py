@@ -21,6 +21,7 @@ from coband.simulator.core.network.transport import Transport
 from coband.simulator.core.nodes.message import Message, payload
 from coband.simulator.core.nodes.node import ALL_AGENTS, NEIGHBOURS, SERVER, Address, Agent, NodeContext, Outbox
 from tests.core.toys import run_on_graph
+from tests.every import every
 
 MODES = ["direct", "hop_by_hop"]
 
@@ -116,9 +117,9 @@ def told(engine: Any) -> list[list[tuple[int, int]]]:
     return [sorted(items) for items in found]
 
 
-@pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("fanout", [1, 2, 5])
-@pytest.mark.parametrize("topology", ["ring", "line", "complete", {"kind": "star"}, {"kind": "erdos_renyi", "p": 0.5}])
+@every("mode", MODES)
+@every("fanout", [1, 2, 5])
+@every("topology", ["ring", "line", "complete", {"kind": "star"}, {"kind": "erdos_renyi", "p": 0.5}])
 def test_each_message_makes_one_hop_to_one_agent(topology: Any, fanout: int, mode: str) -> None:
     turns = 4
     result, rows, engine = gossip(topology, 7, turns, config={"fanout": fanout}, local={"mode": mode})

@@ -8,6 +8,7 @@ import pytest
 
 from coband.simulator.experiments.scenario.input_problems import ScenarioError
 from coband.simulator.experiments.scenario.loading import load, loads
+from tests.every import every
 from tests.experiments.registry.plugins import REGISTRY, SCENARIO
 
 TOP = (
@@ -552,7 +553,7 @@ def test_the_scenario_that_is_broken_below_is_good() -> None:
     assert loads(SCENARIO, registry=REGISTRY).name == "quick"
 
 
-@pytest.mark.parametrize(("old", "new", "messages"), EDITS, ids=[f"{number}" for number in range(len(EDITS))])
+@every(("old", "new", "messages"), EDITS, ids=[f"{number}" for number in range(len(EDITS))])
 def test_message(old: str, new: str, messages: list[str]) -> None:
     assert old in SCENARIO
     assert refusal(SCENARIO.replace(old, new, 1)).splitlines() == [f"quick.yaml:{message}" for message in messages]

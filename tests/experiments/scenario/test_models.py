@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import pytest
 from pydantic import BaseModel, field_serializer
 
 from coband.simulator.core.config import Config
@@ -14,6 +13,7 @@ from coband.simulator.experiments.scenario.models import in_json_types, part_of
 from coband.simulator.experiments.scenario.shipped import paths
 from coband.simulator.experiments.sweep.study import load_study
 from coband.simulator.problems.arms import PoolArms
+from tests.every import every
 
 SCENARIOS = [name for name, path in paths().items() if "data:" not in path.read_text(encoding="utf-8")]
 
@@ -24,7 +24,7 @@ def parts(name: str) -> list[BaseModel]:
     return [*sections, *scenario.expect, *(entry.config for entry in scenario.algorithms)]
 
 
-@pytest.mark.parametrize("name", SCENARIOS[:: max(1, len(SCENARIOS) // 12)])
+@every("name", SCENARIOS[:: max(1, len(SCENARIOS) // 12)])
 def test_json_types_are_those_of_pydantic(name: str) -> None:
     assert [part for part in parts(name) if not _written_alike(part)] == []
 

@@ -1,0 +1,76 @@
+"""One check of many cases: all of them are tried, and the report names those that fail."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import os
+import time
+from collections.abc import Callable, Iterable
+from typing import Any, TypeVar
+
+import pytest
+
+F = TypeVar("F", bound=Callable[..., None])
+SECONDS = float(os.environ.get("COBAND_TEST_SECONDS", "inf"))
+"""No further case is begun after this time, which is for tests of mutants."""
+MOST_REPORTED = 5
+PARAM = type(pytest.param())
+
+
+def every(
+    names: str, cases: Iterable[Any], ids: Callable[[Any], str] | Iterable[str] | None = None
+) -> Callable[[F], F]:
+    """Call a test for all cases: ``pytest.mark.parametrize`` in a single test.
+
+    Args:
+        names: of the test's arguments, with commas between them.
+        cases: the value of one argument, or the values of several; a ``pytest.param`` may have an ``id``.
+        ids: names of the cases, or what makes them from the value of one argument.
+    """
+    keys = [name.strip() for name in names.split(",")] if isinstance(names, str) else list(names)
+    params = [case if isinstance(case, PARAM) else _param(case, len(keys)) for case in cases]
+    values = [dict(zip(keys, param.values, strict=True)) for param in params]
+    assert values, "there is no case"
+    labels = [param.id or _label(case) for param, case in zip(params, values, strict=True)]
+    if ids is not None:
+        labels = ["-".join(map(ids, param.values)) for param in params] if callable(ids) else list(ids)
+
+    def marked(test: F) -> F:
+        signature = inspect.signature(test)
+        assert set(keys) <= set(signature.parameters), f"{test.__qualname__} has no argument for one of {keys}"
+
+        @functools.wraps(test)
+        def looped(**fixtures: Any) -> None:
+            failures: list[Exception] = []
+            skipped, end = [], time.monotonic() + SECONDS
+            for label, case in zip(labels, values, strict=True):
+                try:
+                    test(**fixtures, **case)
+                except pytest.skip.Exception as reason:
+                    skipped.append(reason)
+                except pytest.fail.Exception as failure:
+                    failures.append(AssertionError(f"{label}: {failure}"))
+                except Exception as error:
+                    error.add_note(f"case: {label}")
+                    failures.append(error)
+                if len(failures) == MOST_REPORTED or time.monotonic() > end:
+                    break
+            if failures:
+                raise ExceptionGroup(f"{len(failures)} or more of {len(values)} cases fail", failures)
+            if len(skipped) == len(values):
+                raise skipped[0]
+
+        left = [parameter for name, parameter in signature.parameters.items() if name not in keys]
+        looped.__signature__ = signature.replace(parameters=left)  # type: ignore[attr-defined]
+        return looped  # type: ignore[return-value]
+
+    return marked
+
+
+def _param(case: Any, arguments: int) -> Any:
+    return pytest.param(case) if arguments == 1 else pytest.param(*case)
+
+
+def _label(case: dict[str, Any]) -> str:
+    return ", ".join(f"{name}={str(value)[:80]}" for name, value in case.items())

@@ -1,0 +1,142 @@
+"""Every key of a scenario is part of the address of its jobs, or there is a reason."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from copy import deepcopy
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from coband.simulator.experiments.registry.registry import Registry
+from coband.simulator.experiments.scenario.files import ScenarioText
+from coband.simulator.experiments.scenario.input_problems import ScenarioError
+from coband.simulator.experiments.scenario.shipped import LOADER
+from coband.simulator.experiments.sweep.study import load_study
+from coband.simulator.reference.entries import Entry, index
+from coband.simulator.reference.examples import Examples
+from tests.reference.examples import BASES, FILES, document
+
+INDEX = index(Registry.installed())
+NO_PART = {
+    "schema_version": "it has one value",
+    "name": "of the run's folder",
+    "description": "a text for people",
+    "replications": "how many jobs there are; the number of each is part of its own address",
+    "trace": "results are the same with it",
+    "expect": "compared with finished results",
+    "grid": "which points there are; each has an address of its own",
+    "zip": "which points there are; each has an address of its own",
+    "tuning": "which points are chosen from finished results",
+    "until": "when enough replications are finished",
+    "algorithms.label": "a name of a row; results are the same",
+}
+"""Keys that say nothing about the result of a job; what is below them does not either."""
+OTHERS: dict[str, Any] = {
+    "agents": {"count": 3},
+    "agents.availability": {"kind": "markov_on_off", "mean_up": 5.0, "mean_down": 1.0},
+    "algorithms": [{"algorithm": "lin_ucb"}],
+    "algorithms.posterior": {"kind": "nystrom", "size": 8},
+    "algorithms.server": {"exchanges": "serial"},
+    "algorithms.ties": "random",
+    "algorithms.wait": {"quorum": 0.5, "timeout": 3.0},
+    "algorithms.xi": 1e-3,
+    "checks": "full",
+    "network": {"latency": 0.123},
+    "network.local": {"mode": "direct"},
+    "network.recovery": {"attempts": 7},
+    "network.retransmission": {"timeout": 7.0},
+    "network.server": {"uplink": 9.0},
+    "problem.content": "bcde" + "0" * 60,
+    "problem.contexts": {"kind": "ball", "dimension": 3},
+    "problem.contexts.hops": 2,
+    "problem.data": {"name": "magic"},
+    "problem.data.name": "magic",
+    "problem.features": {"kind": "table", "size": 6},
+    "problem.reward": {"kind": "square"},
+    "problem.regret": "realised",
+    "schedule.order": "round_robin",
+    "seed": 8,
+    "share": False,
+}
+"""Another value of keys where a near one would be wrong."""
+WITHOUT = {"schedule.order": "weights"}
+"""What goes away with the value of a key."""
+
+
+def addresses(found: dict[str, Any], folder: Path) -> frozenset[str] | None:
+    """The digests of a scenario's variants; None if it is not valid."""
+    try:
+        study = load_study(ScenarioText(yaml.safe_dump(found, sort_keys=False), "x", folder))
+    except ScenarioError:
+        return None
+    return frozenset(variant.digest for variant in study.variants)
+
+
+def places(found: Any, path: tuple[str, ...]) -> Iterator[tuple[Any, Any]]:
+    """The mapping, and the key in it, at a path; of lists the first item."""
+    found = found[0] if isinstance(found, list) else found
+    if isinstance(found, dict) and path[0] in found:
+        if len(path) == 1:
+            yield found, path[0]
+        else:
+            yield from places(found[path[0]], path[1:])
+
+
+def others(value: Any) -> Iterator[Any]:
+    """Values near to one."""
+    if isinstance(value, bool):
+        yield not value
+    elif isinstance(value, int | float):
+        yield from (value + 1, value + 0.1, value * 1.5, value / 2, value - 1)
+    elif isinstance(value, str):
+        yield from (value.replace(name, f"other_{name}") for name in FILES if name in value)
+    elif isinstance(value, dict):
+        for key, inner in value.items():
+            yield from ({**value, key: other} for other in others(inner))
+    elif isinstance(value, list):
+        yield from (value[:-1], [*value, value[-1]])
+        for other in others(value[0]) if value else ():
+            yield [other, *value[1:]]
+
+
+def changes(entry: Entry, example: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """The example with another value of the key, or without it."""
+    for path in entry.paths:
+        for number, (mapping, key) in enumerate(places(example, path)):
+            for value in [*([OTHERS[entry.name]] if entry.name in OTHERS else []), *others(mapping[key])]:
+                changed = deepcopy(example)
+                place, name = list(places(changed, path))[number]
+                place[name] = value
+                place.pop(WITHOUT.get(entry.name), None)
+                yield changed
+            changed = deepcopy(example)
+            place, name = list(places(changed, path))[number]
+            del place[name]
+            yield changed
+
+
+def fate(entry: Entry, examples: Examples, folder: Path) -> str:
+    """What becomes of the address when a key changes: ``another``, ``the same``, or nothing could be tried."""
+    example = yaml.load(examples.snippet(entry), LOADER)
+    for base in BASES:
+        whole = {**{key: value for key, value in document(base).items() if key not in example}, **example}
+        before = addresses(whole, folder)
+        if before is None:
+            continue
+        found = {addresses(changed, folder) for changed in changes(entry, whole)} - {None}
+        if found:
+            return "the same" if found == {before} else "another"
+    return "not tried"
+
+
+def test_every_key_is_part_of_the_address_or_there_is_a_reason(tmp_path: Path) -> None:
+    for name, text in FILES.items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+        (tmp_path / f"other_{name}").write_text(f"{text}\n", encoding="utf-8")
+    examples, found = Examples(INDEX), {}
+    for entry in INDEX.entries.values():
+        if not entry.is_kind and not any(entry.name == key or entry.name.startswith(f"{key}.") for key in NO_PART):
+            found[entry.name] = fate(entry, examples, tmp_path)
+    assert [f"{name}: {what}" for name, what in found.items() if what != "another"] == []
