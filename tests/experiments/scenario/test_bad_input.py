@@ -690,7 +690,7 @@ def test_unreadable_content(tmp_path: Path, content: bytes, message: str) -> Non
     ("old", "new", "message"),
     [
         ("seed: 7", "topology: ring", "2:1: topology: unknown key; did you mean network.topology? allowed: "),
-        ("  count: 5\n", "  count: 5\n  topology: ring\n", "6:3: agents.topology: unknown key; did you mean network.topo"),
+        ("  count: 5\n", "  count: 5\n  topology: ring\n", "6:3: agents.topology: unknown key; did you mean network"),
         ("  loss: 0.1\n", "  los: 0.1\n", "10:3: network.los: unknown key; did you mean loss? allowed: "),
     ],
 )
