@@ -13,8 +13,7 @@ from coband.simulator.core.config import REWARD, Config, Unit
 from coband.simulator.maths.graphs.covers import CoverMethod, half_diameter
 from coband.simulator.maths.kernels.base import KernelSpec
 from coband.simulator.maths.kernels.library import Gaussian
-from coband.simulator.maths.kernels.registry import kernels
-from coband.simulator.plugins.entry_points import ByKind
+from coband.simulator.maths.kernels.registry import KERNELS
 
 
 def _word_is_kind(value: Any) -> Any:
@@ -52,7 +51,7 @@ class Nystrom(Config):
     """Points in the dictionary at most; with less than 3 for each task a run ends with a warning."""
 
 
-NetworkKernel = Annotated[KernelSpec | Mmd, ByKind(kernels, mmd=Mmd)]
+NetworkKernel = Annotated[KernelSpec | Mmd, KERNELS.field(mmd=Mmd)]
 Hops = Annotated[int, Field(ge=1)] | Literal["half_diameter", "diameter"]
 Posterior = Annotated[Exact | Nystrom, Field(discriminator="kind")]
 

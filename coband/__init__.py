@@ -27,8 +27,16 @@ if TYPE_CHECKING:
     from coband.simulator.arrays import FloatArray
     from coband.simulator.conformance import Case, NonConformance, Vacuous, cases
     from coband.simulator.core.algorithm import Algorithm, Assumption, Bound, ClosedForm, MessageSize, Needs
+    from coband.simulator.core.clock.schedule import BaseSchedule
     from coband.simulator.core.config import Config
+    from coband.simulator.core.hosts.availability import BaseAvailability
+    from coband.simulator.core.hosts.speed import BaseStragglers
     from coband.simulator.core.memory import Memory, RunSize
+    from coband.simulator.core.network.links import BaseBandwidth, BaseLatency
+    from coband.simulator.core.network.loss import BaseLoss
+    from coband.simulator.core.network.partitions import BaseOutage, BasePartition
+    from coband.simulator.core.network.topologies import BaseGraph, RandomGraph
+    from coband.simulator.core.nodes.graphs import Graph, GraphError
     from coband.simulator.core.nodes.message import Message, payload, size_of
     from coband.simulator.core.nodes.node import (
         ALL_AGENTS,
@@ -51,10 +59,14 @@ if TYPE_CHECKING:
         UnsupportedScenario,
     )
     from coband.simulator.core.nodes.timers import Silence
+    from coband.simulator.core.randomness.distributions import BaseDistribution
+    from coband.simulator.core.result import RunResult
     from coband.simulator.core.talks import Answers, Declined, Line, Talks, Unanswered, late, lost, on
     from coband.simulator.core.world import World
+    from coband.simulator.experiments.registry.registry import register
     from coband.simulator.maths.kernels.base import BaseKernel, Columns, Positive, StationaryKernel
-    from coband.simulator.metrics import Metric
+    from coband.simulator.metrics import Metric, RunMetric
+    from coband.simulator.plugins.entry_points import PluginError
     from coband.simulator.problems.arms import ArmSource
     from coband.simulator.problems.problem import Problem, ProblemEntry
     from coband.simulator.problems.rewards import Reward, RewardFunction
@@ -139,7 +151,31 @@ _HOMES = {
         "Positive",
         "StationaryKernel",
     ),
-    "coband.simulator.metrics": ("Metric",),
+    "coband.simulator.core.clock.schedule": ("BaseSchedule",),
+    "coband.simulator.core.hosts.availability": ("BaseAvailability",),
+    "coband.simulator.core.hosts.speed": ("BaseStragglers",),
+    "coband.simulator.core.network.links": (
+        "BaseBandwidth",
+        "BaseLatency",
+    ),
+    "coband.simulator.core.network.loss": ("BaseLoss",),
+    "coband.simulator.core.network.partitions": (
+        "BaseOutage",
+        "BasePartition",
+    ),
+    "coband.simulator.core.network.topologies": (
+        "BaseGraph",
+        "RandomGraph",
+    ),
+    "coband.simulator.core.nodes.graphs": (
+        "Graph",
+        "GraphError",
+    ),
+    "coband.simulator.core.randomness.distributions": ("BaseDistribution",),
+    "coband.simulator.core.result": ("RunResult",),
+    "coband.simulator.experiments.registry.registry": ("register",),
+    "coband.simulator.plugins.entry_points": ("PluginError",),
+    "coband.simulator.metrics": ("Metric", "RunMetric"),
     "coband.simulator.problems.arms": ("ArmSource",),
     "coband.simulator.problems.problem": (
         "Problem",
@@ -164,7 +200,17 @@ __all__ = [
     "ArmSet",
     "ArmSource",
     "Assumption",
+    "BaseAvailability",
+    "BaseBandwidth",
+    "BaseDistribution",
+    "BaseGraph",
     "BaseKernel",
+    "BaseLatency",
+    "BaseLoss",
+    "BaseOutage",
+    "BasePartition",
+    "BaseSchedule",
+    "BaseStragglers",
     "BatchAgent",
     "Bound",
     "Case",
@@ -177,6 +223,8 @@ __all__ = [
     "Declined",
     "FloatArray",
     "Frontier",
+    "Graph",
+    "GraphError",
     "Later",
     "Line",
     "Memory",
@@ -192,14 +240,18 @@ __all__ = [
     "Note",
     "Outbox",
     "Plots",
+    "PluginError",
     "Positive",
     "Problem",
     "ProblemEntry",
+    "RandomGraph",
     "RegretSplit",
     "Reward",
     "RewardFunction",
     "Run",
     "RunError",
+    "RunMetric",
+    "RunResult",
     "RunSize",
     "RunWarning",
     "Runs",
@@ -225,6 +277,7 @@ __all__ = [
     "lost",
     "on",
     "payload",
+    "register",
     "run",
     "runs",
     "size_of",

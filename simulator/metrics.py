@@ -7,9 +7,9 @@ else.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
 
 Number = int | float
 Better = Literal["lower", "higher"]
@@ -74,6 +74,17 @@ class Metric:
         if self.aggregate == "min":
             return min(values)
         return sum(values) / len(values) if self.aggregate == "mean" else sum(values)
+
+
+@dataclass(frozen=True)
+class RunMetric(Metric):
+    """A number that is computed from the result of every run, whatever the algorithm and the problem.
+
+    Attributes:
+        of: given the result of a run (`RunResult`), returns the number.
+    """
+
+    of: Callable[[Any], Number] = field(kw_only=True)
 
 
 DICTIONARY_SIZE = Metric("dictionary_size", "points", "points in the dictionary at the end", locked=True)

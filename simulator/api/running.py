@@ -28,12 +28,14 @@ from coband.simulator.experiments.sweep.job_queue import cluster_of
 from coband.simulator.experiments.sweep.study import load_study
 
 Given = Scenario | Mapping[str, Any] | str | PathLike[str]
+Entries = Iterable["coband.Algorithm | str | Mapping[str, Any]"]
 Trace = Literal["off", "protocol", "full"]
 
 
 def run(
     scenario: Given,
     *,
+    algorithms: Entries | None = None,
     problem: coband.Problem | None = None,
     set: Settings | None = None,
     only: str | Iterable[str] | None = None,
@@ -53,6 +55,8 @@ def run(
 
     Args:
         scenario: a path, YAML text, a mapping, the name of a scenario that comes with coband, or a `Scenario`.
+        algorithms: in the place of the scenario's: names, `coband.Algorithm` objects, which need not be installed, and
+            mappings with parameters, ``{"algorithm": ALGORITHM, "alpha": 0.5}``.
         problem: in the place of the scenario's, such as `Problem.from_arrays` makes.
         set: values to change: ``{"agents.count": 20}``, or texts ``"agents.count=20"``.
         only: labels or algorithms to run alone.
@@ -76,7 +80,14 @@ def run(
         RunError: there is no room for results, or no way to go on; what has finished is kept.
         KeyboardInterrupt: Ctrl-C; what has finished is kept, and the text says where.
     """
-    further = given(problem=problem, replications=replications, seed=seed, trace=trace, checks=checks)
+    further = given(
+        algorithms=_entries(algorithms),
+        problem=problem,
+        replications=replications,
+        seed=seed,
+        trace=trace,
+        checks=checks,
+    )
     asked = Scenario.of(scenario).with_(set).with_(further)
     with asked.errors():
         labels = (only,) if isinstance(only, str) else tuple(only or ())
@@ -94,6 +105,7 @@ def run(
 def sweep(
     scenario: Given,
     *,
+    algorithms: Entries | None = None,
     problem: coband.Problem | None = None,
     set: Settings | None = None,
     replications: int | None = None,
@@ -110,6 +122,8 @@ def sweep(
 
     Args:
         scenario: a path, YAML text, a mapping, the name of a scenario that comes with coband, or a `Scenario`.
+        algorithms: in the place of the scenario's: names, `coband.Algorithm` objects, which need not be installed, and
+            mappings with parameters, ``{"algorithm": ALGORITHM, "alpha": 0.5}``.
         problem: in the place of the scenario's, such as `Problem.from_arrays` makes.
         set: values to change, or to fix keys of the grid.
         replications: how many.
@@ -129,7 +143,11 @@ def sweep(
             run the jobs; what has finished is kept.
         KeyboardInterrupt: Ctrl-C; what has finished is kept, and ``resume=True`` goes on.
     """
-    asked = Scenario.of(scenario).with_(set).with_(given(problem=problem, replications=replications, seed=seed))
+    asked = (
+        Scenario.of(scenario)
+        .with_(set)
+        .with_(given(algorithms=_entries(algorithms), problem=problem, replications=replications, seed=seed))
+    )
     with asked.errors():
         study = load_study(asked.source, asked.settings, trace=trace)
         place = Place(workers, cluster, cluster_options, resume, out)
@@ -189,6 +207,13 @@ def _command(name: str, asked: Scenario, place: RunDirectory) -> list[str]:
     """The command line that does the same; of a scenario that is no file, with the copy in the run's directory."""
     file = asked.source if isinstance(asked.source, Path) else place.path / SCENARIO
     return ["coband", name, str(file), *(word for setting in asked.settings for word in ("--set", setting))]
+
+
+def _entries(algorithms: Entries | None) -> list[Any] | None:
+    """Entries of ``algorithms``; a name alone is one."""
+    if algorithms is None:
+        return None
+    return [{"algorithm": entry} if isinstance(entry, str) else entry for entry in algorithms]
 
 
 def given(**values: object) -> dict[str, object]:

@@ -6,7 +6,7 @@ import html
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
@@ -15,7 +15,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from coband.simulator.api.errors import translated
-from coband.simulator.experiments.registry.registry import Registry
+from coband.simulator.experiments.registry.registry import ALGORITHMS, Registry, ensure
 from coband.simulator.experiments.runs.preflight import preflight
 from coband.simulator.experiments.scenario import attachments
 from coband.simulator.experiments.scenario.files import ScenarioText, read_scenario
@@ -25,11 +25,15 @@ from coband.simulator.experiments.scenario.nodes import MappingNode, plain
 from coband.simulator.experiments.scenario.yaml_text import to_yaml
 from coband.simulator.experiments.sweep.grid import split
 from coband.simulator.experiments.sweep.study import load_study
+from coband.simulator.plugins.entry_points import PluginError
+from coband.simulator.plugins.functions import named
 
 Settings = Mapping[str, Any] | Iterable[str] | str
 """Changes of a scenario: ``{"agents.count": 20}``, or ``"agents.count=20"`` as on the command line, one or several."""
 FROM_DICT = "<dict>"
 FROM_TEXT = "<string>"
+MOST_EDGES = 20_000
+"""Of a graph that is written into a scenario."""
 
 
 @dataclass(frozen=True)
@@ -222,6 +226,9 @@ def settings_of(given: Settings | None) -> tuple[str, ...]:
 def simple(value: Any, key: str) -> Any:
     """A value in the types of YAML: numbers, texts, lists and mappings.
 
+    An object of a kind, an algorithm or a function that is not installed is registered, so that its name can stand for
+    it; a networkx graph is a list of links.
+
     Raises:
         ScenarioError: it is of another type.
     """
@@ -229,6 +236,14 @@ def simple(value: Any, key: str) -> Any:
         return simple(value.tolist(), key)
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
+    if ALGORITHMS.accepts(value):
+        with refused(key):
+            ensure(value)
+        return value.name if key.endswith(".algorithm") else {"algorithm": value.name}
+    with refused(key):
+        ensure(type(value))
+    if is_dataclass(value) and not isinstance(value, type):
+        return {one.name: simple(getattr(value, one.name), f"{key}.{one.name}") for one in fields(value) if one.init}
     if isinstance(value, BaseModel):
         dumped = value.model_dump(mode="json", by_alias=True)
         given = {type(value).model_fields[name].alias or name for name in value.model_fields_set}
@@ -237,10 +252,41 @@ def simple(value: Any, key: str) -> Any:
         return {str(name): simple(item, f"{key}.{name}") for name, item in value.items()}
     if isinstance(value, PathLike):
         return str(Path(value))
+    if hasattr(value, "adjacency") and hasattr(value, "is_directed"):
+        return _links_of(value, key)
+    if callable(value) and not isinstance(value, type):
+        return {"kind": "python" if key.endswith("reward") else "sampler", "function": named(value)}
     if isinstance(value, Iterable):
         return [simple(item, f"{key}[{number}]") for number, item in enumerate(value)]
-    message = f"a {type(value).__name__} cannot be a value of a scenario; give numbers, texts, lists or mappings"
-    raise ScenarioError([InputProblem("scenario", None, None, key, message)])
+    what = f"a {type(value).__name__} cannot be a value of a scenario"
+    raise _mistake(key, f"{what}; give numbers, texts, lists or mappings, an object of a kind, a graph or a function")
+
+
+def _links_of(graph: Any, key: str) -> dict[str, Any]:
+    """A networkx graph as a topology; its nodes are the agents, in their order."""
+    if graph.is_directed():
+        raise _mistake(key, "links have no direction; give graph.to_undirected()")
+    if graph.number_of_edges() > MOST_EDGES:
+        advice = "write it with networkx.write_edgelist and give {kind: edge_list, file: ...}"
+        raise _mistake(
+            key, f"a graph of more than {MOST_EDGES:,} links is too large for the text of a scenario; {advice}"
+        )
+    number = {node: agent for agent, node in enumerate(graph)}
+    edges = [[number[one], number[other]] for one, other in graph.edges()]
+    return {"kind": "given", "nodes": len(number), "edges": edges}
+
+
+@contextmanager
+def refused(key: str) -> Iterator[None]:
+    """Say where an object was given that its list does not take."""
+    try:
+        yield
+    except PluginError as error:
+        raise _mistake(key, str(error)) from None
+
+
+def _mistake(key: str, message: str) -> ScenarioError:
+    return ScenarioError([InputProblem("scenario", None, None, key, message)])
 
 
 def _folder(base: str | PathLike[str] | None) -> Path:

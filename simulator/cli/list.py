@@ -12,16 +12,22 @@ from coband.simulator.cli.options import JSON
 from coband.simulator.cli.plugins import warn_of_plugins
 from coband.simulator.experiments.registry.remembered import remembered
 
-KINDS = ("algorithms", "problems", "kernels", "rewards", "datasets", "metrics", "scenarios")
+KINDS = (
+    *("algorithms", "problems", "kernels", "rewards", "topologies", "distributions", "latencies", "losses"),
+    *("bandwidths", "schedules", "availabilities", "stragglers", "partitions", "outages"),
+    *("datasets", "metrics", "scenarios"),
+)
 
 
 @click.command("list")
 @click.argument("kind", metavar="[KIND]", type=click.Choice(KINDS), required=False)
 @JSON
 def list_(kind: str | None, as_json: bool) -> None:
-    """List algorithms, problems, kernels, rewards, datasets, metrics and shipped scenarios.
+    """List algorithms, problems, all kinds that scenarios can name, datasets, metrics and shipped scenarios.
 
-    KIND is one of these seven words; by default all are listed.
+    KIND is one of: algorithms, problems, kernels, rewards, topologies, distributions, latencies, losses, bandwidths,
+    schedules, availabilities, stragglers, partitions, outages, datasets, metrics, scenarios. By default all are listed
+    of which there are any.
 
     Every command that takes a scenario FILE takes the name of a shipped scenario too.
     """
@@ -30,7 +36,8 @@ def list_(kind: str | None, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps(chosen, indent=2, ensure_ascii=False))
     else:
-        for number, (title, items) in enumerate(chosen.items()):
+        shown = [(title, items) for title, items in chosen.items() if items or kind is not None]
+        for number, (title, items) in enumerate(shown):
             _show(title, items, blank=number > 0)
 
 

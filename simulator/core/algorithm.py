@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -12,7 +13,7 @@ from pydantic import BaseModel
 from coband.simulator.core.formulas import FormulaError, Values, evaluate
 from coband.simulator.core.memory import Memory, RunSize
 from coband.simulator.core.nodes.message import Message
-from coband.simulator.core.nodes.node import Client
+from coband.simulator.core.nodes.node import Client, Server
 from coband.simulator.metrics import Metric
 
 Direction = Literal["up", "down", "peer"]
@@ -182,7 +183,8 @@ class Algorithm:
     Attributes:
         name: what users write after ``algorithm:``.
         agent: the class that runs on each client.
-        server: the server's class as ``"module:Class"``, or None for algorithms without a server.
+        server: the server's class as ``"module:Class"``, or itself, as in a notebook; None for algorithms without a
+            server.
         config: its parameters; defaults are the paper's.
         summary: one line.
         reference: paper, algorithm number.
@@ -200,7 +202,7 @@ class Algorithm:
 
     name: str
     agent: type[Client]
-    server: str | None
+    server: str | type[Server] | None
     config: type[BaseModel]
     summary: str
     reference: str
@@ -214,6 +216,15 @@ class Algorithm:
     search: Mapping[str, str] = field(default_factory=dict, hash=False)
     bounds: tuple[Bound, ...] = ()
     always: Mapping[str, object] = field(default_factory=dict, hash=False)
+
+    @property
+    def server_class(self) -> type[Server] | None:
+        """The server's class, imported."""
+        if not isinstance(self.server, str):
+            return self.server
+        module, _, name = self.server.partition(":")
+        found: type[Server] = getattr(importlib.import_module(module), name)
+        return found
 
     def memory_of(self, run: RunSize) -> list[tuple[Memory, float]]:
         """(what, bytes) of what its nodes keep, as far as the sizes that decide are known before the run."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 from collections.abc import Callable
 from dataclasses import dataclass, fields
@@ -19,7 +18,7 @@ from coband.simulator.core.audit.ledger import Ledger
 from coband.simulator.core.audit.progress import Progress
 from coband.simulator.core.audit.trace import Trace
 from coband.simulator.core.clock.clock import Clock
-from coband.simulator.core.clock.schedule import OneAtATime, Phases, Recorded, Renewal, Rounds
+from coband.simulator.core.clock.schedule import Phases, Recorded, Renewal, Rounds
 from coband.simulator.core.hosts.agent_host import AgentHost
 from coband.simulator.core.hosts.cohort import Cohort, chooses_together
 from coband.simulator.core.hosts.host import ClientHost, Host, Inspector, Send
@@ -156,7 +155,7 @@ class Assembly:
         if self._graph is None:
             return None
         schedule, config = self._plan.schedule, self._plan.network.local
-        interval = schedule.interval if isinstance(schedule, OneAtATime | Rounds) else 1.0
+        interval = getattr(schedule, "interval", 1.0)
         trial = interval if config.trial is None else config.trial
         if self._plan.walks_hops:
             from coband.simulator.core.network.hop_by_hop import HopByHop
@@ -235,10 +234,8 @@ class Assembly:
             )
 
         agents: list[Client] = [algorithm.agent(context_of(index)) for index in range(count)[:made]]
-        if algorithm.server is None:
-            return agents, None
-        module, _, name = algorithm.server.partition(":")
-        return agents, getattr(importlib.import_module(module), name)(context_of(SERVER))
+        server = algorithm.server_class
+        return agents, None if server is None else server(context_of(SERVER))
 
     def twins(self, algorithm: Algorithm, config: BaseModel) -> list[Node]:
         """The nodes once more, by address, the server last, each with all of its work to itself."""

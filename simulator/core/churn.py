@@ -41,10 +41,11 @@ class Churn:
         if not isinstance(availability, Always):
             for agent in range(self._plan.agents.count):
                 switch.follow(agent, availability.windows(agent, streams("faults", agent, "availability")))
-        for outage in self._plan.network.outages:
-            for node in outage.addresses:
+        for number, outage in enumerate(self._plan.network.outages):
+            rng = streams("faults", number, "outage")
+            for node, windows in outage.windows(self._plan.agents.count, rng).items():
                 if node != SERVER or self._has_server:
-                    switch.follow(node, iter([(outage.start, outage.end)]))
+                    switch.follow(node, iter(windows))
 
     def _switched(self, node: Address, up: bool, cause: int) -> None:
         host = self._hosts[node]

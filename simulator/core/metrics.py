@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from coband.simulator.metrics import DICTIONARY_SIZE, Metric
+from operator import attrgetter
+
+from coband.simulator.metrics import DICTIONARY_SIZE, Metric, RunMetric
+from coband.simulator.plugins.entry_points import PluginError, kind_of
+from coband.simulator.plugins.kinds import Kinds
 
 ALWAYS: tuple[Metric, ...] = (
     Metric("turns", "pulls", "pulls of all agents", locked=True),
@@ -90,3 +94,17 @@ CORE: tuple[Metric, ...] = (
 """All that coband itself counts and measures."""
 
 CORE_NAMES = frozenset(metric.name for metric in CORE)
+
+
+def _checked(name: str, found: object) -> RunMetric:
+    if not isinstance(found, RunMetric):
+        raise PluginError(f"a coband.RunMetric is expected, not {kind_of(found)}")
+    if found.name != name:
+        raise PluginError(f"the entry point is called {name!r} but the metric {found.name!r}; give both one name")
+    if found.name in CORE_NAMES:
+        raise PluginError(f"the metric {found.name!r} is coband's own; give yours another name")
+    return found
+
+
+METRICS = Kinds("metrics", _checked, lambda found: isinstance(found, RunMetric), attrgetter("name"))
+"""Numbers of every run that other packages compute."""

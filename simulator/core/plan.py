@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
-from coband.simulator.core.clock.schedule import AnySchedule
+from coband.simulator.core.clock.schedule import Schedule
 from coband.simulator.core.hosts.speed import AgentsConfig, ServerConfig
 from coband.simulator.core.network.network import NetworkConfig
 from coband.simulator.core.randomness.distributions import is_zero
@@ -19,7 +19,7 @@ class Plan:
     """Everything that determines one run but the algorithm, its parameters and the world."""
 
     agents: AgentsConfig
-    schedule: AnySchedule
+    schedule: Schedule
     network: NetworkConfig
     server: ServerConfig = field(default_factory=ServerConfig)
     trace: Literal["off", "protocol", "full"] = "protocol"

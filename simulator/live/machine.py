@@ -16,7 +16,7 @@ from coband.simulator.core.audit import trace as tr
 from coband.simulator.core.audit.ledger import Ledger
 from coband.simulator.core.audit.progress import Progress
 from coband.simulator.core.clock.clock import Clock
-from coband.simulator.core.clock.schedule import OneAtATime, Phases, Recorded, Renewal, Rounds
+from coband.simulator.core.clock.schedule import BaseSchedule, Phases, Renewal
 from coband.simulator.core.hosts.phases import PhaseHost
 from coband.simulator.core.hosts.turns import Turns
 from coband.simulator.core.network.network import Network
@@ -75,7 +75,7 @@ class LocalTurns(Turns):
                 assert isinstance(host, PhaseHost)
                 host.call()
         else:
-            assert isinstance(schedule, OneAtATime | Rounds | Recorded)
+            assert isinstance(schedule, BaseSchedule)
             ticks = schedule.ticks(self._agents, self._streams)
             self._ticks = (tick for tick in ticks if tick[1] in agents)
             self._schedule_tick()

@@ -133,30 +133,6 @@ def kind_of(found: object) -> str:
     return f"the class {found.__name__}" if isinstance(found, type) else f"an object of type {type(found).__name__}"
 
 
-class ByKind:
-    """Tells pydantic to read a mapping with the class that its ``kind`` names, so that errors name one class only.
-
-    Pydantic asks annotations for a schema by this method's name; nothing of it is imported here. It does so when a
-    model is used for the first time, so that plugins may import coband while they are being loaded themselves.
-
-    Args:
-        classes: gives the classes by kind; called when a schema is wanted.
-        further: more classes, each with the one value of its field ``kind``.
-    """
-
-    def __init__(self, classes: Callable[[], Mapping[str, type]], **further: type) -> None:
-        self._classes, self._further = classes, further
-
-    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> dict[str, Any]:
-        members = {**self._classes(), **self._further}
-        if not members:
-            raise PluginError(
-                "coband's own entry points are missing; install it anew: pip install -e . or pip install coband"
-            )
-        choices = {kind: handler.generate_schema(member) for kind, member in members.items()}
-        return {"type": "tagged-union", "discriminator": "kind", "choices": choices}
-
-
 def summary_of(found: object) -> str:
     """The first paragraph of a docstring, on one line."""
     return " ".join((found.__doc__ or "").strip().split("\n\n")[0].split()).replace("``", "")

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import inspect
-import sys
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from coband.simulator.arrays import FloatArray
+from coband.simulator.plugins.functions import importable_name
 from coband.simulator.problems.array_files import Arrays, arms_of
 from coband.simulator.problems.contextual import ContextualProblem
-from coband.simulator.problems.python_reward import load
-
-_MAIN = "__main__"
 
 
 def rewards_of(function: Callable[..., Any], arms: Any, agents: int | None) -> Arrays:
@@ -83,23 +78,3 @@ def contextual_of(
         raise ValueError("agents and count go with an array of arms; a section of arms says its own count.")
     reward = {"kind": "python", "function": importable_name(function)}
     return ContextualProblem.model_validate({"kind": "contextual", "arms": dict(arms), "reward": reward, **options})
-
-
-def importable_name(function: Any) -> str:
-    """By which name other processes find a function: ``module:name`` or ``file.py:name``.
-
-    Raises:
-        ValueError: they cannot find it.
-    """
-    module, name = getattr(function, "__module__", None), getattr(function, "__qualname__", "")
-    if module in (None, _MAIN) or not name.isidentifier() or getattr(sys.modules.get(module), name, None) != function:
-        shown = name or type(function).__name__
-        raise ValueError(
-            f"{shown} cannot be imported by worker processes, which draw fresh arms at every turn: define it at the "
-            "top of a module and import it from there, or give the arms as an array."
-        )
-    source = inspect.getsourcefile(function) if inspect.isfunction(function) else None
-    if source is not None and "." not in module and Path(source).stem == module:
-        return f"{Path(source).resolve()}:{name}"
-    load(f"{module}:{name}")
-    return f"{module}:{name}"

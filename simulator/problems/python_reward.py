@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import importlib
-import importlib.util
-import sys
 from collections.abc import Callable
-from functools import lru_cache
-from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 import pydantic
 
 from coband.simulator.arrays import FloatArray
+from coband.simulator.plugins.functions import load
 from coband.simulator.problems.arms import ArmSource
 from coband.simulator.problems.rewards import Reward, RewardFunction
 
@@ -58,61 +54,3 @@ class _Rewarded:
     def describe(self) -> dict[str, Any]:
         """The function's name."""
         return {"function": self._name}
-
-
-def load(name: str) -> Callable[[FloatArray], Any]:
-    """The function of that name.
-
-    Raises:
-        ValueError: there is none; the text says what to write.
-    """
-    place, colon, attribute = name.rpartition(":")
-    if not colon or not place or not attribute.isidentifier():
-        raise ValueError(f"function(={name!r}) must be module:function or path/to/file.py:function.")
-    module = _module(place)
-    function = getattr(module, attribute, None)
-    if not callable(function):
-        offered = sorted(key for key, value in vars(module).items() if callable(value) and not key.startswith("_"))
-        raise ValueError(f"{place} has no function {attribute!r}; it has {', '.join(offered) or 'none'}.")
-    found: Callable[[FloatArray], Any] = function
-    return found
-
-
-def _module(place: str) -> Any:
-    if place.endswith(".py"):
-        file = Path(place).expanduser().resolve()
-        if not file.is_file():
-            raise ValueError(f"there is no file {place}; write module:function or path/to/file.py:function.")
-        return _executed(file, file.stat().st_mtime_ns)
-    _findable(Path.cwd())
-    try:
-        return importlib.import_module(place)
-    except ModuleNotFoundError as error:
-        if error.name is not None and not f"{place}.".startswith(f"{error.name}."):
-            raise ValueError(f"{place} cannot be imported: {error}.") from None
-        raise ValueError(
-            f"there is no module {place!r}, neither installed nor in {Path.cwd()}; write module:function or "
-            "path/to/file.py:function."
-        ) from None
-    except Exception as error:  # whatever the user's module raises
-        raise ValueError(f"{place} cannot be imported: {type(error).__name__}: {error}.") from None
-
-
-@lru_cache(maxsize=16)
-def _executed(file: Path, changed: int) -> Any:
-    """The module in a file, which may import its neighbours; ``changed`` tells its states apart."""
-    _findable(file.parent)
-    spec = importlib.util.spec_from_file_location(file.stem, file)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    try:
-        spec.loader.exec_module(module)
-    except Exception as error:  # whatever the user's file raises
-        raise ValueError(f"{file} cannot be executed: {type(error).__name__}: {error}.") from None
-    return module
-
-
-def _findable(folder: Path) -> None:
-    if str(folder) not in sys.path:
-        sys.path.append(str(folder))

@@ -11,15 +11,14 @@ from __future__ import annotations
 import abc
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import Annotated, Any, ClassVar, Literal, Protocol, get_args, get_origin
+from typing import Annotated, Any, ClassVar, Literal, Protocol
 
 import numpy as np
 from pydantic import Discriminator, Field, Tag
 
 from coband.simulator.arrays import FloatArray
 from coband.simulator.core.config import REWARD, Config
-from coband.simulator.plugins.entry_points import ByKind, Loaded, PluginError, installed, is_subclass, kind_of, load
+from coband.simulator.plugins.kinds import Kinds
 from coband.simulator.problems.arms import ArmSource, uniform_ball, uniform_sphere
 from coband.simulator.problems.world import Noise
 
@@ -150,37 +149,16 @@ class CubicReward(_RidgeReward):
         return self._draw(rng, source, cubic_async if self.form == "async" else cubic_duets)
 
 
-REWARDS = "coband.rewards"
-
-
-@lru_cache(maxsize=1)
-def installed_rewards() -> Loaded[type[Reward]]:
-    """What the entry-point group holds; read once per process, when a reward is wanted for the first time."""
-    return load(installed(REWARDS), checked_reward)
+REWARDS: Kinds[type[Reward]] = Kinds.of("rewards", Reward)
+"""The rewards that scenarios can name."""
 
 
 def rewards() -> Mapping[str, type[Reward]]:
     """The classes of rewards by kind."""
-    return installed_rewards().found
+    return REWARDS.known()
 
 
-def checked_reward(name: str, found: object) -> type[Reward]:
-    """The object of a reward's entry point.
-
-    Raises:
-        PluginError: it is not a subclass of `Reward` of that `kind`.
-    """
-    if not is_subclass(found, Reward):
-        raise PluginError(f"a subclass of coband.Reward is expected, not {kind_of(found)}")
-    assert isinstance(found, type)
-    assert issubclass(found, Reward)
-    kind = found.model_fields.get("kind")
-    if kind is None or get_origin(kind.annotation) is not Literal or get_args(kind.annotation) != (name,):
-        raise PluginError(f"{found.__name__} must have the field `kind: Literal[{name!r}]`, the entry point's name")
-    return found
-
-
-AnyReward = Annotated[Reward, ByKind(rewards)]
+AnyReward = Annotated[Reward, REWARDS.field()]
 """Any `problem.reward` section."""
 
 

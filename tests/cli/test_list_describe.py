@@ -9,11 +9,11 @@ import pytest
 from click.testing import CliRunner
 
 from coband.simulator.cli.describe import describe
-from coband.simulator.cli.list import list_
+from coband.simulator.cli.list import KINDS, list_
 from coband.simulator.cli.schema import schema
 from coband.simulator.experiments.registry.catalogue import UnknownNameError
 from coband.simulator.experiments.registry.catalogue import describe as look_up
-from coband.simulator.experiments.registry.registry import Registry
+from coband.simulator.experiments.registry.registry import OPEN_LISTS, Registry
 from coband.simulator.experiments.scenario.document import json_schema
 from tests.experiments.registry.plugins import REGISTRY
 
@@ -50,8 +50,8 @@ def test_list_one_kind() -> None:
 
 def test_list_as_json() -> None:
     everything = json.loads(CliRunner().invoke(list_, ["--json"]).output)
-    kinds = ["algorithms", "problems", "kernels", "rewards", "datasets", "metrics", "scenarios"]
-    assert list(everything) == kinds
+    assert tuple(everything) == KINDS
+    assert [one.name for one in OPEN_LISTS[:-1]] == list(KINDS[:-3])
     assert everything["algorithms"][1] == {"name": "local_ucb", "summary": "Is silent.", "reference": "ours"}
 
 

@@ -12,10 +12,10 @@ import pytest
 
 import coband
 from coband.simulator.core.randomness.streams import Streams
+from coband.simulator.plugins.functions import importable_name
 from coband.simulator.problems import array_problem
 from coband.simulator.problems.array_files import Arrays, file_of, read_arrays
 from coband.simulator.problems.datasets import DataError
-from coband.simulator.problems.functions import importable_name
 from coband.simulator.problems.world import InstanceError
 from tests.every import every
 
@@ -232,7 +232,7 @@ def test_functions_of_modules_go_with_fresh_arms(tmp_path: Path, monkeypatch: py
     assert problem.model_dump()["reward"]["function"] == f"{tmp_path}/peaks_of_a_test.py:peak"
     world = built(problem)
     assert world.means(0, 1).tolist() == pytest.approx(peaks_of_a_test.peak(world.arms(0, 1)))
-    assert importable_name(importable_name) == "coband.simulator.problems.functions:importable_name"
+    assert importable_name(importable_name) == "coband.simulator.plugins.functions:importable_name"
     monkeypatch.delitem(sys.modules, "peaks_of_a_test")
 
 

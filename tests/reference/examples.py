@@ -20,6 +20,7 @@ FILES = {
     "graph.txt": "a b\nb c\nc d\nd e\n",
     "turns.csv": "agent,time\n0,1\n1,2\n",
     "table.csv": "visit,site,age,reward\n1,a,3,0.5\n1,a,4,0.6\n2,b,3,0.5\n2,b,4,0.6\n",
+    "delay.py": "def draw(rng):\n    return rng.random()\n",
     "reward.py": "def f(x):\n    return x[..., 0]\n",
 }
 BASES = (

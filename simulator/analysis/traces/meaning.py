@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 from collections.abc import Mapping
 from functools import cache
@@ -78,8 +77,7 @@ def meanings(algorithm: str) -> Mapping[str, str]:
     if found is None:
         return {}
     nodes: list[type] = [found.agent]
-    if found.server is not None:
-        module, _, name = found.server.partition(":")
-        nodes.append(getattr(importlib.import_module(module), name))
+    if (server := found.server_class) is not None:
+        nodes.append(server)
     bases = [base for node in nodes for base in reversed(node.__mro__) if issubclass(base, Node)]
     return {event: text for base in bases for event, text in vars(base).get("noted", {}).items()}

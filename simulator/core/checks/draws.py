@@ -14,7 +14,7 @@ import numpy as np
 from coband.simulator.core.audit.invariants import InvariantViolation
 from coband.simulator.core.checks.wiring import Pipe, Wiring
 from coband.simulator.core.network.links import LinkModel
-from coband.simulator.core.network.loss import GilbertElliott
+from coband.simulator.core.network.loss import BaseLoss, GilbertElliott
 from coband.simulator.core.network.network import NetworkConfig
 from coband.simulator.core.nodes.node import SERVER, Address
 from coband.simulator.core.packet import Packet
@@ -162,8 +162,12 @@ def _values(latency: BaseDistribution, stream: np.random.Generator) -> Iterator[
         yield latency.value if isinstance(latency, Constant) else float(latency.draw(stream, 1)[0])
 
 
-def _coins(chance: float | GilbertElliott, stream: np.random.Generator) -> Iterator[bool]:
+def _coins(chance: float | BaseLoss, stream: np.random.Generator) -> Iterator[bool]:
     """Whether each copy in turn is lost (or doubled); no draws where that never happens."""
+    if isinstance(chance, BaseLoss) and not isinstance(chance, GilbertElliott):
+        process = chance.process(stream)  # of another package: the same once more
+        while True:
+            yield process()
     if not isinstance(chance, GilbertElliott):
         while True:
             yield chance > 0 and bool(stream.random() < chance)

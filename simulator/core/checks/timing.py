@@ -9,14 +9,16 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 from weakref import WeakKeyDictionary
 
 from coband.simulator.core.audit import trace as tr
 from coband.simulator.core.audit.invariants import InvariantViolation
-from coband.simulator.core.clock.schedule import Rounds
+from coband.simulator.core.clock.schedule import Phases, Rounds
 from coband.simulator.core.hosts.availability import Always, Windows
+from coband.simulator.core.hosts.speed import Stragglers
+from coband.simulator.core.network.partitions import BaseOutage
 from coband.simulator.core.nodes.message import Message
 from coband.simulator.core.nodes.node import SERVER, Address
 from coband.simulator.core.plan import Plan
@@ -61,7 +63,7 @@ class Timing:
     def __init__(self, plan: Plan, streams: Streams, quorum: float | None, exact: bool) -> None:
         self._plan, self._streams, self._quorum = plan, streams, quorum
         agents = plan.agents
-        steady = agents.stragglers is None or agents.stragglers.episodes is None
+        steady = agents.stragglers is None or agents.stragglers.steady
         self._prompt = exact and not plan.intermittent
         self._exact = self._prompt and steady
         self._slowness = self._factors() if self._exact else []
@@ -115,7 +117,7 @@ class Timing:
         schedule = self._plan.schedule
         if isinstance(schedule, Rounds) and row.time < row.value * schedule.interval * (1 - ROUNDING):
             yield f"agent {row.node} began turn {row.value:g} at {row.time:g}, before its round"
-        if self._exact and schedule.kind != "phases":
+        if self._exact and not isinstance(schedule, Phases):
             self._turns[row.seq] = row.time, row.node
 
     def _ended(self, row: tr.Row) -> Iterator[str]:
@@ -137,7 +139,7 @@ class Timing:
         if agents.speed is not None:
             speeds = agents.speed.draw(self._streams("faults", 0, "speed"), count).tolist()
         factors = [1.0 / max(speed, 1e-300) for speed in speeds]
-        if agents.stragglers is not None:
+        if isinstance(agents.stragglers, Stragglers):
             groups = agents.stragglers.groups or count
             order = self._streams("faults", 0, "stragglers").permutation(groups).tolist()
             slow = set(order[: round(agents.stragglers.fraction * groups)])
@@ -145,6 +147,9 @@ class Timing:
                 factor * (agents.stragglers.slowdown if agent * groups // count in slow else 1.0)
                 for agent, factor in enumerate(factors)
             ]
+        elif agents.stragglers is not None:
+            slower = agents.stragglers.factors(count, self._streams)
+            factors = [factor * other for factor, other in zip(factors, slower, strict=True)]
         return factors
 
     # --- absences and quorums
@@ -152,11 +157,16 @@ class Timing:
     def _absences(self, node: Address) -> Absences:
         if node not in self._away:
             availability, network = self._plan.agents.availability, self._plan.network
-            windows = [iter([(one.start, one.end)]) for one in network.outages if node in one.addresses]
+            windows = [
+                iter(self._away_by(number, outage).get(node, ())) for number, outage in enumerate(network.outages)
+            ]
             if node != SERVER and not isinstance(availability, Always):
                 windows.append(availability.windows(node, self._streams("faults", node, "availability")))
             self._away[node] = Absences(windows, math.inf if network.heals is None else network.heals)
         return self._away[node]
+
+    def _away_by(self, number: int, outage: BaseOutage) -> Mapping[Address, Iterable[tuple[float, float]]]:
+        return outage.windows(self._plan.agents.count, self._streams("faults", number, "outage"))
 
     def _concluded(self, row: tr.Row) -> Iterator[str]:
         """A synchronisation has ended; agents that could not be reached are not waited for."""
@@ -179,7 +189,7 @@ class Timing:
             return
         agents, server = self._plan.agents, self._plan.server
         free = is_zero(server.handling if node == SERVER else agents.handling) and (
-            node == SERVER or (is_zero(agents.compute) and self._plan.schedule.kind != "phases")
+            node == SERVER or (is_zero(agents.compute) and not isinstance(self._plan.schedule, Phases))
         )
         late = free and self._prompt and now > due
         if now < due or late:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 
-from coband.simulator.core.network.links import Bandwidth, LinkModel, LinkRule, Matrix, Rate
+from coband.simulator.core.network.links import BaseBandwidth, LinkModel, LinkRule, Rate
 from coband.simulator.core.network.network import NetworkConfig
+from coband.simulator.core.network.partitions import Partition
 from coband.simulator.core.nodes.node import SERVER, Address
 
 KEYS = ("latency", "bandwidth", "loss", "duplicate", "reorder")
@@ -25,8 +26,7 @@ class Wiring:
         """What the link from one node to another does."""
         config = self._config
         found = {key: getattr(config, key) for key in KEYS}
-        if isinstance(config.latency, Matrix):
-            found["latency"] = config.latency.between(source, destination)
+        found["latency"] = config.latency.between(source, destination)
         for rule in config.links:
             if _speaks_of(rule, source, destination):
                 found.update({key: value for key in KEYS if (value := getattr(rule, key)) is not None})
@@ -36,7 +36,10 @@ class Wiring:
         """Whether a partition keeps apart two nodes now."""
         heals = math.inf if self._config.heals is None else self._config.heals
         for partition in self._config.partitions:
-            if partition.start <= now < min(partition.end, heals):
+            if not isinstance(partition, Partition):
+                if now < heals and partition.cuts(source, destination, now):
+                    return True
+            elif partition.start <= now < min(partition.end, heals):
                 sides = [
                     next((place for place, group in enumerate(partition.groups) if node in group), math.inf)
                     for node in (source, destination)
@@ -56,13 +59,16 @@ def _speaks_of(rule: LinkRule, source: Address, destination: Address) -> bool:
 class Pipe:
     """When copies have passed a bandwidth: each one puts off by size / rate the time when the bucket is full again."""
 
-    def __init__(self, bandwidth: Bandwidth | None) -> None:
+    def __init__(self, bandwidth: float | BaseBandwidth | None) -> None:
         self._rate = Rate(scalars=bandwidth) if isinstance(bandwidth, int | float) else bandwidth
+        self._other = None if self._rate is None or isinstance(self._rate, Rate) else self._rate.stage()
         self._full = 0.0
 
     def passed(self, start: float, scalars: int, bits: int) -> float:
         """When a copy that comes at ``start`` has passed."""
-        if self._rate is None:
+        if self._other is not None:  # of another package: the same once more
+            return self._other.leave(start, scalars, bits)
+        if not isinstance(self._rate, Rate):
             return start
         size, speed = (scalars, self._rate.scalars) if self._rate.scalars is not None else (bits, self._rate.bits)
         assert speed is not None

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import csv
 import math
+from abc import abstractmethod
 from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
@@ -19,16 +20,38 @@ from pydantic import Field, model_validator
 from coband.simulator.core.config import TIME, Config
 from coband.simulator.core.randomness.distributions import Distribution
 from coband.simulator.core.randomness.streams import Streams
+from coband.simulator.plugins.kinds import Kinds
 
 BLOCK = 1024
 COLUMNS = ["agent", "time"]
 
 
-class BaseSchedule(Config):
+class AnySchedule(Config):
     """What all schedules have."""
 
     duration: Annotated[float | None, TIME] = Field(default=None, gt=0)
     """No turn starts at or after this simulated time; null for no limit."""
+
+    @abstractmethod
+    def total_turns(self, agents: int) -> int | None:
+        """Turns of all agents together; None when nobody knows beforehand."""
+
+    def turns_per_agent(self, agents: int, streams: Streams) -> int | None:
+        """Turns that every agent gets at least; None when nobody knows beforehand."""
+        return None
+
+
+class BaseSchedule(AnySchedule):
+    """A schedule whose ticks do not depend on what agents do."""
+
+    @abstractmethod
+    def ticks(self, agents: int, streams: Streams) -> Iterator[tuple[float, int]]:
+        """(time, agent) of every tick, in order of time.
+
+        Args:
+            agents: how many there are, numbered from 0.
+            streams: of the replication; draw from ``streams("schedule", 0, <your kind>)``.
+        """
 
 
 class OneAtATime(BaseSchedule):
@@ -112,7 +135,7 @@ class Rounds(BaseSchedule):
             yield turn * self.interval, everyone
 
 
-class Renewal(BaseSchedule):
+class Renewal(AnySchedule):
     """Each agent thinks for a random time after each of its turns; at least one of ``turns``, ``duration`` is given."""
 
     kind: Literal["renewal"]
@@ -206,7 +229,7 @@ def _turn_of(row: list[str], place: str) -> tuple[float, int]:
     return turn
 
 
-class Phases(BaseSchedule):
+class Phases(AnySchedule):
     """The algorithm asks for batches of pulls, one batch after the other, until it stops by its own rule (paper 003).
 
     A phase of an agent takes it (pulls of the phase) * ``pull_time`` * (its slowness) + (one draw of
@@ -228,6 +251,8 @@ class Phases(BaseSchedule):
         return None
 
 
-TurnSchedule = OneAtATime | Rounds | Renewal | Recorded
-AnySchedule = TurnSchedule | Phases
-Schedule = Annotated[AnySchedule, Field(discriminator="kind")]
+SCHEDULES: Kinds[type[AnySchedule]] = Kinds.of(
+    "schedules", BaseSchedule, (OneAtATime, Rounds, Renewal, Recorded, Phases)
+)
+"""The schedules that scenarios can name."""
+Schedule = Annotated[AnySchedule, SCHEDULES.field()]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import csv
 import math
+from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from functools import lru_cache
 from itertools import pairwise
@@ -22,19 +23,32 @@ from coband.simulator.core.audit.trace import Trace
 from coband.simulator.core.clock.clock import STATE, Clock
 from coband.simulator.core.config import TIME, Config
 from coband.simulator.core.nodes.node import Address
+from coband.simulator.plugins.kinds import Kinds
 
 COLUMNS = ["agent", "up", "down"]
 Windows = Iterator[tuple[float, float]]
 """(time of going down, time of coming up) again and again, in order; inf for never."""
 
 
-class Always(Config):
+class BaseAvailability(Config):
+    """What all models of availability have."""
+
+    @abstractmethod
+    def windows(self, agent: Address, rng: np.random.Generator) -> Windows:
+        """The agent's times down, in order; ``rng`` is a stream of its own."""
+
+
+class Always(BaseAvailability):
     """Every agent is always there."""
 
     kind: Literal["always"] = "always"
 
+    def windows(self, agent: Address, rng: np.random.Generator) -> Windows:
+        """None."""
+        return iter(())
 
-class MarkovOnOff(Config):
+
+class MarkovOnOff(BaseAvailability):
     """Each agent is up and down for exponential times in turn, and starts in the stationary distribution."""
 
     kind: Literal["markov_on_off"]
@@ -54,7 +68,7 @@ class MarkovOnOff(Config):
             now = back + self.mean_up * rng.standard_exponential()
 
 
-class Recorded(Config):
+class Recorded(BaseAvailability):
     """Times from a CSV ``file`` with the columns agent, up, down: one row for each time that an agent is up.
 
     ``down`` is empty for the end of the run. An agent without a row is always up.
@@ -117,7 +131,11 @@ def _times_of(row: list[str], place: str) -> tuple[Address, float, float]:
     return times
 
 
-Availability = Annotated[Always | MarkovOnOff | Recorded, Field(discriminator="kind")]
+AVAILABILITIES: Kinds[type[BaseAvailability]] = Kinds.of(
+    "availabilities", BaseAvailability, (Always, MarkovOnOff, Recorded)
+)
+"""The models of availability that scenarios can name."""
+Availability = Annotated[BaseAvailability, AVAILABILITIES.field()]
 
 
 class Switch:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import Annotated, Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from coband.simulator.core.config import TIME, Config
 from coband.simulator.core.hosts.availability import Always, Availability, Recorded
 from coband.simulator.core.randomness.distributions import ZERO, Distribution, Draws
 from coband.simulator.core.randomness.streams import Streams
+from coband.simulator.plugins.kinds import Kinds
 
 
 class Episodes(Config):
@@ -23,7 +25,25 @@ class Episodes(Config):
     """Mean time between two of them."""
 
 
-class Stragglers(Config):
+class BaseStragglers(Config):
+    """What all models of slow agents have."""
+
+    @abstractmethod
+    def factors(self, count: int, streams: Streams) -> list[float]:
+        """The factor on each agent's compute and handling times in a whole run, 1 for an agent that is not slow.
+
+        Args:
+            count: number of agents.
+            streams: of the replication; draw from ``streams("faults", 0, <your kind>)``.
+        """
+
+    @property
+    def steady(self) -> bool:
+        """Whether `factors` says everything: nobody is slow for a time alone."""
+        return True
+
+
+class Stragglers(BaseStragglers):
     """A share of the agents, drawn once per replication, that is slower than the rest."""
 
     fraction: float = Field(ge=0, le=1)
@@ -35,6 +55,15 @@ class Stragglers(Config):
     episodes: Episodes | None = None
     """When the stragglers are slow, all of a group at once; null for always."""
 
+    @property
+    def steady(self) -> bool:
+        return self.episodes is None
+
+    def factors(self, count: int, streams: Streams) -> list[float]:
+        """The slowdown for the agents of slow groups, unless they are slow for a time alone."""
+        slow = set(self.drawn(count, streams)) if self.steady else set()
+        return [self.slowdown if self.group_of(agent, count) in slow else 1.0 for agent in range(count)]
+
     def group_of(self, agent: int, count: int) -> int:
         """The group that an agent stands in."""
         return agent if self.groups is None else agent * self.groups // count
@@ -44,6 +73,10 @@ class Stragglers(Config):
         groups = count if self.groups is None else self.groups
         slow = streams("faults", 0, "stragglers").permutation(groups)
         return [int(group) for group in slow[: round(self.fraction * groups)]]
+
+
+STRAGGLERS: Kinds[type[BaseStragglers]] = Kinds.of("stragglers", BaseStragglers)
+"""The models of slow agents that scenarios can name, beside `Stragglers`, which has no kind."""
 
 
 class AgentsConfig(Config):
@@ -57,7 +90,7 @@ class AgentsConfig(Config):
     """Time that handling one message takes an agent of speed 1."""
     speed: Distribution | None = None
     """Drawn once per agent: its compute and handling times are divided by it; null for 1."""
-    stragglers: Stragglers | None = None
+    stragglers: Annotated[BaseStragglers, STRAGGLERS.field(default=Stragglers)] | None = None
     """Agents slower by a factor; null for none."""
     availability: Availability = Always()
     """When agents are up: an agent that is down starts no turn, and no message reaches it."""
@@ -69,7 +102,7 @@ class AgentsConfig(Config):
                 f"availability.file speaks of agent {self.availability.agents - 1}: must be < {self.count}, the "
                 "agents.count; agents are numbered from 0"
             )
-        if self.stragglers is not None and (self.stragglers.groups or 0) > self.count:
+        if isinstance(self.stragglers, Stragglers) and (self.stragglers.groups or 0) > self.count:
             raise ValueError(f"stragglers.groups(={self.stragglers.groups}) must be <= count(={self.count})")
         return self
 
@@ -88,16 +121,14 @@ class AgentsConfig(Config):
         if self.speed is not None:
             speeds = self.speed.draw(streams("faults", 0, "speed"), self.count)
             factors /= np.maximum(speeds, np.finfo(float).tiny)
-        if self.stragglers is not None and self.stragglers.episodes is None:
-            slow = self.stragglers.drawn(self.count, streams)
-            groups = [self.stragglers.group_of(agent, self.count) for agent in range(self.count)]
-            factors[np.isin(groups, slow)] *= self.stragglers.slowdown
+        if self.stragglers is not None and self.stragglers.steady:
+            factors *= self.stragglers.factors(self.count, streams)
         return [float(factor) for factor in factors]
 
     def episodes(self, streams: Streams, clock: Clock) -> list[SlowPeriod | None]:
         """For each agent, when it is slow; None where that does not change."""
         stragglers = self.stragglers
-        if stragglers is None or stragglers.episodes is None:
+        if not isinstance(stragglers, Stragglers) or stragglers.episodes is None:
             return [None] * self.count
         slow_periods = {
             group: SlowPeriod(stragglers.episodes, stragglers.slowdown, streams("faults", group, "episodes"), clock)

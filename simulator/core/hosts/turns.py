@@ -9,7 +9,7 @@ import numpy as np
 
 from coband.simulator.core.audit.progress import Progress
 from coband.simulator.core.clock.clock import TURN, Clock
-from coband.simulator.core.clock.schedule import AnySchedule, Phases, Renewal, Rounds
+from coband.simulator.core.clock.schedule import AnySchedule, BaseSchedule, Phases, Renewal, Rounds
 from coband.simulator.core.hosts.agent_host import AgentHost
 from coband.simulator.core.hosts.cohort import Cohort
 from coband.simulator.core.hosts.host import Host
@@ -59,7 +59,7 @@ class Turns:
             for host in hosts:
                 if isinstance(host, PhaseHost):
                     host.call()
-        else:
+        elif isinstance(schedule, BaseSchedule):
             self._ticks = schedule.ticks(self._agents, self._streams)
             if self._cohort is None:
                 self._schedule_tick()

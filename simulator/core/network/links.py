@@ -3,31 +3,48 @@
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from functools import lru_cache
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Protocol
 
 from pydantic import BeforeValidator, Field, model_validator
 
 from coband.simulator.core.config import RATE, TIME, Config, Unit
-from coband.simulator.core.network.loss import GilbertElliott, Loss, Probability, loss_process, mean_loss
+from coband.simulator.core.network.loss import Loss, Probability, loss_process, mean_loss
 from coband.simulator.core.nodes.node import SERVER, Address
 from coband.simulator.core.randomness.distributions import (
+    DISTRIBUTIONS,
     AnyDistribution,
     BaseDistribution,
     Constant,
     Distribution,
-    Distributions,
     Draws,
     number_is_constant,
 )
 from coband.simulator.core.randomness.streams import Streams
+from coband.simulator.plugins.kinds import Kinds
 
 UP, DOWN = "up", "down"
 Rows = tuple[tuple[Annotated[float, Field(ge=0)], ...], ...]
 
 
-class Rate(Config):
+class Passage(Protocol):
+    """A part of the way with a finite bandwidth."""
+
+    def leave(self, arrival: float, scalars: int, bits: int) -> float:
+        """Time at which a copy that arrives at ``arrival`` has passed; called in order of arrival."""
+
+
+class BaseBandwidth(Config):
+    """What all bandwidths have that are more than a number."""
+
+    @abstractmethod
+    def stage(self) -> Passage:
+        """One link, or the server's capacity, at the start of a run."""
+
+
+class Rate(BaseBandwidth):
     """A bandwidth with a token bucket: tokens come at the rate and are kept up to ``burst``; a copy takes its size."""
 
     scalars: Annotated[float | None, RATE] = Field(default=None, gt=0)
@@ -43,8 +60,14 @@ class Rate(Config):
             raise ValueError("give exactly one of scalars, bits")
         return self
 
+    def stage(self) -> Passage:
+        """A token bucket that is full."""
+        return Stage(self)
 
-Bandwidth = Annotated[float, Field(gt=0)] | Rate
+
+BANDWIDTHS: Kinds[type[BaseBandwidth]] = Kinds.of("bandwidths", BaseBandwidth)
+"""The bandwidths that scenarios can name, beside numbers and `Rate`, which has no kind."""
+Bandwidth = Annotated[float, Field(gt=0)] | Annotated[BaseBandwidth, BANDWIDTHS.field(default=Rate)]
 
 
 @lru_cache(maxsize=16)
@@ -59,7 +82,29 @@ def _read_rows(file: str) -> Rows:
         raise ValueError(f"file {file!r} must hold numbers, one row per line ({error})") from None
 
 
-class Matrix(Config):
+class BaseLatency(Config):
+    """What latencies have that differ from link to link."""
+
+    @abstractmethod
+    def between(self, source: Address, destination: Address) -> BaseDistribution:
+        """The latency of the link from one node to another; the server's address is -1."""
+
+    @property
+    @abstractmethod
+    def largest_mean(self) -> float:
+        """The largest mean of any link."""
+
+    @property
+    def is_constant(self) -> bool:
+        """Whether all values of one link are the same."""
+        return False
+
+    def misfit(self, agents: int, server: bool) -> str:
+        """What does not fit so many agents, with a server or without one; empty when nothing is wrong."""
+        return ""
+
+
+class Matrix(BaseLatency):
     """A constant delay for each pair of nodes, given as ``values`` or as a text ``file`` with one row per line.
 
     Row: from; column: to; agents by index, in a star followed by the server.
@@ -89,7 +134,16 @@ class Matrix(Config):
         return self.values if self.values is not None else _read_rows(str(self.file))
 
     @property
-    def largest(self) -> float:
+    def is_constant(self) -> bool:
+        return True
+
+    def misfit(self, agents: int, server: bool) -> str:
+        nodes, rows = agents + server, len(self.rows)
+        who = "agent and one for the server" if server else "agent"
+        return "" if rows == nodes else f"the matrix has {rows} rows: must have {nodes}, one per {who}"
+
+    @property
+    def largest_mean(self) -> float:
         """The longest delay between two nodes."""
         pairs = ((row, column, value) for row, values in enumerate(self.rows) for column, value in enumerate(values))
         return max((value for row, column, value in pairs if row != column), default=0.0)
@@ -99,7 +153,9 @@ class Matrix(Config):
         return Constant(value=self.rows[source][destination])
 
 
-AnyLatency = Annotated[Distributions | Matrix, Field(discriminator="kind")]
+LATENCIES: Kinds[type[BaseLatency]] = Kinds.of("latencies", BaseLatency, (Matrix,))
+"""The latencies that scenarios can name, beside distributions."""
+AnyLatency = Annotated[BaseDistribution | BaseLatency, DISTRIBUTIONS.field(LATENCIES)]
 Latency = Annotated[
     AnyLatency, BeforeValidator(number_is_constant, json_schema_input_type=Annotated[float, Field(ge=0)] | AnyLatency)
 ]
@@ -153,6 +209,11 @@ class Stage:
         return self._free_at if not self._head_start else max(arrival, self._free_at - self._head_start)
 
 
+def stage_of(bandwidth: float | BaseBandwidth) -> Passage:
+    """A part of the way with that bandwidth."""
+    return bandwidth.stage() if isinstance(bandwidth, BaseBandwidth) else Stage(bandwidth)
+
+
 class LinkModel(Config):
     """What one link does."""
 
@@ -194,7 +255,7 @@ class Link:
         self._twice = loss_process(model.duplicate, streams("network", entity, f"duplicate {way}")) if twice else None
         self._again = _draws(model.latency, streams, entity, f"duplicate latency {way}")[1] if twice else None
         self._fifo, self._latest = model.reorder == "fifo", 0.0
-        self.stage = None if model.bandwidth is None else Stage(model.bandwidth)
+        self.stage = None if model.bandwidth is None else stage_of(model.bandwidth)
         self.mean_latency = model.latency.mean
         self._plain = self.stage is None and self._loses is None and self._twice is None and not self._fifo
 
@@ -234,6 +295,3 @@ def _draws(latency: BaseDistribution, streams: Streams, entity: int, purpose: st
     if isinstance(latency, Constant):
         return latency.value, None
     return 0.0, Draws(latency, streams("network", entity, purpose))
-
-
-__all__ = ["Bandwidth", "GilbertElliott", "Latency", "Link", "LinkModel", "LinkRule", "Matrix", "Rate", "Stage"]

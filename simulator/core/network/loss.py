@@ -2,17 +2,33 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
+from collections.abc import Callable
 from typing import Annotated, Literal
 
 import numpy as np
 from pydantic import Field
 
 from coband.simulator.core.config import Config
+from coband.simulator.plugins.kinds import Kinds
 
 Probability = Annotated[float, Field(ge=0, le=1)]
 
 
-class GilbertElliott(Config):
+class BaseLoss(Config):
+    """What all losses have that are more than a probability."""
+
+    @property
+    @abstractmethod
+    def mean(self) -> float:
+        """Share of copies that are lost in the long run."""
+
+    @abstractmethod
+    def process(self, rng: np.random.Generator) -> Callable[[], bool]:
+        """One link: whether successive copies are lost; the stream ``rng`` belongs to what is returned alone."""
+
+
+class GilbertElliott(BaseLoss):
     """Losses in bursts: a link is in a good or a bad state, and changes between them copy by copy.
 
     It starts in its stationary distribution. On average (r (1 - k) + p (1 - h)) / (p + r) of all copies are lost
@@ -34,13 +50,19 @@ class GilbertElliott(Config):
         """Share of copies that are lost in the long run."""
         return (self.r * (1.0 - self.k) + self.p * (1.0 - self.h)) / (self.p + self.r)
 
+    def process(self, rng: np.random.Generator) -> Callable[[], bool]:
+        return BurstLoss(self, rng)
 
-Loss = Probability | GilbertElliott
+
+LOSSES: Kinds[type[BaseLoss]] = Kinds.of("losses", BaseLoss, (GilbertElliott,))
+"""The losses that scenarios can name, beside a probability."""
+AnyLoss = Annotated[BaseLoss, LOSSES.field()]
+Loss = Probability | AnyLoss
 
 
-def mean_loss(loss: float | GilbertElliott | None) -> float:
+def mean_loss(loss: float | BaseLoss | None) -> float:
     """Share of copies that are lost in the long run."""
-    return loss.mean if isinstance(loss, GilbertElliott) else loss or 0.0
+    return loss.mean if isinstance(loss, BaseLoss) else loss or 0.0
 
 
 class BernoulliLoss:
@@ -74,6 +96,6 @@ class BurstLoss:
         return bool(lost >= passes)
 
 
-def loss_process(loss: float | GilbertElliott, rng: np.random.Generator) -> BernoulliLoss | BurstLoss:
+def loss_process(loss: float | BaseLoss, rng: np.random.Generator) -> Callable[[], bool]:
     """What draws the losses of one link."""
-    return BurstLoss(loss, rng) if isinstance(loss, GilbertElliott) else BernoulliLoss(loss, rng)
+    return loss.process(rng) if isinstance(loss, BaseLoss) else BernoulliLoss(loss, rng)

@@ -19,15 +19,15 @@ from coband.simulator.core.network.links import (
     DOWN,
     UP,
     Bandwidth,
+    BaseLatency,
     Latency,
     Link,
     LinkModel,
     LinkRule,
-    Matrix,
-    Stage,
+    stage_of,
 )
-from coband.simulator.core.network.loss import GilbertElliott, Probability, mean_loss
-from coband.simulator.core.network.partitions import Outage, Partition
+from coband.simulator.core.network.loss import AnyLoss, Probability, mean_loss
+from coband.simulator.core.network.partitions import AnyOutage, AnyPartition, Outage
 from coband.simulator.core.network.topologies import BaseGraph, Topology
 from coband.simulator.core.nodes.node import SERVER, Address
 from coband.simulator.core.nodes.recovery import MOST_BACKOFFS, Recovery, RetryPolicy
@@ -92,7 +92,7 @@ class NetworkConfig(Config):
     """Scalars per time unit and link, or {bits: ...}; null for unlimited."""
     server: Capacity = Capacity()
     """Shared capacity of the server."""
-    loss: Annotated[float, Field(ge=0, lt=1)] | GilbertElliott = 0.0
+    loss: Annotated[float, Field(ge=0, lt=1)] | AnyLoss = 0.0
     """Probability that a copy is lost, independently; or in bursts: {kind: gilbert_elliott, p: 0.05, r: 0.4}."""
     duplicate: Probability = 0.0
     """Probability that a link delivers a copy twice; the second one has a latency of its own."""
@@ -100,9 +100,9 @@ class NetworkConfig(Config):
     """free: a copy may overtake an earlier one on its link; fifo: it waits for it."""
     links: tuple[LinkRule, ...] = ()
     """Links that differ from the default."""
-    partitions: tuple[Partition, ...] = ()
+    partitions: tuple[AnyPartition, ...] = ()
     """Times in which groups of nodes cannot reach each other."""
-    outages: tuple[Outage, ...] = ()
+    outages: tuple[AnyOutage, ...] = ()
     """Times in which nodes are down."""
     heals: Annotated[float | None, TIME] = Field(default=None, ge=0)
     """From this simulated time on nothing is lost or doubled and nobody goes down; null for never."""
@@ -125,7 +125,7 @@ class NetworkConfig(Config):
             raise ValueError("local.mode: direct needs links without latency, bandwidth, loss, rules and partitions")
         if self.graph is not None and (self.server.uplink is not None or self.server.downlink is not None):
             raise ValueError("server: a graph of agents has no server whose capacity they could share")
-        if self.graph is not None and any(SERVER in outage.addresses for outage in self.outages):
+        if self.graph is not None and any(SERVER in one.addresses for one in self.outages if isinstance(one, Outage)):
             raise ValueError("outages: a graph of agents has no server that could be down")
         return self
 
@@ -143,7 +143,7 @@ class NetworkConfig(Config):
     def largest_mean(self) -> float:
         """Largest mean latency of any link."""
         latencies = [self.latency, *(rule.latency for rule in self.links if rule.latency is not None)]
-        return max(latency.largest if isinstance(latency, Matrix) else latency.mean for latency in latencies)
+        return max(latency.largest_mean for latency in latencies)
 
     @property
     def lossy(self) -> bool:
@@ -180,8 +180,7 @@ class NetworkConfig(Config):
     @property
     def ideal(self) -> bool:
         """True when no link delays or loses anything."""
-        instant = not isinstance(self.latency, Matrix) and is_zero(self.latency)
-        return instant and self.bandwidth is None and not self.faulty and not self.links
+        return is_zero(self.latency) and self.bandwidth is None and not self.faulty and not self.links
 
 
 class Network:
@@ -196,8 +195,8 @@ class Network:
         self.heals = math.inf if config.heals is None else config.heals
         self._links: dict[tuple[Address, Address], Link] = {}
         self._models: dict[tuple[bool, ...], LinkModel] = {}  # by which rules apply
-        self.ingress = None if config.server.uplink is None else Stage(config.server.uplink)
-        self.egress = None if config.server.downlink is None else Stage(config.server.downlink)
+        self.ingress = None if config.server.uplink is None else stage_of(config.server.uplink)
+        self.egress = None if config.server.downlink is None else stage_of(config.server.downlink)
 
     def timeout(self, source: Address, destination: Address) -> float:
         """Wait before the first repetition between two nodes."""
@@ -233,19 +232,19 @@ class Network:
         return Link(self.model(source, destination), self._streams, entity, way, self.heals)
 
     def model(self, source: Address, destination: Address) -> LinkModel:
-        """What the link does; one object for all links that do the same, except where a matrix gives latencies."""
+        """What the link does; one object for all links that do the same, except where latencies differ by link."""
         config = self.config
         rules = tuple(rule.applies(source, destination) for rule in config.links)
         model = self._models.get(rules)
         if model is not None:
             return model
-        latency = config.latency.between(source, destination) if isinstance(config.latency, Matrix) else config.latency
+        latency = config.latency.between(source, destination)
         found = {"latency": latency, **{key: getattr(config, key) for key in LINK_KEYS}}
         for rule, applies in zip(config.links, rules, strict=True):
             if applies:
                 given = {key: getattr(rule, key) for key in ("latency", *LINK_KEYS)}
                 found.update({key: value for key, value in given.items() if value is not None})
         model = LinkModel.model_construct(**found)
-        if not isinstance(config.latency, Matrix):
+        if not isinstance(config.latency, BaseLatency):
             self._models[rules] = model
         return model

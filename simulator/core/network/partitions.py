@@ -2,14 +2,39 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
+from collections.abc import Iterable, Mapping
 from typing import Annotated, Literal
 
+import numpy as np
 from pydantic import Field, model_validator
 
 from coband.simulator.core.config import TIME, Config
 from coband.simulator.core.nodes.node import SERVER, Address
+from coband.simulator.plugins.kinds import Kinds
 
 Index = Annotated[int, Field(ge=0)]
+
+
+class BasePartition(Config):
+    """What all partitions have: times in which copies on some links are lost."""
+
+    @abstractmethod
+    def cuts(self, source: Address, destination: Address, time: float) -> bool:
+        """Whether a copy sent at ``time`` is cut off; the server's address is -1."""
+
+
+class BaseOutage(Config):
+    """What all outages have: times in which nodes are down."""
+
+    @abstractmethod
+    def windows(self, agents: int, rng: np.random.Generator) -> Mapping[Address, Iterable[tuple[float, float]]]:
+        """For each node that goes down, (time of going down, time of coming up) in order; inf for never.
+
+        Args:
+            agents: how many there are; the server's address is -1.
+            rng: a stream of its own.
+        """
 
 
 class Window(Config):
@@ -27,7 +52,7 @@ class Window(Config):
         return self
 
 
-class Outage(Window):
+class Outage(BaseOutage, Window):
     """A time in which some nodes are down."""
 
     nodes: tuple[Index | Literal["server"], ...] = Field(min_length=1)
@@ -38,8 +63,12 @@ class Outage(Window):
         """The nodes' addresses."""
         return tuple(SERVER if node == "server" else node for node in self.nodes)
 
+    def windows(self, agents: int, rng: np.random.Generator) -> Mapping[Address, Iterable[tuple[float, float]]]:
+        """The one time of each node."""
+        return dict.fromkeys(self.addresses, ((self.start, self.end),))
 
-class Partition(Window):
+
+class Partition(BasePartition, Window):
     """A time in which groups of nodes cannot reach each other; copies sent across are lost."""
 
     groups: tuple[tuple[Index, ...], ...] = Field(min_length=1)
@@ -64,3 +93,11 @@ class Partition(Window):
     def _group(self, node: Address) -> int:
         found = (number for number, group in enumerate(self.groups) if node in group)
         return next(found, len(self.groups))
+
+
+PARTITIONS: Kinds[type[BasePartition]] = Kinds.of("partitions", BasePartition)
+"""The partitions that scenarios can name, beside `Partition`, which has no kind."""
+AnyPartition = Annotated[BasePartition, PARTITIONS.field(default=Partition)]
+OUTAGES: Kinds[type[BaseOutage]] = Kinds.of("outages", BaseOutage)
+"""The outages that scenarios can name, beside `Outage`, which has no kind."""
+AnyOutage = Annotated[BaseOutage, OUTAGES.field(default=Outage)]

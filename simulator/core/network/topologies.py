@@ -7,17 +7,19 @@ Generators are those of networkx; what they draw comes from the stream (network,
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
-from pydantic import BeforeValidator, Field
+from pydantic import Field
 
 from coband.simulator.core.config import Config
 from coband.simulator.core.network.edge_lists import read_edges, sample_nodes
 from coband.simulator.core.nodes.graphs import Graph, GraphError, NoGraphFileError
 from coband.simulator.core.randomness.streams import Streams
+from coband.simulator.plugins.kinds import Kinds
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -47,6 +49,14 @@ class BaseGraph(Config):
         Raises:
             GraphError: there is none of this kind.
         """
+
+    def peek(self, most: int) -> str | None:
+        """Look at the beginning of a file of more than ``most`` bytes; None when there is no such file.
+
+        Raises:
+            GraphError: it cannot be read, or its beginning is malformed.
+        """
+        return None
 
     def build(self, agents: int, streams: Streams) -> Graph:
         """The graph of a replication."""
@@ -202,11 +212,7 @@ class EdgeList(RandomGraph):
     with hubs are the neighbours of one hub, a part of diameter 2."""
 
     def peek(self, most: int) -> str | None:
-        """Look at the first links of a file of more than ``most`` bytes; None when it is smaller.
-
-        Raises:
-            GraphError: it cannot be read, or its beginning is malformed.
-        """
+        """Look at the first links of a file of more than ``most`` bytes; None when it is smaller."""
         path = Path(self.file).expanduser()
         if _changed(path)[1] <= most:
             return None
@@ -250,20 +256,54 @@ def _read(path: Path, changed: int, size: int) -> nx.Graph[str]:
         raise GraphError(str(error)) from None
 
 
-AnyGraph = Annotated[
-    ErdosRenyi | BarabasiAlbert | WattsStrogatz | Grid | Ring | Line | StarGraph | Complete | EdgeList,
-    Field(discriminator="kind"),
-]
+class Given(BaseGraph):
+    """The links themselves, as a networkx graph is written when it is given in Python."""
+
+    kind: Literal["given"]
+    edges: tuple[tuple[Annotated[int, Field(ge=0)], Annotated[int, Field(ge=0)]], ...]
+    """Pairs of agents that are linked, by their numbers from 0."""
+    nodes: int | None = Field(default=None, ge=1)
+    """Number of agents that it is the graph of; null: as many as there are."""
+
+    def draw(self, agents: int, rng: np.random.Generator) -> Graph:
+        if self.nodes not in (None, agents):
+            raise GraphError(f"given: the graph has {self.nodes} nodes: must have {agents}, the number of agents")
+        largest = max((agent for edge in self.edges for agent in edge), default=-1)
+        if largest >= agents:
+            raise GraphError(f"given: edges name agent {largest}: must be < {agents}, the number of agents")
+        rows: list[set[int]] = [set() for _ in range(agents)]
+        for one, other in self.edges:
+            rows[one].add(other)
+            rows[other].add(one)
+        return Graph(tuple(tuple(sorted(row - {agent})) for agent, row in enumerate(rows)), "given")
 
 
-def _word_is_kind(value: Any) -> Any:
-    """``ring`` for ``{kind: ring}``; the word star alone means the star with a server in its centre."""
-    return {"kind": value} if isinstance(value, str) and value in ("grid", "ring", "line", "complete") else value
+TOPOLOGIES: Kinds[type[BaseGraph]] = Kinds.of(
+    "topologies",
+    BaseGraph,
+    (ErdosRenyi, BarabasiAlbert, WattsStrogatz, Grid, Ring, Line, StarGraph, Complete, EdgeList, Given),
+)
+"""The graphs that scenarios can name."""
 
 
-Topology = Annotated[
-    Literal["star"] | AnyGraph,
-    BeforeValidator(
-        _word_is_kind, json_schema_input_type=Literal["star", "grid", "ring", "line", "complete"] | AnyGraph
-    ),
-]
+def _words() -> list[str]:
+    """The kinds that need no parameters, so that their name says everything; star alone is the one with a server."""
+    known = TOPOLOGIES.known()
+    return [kind for kind in known if kind != "star" and not any(_asked(known[kind]))]
+
+
+def _asked(found: type[BaseGraph]) -> Iterator[str]:
+    return (name for name, info in found.model_fields.items() if name != "kind" and info.is_required())
+
+
+class _Words:
+    """Tells the JSON Schema which words stand for a graph."""
+
+    def __get_pydantic_json_schema__(self, core_schema: Any, handler: Any) -> dict[str, Any]:
+        schema: dict[str, Any] = handler(core_schema)
+        words = {"enum": ["star", *_words()], "type": "string"}
+        return {**schema, "anyOf": [words, *schema["anyOf"][1:]]}
+
+
+Topology = Annotated[Literal["star"] | Annotated[BaseGraph, TOPOLOGIES.field(words=_words)], _Words()]
+"""A star with a server, or a graph of agents; ``ring`` stands for ``{kind: ring}``."""

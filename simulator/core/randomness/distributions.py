@@ -17,8 +17,12 @@ from pydantic import BeforeValidator, ConfigDict, Field, model_validator
 
 from coband.simulator.arrays import FloatArray
 from coband.simulator.core.config import OF_THE_KEY, Config, Unit
+from coband.simulator.plugins.functions import load
+from coband.simulator.plugins.kinds import Kinds
 
 FIRST_BLOCK, LARGEST_BLOCK = 4, 1024
+DRAWS_OF_MEAN = 10_000
+"""Values whose average is taken for the mean of a distribution that does not say it."""
 
 PER_UNIT = Unit("1 / that of the key whose value it is")
 
@@ -35,7 +39,21 @@ class BaseDistribution(Config):
 
     @abstractmethod
     def draw(self, rng: np.random.Generator, size: int) -> FloatArray:
-        """``size`` independent values."""
+        """``size`` independent values, >= 0; drawing them in several calls gives the same values."""
+
+    @property
+    def is_constant(self) -> bool:
+        """Whether all values of one link are the same."""
+        return False
+
+    @property
+    def largest_mean(self) -> float:
+        """The mean of any link."""
+        return self.mean
+
+    def between(self, source: int, destination: int) -> BaseDistribution:
+        """The latency of a link from one node to another: the same for all."""
+        return self
 
 
 class Constant(BaseDistribution):
@@ -44,6 +62,10 @@ class Constant(BaseDistribution):
     kind: Literal["constant"] = "constant"
     value: Annotated[float, OF_THE_KEY] = Field(ge=0)
     """The value, always the same."""
+
+    @property
+    def is_constant(self) -> bool:
+        return True
 
     @property
     def mean(self) -> float:
@@ -203,8 +225,44 @@ class Empirical(BaseDistribution):
         return sample[(rng.random(size) * sample.size).astype(np.intp)]
 
 
-Distributions = Constant | Uniform | Exponential | ShiftedExponential | Gamma | LogNormal | Pareto | Empirical
-AnyDistribution = Annotated[Distributions, Field(discriminator="kind")]
+class Sampler(BaseDistribution):
+    """Drawn by a Python function of your own."""
+
+    kind: Literal["sampler"]
+    function: str
+    """``module:function`` (installed or in the working directory) or ``path/to/file.py:function``, relative to the
+    scenario. It gets a ``numpy.random.Generator`` and returns one value >= 0, drawn from it alone."""
+
+    @model_validator(mode="after")
+    def _readable(self) -> Sampler:
+        load(self.function)
+        return self
+
+    @property
+    def mean(self) -> float:
+        """The average of many values from a stream of their own, since a function does not say."""
+        return _average(self)
+
+    def draw(self, rng: np.random.Generator, size: int) -> FloatArray:
+        function = load(self.function)
+        values = np.array([function(rng) for _ in range(size)], dtype=np.float64)
+        if values.shape != (size,) or not np.isfinite(values).all() or values.min(initial=0.0) < 0:
+            raise ValueError(f"{self.function} must return one finite number >= 0, given a numpy.random.Generator")
+        return values
+
+
+@lru_cache(maxsize=64)
+def _average(distribution: BaseDistribution) -> float:
+    return float(distribution.draw(np.random.default_rng(0), DRAWS_OF_MEAN).mean())
+
+
+DISTRIBUTIONS: Kinds[type[BaseDistribution]] = Kinds.of(
+    "distributions",
+    BaseDistribution,
+    (Constant, Uniform, Exponential, ShiftedExponential, Gamma, LogNormal, Pareto, Empirical, Sampler),
+)
+"""The distributions that scenarios can name, wherever a time or a speed is drawn."""
+AnyDistribution = Annotated[BaseDistribution, DISTRIBUTIONS.field()]
 
 
 def number_is_constant(value: Any) -> Any:
@@ -250,6 +308,6 @@ class Draws:
         return value
 
 
-def is_zero(distribution: BaseDistribution) -> bool:
+def is_zero(distribution: object) -> bool:
     """True when the distribution is the constant 0, so that nothing need be drawn."""
     return isinstance(distribution, Constant) and distribution.value == 0.0

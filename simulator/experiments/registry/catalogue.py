@@ -18,7 +18,7 @@ from coband.simulator.core.algorithm import (
 )
 from coband.simulator.core.formulas import names_in
 from coband.simulator.core.metrics import CORE
-from coband.simulator.experiments.registry.registry import RESERVED, Registry
+from coband.simulator.experiments.registry.registry import CLASSES, RESERVED, Registry
 from coband.simulator.experiments.scenario.input_problems import did_you_mean, quoted
 from coband.simulator.experiments.scenario.shipped import ShippedScenario, paths, shipped_scenario, shipped_scenarios
 from coband.simulator.experiments.scenario.wording import TAG_KEYS, Wording
@@ -54,8 +54,7 @@ def _installed(registry: Registry) -> dict[str, list[Item]]:
     return {
         "algorithms": [_line(entry.name, entry.summary, entry.reference) for entry in registry.algorithms.values()],
         "problems": [_line(entry.name, entry.summary, entry.reference) for entry in registry.problems.values()],
-        "kernels": [_line(kind, summary_of(found), "") for kind, found in kernels().items()],
-        "rewards": [_line(kind, summary_of(found), "") for kind, found in rewards().items()],
+        **{one.name: [_line(kind, summary_of(found), "") for kind, found in one.known().items()] for one in CLASSES},
         "datasets": [_line(data.name, _content(data), data.citation) for data in SOURCES.values()],
         "metrics": [_line(metric.name, metric.meaning, "") for metric in registry.metrics.values()],
     }
@@ -103,7 +102,7 @@ def describe(name: str, registry: Registry) -> list[Item]:
         raise UnknownNameError(f"{quoted(name)} is installed but could not be loaded: {registry.broken[name]}")
     named = {kind: [item["name"] for item in items] for kind, items in catalogue(registry).items()}
     near = did_you_mean(name, [known for names in named.values() for known in names])
-    shown = [known for kind, names in named.items() if kind not in ("metrics", "scenarios") for known in names]
+    shown = [known for kind in ("algorithms", "problems", "kernels", "rewards", "datasets") for known in named[kind]]
     raise UnknownNameError(f"nothing is called {quoted(name)}{near or ';'} known: {', '.join(dict.fromkeys(shown))}")
 
 

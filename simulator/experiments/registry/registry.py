@@ -1,4 +1,4 @@
-"""What is installed: algorithms, problems, kernels and rewards, found through entry points.
+"""What is installed: the open lists, from algorithms to metrics, found through entry points.
 
 Built-ins and third-party packages use the same door. A plugin that does not load is named in ``warnings`` and left out.
 """
@@ -9,22 +9,31 @@ from collections import ChainMap
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
-from importlib.metadata import EntryPoint
-from typing import Any, Literal, get_args, get_origin
+from operator import attrgetter
+from typing import Any, Literal, TypeVar, get_args, get_origin
 
 from pydantic import BaseModel
 
 from coband.simulator.core.algorithm import Algorithm, Bound, ClosedForm, MessageSize
+from coband.simulator.core.clock.schedule import SCHEDULES
 from coband.simulator.core.formulas import FormulaError, names_in
-from coband.simulator.core.metrics import CORE, CORE_NAMES
-from coband.simulator.core.nodes.node import Agent, BatchAgent
-from coband.simulator.maths.kernels.registry import installed_kernels
+from coband.simulator.core.hosts.availability import AVAILABILITIES
+from coband.simulator.core.hosts.speed import STRAGGLERS
+from coband.simulator.core.metrics import CORE, CORE_NAMES, METRICS
+from coband.simulator.core.network.links import BANDWIDTHS, LATENCIES
+from coband.simulator.core.network.loss import LOSSES
+from coband.simulator.core.network.partitions import OUTAGES, PARTITIONS
+from coband.simulator.core.network.topologies import TOPOLOGIES
+from coband.simulator.core.nodes.node import Agent, BatchAgent, Server
+from coband.simulator.core.randomness.distributions import DISTRIBUTIONS
+from coband.simulator.maths.kernels.registry import KERNELS
 from coband.simulator.metrics import Metric, by_name
-from coband.simulator.plugins.entry_points import Loaded, PluginError, installed, is_subclass, kind_of, load
-from coband.simulator.problems.rewards import installed_rewards
+from coband.simulator.plugins.entry_points import Loaded, PluginError, is_subclass, kind_of
+from coband.simulator.plugins.kinds import Kinds, registrations
+from coband.simulator.problems.rewards import REWARDS
 from coband.simulator.problems.world import Problem, ProblemEntry
 
-ALGORITHMS, PROBLEMS = "coband.algorithms", "coband.problems"
+T = TypeVar("T")
 RESERVED = ("algorithm", "label", "ties")
 """Keys that scenarios use for every algorithm."""
 
@@ -50,7 +59,7 @@ class Registry:
         """Every declared metric by name: coband's own, then those of algorithms and problems."""
         declared = [entry.metrics for entry in self.algorithms.values()]
         declared += [entry.metrics for entry in self.problems.values()]
-        return by_name(CORE, *declared)
+        return by_name(CORE, tuple(METRICS.known().values()), *declared)
 
     def metrics_of(self, problem: str, algorithms: Iterable[str]) -> Mapping[str, Metric]:
         """The metrics that results of algorithms on a problem can have, by name: coband's own, and what they declare.
@@ -59,7 +68,7 @@ class Registry:
         """
         declared = [self.problems[problem].metrics] if problem in self.problems else []
         declared += [self.algorithms[name].metrics for name in algorithms if name in self.algorithms]
-        return by_name(CORE, *declared)
+        return by_name(CORE, tuple(METRICS.known().values()), *declared)
 
     def aim_of(self, problem: str) -> str:
         """The metric that algorithms on a problem are compared on first."""
@@ -68,7 +77,7 @@ class Registry:
     @staticmethod
     def installed() -> Registry:
         """The registry of this Python environment, read once per process."""
-        return _installed()
+        return _installed(registrations())
 
     def takes(self, algorithm: str, parameter: str) -> bool:
         """Whether an algorithm has a parameter; True for algorithms that are not known."""
@@ -87,17 +96,19 @@ def only(registry: Registry, algorithms: frozenset[str], problem: str) -> Regist
 
 
 @lru_cache(maxsize=1)
-def _installed() -> Registry:
-    return collect(installed(ALGORITHMS), installed(PROBLEMS))
+def _installed(after: int) -> Registry:
+    """The registry after so many registrations."""
+    offered = [found.offered() for found in OPEN_LISTS]
+    return collect(ALGORITHMS.known(), PROBLEMS.known(), offered)
 
 
-def collect(algorithms: Iterable[EntryPoint], problems: Iterable[EntryPoint]) -> Registry:
-    """The registry of these entry points; those of other packages that do not load become warnings."""
-    found = load(algorithms, checked_algorithm)
-    offered = load(problems, checked_problem)
-    parts: list[Loaded[Any]] = [found, offered, installed_kernels(), installed_rewards()]
+def collect(
+    algorithms: Mapping[str, Algorithm], problems: Mapping[str, ProblemEntry], offered: Iterable[Loaded[Any]]
+) -> Registry:
+    """The registry of algorithms and problems, with what is said about all that packages offer."""
+    parts = list(offered)
     broken = ChainMap(*[part.broken for part in parts])
-    return Registry(found.found, offered.found, broken, tuple(text for part in parts for text in part.warnings))
+    return Registry(algorithms, problems, broken, tuple(text for part in parts for text in part.warnings))
 
 
 def checked_algorithm(name: str, found: object) -> Algorithm:
@@ -112,8 +123,9 @@ def checked_algorithm(name: str, found: object) -> Algorithm:
         raise PluginError(f"the entry point is called {name!r} but the algorithm {found.name!r}; give both one name")
     if not (is_subclass(found.agent, Agent) or is_subclass(found.agent, BatchAgent)):
         raise PluginError("agent must be a subclass of coband.Agent or coband.BatchAgent")
-    if found.server is not None and str(found.server).count(":") != 1:
-        raise PluginError(f"server(={found.server!r}) must be None or 'module:Class'")
+    named = found.server is None or (isinstance(found.server, str) and found.server.count(":") == 1)
+    if not named and not is_subclass(found.server, Server):
+        raise PluginError(f"server(={found.server!r}) must be None or 'module:Class', or a subclass of coband.Server")
     if not is_subclass(found.config, BaseModel):
         raise PluginError("config must be a pydantic model; derive it from coband.Config")
     clash = [key for key in RESERVED if key in found.config.model_fields]
@@ -168,3 +180,69 @@ def checked_problem(name: str, found: object) -> ProblemEntry:
         raise PluginError(f"config must have the field `kind: Literal[{name!r}]`")
     _check_metrics(found.metrics)
     return found
+
+
+ALGORITHMS = Kinds("algorithms", checked_algorithm, lambda found: isinstance(found, Algorithm), attrgetter("name"))
+PROBLEMS = Kinds("problems", checked_problem, lambda found: isinstance(found, ProblemEntry), attrgetter("name"))
+
+CLASSES: tuple[Kinds[Any], ...] = (
+    KERNELS,
+    REWARDS,
+    TOPOLOGIES,
+    DISTRIBUTIONS,
+    LATENCIES,
+    LOSSES,
+    BANDWIDTHS,
+    SCHEDULES,
+    AVAILABILITIES,
+    STRAGGLERS,
+    PARTITIONS,
+    OUTAGES,
+)
+"""The lists whose members are classes, which scenarios name by their ``kind``."""
+OPEN_LISTS: tuple[Kinds[Any], ...] = (ALGORITHMS, PROBLEMS, *CLASSES, METRICS)
+"""All open lists."""
+
+
+def has_field(kind: object, field: str) -> bool:
+    """Whether a class of that kind has a parameter."""
+    return any(field in getattr(one.get(kind), "model_fields", ()) for one in CLASSES)
+
+
+def ensure(found: Any) -> None:
+    """Register what is given as an object, an algorithm or the class of a kind, unless it is installed.
+
+    Raises:
+        PluginError: as `register` does.
+    """
+    if isinstance(found, type) and found.__module__.startswith(("coband.", "builtins")):
+        return
+    fitting = next((one for one in OPEN_LISTS if one.accepts(found)), None)
+    if fitting is not None and fitting.get(fitting.name_of(found)) is not found:
+        fitting.register(found)
+
+
+def register(found: T) -> T:
+    """Let scenarios of this Python process, and of its workers, name something that is not installed.
+
+    What is registered under a name that was registered before takes its place, so that a cell of a notebook can be run
+    again. It can be written above a class: ``@coband.register``.
+
+    Args:
+        found: what the entry point of a plugin gives: an `Algorithm`, a `ProblemEntry`, a `RunMetric`, or a class
+            derived from one of the bases, such as `BaseGraph`.
+
+    Returns:
+        The same.
+
+    Raises:
+        PluginError: no list takes it, it is not what its list asks for, or something installed has its name.
+    """
+    fitting = next((one for one in OPEN_LISTS if one.accepts(found)), None)
+    if fitting is None:
+        raise PluginError(
+            f"nothing can be done with {kind_of(found)}; give a coband.Algorithm, a ProblemEntry, a RunMetric, or "
+            "a class derived from one of coband's bases, such as BaseGraph"
+        )
+    registered: T = fitting.register(found)
+    return registered

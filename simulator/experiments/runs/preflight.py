@@ -13,7 +13,6 @@ from typing import Any
 
 from coband.simulator.core.algorithm import Algorithm
 from coband.simulator.core.assembly import Assembly
-from coband.simulator.core.network.topologies import EdgeList
 from coband.simulator.core.nodes.graphs import Graph, GraphError
 from coband.simulator.core.nodes.node import Client, UnsupportedScenario
 from coband.simulator.core.randomness.streams import Streams
@@ -144,7 +143,7 @@ def _look_at_files(scenario: Scenario) -> None:
     """Refuse malformed beginnings of large files; leave the rest of large scenarios out."""
     topology, agents = scenario.network.graph, scenario.agents.count
     seen = [scenario.problem.peek(scenario.base, MOST_BYTES)]
-    if isinstance(topology, EdgeList):
+    if topology is not None:
         try:
             seen.append(topology.peek(MOST_BYTES))
         except GraphError as error:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from coband.simulator.core.metrics import ALWAYS
+from coband.simulator.core.metrics import ALWAYS, METRICS
 from coband.simulator.experiments.statistics import estimates as statistics
 
 if TYPE_CHECKING:
@@ -71,6 +71,7 @@ def record(result: RunResult, seed: int, replication: int, wall_seconds: float, 
     if result.closest_decision is not None:
         known["closest_decision"] = result.closest_decision
     known |= result.ages.means()
+    known |= {name: metric.of(result) for name, metric in METRICS.known().items()}
     merged = {**dict.fromkeys(KEYS), **result.totals, **known}
     found: Record = {key: plain(value) for key, value in merged.items()}
     if any(own_numbers(agent) for agent in result.by_agent):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import pickle
 import socket
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -20,6 +19,7 @@ from coband.simulator.experiments.scenario.scenario import Scenario
 from coband.simulator.experiments.store import recording
 from coband.simulator.experiments.store.packed import Rows, compressed, packed
 from coband.simulator.experiments.store.recording import Recording
+from coband.simulator.plugins.session import pickled, unpickled
 
 
 class OtherCodeError(RuntimeError):
@@ -40,7 +40,7 @@ class PickledScenario:
     @classmethod
     def of(cls, scenario: Scenario) -> PickledScenario:
         """Pack a scenario."""
-        content = pickle.dumps(scenario)
+        content = pickled(scenario)
         return cls(content, sha256(content))
 
     def load(self) -> Scenario:
@@ -56,7 +56,7 @@ class PickledScenario:
 def _unpickled(packed_scenario: PickledScenario) -> Scenario:
     if sha256(packed_scenario.content) != packed_scenario.digest:
         raise ValueError("the scenario was damaged on its way to the worker")
-    loaded: Scenario = pickle.loads(packed_scenario.content)
+    loaded: Scenario = unpickled(packed_scenario.content)
     return loaded
 
 

@@ -7,10 +7,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from coband.simulator.core.algorithm import Algorithm
-from coband.simulator.core.clock.schedule import Recorded
-from coband.simulator.core.network.links import Matrix
+from coband.simulator.core.clock.schedule import SCHEDULES, Recorded
+from coband.simulator.core.network.links import BaseLatency
 from coband.simulator.core.network.network import NetworkConfig
-from coband.simulator.core.randomness.distributions import Constant
+from coband.simulator.core.network.partitions import Outage, Partition
 from coband.simulator.experiments.registry.registry import Registry
 from coband.simulator.experiments.scenario.input_problems import InputProblem, KeyPath, did_you_mean, quoted
 from coband.simulator.experiments.scenario.magnitudes import magnitudes
@@ -39,7 +39,7 @@ def cross_check(root: Node, valid: Mapping[str, Any], registry: Registry) -> Ite
         yield from _weights(root, valid)
         yield from _recorded_turns(root, valid)
         yield from _indices(root, valid)
-        yield from _matrix(root, valid)
+        yield from _latency(root, valid)
         yield from _timeout(root, valid)
         if "problem" in valid:
             for path, message in valid["problem"].validate_for(valid["agents"].count):
@@ -81,9 +81,14 @@ def _indices(root: Node, valid: Mapping[str, Any]) -> Iterator[InputProblem]:
     ]
     for number, partition in enumerate(network.partitions):
         places += [
-            (("network", "partitions", number, "groups", index), group) for index, group in enumerate(partition.groups)
+            (("network", "partitions", number, "groups", index), group)
+            for index, group in enumerate(partition.groups if isinstance(partition, Partition) else ())
         ]
-    places += [(("network", "outages", number, "nodes"), outage.nodes) for number, outage in enumerate(network.outages)]
+    places += [
+        (("network", "outages", number, "nodes"), outage.nodes)
+        for number, outage in enumerate(network.outages)
+        if isinstance(outage, Outage)
+    ]
     for place, nodes in places:
         for position, agent in enumerate(nodes):
             if isinstance(agent, int) and agent >= count:
@@ -91,15 +96,12 @@ def _indices(root: Node, valid: Mapping[str, Any]) -> Iterator[InputProblem]:
                 yield _at(root, (*place, position), message)
 
 
-def _matrix(root: Node, valid: Mapping[str, Any]) -> Iterator[InputProblem]:
+def _latency(root: Node, valid: Mapping[str, Any]) -> Iterator[InputProblem]:
     network, count = valid.get("network"), valid["agents"].count
-    if network is None or not isinstance(network.latency, Matrix):
-        return
-    rows, nodes = len(network.latency.rows), count if network.graph is not None else count + 1
-    if rows != nodes:
-        who = "agent" if network.graph is not None else "agent and one for the server"
-        message = f"the matrix has {rows} rows: must have {nodes}, one per {who}"
-        yield _at(root, ("network", "latency"), message)
+    if network is not None and isinstance(network.latency, BaseLatency):
+        message = network.latency.misfit(count, network.graph is None)
+        if message:
+            yield _at(root, ("network", "latency"), message)
 
 
 def _timeout(root: Node, valid: Mapping[str, Any]) -> Iterator[InputProblem]:
@@ -168,7 +170,7 @@ def _needs(root: Node, valid: Mapping[str, Any], algorithm: Algorithm, index: in
     if problem is not None and needs.problems and problem.kind not in needs.problems:
         allowed = ", ".join(needs.problems)
         yield _at(root, place, f"{name} cannot run on problem.kind {problem.kind}; it runs on: {allowed}")
-    if schedule is not None and schedule.kind not in needs.schedules:
+    if schedule is not None and _like(schedule.kind) not in needs.schedules:
         allowed = ", ".join(needs.schedules)
         yield _at(root, place, f"{name} cannot run on schedule.kind {schedule.kind}; it runs on: {allowed}")
     entries = valid.get("algorithms")
@@ -181,6 +183,11 @@ def _needs(root: Node, valid: Mapping[str, Any], algorithm: Algorithm, index: in
     yield from _topology(root, network, name, needs.topologies, place)
     if network.transport == "datagram":
         yield from _datagrams(root, valid, algorithm, place)
+
+
+def _like(schedule: str) -> str:
+    """The schedule to look for among those that an algorithm can run on; those of others count as recorded ones."""
+    return "trace" if schedule in SCHEDULES.foreign() else schedule
 
 
 def _datagrams(root: Node, valid: Mapping[str, Any], algorithm: Algorithm, place: KeyPath) -> Iterator[InputProblem]:
@@ -214,7 +221,7 @@ def _reorders(network: NetworkConfig) -> bool:
     """Whether a message can overtake an earlier one on the same link."""
     free = network.reorder == "free" or any(rule.reorder == "free" for rule in network.links)
     latencies = [network.latency, *(rule.latency for rule in network.links if rule.latency is not None)]
-    return free and not all(isinstance(latency, Constant | Matrix) for latency in latencies)
+    return free and not all(latency.is_constant for latency in latencies)
 
 
 def _at(root: Node, path: KeyPath, message: str) -> InputProblem:

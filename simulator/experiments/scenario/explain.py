@@ -68,7 +68,9 @@ class Explainer:
     def unknown_key(self, path: KeyPath) -> InputProblem:
         """The problem of a key that its mapping does not allow."""
         known = self._wording.keys(path[:-1], self._data)
-        near = did_you_mean(str(path[-1]), known)
+        here = ".".join(map(str, path))
+        places = [place for place in self._wording.places(str(path[-1])) if place != here]
+        near = f"; did you mean {' or '.join(places)}?" if places else did_you_mean(str(path[-1]), known)
         message = f"unknown key{near or ';'} allowed: {', '.join(known) or 'none'}"
         return self._mark(path).problem(path, message)
 

@@ -6,12 +6,12 @@ import difflib
 from dataclasses import dataclass
 from pathlib import Path
 
+from coband.simulator.experiments.registry.registry import has_field
 from coband.simulator.experiments.scenario.input_problems import ScenarioError
 from coband.simulator.experiments.scenario.nodes import MappingNode, Mark, Node, ScalarNode, SequenceNode, descend
 from coband.simulator.experiments.scenario.shipped import located, similar
 
 MAX_BYTES = 1_000_000
-KINDS_WITH_FILES = ("empirical", "matrix", "edge_list", "trace")
 
 
 @dataclass(frozen=True)
@@ -102,28 +102,29 @@ def with_absolute_paths(root: Node, base: Path) -> Node:
     relative to the scenario, since `Problem.build` receives the scenario's directory. A graph's file that is not there
     is looked for in the directory of downloads and in its folders.
     """
-    root = _with_network_files(root, base)
-    table, function = descend(root, "problem", "path"), descend(root, "problem", "reward", "function")
+    root = _with_files_of_kinds(root, base)
+    table = descend(root, "problem", "path")
     if isinstance(table, ScalarNode):
         root = _replaced(root, ("problem", "path"), _joined(table, base))
-    if isinstance(function, ScalarNode) and ".py:" in str(function.value):
-        root = _replaced(root, ("problem", "reward", "function"), _joined(function, base))
     data = descend(root, "problem", "data", "path")
     if isinstance(data, ScalarNode) and isinstance(data.value, str) and data.mark.line is None:
         root = _replaced(root, ("problem", "data", "path"), _joined(data, base))
     return root
 
 
-def _with_network_files(node: Node, base: Path) -> Node:
+def _with_files_of_kinds(node: Node, base: Path) -> Node:
     if isinstance(node, SequenceNode):
-        return SequenceNode(node.mark, tuple(_with_network_files(item, base) for item in node.items))
+        return SequenceNode(node.mark, tuple(_with_files_of_kinds(item, base) for item in node.items))
     if not isinstance(node, MappingNode):
         return node
-    kind, file = descend(node, "kind"), descend(node, "file")
-    if isinstance(kind, ScalarNode) and kind.value in KINDS_WITH_FILES and isinstance(file, ScalarNode):
+    kind, file, function = (descend(node, key) for key in ("kind", "file", "function"))
+    name = kind.value if isinstance(kind, ScalarNode) else None
+    if isinstance(file, ScalarNode) and has_field(name, "file"):
         found = _joined(file, base)
-        return _replaced(node, ("file",), _downloaded(found) if kind.value == "edge_list" else found)
-    entries = {key: (mark, _with_network_files(value, base)) for key, (mark, value) in node.entries.items()}
+        return _replaced(node, ("file",), _downloaded(found) if name == "edge_list" else found)
+    if isinstance(function, ScalarNode) and ".py:" in str(function.value) and has_field(name, "function"):
+        return _replaced(node, ("function",), _joined(function, base))
+    entries = {key: (mark, _with_files_of_kinds(value, base)) for key, (mark, value) in node.entries.items()}
     return MappingNode(node.mark, entries)
 
 

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
-from pydantic_core import ErrorDetails
 
 from coband.simulator.experiments.registry.registry import RESERVED, Registry, only
 from coband.simulator.experiments.scenario.cross_checks import cross_check
@@ -23,6 +22,7 @@ from coband.simulator.experiments.scenario.input_problems import InputProblem, S
 from coband.simulator.experiments.scenario.models import part_of
 from coband.simulator.experiments.scenario.nodes import Node, child, plain
 from coband.simulator.experiments.scenario.scenario import Scenario, ScenarioEntry
+from coband.simulator.plugins.kinds import is_false_alarm, validated_strictly
 
 if TYPE_CHECKING:
     from coband.simulator.experiments.scenario.explain import Explainer
@@ -49,13 +49,7 @@ def _validated(registry: Registry, key: str, data: Any) -> Any:
     Raises:
         ValidationError: the section is invalid.
     """
-    adapter, text = _adapter(None if key in FIXED else registry, key), json.dumps(data)
-    try:
-        return adapter.validate_json(text, strict=True)
-    except ValidationError as error:
-        if not all(map(_is_false_alarm, error.errors(include_url=False))):
-            raise
-    return adapter.validate_json(text)
+    return validated_strictly(_adapter(None if key in FIXED else registry, key), json.dumps(data))
 
 
 class Validation:
@@ -139,7 +133,7 @@ class Validation:
             valid[key] = _validated(self._registry, key, data)
         except ValidationError as error:
             mistakes = error.errors(include_url=False)
-            real = [item for item in mistakes if not _is_false_alarm(item)]
+            real = [item for item in mistakes if not is_false_alarm(item)]
             self._problems += self._explainer.explain(real or mistakes, (key,))
         except OSError as error:
             found = child(self._root, key)
@@ -151,15 +145,3 @@ class Validation:
         parameters = {key: value for key, value in data.items() if key not in RESERVED}
         config = part_of(entry, algorithm.config, parameters)
         return ScenarioEntry(algorithm, entry.label or algorithm.name, config, entry.ties)
-
-
-def _is_false_alarm(error: ErrorDetails) -> bool:
-    """Whether the error only says that a JSON list is not a tuple, that a mapping is not a dataclass, or that a list
-    is too short because an entry of it has such an error.
-
-    Strict validation of JSON accepts them, except after a validator that runs in mode "before".
-    """
-    if error["type"] == "too_short" and isinstance(error["input"], list):
-        return len(error["input"]) >= int(error["ctx"]["min_length"])
-    given_list = isinstance(error["input"], list) and error["type"] in ("tuple_type", "set_type", "frozen_set_type")
-    return given_list or (isinstance(error["input"], dict) and error["type"] == "dataclass_exact_type")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
@@ -42,6 +43,24 @@ class Wording:
         """The values of the discriminator ``key`` of the union at ``path``."""
         variants, _ = self._reach(path, data)
         return _unique(tag for schema in variants for tag in _tags(schema, key))
+
+    def places(self, key: str, most: int = 2) -> list[str]:
+        """The shortest paths at which a key of this name can stand, without those of algorithms; none if many can."""
+        found: list[str] = []
+        waiting, seen = deque[tuple[tuple[str, ...], Schema]]([((), self._root)]), set[int]()
+        while waiting:
+            path, schema = waiting.popleft()
+            for variant in self._variants(schema):
+                if id(variant) in seen:
+                    continue
+                seen.add(id(variant))
+                for name, inner in variant.get("properties", {}).items():
+                    if name == key:
+                        found.append(".".join((*path, key)))
+                    if name != "algorithms":
+                        waiting.append(((*path, name), inner))
+        found = list(dict.fromkeys(found))
+        return found if len(found) <= most else []
 
     def allowed(self, path: KeyPath, data: Any) -> str:
         """What is allowed at ``path``, in words; empty if the schema allows anything."""

@@ -8,7 +8,7 @@ import re
 import socket
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import fields
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -54,7 +54,11 @@ def manifest(
             "python": platform.python_implementation(),
             "byteorder": sys.byteorder,
         },
-        "metrics": [asdict(metric) for metric in metrics if metric not in CORE],
+        "metrics": [
+            {field.name: getattr(metric, field.name) for field in fields(Metric)}
+            for metric in metrics
+            if metric not in CORE
+        ],
     }
 
 

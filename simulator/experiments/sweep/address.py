@@ -10,14 +10,15 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from coband.simulator.core.metrics import METRICS
+from coband.simulator.experiments.registry.registry import CLASSES, has_field
 from coband.simulator.experiments.runs.code_version import code_version, sha256
 from coband.simulator.experiments.scenario.models import in_json_types
 from coband.simulator.experiments.scenario.scenario import Scenario, ScenarioEntry
 from coband.simulator.experiments.sweep.foreign_code import code_of
-from coband.simulator.maths.kernels import registry as kernel_registry
+from coband.simulator.plugins.functions import SESSION
+from coband.simulator.plugins.session import code_of_session
 from coband.simulator.problems.data_error import DataError
-from coband.simulator.problems.python_reward import PythonReward
-from coband.simulator.problems.rewards import rewards
 
 WORLD = ("agents", "server", "schedule", "network", "problem", "checks", "share")
 """The sections of a scenario that results depend on, beside the algorithm's own."""
@@ -26,23 +27,25 @@ LONGEST_NAME = 1000
 
 
 def _modules(scenario: Scenario, entry: ScenarioEntry, parts: list[Any]) -> Iterator[str]:
-    """The modules whose code a run of an entry executes: its algorithm, its server, the problem, kernels, rewards."""
+    """The modules whose code a run of an entry executes: its algorithm, its server, the problem, its kinds,
+    and metrics of other packages."""
     algorithm = entry.algorithm
     yield from (algorithm.agent.__module__, type(entry.config).__module__, type(scenario.problem).__module__)
-    if algorithm.server is not None:
-        yield str(algorithm.server).partition(":")[0]
+    if isinstance(algorithm.server, str):
+        yield algorithm.server.partition(":")[0]
+    yield from (metric.of.__module__ for metric in METRICS.known().values())
     yield from _kinds(parts)
 
 
 def _kinds(part: Any) -> Iterator[str]:
-    """The modules of the kernels and rewards that a section names, and of functions of the user's."""
+    """The modules of the kinds that a section names, and of functions of the user's."""
     if isinstance(part, list):
         for item in part:
             yield from _kinds(item)
     elif isinstance(part, dict):
-        named = [known.get(str(part.get("kind"))) for known in (kernel_registry.kernels(), rewards())]
+        named = [one.get(part.get("kind")) for one in CLASSES]
         yield from (found.__module__ for found in named if found is not None)
-        if PythonReward in named:
+        if has_field(part.get("kind"), "function"):
             yield str(part["function"]).rpartition(":")[0]
         for value in part.values():
             yield from _kinds(value)
@@ -101,7 +104,8 @@ def configuration_digest(scenario: Scenario, files: Files) -> dict[str, str]:
 
 def _entry_digest(world: str, sections: dict[str, Any], scenario: Scenario, entry: ScenarioEntry, files: Files) -> str:
     config = _dumped(entry.config)
-    code = code_of(_modules(scenario, entry, [*sections.values(), config]))
+    modules = list(_modules(scenario, entry, [*sections.values(), config]))
+    code = code_of(modules) + (code_of_session(entry.algorithm) if SESSION in modules else "")
     return sha256(world, entry.algorithm.name, entry.ties, code, _canonical(config, files))
 
 

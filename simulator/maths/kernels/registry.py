@@ -4,24 +4,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import lru_cache
-from typing import Annotated, Literal, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
 from coband.simulator.maths.kernels.base import BaseKernel, CompositeKernel, KernelSpec
-from coband.simulator.plugins.entry_points import ByKind, Loaded, PluginError, installed, is_subclass, kind_of, load
-
-GROUP = "coband.kernels"
-
-
-@lru_cache(maxsize=1)
-def installed_kernels() -> Loaded[type]:
-    """What the group holds; read once per process, when a kernel is wanted for the first time."""
-    return load(installed(GROUP), checked_kernel)
+from coband.simulator.plugins.entry_points import PluginError, is_subclass, kind_of
+from coband.simulator.plugins.kinds import Kinds
 
 
-def kernels() -> Mapping[str, type]:
-    """The classes of kernels by kind."""
-    return installed_kernels().found
+def _is_kernel(found: Any) -> bool:
+    return is_subclass(found, BaseKernel) or is_subclass(found, CompositeKernel)
 
 
 def checked_kernel(name: str, found: object) -> type:
@@ -30,7 +21,7 @@ def checked_kernel(name: str, found: object) -> type:
     Raises:
         PluginError: it is not a frozen dataclass derived from a base of coband's, or has another ``kind``.
     """
-    if not (is_subclass(found, BaseKernel) or is_subclass(found, CompositeKernel)):
+    if not _is_kernel(found):
         raise PluginError(
             f"a subclass of coband.BaseKernel or coband.StationaryKernel is expected, not {kind_of(found)}"
         )
@@ -47,5 +38,14 @@ def checked_kernel(name: str, found: object) -> type:
     return found
 
 
-AnyKernel = Annotated[KernelSpec, ByKind(kernels)]
+KERNELS: Kinds[type] = Kinds("kernels", checked_kernel, _is_kernel)
+"""The kernels that scenarios can name."""
+
+
+def kernels() -> Mapping[str, type]:
+    """The classes of kernels by kind."""
+    return KERNELS.known()
+
+
+AnyKernel = Annotated[KernelSpec, KERNELS.field()]
 """A kernel in a model of a scenario: ``{kind: ..., ...}`` of any installed package."""

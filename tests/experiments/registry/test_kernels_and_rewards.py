@@ -15,14 +15,13 @@ from coband.simulator.experiments.registry.registry import Registry
 from coband.simulator.experiments.scenario import document, validation
 from coband.simulator.experiments.scenario.input_problems import ScenarioError
 from coband.simulator.experiments.scenario.loading import loads
-from coband.simulator.maths.kernels import registry as kernel_registry
 from coband.simulator.maths.kernels.base import BaseKernel, Columns, Positive, StationaryKernel
 from coband.simulator.maths.kernels.library import Product
-from coband.simulator.maths.kernels.registry import checked_kernel, installed_kernels
+from coband.simulator.maths.kernels.registry import KERNELS, checked_kernel
 from coband.simulator.plugins.entry_points import Loaded, PluginError, load
-from coband.simulator.problems import rewards as reward_registry
+from coband.simulator.plugins.kinds import checked_class
 from coband.simulator.problems.arms import ArmSource
-from coband.simulator.problems.rewards import Reward, RewardFunction, RidgeFunction, checked_reward, installed_rewards
+from coband.simulator.problems.rewards import REWARDS, Reward, RewardFunction, RidgeFunction
 
 
 @dataclass(frozen=True)
@@ -66,10 +65,10 @@ algorithms:
 @pytest.fixture
 def _installed(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """The two as if packages had brought them; what was built without them is built anew, and once more afterwards."""
-    kernels = Loaded({**installed_kernels().found, "laplace": checked_kernel("laplace", Laplace)})
-    rewards = Loaded({**installed_rewards().found, "plain": checked_reward("plain", Plain)})
-    monkeypatch.setattr(kernel_registry, "installed_kernels", lambda: kernels)
-    monkeypatch.setattr(reward_registry, "installed_rewards", lambda: rewards)
+    kernels = Loaded({**KERNELS.offered().found, "laplace": checked_kernel("laplace", Laplace)})
+    rewards = Loaded({**REWARDS.offered().found, "plain": checked_class("plain", Plain, Reward)})
+    monkeypatch.setattr(KERNELS, "_installed", kernels)
+    monkeypatch.setattr(REWARDS, "_installed", rewards)
     _build_anew()
     yield
     monkeypatch.undo()
@@ -166,7 +165,7 @@ def test_kernels_are_checked(name: str, found: object, message: str) -> None:
 )
 def test_rewards_are_checked(name: str, found: object, message: str) -> None:
     with pytest.raises(PluginError) as caught:
-        checked_reward(name, found)
+        checked_class(name, found, Reward)
     assert message in str(caught.value)
 
 

@@ -10,12 +10,12 @@ import pytest
 from pydantic import BaseModel
 
 from coband.simulator.experiments.registry.registry import (
-    PluginError,
     Registry,
     checked_algorithm,
     checked_problem,
     collect,
 )
+from coband.simulator.plugins.entry_points import PluginError, load
 from coband.simulator.problems.world import ProblemEntry
 from tests.experiments.registry.plugins import ASYNC, PROBLEMS
 
@@ -26,15 +26,21 @@ def point(name: str, value: str, group: str = "coband.algorithms") -> EntryPoint
     return EntryPoint(name, value, group)
 
 
+def collected(points: list[EntryPoint], problems: list[EntryPoint]) -> Registry:
+    """The registry of these entry points alone."""
+    found, offered = load(points, checked_algorithm), load(problems, checked_problem)
+    return collect(found.found, offered.found, [found, offered])
+
+
 def test_entry_points_are_loaded() -> None:
-    registry = collect([point("local_ucb", f"{HERE}:LOCAL"), point("async_kernel_ucb", f"{HERE}:ASYNC")], [])
+    registry = collected([point("local_ucb", f"{HERE}:LOCAL"), point("async_kernel_ucb", f"{HERE}:ASYNC")], [])
     assert list(registry.algorithms) == ["async_kernel_ucb", "local_ucb"]
     assert registry.algorithms["async_kernel_ucb"] is ASYNC
     assert (registry.warnings, registry.broken) == ((), {})
 
 
 def test_a_broken_plugin_is_named_and_left_out() -> None:
-    registry = collect([point("ghost", "no_such_module:X"), point("local_ucb", f"{HERE}:LOCAL")], [])
+    registry = collected([point("ghost", "no_such_module:X"), point("local_ucb", f"{HERE}:LOCAL")], [])
     assert list(registry.algorithms) == ["local_ucb"]
     assert registry.broken == {"ghost": "ModuleNotFoundError: No module named 'no_such_module'"}
     assert registry.warnings == (
@@ -44,7 +50,7 @@ def test_a_broken_plugin_is_named_and_left_out() -> None:
 
 
 def test_a_second_plugin_of_the_same_name_is_ignored() -> None:
-    registry = collect([point("local_ucb", f"{HERE}:LOCAL"), point("local_ucb", f"{HERE}:ASYNC")], [])
+    registry = collected([point("local_ucb", f"{HERE}:LOCAL"), point("local_ucb", f"{HERE}:ASYNC")], [])
     assert registry.algorithms["local_ucb"].name == "local_ucb"
     assert registry.warnings == (
         f"coband.algorithms: 'local_ucb' of an unknown package ({HERE}:ASYNC) is ignored: "
@@ -53,7 +59,7 @@ def test_a_second_plugin_of_the_same_name_is_ignored() -> None:
 
 
 def test_the_same_entry_point_twice_is_no_news() -> None:
-    assert collect([point("local_ucb", f"{HERE}:LOCAL")] * 2, []).warnings == ()
+    assert collected([point("local_ucb", f"{HERE}:LOCAL")] * 2, []).warnings == ()
 
 
 def own(name: str, value: str) -> EntryPoint:
@@ -65,7 +71,7 @@ def own(name: str, value: str) -> EntryPoint:
 
 def test_our_own_are_loaded_when_they_are_asked_for() -> None:
     asked = "tests.experiments.registry.asked_for"
-    registry = collect(
+    registry = collected(
         [own("ghost", "no_such_module:X"), own("local_ucb", f"{HERE}:LOCAL"), own("x", f"{asked}:X")], []
     )
     assert registry.algorithms["local_ucb"].name == "local_ucb"

@@ -17,10 +17,10 @@ TOP = (
 )
 DELAY = (
     "a number >= 0 or {kind: constant | uniform | exponential | shifted_exponential | gamma | lognormal | pareto | "
-    "empirical, ...}"
+    "empirical | sampler, ...}"
 )
-LATENCY = DELAY.replace("empirical", "empirical | matrix")
-DELAYS = "constant, uniform, exponential, shifted_exponential, gamma, lognormal, pareto, empirical"
+LATENCY = DELAY.replace("sampler", "sampler | matrix")
+DELAYS = "constant, uniform, exponential, shifted_exponential, gamma, lognormal, pareto, empirical, sampler"
 LATENCIES = f"{DELAYS}, matrix"
 NETWORK = (
     "topology, latency, bandwidth, server, loss, duplicate, reorder, links, partitions, outages, heals, local, "
@@ -684,3 +684,15 @@ def test_unreadable_content(tmp_path: Path, content: bytes, message: str) -> Non
     with pytest.raises(ScenarioError) as caught:
         load(file, registry=REGISTRY)
     assert str(caught.value) == f"{file}{message}"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("seed: 7", "topology: ring", "2:1: topology: unknown key; did you mean network.topology? allowed: "),
+        ("  count: 5\n", "  count: 5\n  topology: ring\n", "6:3: agents.topology: unknown key; did you mean network"),
+        ("  loss: 0.1\n", "  los: 0.1\n", "10:3: network.los: unknown key; did you mean loss? allowed: "),
+    ],
+)
+def test_a_key_at_a_wrong_place_is_told_its_place(old: str, new: str, message: str) -> None:
+    assert refusal(SCENARIO.replace(old, new, 1)).startswith(f"quick.yaml:{message}")

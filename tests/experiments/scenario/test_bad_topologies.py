@@ -23,7 +23,7 @@ algorithms:
   - {algorithm: eager_kernel_ucb, label: Eager, kernel: {kind: gaussian, gamma: 1}}
 """
 DIST = "algorithms.0.algorithm=dist_kernel_ucb"
-KINDS = "erdos_renyi, barabasi_albert, watts_strogatz, grid, ring, line, star, complete, edge_list"
+KINDS = "erdos_renyi, barabasi_albert, watts_strogatz, grid, ring, line, star, complete, edge_list, given"
 
 
 def file_of(topology: str) -> str:

@@ -1,0 +1,277 @@
+"""Open lists: what a scenario can name, by kind; coband's own, those of installed packages, and those of a notebook.
+
+A list such as the topologies is one `Kinds`. Its members come from three places, in this order: modules of coband
+(`Kinds.own`, or entry points), entry points ``coband.<list>`` of installed packages, and `Kinds.register` at run time.
+A field of a scenario looks a kind up when it is validated, so that a class registered later counts at once.
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+from collections import ChainMap
+from collections.abc import Callable, Mapping, MutableMapping, Sequence
+from functools import lru_cache
+from itertools import chain
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, cast, get_args, get_origin, get_type_hints
+
+from coband.simulator.plugins.entry_points import Loaded, PluginError, installed, is_subclass, kind_of, load
+
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter
+    from pydantic_core import ErrorDetails
+
+T = TypeVar("T")
+Words = Callable[[], Sequence[str]]
+LISTS: dict[str, Kinds[Any]] = {}
+"""All open lists whose modules are imported, by name."""
+_LATER = "(registered later)"
+_WITHOUT = "(without kind)"
+
+
+class Kinds(Generic[T]):
+    """One open list.
+
+    Args:
+        name: in the plural, with underscores, such as ``topologies``; its entry-point group is ``coband.<name>``.
+        check: returns a member, or raises `PluginError` when it is not what the list asks for.
+        accepts: whether `register` puts an object into this list.
+        name_of: the name of a member.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        check: Callable[[str, object], T],
+        accepts: Callable[[Any], bool],
+        name_of: Callable[[Any], str] | None = None,
+    ) -> None:
+        self.name, self.group, self.accepts = name, f"coband.{name}", accepts
+        self._check, self.name_of = check, name_of or kind_name
+        self._own: dict[str, T] = {}
+        self._installed: Loaded[T] | None = None
+        self.registered: dict[str, T] = {}
+        LISTS[name] = self
+
+    @classmethod
+    def of(cls, name: str, base: Any, own: tuple[Any, ...] = ()) -> Kinds[Any]:
+        """A list of classes derived from ``base``, each with a field ``kind: Literal[...]``."""
+        made: Kinds[Any] = Kinds(
+            name, lambda kind, found: checked_class(kind, found, base), lambda found: is_subclass(found, base)
+        )
+        made._own.update((kind_name(one), one) for one in own)
+        return made
+
+    def offered(self) -> Loaded[T]:
+        """What the entry-point group holds; read once per process, when the list is wanted for the first time."""
+        if self._installed is None:
+            found = load(installed(self.group), self._check)
+            taken = [name for name in found.found if name in self._own] if self._own else []
+            warnings = tuple(f"{self.group}: {name!r} is ignored: coband has a kind of that name" for name in taken)
+            kept = {name: one for name, one in found.found.items() if name not in taken} if taken else found.found
+            self._installed = Loaded(kept, found.broken, (*found.warnings, *warnings))
+        return self._installed
+
+    def lasting(self) -> Mapping[str, T]:
+        """Those that are there in every process: coband's own and those of installed packages."""
+        return self.offered().found if not self._own else {**self._own, **self.offered().found}
+
+    def known(self) -> Mapping[str, T]:
+        """All by name."""
+        return (
+            ChainMap(self.registered, cast(MutableMapping[str, T], self.lasting()))
+            if self.registered
+            else self.lasting()
+        )
+
+    def get(self, name: object) -> T | None:
+        """The member of that name, if there is one."""
+        return self.known().get(name) if isinstance(name, str) else None
+
+    def foreign(self) -> Mapping[str, T]:
+        """Those of other packages, and those that were registered."""
+        return {
+            name: one
+            for name, one in self.known().items()
+            if not str(getattr(one, "__module__", type(one).__module__)).startswith("coband.")
+        }
+
+    def register(self, found: T) -> T:
+        """Put a member into the list of this process; one that was registered under its name before is replaced.
+
+        Raises:
+            PluginError: it is not what the list asks for, or has the name of one that is installed.
+        """
+        name = self.name_of(found)
+        checked = self._check(name, found)
+        if name in self.lasting():
+            raise PluginError(f"{self.name}: {name!r} is installed already; give yours another name")
+        self.registered[name] = checked
+        _REGISTRATIONS.append(name)
+        return found
+
+    def field(
+        self, *others: Kinds[Any], default: type | None = None, words: Words | None = None, **further: type
+    ) -> ByKind:
+        """The annotation of a field that holds one of them, or of other lists; see `ByKind`."""
+        return ByKind((self, *others), default, words, further)
+
+
+_REGISTRATIONS: list[str] = []
+
+
+def registrations() -> int:
+    """How often something was registered in this process; what was derived from the lists before is of no use."""
+    return len(_REGISTRATIONS)
+
+
+def registered() -> dict[str, dict[str, Any]]:
+    """What was registered in this process: list -> name -> member; for `adopt` in another process."""
+    return {name: dict(one.registered) for name, one in LISTS.items() if one.registered}
+
+
+def adopt(found: Mapping[str, Mapping[str, Any]]) -> None:
+    """Register what another process has registered."""
+    for name, members in found.items():
+        LISTS[name].registered.update(members)
+        _REGISTRATIONS.extend(members)
+
+
+def kind_name(found: Any) -> str:
+    """The value of the field ``kind`` of a class.
+
+    Raises:
+        PluginError: it has no such field.
+    """
+    hint = get_type_hints(found).get("kind") if isinstance(found, type) else None
+    names = get_args(hint) if get_origin(hint) is Literal else ()
+    if len(names) != 1 or not isinstance(names[0], str):
+        raise PluginError(f"{kind_of(found)} must have a field `kind: Literal['NAME']`, the name in scenarios")
+    return names[0]
+
+
+def checked_class(name: str, found: object, base: Any) -> Any:
+    """The class of a kind.
+
+    Raises:
+        PluginError: it is not derived from the base of its list, or has another ``kind``.
+    """
+    if not is_subclass(found, base):
+        raise PluginError(f"a subclass of coband.{base.__name__} is expected, not {kind_of(found)}")
+    assert isinstance(found, type)
+    if kind_name(found) != name:
+        raise PluginError(f"{found.__name__} must have the field `kind: Literal[{name!r}]`, the entry point's name")
+    if inspect.isabstract(found):
+        missing = ", ".join(sorted(getattr(found, "__abstractmethods__", ())))
+        raise PluginError(f"{found.__name__} lacks {missing}, which coband.{base.__name__} asks for")
+    return found
+
+
+class ByKind:
+    """Tells pydantic to read a mapping with the class that its ``kind`` names, so that errors name one class only.
+
+    Pydantic asks annotations for a schema by this method's name. It does so when a model is used for the first time, so
+    that plugins may import coband while they are being loaded themselves. Members that are registered later are looked
+    up at each validation.
+
+    Args:
+        lists: with the classes.
+        default: reads a mapping without ``kind``; None: there is none.
+        words: gives the kinds that may be written as a word, ``ring`` for ``{kind: ring}``.
+        further: more classes, each with the one value of its field ``kind``.
+    """
+
+    def __init__(
+        self, lists: Sequence[Kinds[Any]], default: type | None, words: Words | None, further: Mapping[str, type]
+    ) -> None:
+        self._lists, self._default, self._words, self._further = lists, default, words, further
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> dict[str, Any]:
+        members = dict(chain(*(one.lasting().items() for one in self._lists), self._further.items()))
+        if not members and self._default is None:
+            raise PluginError(
+                "coband's own entry points are missing; install it anew: pip install -e . or pip install coband"
+            )
+        choices = {kind: handler.generate_schema(member) for kind, member in members.items()}
+        if self._default is not None:
+            choices[_WITHOUT] = handler.generate_schema(self._default)
+
+        def kind_in(value: object) -> str | None:
+            """The name of the choice that reads a value."""
+            if not isinstance(value, dict) and not hasattr(value, "kind") and not self._is_default(value):
+                return _LATER  # which reads words, and says that it is no mapping
+            kind = value.get("kind") if isinstance(value, dict) else getattr(value, "kind", None)
+            if kind is None and self._default is not None:
+                return _WITHOUT
+            return _LATER if isinstance(kind, str) and kind not in choices and kind in self._registered() else kind
+
+        later = {"type": "function-plain", "function": {"type": "no-info", "function": self._read}}
+        return {
+            "type": "tagged-union",
+            "discriminator": kind_in,
+            "choices": {**choices, _LATER: later},
+            "metadata": {"pydantic_js_annotation_functions": [self._json_schema]},
+        }
+
+    def _registered(self) -> dict[str, Any]:
+        return dict(chain(*(one.registered.items() for one in self._lists)))
+
+    def _is_default(self, value: object) -> bool:
+        return self._default is not None and isinstance(value, self._default)
+
+    def _read(self, value: object) -> Any:
+        """A value of a kind that was registered later, or a word."""
+        from pydantic_core import PydanticKnownError
+
+        if self._words is not None and isinstance(value, str) and value in self._words():
+            return adapter(self._lists[0].known()[value]).validate_python({"kind": value})
+        if isinstance(value, dict):
+            return validated_strictly(adapter(self._registered()[value["kind"]]), json.dumps(value))
+        if not hasattr(value, "kind"):
+            raise PydanticKnownError("model_attributes_type")
+        return value
+
+    def _json_schema(self, core_schema: Any, handler: Any) -> dict[str, Any]:
+        choices = {name: part for name, part in core_schema["choices"].items() if name not in (_LATER, _WITHOUT)}
+        choices |= {name: adapter(one).core_schema for name, one in self._registered().items()}
+        union = {"type": "tagged-union", "discriminator": "kind", "choices": choices}
+        if self._default is None:
+            return dict(handler(union if len(choices) > 1 else {"type": "union", "choices": [*choices.values()]}))
+        default = dict(handler({"type": "union", "choices": [core_schema["choices"][_WITHOUT]]}))
+        return {"anyOf": [default, handler(union)]} if choices else default
+
+
+@lru_cache(maxsize=64)
+def adapter(found: type) -> TypeAdapter[Any]:
+    """What validates one class."""
+    from pydantic import TypeAdapter
+
+    return TypeAdapter(found)
+
+
+def validated_strictly(reader: TypeAdapter[Any], text: str) -> Any:
+    """Validate JSON strictly: numbers, text and booleans are not converted into each other.
+
+    Raises:
+        ValidationError: it is invalid.
+    """
+    from pydantic import ValidationError
+
+    try:
+        return reader.validate_json(text, strict=True)
+    except ValidationError as error:
+        if not all(map(is_false_alarm, error.errors(include_url=False))):
+            raise
+    return reader.validate_json(text)
+
+
+def is_false_alarm(error: ErrorDetails) -> bool:
+    """Whether the error only says that a JSON list is not a tuple, that a mapping is not a dataclass, or that a list
+    is too short because an entry of it has such an error.
+
+    Strict validation of JSON accepts them, except after a validator that runs in mode "before".
+    """
+    if error["type"] == "too_short" and isinstance(error["input"], list):
+        return len(error["input"]) >= int(error["ctx"]["min_length"])
+    given_list = isinstance(error["input"], list) and error["type"] in ("tuple_type", "set_type", "frozen_set_type")
+    return given_list or (isinstance(error["input"], dict) and error["type"] == "dataclass_exact_type")

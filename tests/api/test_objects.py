@@ -1,0 +1,209 @@
+"""Objects of Python in the place of names: algorithms, kinds, graphs and functions that are not installed."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Literal
+
+import networkx as nx
+import numpy as np
+import pytest
+
+import coband
+from coband.simulator.api.scenario import simple
+from coband.simulator.experiments.registry.registry import Registry
+from coband.simulator.experiments.sweep.address import Files, configuration_digest
+from coband.simulator.plugins.kinds import LISTS
+from tests.experiments.registry.open_lists_plugin import ALGORITHM, METRIC, Laplace, Wheel
+
+SESSION = '''
+from typing import Literal
+import coband, networkx
+
+class Parameters(coband.Config):
+    skipped: int = 0
+
+class Stubborn(coband.Agent):
+    """Pulls one arm."""
+
+    def choose(self, arms):
+        return self.context.config.skipped
+
+    def observe(self, arms, arm, reward):
+        self.unshared += 1
+        return []
+
+    def receive(self, message, source):
+        return []
+
+class Mute(coband.Server):
+    def receive(self, message, source):
+        return []
+
+@coband.register
+class Wheel(coband.BaseGraph):
+    kind: Literal["spokes"]
+
+    def draw(self, agents, rng):
+        return coband.Graph((tuple(range(1, agents)), *((0,) for _ in range(1, agents))))
+
+both = coband.Needs(topologies=("star", "graph"))
+ALONE = coband.Algorithm("stubborn", Stubborn, None, Parameters, "Pulls one arm.", "none", needs=both)
+SERVED = coband.Algorithm("served", Stubborn, Mute, Parameters, "Pulls one arm.", "none")
+
+def brightness(arms):
+    return arms.sum(axis=1)
+
+scenario = {
+    "name": "objects", "agents": {"count": 4}, "schedule": {"kind": "rounds", "turns": 4}, "replications": 2,
+    "network": {"latency": lambda rng: 0.1 * rng.random()},
+    "problem": {"kind": "contextual", "arms": {"kind": "box", "dimension": 2, "count": 3}, "reward": brightness},
+}
+for workers in (1, 2):
+    star = coband.run(scenario, algorithms=[SERVED, {"algorithm": ALONE, "skipped": 1}, "n_kernel_ucb"],
+                      workers=workers, out=f"star-{workers}", progress=False)
+    topology = networkx.path_graph(4) if workers == 1 else {"kind": "spokes"}
+    coband.run(scenario, algorithms=[ALONE, "coop_kernel_ucb"], set={"network.topology": topology},
+               workers=workers, out=f"graph-{workers}", progress=False)
+'''
+
+
+def test_what_a_session_defines_runs_here_and_in_workers(tmp_path: Path) -> None:
+    (tmp_path / "session.py").write_text(SESSION)
+    command = [sys.executable, "-W", "error", "session.py"]
+    ended = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert ended.returncode == 0, ended.stderr
+    runs = [coband.load(tmp_path / f"star-{workers}") for workers in (1, 2)]
+    assert runs[0].results["fingerprint"].tolist() == runs[1].results["fingerprint"].tolist()
+    assert list(dict.fromkeys(runs[0].results["label"].tolist())) == ["served", "stubborn", "n_kernel_ucb"]
+    graphs = [coband.load(tmp_path / f"graph-{workers}").results["graph"][0] for workers in (1, 2)]
+    assert graphs == ["given; 4 nodes, 3 edges, diameter 3", "given; 4 nodes, 3 edges, diameter 2"]
+    manifest = json.loads((tmp_path / "star-2" / "manifest.json").read_text())["not_installed"]
+    assert {name: list(found) for name, found in manifest.items()} == {
+        "functions": ["function_1", "brightness"],
+        "algorithms": ["served", "stubborn"],
+    }
+    assert "class Mute(coband.Server)" in manifest["algorithms"]["served"]["source"]
+    assert "return arms.sum(axis=1)" in manifest["functions"]["brightness"]["source"]
+    topologies = json.loads((tmp_path / "graph-2" / "manifest.json").read_text())["not_installed"]["topologies"]
+    assert topologies["spokes"]["source"].startswith("@coband.register\nclass Wheel")
+    with pytest.raises(coband.ScenarioError, match="'brightness' was given in a session of Python that is over"):
+        coband.run(tmp_path / "star-1" / "scenario.yaml", out=tmp_path / "again")
+
+
+@pytest.fixture
+def _forgotten() -> Iterator[None]:
+    """What a test registers is gone afterwards."""
+    yield
+    for one in LISTS.values():
+        one.registered.clear()
+
+
+class Hub(coband.BaseGraph):
+    """Agent 0 has all links."""
+
+    kind: Literal["hub"]
+    first: tuple[int, ...] = (0,)
+
+    def draw(self, agents: int, rng: np.random.Generator) -> coband.Graph:
+        return coband.Graph(tuple(tuple(range(1, agents)) if agent == 0 else (0,) for agent in range(agents)))
+
+
+SCENARIO: dict[str, Any] = {
+    "name": "objects",
+    "agents": {"count": 3},
+    "schedule": {"kind": "rounds", "turns": 2},
+    "problem": {"kind": "contextual", "arms": {"kind": "ball", "dimension": 2, "count": 3}, "reward": "cosine"},
+    "algorithms": [{"algorithm": "coop_kernel_ucb"}],
+}
+SCENARIO["problem"]["reward"] = {"kind": "cosine"}
+
+
+@pytest.mark.usefixtures("_forgotten")
+def test_an_object_of_a_kind_stands_for_its_section(tmp_path: Path) -> None:
+    found = coband.Scenario.of(SCENARIO).with_(
+        {"network.topology": Hub(kind="hub", first=(0, 1)), "algorithms.0.kernel": Laplace(2.0)}
+    )
+    assert found.to_dict()["network"] == {"topology": {"kind": "hub", "first": [0, 1]}}
+    assert found.to_dict()["algorithms"][0]["kernel"] == {"length_scale": 2.0, "columns": None, "kind": "laplace"}
+    assert found.validate() is found
+    coband.register(METRIC)
+    run = coband.run(found, workers=1, out=tmp_path / "run", progress=False)
+    assert run.results["worst_agent"][0] > 0
+
+
+@pytest.mark.usefixtures("_forgotten")
+def test_a_cell_may_be_run_again() -> None:
+    coband.register(Wheel)
+    other = type("Wheel", (Wheel,), {"__doc__": "Another.", "__annotations__": {"kind": Literal["wheel"]}})
+    coband.register(other)
+    assert LISTS["topologies"].get("wheel") is other
+    first = Registry.installed()
+    coband.register(ALGORITHM)
+    coband.register(replace(ALGORITHM, summary="changed"))
+    assert "first_arm" not in first.algorithms
+    assert Registry.installed().algorithms["first_arm"].summary == "changed"
+
+
+@pytest.mark.usefixtures("_forgotten")
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (3, "nothing can be done with an object of type int; give a coband.Algorithm, a ProblemEntry, a RunMetric, or"),
+        (replace(ALGORITHM, name="lin_ucb"), "algorithms: 'lin_ucb' is installed already; give yours another name"),
+        (
+            type("Kindless", (Wheel,), {"__annotations__": {"kind": str}, "kind": "x"}),
+            "the class Kindless must have a field `kind: Literal['NAME']`, the name in scenarios",
+        ),
+        (
+            type("Empty", (coband.BaseLoss,), {"__annotations__": {"kind": Literal["empty"]}}),
+            "Empty lacks mean, process, which coband.BaseLoss asks for",
+        ),
+        (replace(METRIC, name="regret"), "the metric 'regret' is coband's own; give yours another name"),
+    ],
+)
+def test_what_cannot_be_registered(given: Any, message: str) -> None:
+    with pytest.raises(coband.PluginError) as error:
+        coband.register(given)
+    assert str(error.value).startswith(message)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (nx.DiGraph([(0, 1)]), "network.topology: links have no direction; give graph.to_undirected()"),
+        (nx.path_graph(20_002), "network.topology: a graph of more than 20,000 links is too large for the text"),
+        (object(), "network.topology: a object cannot be a value of a scenario; give numbers, texts, lists or"),
+    ],
+)
+def test_objects_that_no_scenario_can_have(given: Any, message: str) -> None:
+    with pytest.raises(coband.ScenarioError) as error:
+        simple(given, "network.topology")
+    assert str(error.value).startswith(f"scenario: {message}")
+
+
+def test_a_graph_must_have_as_many_nodes_as_there_are_agents() -> None:
+    with pytest.raises(coband.ScenarioError, match="given: the graph has 4 nodes: must have 3, the number of agents"):
+        coband.Scenario.of(SCENARIO).with_({"network.topology": nx.path_graph(4)}).validate()
+
+
+@pytest.mark.usefixtures("_forgotten")
+def test_the_address_of_a_job_follows_the_code_of_the_session(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """In a script it is that of the file; in a notebook that of the objects."""
+    from coband.simulator.experiments.scenario.loading import from_document
+
+    main = sys.modules["__main__"]
+    monkeypatch.setattr(main, "__file__", None, raising=False)
+    digests = []
+    for factor in (1.0, 2.0):
+        space: dict[str, Any] = {"__name__": "__main__"}
+        exec(f"def reward(arms):\n    return {factor} * arms[:, 0]\n", space)
+        problem = {**SCENARIO["problem"], "reward": simple(space["reward"], "problem.reward")}
+        found = from_document({**SCENARIO, "problem": problem, "network": {"topology": "ring"}}, "x", tmp_path)
+        digests.append(configuration_digest(found, Files()))
+    assert digests[0] != digests[1]

@@ -1,0 +1,328 @@
+"""One plugin of each kind, as another package would write it: it imports what `from coband import ...` gives, and
+nothing else of coband. The test copies this file into a folder and makes a distribution of it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from coband import (
+    Address,
+    Agent,
+    Algorithm,
+    ArmSet,
+    ArmSource,
+    BaseAvailability,
+    BaseBandwidth,
+    BaseDistribution,
+    BaseGraph,
+    BaseLatency,
+    BaseLoss,
+    BaseOutage,
+    BasePartition,
+    BaseSchedule,
+    BaseStragglers,
+    Columns,
+    Config,
+    FloatArray,
+    Graph,
+    Message,
+    Needs,
+    Outbox,
+    Problem,
+    ProblemEntry,
+    Reward,
+    RewardFunction,
+    RunMetric,
+    RunResult,
+    StationaryKernel,
+    World,
+)
+
+ENTRY_POINTS = """\
+[coband.algorithms]
+first_arm = open_lists_plugin:ALGORITHM
+[coband.problems]
+ladder = open_lists_plugin:PROBLEM
+[coband.kernels]
+laplace = open_lists_plugin:Laplace
+[coband.rewards]
+total = open_lists_plugin:Total
+[coband.topologies]
+wheel = open_lists_plugin:Wheel
+[coband.distributions]
+triangle = open_lists_plugin:Triangle
+[coband.latencies]
+on_a_line = open_lists_plugin:OnALine
+[coband.losses]
+every_nth = open_lists_plugin:EveryNth
+[coband.bandwidths]
+dear_start = open_lists_plugin:DearStart
+[coband.schedules]
+bursts = open_lists_plugin:Bursts
+[coband.availabilities]
+nights = open_lists_plugin:Nights
+[coband.stragglers]
+growing = open_lists_plugin:Growing
+[coband.partitions]
+odd_even = open_lists_plugin:OddEven
+[coband.outages]
+one_at_random = open_lists_plugin:OneAtRandom
+[coband.metrics]
+worst_agent = open_lists_plugin:METRIC
+"""
+
+
+class FirstArmConfig(Config):
+    """Parameters."""
+
+    skipped: int = 0
+    """Arms before the one that is pulled."""
+
+
+class FirstArm(Agent):
+    """Pulls the same arm again and again, and tells nobody."""
+
+    def choose(self, arms: ArmSet) -> int:
+        config: Any = self.context.config
+        return int(config.skipped)
+
+    def observe(self, arms: ArmSet, arm: int, reward: float) -> Outbox:
+        self.unshared += 1
+        return []
+
+    def receive(self, message: Message, source: Address) -> Outbox:
+        return []
+
+
+ALGORITHM = Algorithm(
+    name="first_arm",
+    agent=FirstArm,
+    server=None,
+    config=FirstArmConfig,
+    summary="Pulls the first arm.",
+    reference="none",
+    needs=Needs(topologies=("star", "graph"), reliable=False),
+)
+
+
+class Steps(World):
+    """The arms of a ladder, the highest of which pays most."""
+
+    dimension, fixed_arms = 1, True
+
+    def __init__(self, steps: int) -> None:
+        self._heights = np.linspace(0.0, 1.0, steps)
+
+    def arms(self, agent: int, turn: int) -> FloatArray:
+        return self._heights[:, None]
+
+    def pull(self, agent: int, turn: int, arm: int) -> tuple[float, float]:
+        return float(self._heights[arm]), float(1.0 - self._heights[arm])
+
+    def describe(self) -> dict[str, Any]:
+        return {}
+
+
+class Ladder(Problem):
+    """Equal steps, of which the highest pays most."""
+
+    kind: Literal["ladder"]
+    steps: int = 4
+    """Number of arms."""
+
+    def build(self, streams: Any, agents: int, base: Path | None = None) -> World:
+        return Steps(self.steps)
+
+
+PROBLEM = ProblemEntry(name="ladder", config=Ladder, summary="Arms at equal steps.", reference="none")
+
+
+@dataclass(frozen=True)
+class Laplace(StationaryKernel):
+    """exp(-||x - y|| / l)."""
+
+    length_scale: float = 1.0
+    columns: Columns | None = None
+    kind: Literal["laplace"] = "laplace"
+
+    def inverse_length(self) -> float:
+        return 1.0 / self.length_scale
+
+    def finish(self, G: FloatArray) -> FloatArray:
+        values: FloatArray = np.exp(-np.sqrt(-2.0 * np.minimum(G, 0.0)))
+        return values
+
+
+class Sum:
+    """The sum of an arm's features."""
+
+    def __call__(self, arms: FloatArray) -> FloatArray:
+        total: FloatArray = arms.sum(axis=-1)
+        return total
+
+    def describe(self) -> dict[str, Any]:
+        return {}
+
+
+class Total(Reward):
+    """f(x) = x . 1."""
+
+    kind: Literal["total"]
+
+    def draw(self, rng: np.random.Generator, source: ArmSource) -> RewardFunction:
+        return Sum()
+
+
+class Wheel(BaseGraph):
+    """A ring of agents around agent 0."""
+
+    kind: Literal["wheel"]
+
+    def draw(self, agents: int, rng: np.random.Generator) -> Graph:
+        rim = agents - 1
+        rows = [sorted({0, 1 + agent % rim, 1 + (agent - 2) % rim}) for agent in range(1, agents)]
+        return Graph((tuple(range(1, agents)), *map(tuple, rows)), "wheel")
+
+
+class Triangle(BaseDistribution):
+    """Values between 0 and ``width``, most of them in the middle."""
+
+    kind: Literal["triangle"] = "triangle"
+    width: float
+    """The largest value."""
+
+    @property
+    def mean(self) -> float:
+        return self.width / 2
+
+    def draw(self, rng: np.random.Generator, size: int) -> FloatArray:
+        pairs: FloatArray = rng.random((size, 2)).sum(axis=1)
+        return pairs * self.width / 2
+
+
+class OnALine(BaseLatency):
+    """Agents stand on a line, and messages take a time in proportion to the distance."""
+
+    kind: Literal["on_a_line"]
+    step: Triangle = Triangle(width=0.1)
+    """Time for a distance of 1."""
+    delays: tuple[float, ...] = (1.0,)
+
+    def between(self, source: Address, destination: Address) -> BaseDistribution:
+        return Triangle(width=self.step.width * (1 + abs(source - destination)))
+
+    @property
+    def largest_mean(self) -> float:
+        return 10 * self.step.mean
+
+
+class EveryNth(BaseLoss):
+    """Every n-th copy on a link is lost."""
+
+    kind: Literal["every_nth"]
+    n: int = 3
+
+    @property
+    def mean(self) -> float:
+        return 1 / self.n
+
+    def process(self, rng: np.random.Generator) -> Callable[[], bool]:
+        first = int(rng.integers(self.n))
+        copies = iter(range(first, 10**9))
+        return lambda: next(copies) % self.n == 0
+
+
+class Stage:
+    """A link whose first copy takes longer."""
+
+    def __init__(self, start: float) -> None:
+        self._free = start
+
+    def leave(self, arrival: float, scalars: int, bits: int) -> float:
+        self._free = max(arrival, self._free) + scalars / 1000
+        return self._free
+
+
+class DearStart(BaseBandwidth):
+    """A link that opens at a time, and then lets 1000 scalars through per time unit."""
+
+    kind: Literal["dear_start"]
+    start: float = 0.5
+
+    def stage(self) -> Stage:
+        return Stage(self.start)
+
+
+class Bursts(BaseSchedule):
+    """All agents act several times at once, and rest then."""
+
+    kind: Literal["bursts"]
+    bursts: int = 3
+    sizes: tuple[int, ...] = (2,)
+
+    def total_turns(self, agents: int) -> int:
+        return self.bursts * agents * self.sizes[0]
+
+    def turns_per_agent(self, agents: int, streams: Any) -> int:
+        return self.bursts * self.sizes[0]
+
+    def ticks(self, agents: int, streams: Any) -> Iterator[tuple[float, int]]:
+        for burst in range(self.bursts):
+            for turn in range(self.sizes[0]):
+                for agent in range(agents):
+                    yield 10.0 * burst + turn, agent
+
+
+class Nights(BaseAvailability):
+    """Every agent is down for the second half of each day."""
+
+    kind: Literal["nights"]
+    day: float = 8.0
+
+    def windows(self, agent: Address, rng: np.random.Generator) -> Iterator[tuple[float, float]]:
+        for day in range(3):
+            yield (day + 0.5) * self.day, (day + 1) * self.day
+
+
+class Growing(BaseStragglers):
+    """Each agent is slower than the one before it."""
+
+    kind: Literal["growing"]
+    step: float = 0.5
+
+    def factors(self, count: int, streams: Any) -> list[float]:
+        return [1.0 + self.step * agent for agent in range(count)]
+
+
+class OddEven(BasePartition):
+    """Odd and even agents cannot reach each other in the first time units."""
+
+    kind: Literal["odd_even"]
+    until: float = 2.0
+
+    def cuts(self, source: Address, destination: Address, time: float) -> bool:
+        return time < self.until and (source - destination) % 2 == 1
+
+
+class OneAtRandom(BaseOutage):
+    """One agent goes down for a while."""
+
+    kind: Literal["one_at_random"]
+    start: float = 3.0
+
+    def windows(self, agents: int, rng: np.random.Generator) -> Mapping[Address, Iterable[tuple[float, float]]]:
+        return {int(rng.integers(agents)): ((self.start, self.start + 1.0),)}
+
+
+def worst(result: RunResult) -> float:
+    """The largest regret of a single agent."""
+    return max((float(agent["regret"] or 0.0) for agent in result.by_agent), default=math.nan)
+
+
+METRIC = RunMetric("worst_agent", "units of the reward", "regret of the agent with the largest", "lower", of=worst)
