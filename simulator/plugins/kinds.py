@@ -78,11 +78,8 @@ class Kinds(Generic[T]):
 
     def known(self) -> Mapping[str, T]:
         """All by name."""
-        return (
-            ChainMap(self.registered, cast(MutableMapping[str, T], self.lasting()))
-            if self.registered
-            else self.lasting()
-        )
+        lasting = self.lasting()
+        return ChainMap(self.registered, cast(MutableMapping[str, T], lasting)) if self.registered else lasting
 
     def get(self, name: object) -> T | None:
         """The member of that name, if there is one."""
@@ -143,7 +140,11 @@ def kind_name(found: Any) -> str:
     Raises:
         PluginError: it has no such field.
     """
-    hint = get_type_hints(found).get("kind") if isinstance(found, type) else None
+    hint = None
+    if "kind" in getattr(found, "model_fields", ()):
+        hint = found.model_fields["kind"].annotation
+    elif isinstance(found, type):
+        hint = get_type_hints(found).get("kind")
     names = get_args(hint) if get_origin(hint) is Literal else ()
     if len(names) != 1 or not isinstance(names[0], str):
         raise PluginError(f"{kind_of(found)} must have a field `kind: Literal['NAME']`, the name in scenarios")
@@ -187,7 +188,9 @@ class ByKind:
         self._lists, self._default, self._words, self._further = lists, default, words, further
 
     def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> dict[str, Any]:
-        members = dict(chain(*(one.lasting().items() for one in self._lists), self._further.items()))
+        members = dict(self._further)
+        for one in reversed(self._lists):
+            members = {**one.lasting(), **{kind: found for kind, found in members.items() if kind not in one.lasting()}}
         if not members and self._default is None:
             raise PluginError(
                 "coband's own entry points are missing; install it anew: pip install -e . or pip install coband"

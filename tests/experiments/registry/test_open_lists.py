@@ -8,13 +8,17 @@ import re
 import subprocess
 import sys
 from configparser import ConfigParser
+from importlib.metadata import EntryPoint
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
+from coband import BaseGraph, Graph
+from coband.simulator.core.network.topologies import Ring
 from coband.simulator.experiments.registry.registry import OPEN_LISTS
-from coband.simulator.plugins.kinds import LISTS
+from coband.simulator.plugins import kinds
+from coband.simulator.plugins.kinds import LISTS, Kinds
 from tests.experiments.registry.open_lists_plugin import ENTRY_POINTS
 
 ROOT = Path(__file__).parents[3]
@@ -153,3 +157,23 @@ def test_mistakes_name_them(elsewhere: Path) -> None:
     refused = coband(elsewhere, "validate", "star.yaml", *settings)
     assert refused.returncode == 2
     assert [message for message in MISTAKES.values() if message not in refused.stderr] == [], refused.stderr
+
+
+class OtherRing(BaseGraph):
+    """Has the name of one of coband's own."""
+
+    kind: Literal["ring"]
+
+    def draw(self, agents: int, rng: Any) -> Graph:
+        return Graph(())
+
+
+def test_a_plugin_with_the_name_of_a_kind_of_coband_s_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    point = EntryPoint("ring", f"{__name__}:OtherRing", "coband.topologies")
+    monkeypatch.setattr(kinds, "installed", lambda group: [point])
+    found: Kinds[Any] = Kinds.of("topologies_of_a_test", BaseGraph, (Ring,))
+    monkeypatch.delitem(LISTS, "topologies_of_a_test")
+    assert found.offered().warnings == (
+        "coband.topologies_of_a_test: 'ring' is ignored: coband has a kind of that name",
+    )
+    assert dict(found.known()) == {"ring": Ring}
