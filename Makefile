@@ -12,6 +12,7 @@ lint:
 	$(PYTHON) -m ruff format --check .
 
 types:
+	$(PYTHON) hatch_build.py
 	$(PYTHON) -m mypy
 
 test:

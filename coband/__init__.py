@@ -10,6 +10,7 @@ from __future__ import annotations
 import importlib
 import os
 import sys
+from importlib.machinery import ModuleSpec, PathFinder
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -71,6 +72,25 @@ if TYPE_CHECKING:
     from coband.simulator.problems.problem import Problem, ProblemEntry
     from coband.simulator.problems.rewards import Reward, RewardFunction
     from coband.simulator.scenario_errors import ScenarioError
+
+__version__ = "0.1.0"
+
+_HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+class _Checkout:
+    """Finds the parts of coband in a checkout, where they are folders beside ``coband/``; installed, they are in it."""
+
+    PARTS = ("coband.agents", "coband.server", "coband.simulator")
+
+    @classmethod
+    def find_spec(cls, name: str, path: object = None, target: object = None) -> ModuleSpec | None:
+        """As the import system asks; any other name is left to the other finders."""
+        return PathFinder.find_spec(name, [os.path.dirname(_HERE)]) if name in cls.PARTS else None
+
+
+if not os.path.isdir(os.path.join(_HERE, "simulator")):
+    sys.meta_path.append(_Checkout)
 
 _HOMES = {
     "coband.simulator.api.comparing": ("Causes", "Comparison"),

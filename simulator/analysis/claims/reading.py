@@ -6,7 +6,6 @@ import difflib
 import json
 from collections.abc import Sequence
 from functools import cache
-from importlib import resources
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -16,6 +15,7 @@ from coband.simulator.analysis.claims.claim import Claim, ClaimedStudy, Paper, P
 from coband.simulator.experiments.scenario.explain import Explainer
 from coband.simulator.experiments.scenario.input_problems import ScenarioError
 from coband.simulator.experiments.scenario.nodes import plain
+from coband.simulator.experiments.scenario.shipped import CLAIMS, FOLDER
 from coband.simulator.experiments.scenario.wording import Wording
 from coband.simulator.experiments.scenario.yaml_nodes import read
 
@@ -29,7 +29,7 @@ class UnknownClaimError(ValueError):
 
 def folder() -> Path:
     """The claims that come with coband."""
-    return Path(str(resources.files("coband"))) / "scenarios" / "claims"
+    return FOLDER / CLAIMS
 
 
 def papers(where: Path | None = None) -> dict[str, Paper]:

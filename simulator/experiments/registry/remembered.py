@@ -20,6 +20,7 @@ from typing import Any
 from coband.simulator.plugins.offers import Offer, of_others, offers
 
 PACKAGE = Path(__file__).parents[3]
+PARTS = ("agents", "scenarios", "server", "simulator")
 SUFFIXES = (".py", ".yaml", ".bib")
 REGISTRY = "coband.simulator.experiments.registry.registry"
 
@@ -97,7 +98,7 @@ def _write(state: str, answers: dict[str, Any]) -> None:
 
 def _state(found: list[Offer]) -> str:
     """What answers depend on: coband's files and entry points, and the version of pydantic, which words the types."""
-    lines = [repr(offer) for offer in found] + sorted(_files(PACKAGE))
+    lines = [repr(offer) for offer in found] + sorted(line for part in PARTS for line in _files(PACKAGE / part))
     pydantic = find_spec("pydantic")
     if pydantic is not None and pydantic.origin is not None:
         lines.append(_line(pydantic.origin.replace("__init__", "version")))

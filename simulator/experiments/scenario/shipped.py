@@ -7,7 +7,6 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
-from importlib import resources
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -15,6 +14,7 @@ from typing import Any
 import yaml
 
 SUFFIX = ".yaml"
+FOLDER = Path(__file__).resolve().parents[3] / "scenarios"  # beside `simulator`, installed or not
 CLAIMS = "claims"
 """The folder of what papers claim, which are no scenarios."""
 DATA_KEYS = (("problem", "data", "name"), ("network", "topology", "file"))
@@ -46,8 +46,7 @@ class ShippedScenario:
 @cache
 def paths() -> MappingProxyType[str, Path]:
     """The file of every shipped scenario, by name, in alphabetical order."""
-    folder = Path(str(resources.files("coband"))) / "scenarios"
-    found = {path.relative_to(folder).with_suffix("").as_posix(): path for path in folder.rglob(f"*{SUFFIX}")}
+    found = {path.relative_to(FOLDER).with_suffix("").as_posix(): path for path in FOLDER.rglob(f"*{SUFFIX}")}
     scenarios = {name: path for name, path in found.items() if not name.startswith(f"{CLAIMS}/")}
     return MappingProxyType(dict(sorted(scenarios.items())))
 

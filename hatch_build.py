@@ -1,0 +1,50 @@
+"""Puts the folders of a checkout into the package: files in a wheel, links in a checkout.
+
+A wheel has `agents`, `server`, `simulator` and `scenarios` in `coband/`. A checkout has them beside it, and
+`coband/__init__.py` finds them there. Type checkers and editors do not run that, so an editable install makes links in
+`coband/`, which git ignores. Programs run without them. ``python hatch_build.py`` makes them without an install.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+
+ROOT = Path(__file__).parent
+CODE = ("agents", "server", "simulator")
+FOLDERS = (*CODE, "scenarios")
+
+
+class Folders(BuildHookInterface):  # type: ignore[type-arg]
+    """What hatchling calls before it builds a wheel."""
+
+    def initialize(self, version: str, build_data: dict[str, Any]) -> None:
+        """Add the folders to a wheel; for an editable install, make the links."""
+        if version == "editable":
+            link()
+        else:
+            build_data["force_include"].update({str(ROOT / name): f"coband/{name}" for name in FOLDERS})
+
+
+def link() -> None:
+    """Make the links that are missing: symbolic ones, or junctions on Windows; none where there can be none."""
+    for name in CODE:
+        place = ROOT / "coband" / name
+        if place.is_dir():
+            continue
+        try:
+            if os.name == "nt":
+                import _winapi
+
+                _winapi.CreateJunction(str(ROOT / name), str(place))
+            else:
+                place.symlink_to(Path("..", name), target_is_directory=True)
+        except OSError as failure:
+            print(f"no link {place}, so type checkers do not find coband.{name}: {failure}")
+
+
+if __name__ == "__main__":
+    link()
