@@ -148,6 +148,41 @@ def test_the_source_distribution_holds_tests_scenarios_and_documentation(unpacke
     assert {"README.md", "constraints.txt", "pyproject.toml"} <= {path.name for path in unpacked.iterdir()}
 
 
+@pytest.fixture(scope="module")
+def clone(unpacked: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A clone on a file system without symbolic links; where this is no checkout, the source distribution."""
+    place = tmp_path_factory.mktemp("clone") / "coband"
+    if not (ROOT / ".git").exists():
+        return unpacked
+    run("git", "-c", "core.symlinks=false", "clone", "--quiet", "--depth", 1, f"file://{ROOT}", place, where=ROOT)
+    assert not any((place / "coband" / name).exists() for name in PARTS)
+    return place
+
+
+@pytest.mark.parametrize("links", [True, False])
+def test_an_editable_clone_exposes_one_name(clone: Path, links: bool, tmp_path: Path) -> None:
+    python = environment(tmp_path / "environment", [], Path(sysconfig.get_path("purelib")))
+    options = ["--quiet", "--no-deps", "--no-index", "--no-build-isolation", "--disable-pip-version-check"]
+    run(sys.executable, "-m", "pip", "--python", python, "install", *options, "-e", clone, where=tmp_path)
+    made = [clone / "coband" / name for name in PARTS if (clone / "coband" / name).is_symlink()]
+    assert made
+    if not links:  # a file system that has none
+        for place in made:
+            place.unlink()
+    names = ("agents", "server", "simulator", "tests", "benchmarks")
+    code = f"from importlib.util import find_spec; print([name for name in {names!r} if find_spec(name)])"
+    assert run(python, "-c", code, where=tmp_path) == "[]\n"
+    code = "import coband.agents.duets as found, coband; print(found.__file__, coband.__version__)"
+    file, version = run(python, "-c", code, where=tmp_path).split()
+    assert Path(file).resolve() == (clone / "agents" / "duets.py").resolve()
+    assert run(python, "-m", "coband", "--version", where=tmp_path) == f"coband {version}\n"
+    settings = ["--set", "schedule.turns=20", "--set", "agents.count=2", "--replications", 1, "--workers", 2]
+    run(python.with_name("coband"), "run", "quickstart", *settings, "--out", tmp_path / "out", where=tmp_path)
+    assert (tmp_path / "out" / "run.sqlite").is_file()
+    few = ["tests/house/test_imports.py", "tests/core/talks", "tests/scenarios/test_headers.py"]
+    assert " passed" in run(python, "-m", "pytest", "-q", "-p", "no:cacheprovider", *few, where=clone)
+
+
 def test_a_scenario_runs_where_others_own_common_names(python: Path, tmp_path: Path) -> None:
     settings = ["--set", "schedule.turns=20", "--set", "agents.count=2", "--replications", 1, "--workers", 1]
     output = run(python.with_name("coband"), "run", "quickstart", *settings, "--out", "out", where=tmp_path)
