@@ -22,6 +22,7 @@ pytest.importorskip("hatchling", reason="distributions are built with hatchling:
 from packaging.requirements import Requirement
 
 ROOT = Path(__file__).parents[2]
+PARTS = ("agents", "server", "simulator", "scenarios")
 OWNED_BY_OTHERS = ("agents", "server", "simulator")  # openai-agents, for one, installs a package `agents`
 STUB = """
 [build-system]
@@ -59,7 +60,7 @@ def contents(wheel: Path) -> dict[str, bytes]:
 
 
 def sources(*folders: str) -> dict[str, bytes]:
-    """What the checkout holds below some folders; symbolic links among them are followed."""
+    """What the checkout holds below some folders."""
     return {
         path.relative_to(ROOT).as_posix(): path.read_bytes()
         for folder in folders
@@ -120,7 +121,7 @@ def test_the_wheel_installs_coband_and_nothing_beside_it(wheel: Path) -> None:
 
 def test_the_wheel_holds_everything(wheel: Path) -> None:
     packed = {name: data for name, data in contents(wheel).items() if name.startswith("coband/")}
-    expected = sources("coband", "coband/agents", "coband/server", "coband/simulator", "coband/scenarios")
+    expected = sources("coband") | {f"coband/{name}": data for name, data in sources(*PARTS).items()}
     assert sorted(packed) == sorted(expected)
     assert packed == expected
     assert {
@@ -141,9 +142,10 @@ def test_the_source_distribution_builds_the_same_wheel(
 
 
 def test_the_source_distribution_holds_tests_scenarios_and_documentation(unpacked: Path) -> None:
-    expected = sources("tests", "scenarios", "docs", "benchmarks")
+    expected = sources("coband", *PARTS, "tests", "docs", "benchmarks")
     missing = [name for name, data in expected.items() if (unpacked / name).read_bytes() != data]
     assert missing == []
+    assert sorted(path.name for path in (unpacked / "coband").iterdir()) == ["__init__.py", "__main__.py", "py.typed"]
     assert {"tests/golden_counts.json", "scenarios/quickstart.yaml", "docs/tutorial.md"} <= set(expected)
     assert {"README.md", "constraints.txt", "pyproject.toml"} <= {path.name for path in unpacked.iterdir()}
 
