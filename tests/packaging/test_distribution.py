@@ -162,8 +162,8 @@ def clone(unpacked: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("links", [True, False])
-def test_an_editable_clone_exposes_one_name(clone: Path, links: bool, tmp_path: Path) -> None:
-    python = environment(tmp_path / "environment", [], Path(sysconfig.get_path("purelib")))
+def test_an_editable_clone_exposes_one_name(clone: Path, stub: Path, links: bool, tmp_path: Path) -> None:
+    python = environment(tmp_path / "environment", [stub], Path(sysconfig.get_path("purelib")))
     options = ["--quiet", "--no-deps", "--no-index", "--no-build-isolation", "--disable-pip-version-check"]
     run(sys.executable, "-m", "pip", "--python", python, "install", *options, "-e", clone, where=tmp_path)
     made = [clone / "coband" / name for name in PARTS if (clone / "coband" / name).is_symlink()]
@@ -171,9 +171,10 @@ def test_an_editable_clone_exposes_one_name(clone: Path, links: bool, tmp_path: 
     if not links:  # a file system that has none
         for place in made:
             place.unlink()
-    names = ("agents", "server", "simulator", "tests", "benchmarks")
-    code = f"from importlib.util import find_spec; print([name for name in {names!r} if find_spec(name)])"
-    assert run(python, "-c", code, where=tmp_path) == "[]\n"
+    code = "import agents, server, simulator; from importlib.util import find_spec as found; "
+    code += "print(agents.OWNER, server.OWNER, simulator.OWNER, found('tests'), found('benchmarks'), sep='; ')"
+    owners = "; ".join(f"somebody else, {name}" for name in OWNED_BY_OTHERS)
+    assert run(python, "-c", code, where=tmp_path) == f"{owners}; None; None\n"
     code = "import coband.agents.duets as found, coband; print(found.__file__, coband.__version__)"
     file, version = run(python, "-c", code, where=tmp_path).split()
     assert Path(file).resolve() == (clone / "agents" / "duets.py").resolve()
