@@ -12,8 +12,8 @@ and drops an arm where y^T theta, y the best arm minus this one, is above the sm
     E = sum_i lambda_i (y^T M^-1 x_i)^2 (|x_i^T theta| + 2^-s/2)^2
 
 Here the design is solved. That code tests a design and then takes one more step of Frank and Wolfe's method, which at
-the first step of an instance with an optimal uniform design puts two thirds of all samples on one arm; on paper 003's
-instances it so needs about twice as many samples as this.
+the first step of an instance with an optimal uniform design puts two thirds of all samples on one arm; on Du et al.
+2023's instances it so needs about twice as many samples as this.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 """Approx-DisKernelUCB: kernel bandit with event-triggered synchronisation of embedded statistics (Li et al. 2022;
-baseline of papers 000, 001).
+baseline of Li et al. 2023, Pavlovic et al. 2024).
 
 Between synchronisations an agent adds its own new points to its copy of the embedded statistics, the dictionary fixed.
 Once it has answered in a synchronisation it waits for the new model.
@@ -165,7 +165,7 @@ ALGORITHM = Algorithm(
     server="coband.server.approx_dis_kernel_ucb:ApproxDisKernelUCBServer",
     config=ApproxDisConfig,
     summary="Synchronous kernel bandit: all agents rebuild a common dictionary and sum embedded statistics.",
-    reference="Li et al. 2022, Approx-DisKernelUCB; baseline of papers 000 and 001",
+    reference="Li et al. 2022, Approx-DisKernelUCB; baseline of Li et al. 2023 and Pavlovic et al. 2024",
     messages=(
         MessageSize(SyncRequest, "up", "0"),
         MessageSize(SyncStart, "down", "0", "to all"),

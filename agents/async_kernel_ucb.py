@@ -1,5 +1,5 @@
-"""Async-KernelUCB: "Learning Kernelized Contextual Bandits in a Distributed and Asynchronous Environment" (paper
-000), Algorithm 1.
+"""Async-KernelUCB: "Learning Kernelized Contextual Bandits in a Distributed and Asynchronous Environment" (
+Li et al. 2023), Algorithm 1.
 
 Deviations from the printed text:
 
@@ -170,7 +170,7 @@ ALGORITHM = Algorithm(
     server="coband.server.async_kernel_ucb:AsyncKernelUCBServer",
     config=AsyncConfig,
     summary="Asynchronous kernel bandit: an agent that has learnt enough exchanges statistics with the server.",
-    reference="paper 000 (Learning Kernelized Contextual Bandits, asynchronous), Algorithm 1",
+    reference="Li et al. 2023 (Learning Kernelized Contextual Bandits, asynchronous), Algorithm 1",
     messages=(
         MessageSize(Request, "up", "0"),
         MessageSize(ServerModel, "down", "m*(d + 1) + m^2 + m", when="transfer == 'full'"),

@@ -1,4 +1,5 @@
-"""Parameters of Async-KernelUCB (paper 000, Algorithm 1, with the values of lemmas 4.1 and 4.4 and of theorem 4.5)."""
+"""Parameters of Async-KernelUCB (Li et al. 2023, Algorithm 1, with the values of lemmas 4.1 and 4.4 and of theorem
+4.5)."""
 
 from __future__ import annotations
 

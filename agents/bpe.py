@@ -4,8 +4,8 @@ Algorithm 1; the centralised method that papers like 001 measure themselves agai
 In a batch each point is that of the largest posterior variance given the batch's points before it; after it, points
 that cannot be the best by the batch's own data are dropped: those with mu + beta sigma < max(mu - beta sigma).
 
-``share: nothing`` is the published algorithm, every agent by itself. ``share: rewards`` (ours) is what paper 001's
-section 1 calls linear in N and T: the batches of all agents are one of N N_i points. Variances do not depend on
+``share: nothing`` is the published algorithm, every agent by itself. ``share: rewards`` (ours) is what Pavlovic et al.
+2024's section 1 calls linear in N and T: the batches of all agents are one of N N_i points. Variances do not depend on
 rewards, so every node works out the whole batch, and agent n pulls its points n, n + N, n + 2N, ...; no point travels.
 At the end of its part an agent sends its N_i rewards; when the server has all of them it broadcasts the sum of rewards
 of each distinct point of the batch, from which every node finds means, deviations and the new active set.
@@ -16,7 +16,8 @@ Further:
 * T and N_i = ceil(sqrt(T N_(i-1))), N_0 = 1, are counted per agent, so that all agents act in parallel; nothing is sent
   in the last batch, which is cut at T, and an agent with more turns goes on in its sequence;
 * of variances that are equal but for rounding the point of the lowest number is taken: all nodes must find one batch;
-* deviations are not divided by lambda (paper 001, eq. 4), so that ``beta`` is on the scale of DUETS and GP-UCB.
+* deviations are not divided by lambda (Pavlovic et al. 2024, eq. 4), so that ``beta`` is on the scale of DUETS and
+  GP-UCB.
 """
 
 from __future__ import annotations
@@ -51,7 +52,8 @@ class BpeConfig(Config):
     kernel: AnyKernel = Gaussian(length_scale=1.0)
     """The kernel k(x, y)."""
     beta: Annotated[float, Field(ge=0)] | Literal["theory"] = 1.0
-    """Points are kept by mu +- beta * sigma; theory: B + R sqrt(2/lam log(2/delta')) (paper 001, lemma 2.5)."""
+    """Points are kept by mu +- beta * sigma; theory: B + R sqrt(2/lam log(2/delta')) (Pavlovic et al. 2024, lemma
+    2.5)."""
     lam: float = Field(default=0.2, gt=0)
     """Ridge parameter lambda."""
     share: Literal["rewards", "nothing"] = "rewards"
@@ -173,7 +175,7 @@ ALGORITHM = Algorithm(
     server="coband.server.bpe:BpeServer",
     config=BpeConfig,
     summary="Batched pure exploration: points of the largest variance, then elimination, few batches.",
-    reference="Li and Scarlett 2022, Algorithm 1; related work of paper 001",
+    reference="Li and Scarlett 2022, Algorithm 1; related work of Pavlovic et al. 2024",
     needs=Needs(problems=("fixed_domain", "clusters", "arrays"), horizon=True, fixed_arms=True, ends_together=True),
     messages=(
         MessageSize(BatchRewards, "up", "n", "from each agent"),

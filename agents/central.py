@@ -7,7 +7,7 @@ graph has no such server. Instead every agent sends each pull, as <t, v, x, y>, 
 
 * On a complete graph without delays this is the original algorithm, with the users of a round one after the other: all
   choose by what was known before the round.
-* On other graphs the data of an agent h links away are h - 1 trials older, as in paper 004.
+* On other graphs the data of an agent h links away are h - 1 trials older, as in Dubey and Pentland 2020.
 * Communication has the closed form of flooding: d + 3 scalars for every transmission.
 """
 

@@ -1,5 +1,5 @@
 """CLUB: agents with close estimates make clusters that learn as one ("Online Clustering of Bandits", Gentile, Li and
-Zappella 2014, figure 1; discussed in paper 004, section 1).
+Zappella 2014, figure 1; discussed in Dubey and Pentland 2020, section 1).
 
 The original is central; ``agents.central`` says how it runs on a graph. Here
 
@@ -96,7 +96,7 @@ ALGORITHM = central(
     Club,
     ClubConfig,
     "Linear UCB on a graph: agents whose estimates are close learn as one cluster (CLUB).",
-    "Gentile, Li and Zappella 2014, figure 1; discussed in paper 004, section 1",
+    "Gentile, Li and Zappella 2014, figure 1; discussed in Dubey and Pentland 2020, section 1",
     "gentile2014online",
     Metric("clusters", "clusters", "clusters at the end, as agent 0 sees them"),
 )

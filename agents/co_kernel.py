@@ -1,4 +1,4 @@
-"""What CoKernelFC and CoKernelFB have in common: rounds of design, pulls, exchange and estimation (paper 003).
+"""What CoKernelFC and CoKernelFB have in common: rounds of design, pulls, exchange and estimation (Du et al. 2023).
 
 Everybody knows all pairs, so with ``allocation: global`` every agent computes the same design and pulls its own part
 of it. A round ends for an agent when it has the counts and means of all others; a faster agent may be one round ahead,

@@ -1,4 +1,5 @@
-"""CoKernelFB: "Collaborative Pure Exploration in Kernel Bandit" (paper 003), Algorithm 2 (appendix C.4), fixed budget.
+"""CoKernelFB: "Collaborative Pure Exploration in Kernel Bandit" (Du et al. 2023), Algorithm 2 (appendix C.4), fixed
+budget.
 
 Deviations from the printed text: solver and ROUND as in ``agents.co_kernel_fc``; where arms are left after the R
 rounds (the paper's conditions exclude it) the one with the largest last estimate is the answer. With ``allocation:
@@ -120,7 +121,7 @@ THEOREM_2 = (
         "theorem_2_holds",
         "0 or 1",
         "whether Theorem 2's conditions hold for this instance",
-        guarantee="Theorem 2 of paper 003",
+        guarantee="Theorem 2 of Du et al. 2023",
     ),
     Metric("theorem_2_largest_xi", "", "largest regularisation xi that Theorem 2's conditions allow"),
     Metric("theorem_2_smallest_budget", "samples", "smallest budget of an agent that Theorem 2's conditions allow"),
@@ -132,7 +133,7 @@ ALGORITHM = Algorithm(
     server="coband.server.co_kernel:CoKernelServer",
     config=CoKernelFBConfig,
     summary="Agents with related tasks find their best arms within a budget of samples, exchanging means of arms.",
-    reference="paper 003 (Collaborative Pure Exploration in Kernel Bandit), Algorithm 2",
+    reference="Du et al. 2023 (Collaborative Pure Exploration in Kernel Bandit), Algorithm 2",
     needs=Needs(problems=("pure_exploration",), schedules=("phases",), ends_together=True),
     messages=MESSAGES,
     counts=COUNTS,

@@ -1,4 +1,4 @@
-"""CoKernelFC: "Collaborative Pure Exploration in Kernel Bandit" (paper 003), Algorithm 1, fixed confidence.
+"""CoKernelFC: "Collaborative Pure Exploration in Kernel Bandit" (Du et al. 2023), Algorithm 1, fixed confidence.
 
 Deviations from the printed text:
 
@@ -60,7 +60,7 @@ THEOREM_1 = (
         "theorem_1_holds",
         "0 or 1",
         "whether Theorem 1's condition on xi holds for this instance",
-        guarantee="Theorem 1 of paper 003",
+        guarantee="Theorem 1 of Du et al. 2023",
     ),
     Metric("theorem_1_excess", "times", "left side of Theorem 1's condition on xi over its right side"),
 )
@@ -71,7 +71,7 @@ ALGORITHM = Algorithm(
     server="coband.server.co_kernel:CoKernelServer",
     config=CoKernelFCConfig,
     summary="Agents with related tasks find their best arms with a given confidence, exchanging means of arms.",
-    reference="paper 003 (Collaborative Pure Exploration in Kernel Bandit), Algorithm 1",
+    reference="Du et al. 2023 (Collaborative Pure Exploration in Kernel Bandit), Algorithm 1",
     needs=Needs(problems=("pure_exploration",), schedules=("phases",), ends_together=True),
     messages=MESSAGES,
     counts=COUNTS,

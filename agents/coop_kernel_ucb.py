@@ -1,5 +1,5 @@
 """Coop-KernelUCB, Eager-KernelUCB and naive cooperation: "Kernel Methods for Cooperative Multi-Agent Contextual
-Bandits" (paper 004), Algorithms 1 and 2 and section 5.
+Bandits" (Dubey and Pentland 2020), Algorithms 1 and 2 and section 5.
 
 Deviations from the printed text:
 
@@ -162,7 +162,7 @@ ALGORITHM = Algorithm(
     server=None,
     config=WithCliques,
     summary="Kernel UCB on a graph: agents learn from the members of their clique, weighted by how alike tasks are.",
-    reference="paper 004 (Kernel Methods for Cooperative Multi-Agent Contextual Bandits), Algorithm 1",
+    reference="Dubey and Pentland 2020 (Kernel Methods for Cooperative Multi-Agent Contextual Bandits), Algorithm 1",
     needs=NEEDS,
     messages=MESSAGES,
     counts=COUNTS,
@@ -177,7 +177,7 @@ EAGER = Algorithm(
     server=None,
     config=WithTasks,
     summary="Kernel UCB on a graph: agents learn from whatever reaches them, weighted by how alike tasks are.",
-    reference="paper 004 (Kernel Methods for Cooperative Multi-Agent Contextual Bandits), Algorithm 2",
+    reference="Dubey and Pentland 2020 (Kernel Methods for Cooperative Multi-Agent Contextual Bandits), Algorithm 2",
     needs=NEEDS,
     messages=MESSAGES,
     counts=COUNTS,
@@ -192,7 +192,7 @@ NAIVE = Algorithm(
     server=None,
     config=NaiveCoop,
     summary="IGP-UCB or LinUCB on a graph: agents take what reaches them as if it were about their own task.",
-    reference="paper 004, section 5 (Naive Cooperation)",
+    reference="Dubey and Pentland 2020, section 5 (Naive Cooperation)",
     needs=NEEDS,
     messages=(MessageSize(Pull, "peer", "d + 3 + (1 if arm_similarity < 1 else 0)"),),
     counts=COUNTS,

@@ -1,5 +1,5 @@
-"""Parameters that the algorithms of paper 004 ("Kernel Methods for Cooperative Multi-Agent Contextual Bandits") have in
-common."""
+"""Parameters that the algorithms of Dubey and Pentland 2020 ("Kernel Methods for Cooperative Multi-Agent Contextual
+Bandits") have in common."""
 
 from __future__ import annotations
 

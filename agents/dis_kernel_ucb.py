@@ -1,5 +1,5 @@
 """DisKernelUCB: exact kernel bandit with event-triggered synchronisation of raw points (Li et al. 2022; baseline of
-paper 001).
+Pavlovic et al. 2024).
 
 The data of all agents that has been synchronised is one log in an order that all agents know (synchronisation by
 synchronisation, agent by agent); an agent's newest points stand on top of it.
@@ -126,7 +126,7 @@ ALGORITHM = Algorithm(
     server="coband.server.dis_kernel_ucb:DisKernelUCBServer",
     config=DisConfig,
     summary="Exact kernel bandit; all agents exchange their new raw points when one of them has learnt enough.",
-    reference="Li et al. 2022, DisKernelUCB; baseline of paper 001",
+    reference="Li et al. 2022, DisKernelUCB; baseline of Pavlovic et al. 2024",
     messages=(
         MessageSize(SyncRequest, "up", "0"),
         MessageSize(SyncStart, "down", "0", "to all"),

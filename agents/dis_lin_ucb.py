@@ -1,5 +1,5 @@
-"""DisLinUCB: linear bandit with event-triggered synchronisation of all agents (Wang et al. 2020; baseline of paper
-000)."""
+"""DisLinUCB: linear bandit with event-triggered synchronisation of all agents (Wang et al. 2020; baseline of
+Li et al. 2023)."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ ALGORITHM = Algorithm(
     server="coband.server.dis_lin_ucb:DisLinUCBServer",
     config=DisLinConfig,
     summary="Linear bandit; all agents sum their statistics when one of them has learnt enough.",
-    reference="Wang et al. 2020, DisLinUCB; baseline of paper 000",
+    reference="Wang et al. 2020, DisLinUCB; baseline of Li et al. 2023",
     messages=(
         MessageSize(SyncRequest, "up", "0"),
         MessageSize(SyncStart, "down", "0", "to all"),

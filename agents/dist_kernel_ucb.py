@@ -1,4 +1,5 @@
-"""Dist-KernelUCB: "Kernel Methods for Cooperative Multi-Agent Contextual Bandits" (paper 004), Algorithm 3.
+"""Dist-KernelUCB: "Kernel Methods for Cooperative Multi-Agent Contextual Bandits" (Dubey and Pentland 2020), Algorithm
+3.
 
 For one arm set at all turns. Central agents learn from all that reaches them; every other one pulls the arm that its
 centre pulled d trials earlier, d links away (d + 1 trials with ``delay: d``). Until it has heard of its centre it runs
@@ -92,7 +93,7 @@ ALGORITHM = Algorithm(
     server=None,
     config=WithTasks,
     summary="Kernel UCB on a graph: central agents learn, the others repeat what their centre has pulled.",
-    reference="paper 004 (Kernel Methods for Cooperative Multi-Agent Contextual Bandits), Algorithm 3",
+    reference="Dubey and Pentland 2020 (Kernel Methods for Cooperative Multi-Agent Contextual Bandits), Algorithm 3",
     needs=Needs(topologies=("graph",), reliable=False, fixed_arms=True),
     messages=MESSAGES,
     counts=COUNTS,

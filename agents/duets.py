@@ -1,5 +1,5 @@
-"""DUETS: "Order-Optimal Regret in Distributed Kernel Bandits using Uniform Sampling with Shared Randomness" (paper
-001), Algorithm 1.
+"""DUETS: "Order-Optimal Regret in Distributed Kernel Bandits using Uniform Sampling with Shared Randomness" (
+Pavlovic et al. 2024), Algorithm 1.
 
 Deviations from the printed text:
 
@@ -130,7 +130,7 @@ ALGORITHM = Algorithm(
     server="coband.server.duets:DuetsServer",
     config=DuetsConfig,
     summary="Uniform exploration of a shrinking domain in epochs; the server replays the agents' coins.",
-    reference="paper 001 (Order-Optimal Regret in Distributed Kernel Bandits), Algorithms 1 and 2",
+    reference="Pavlovic et al. 2024 (Order-Optimal Regret in Distributed Kernel Bandits), Algorithms 1 and 2",
     needs=Needs(problems=("fixed_domain", "clusters", "arrays"), horizon=True, fixed_arms=True, ends_together=True),
     messages=(
         MessageSize(EpochEnd, "up", "0"),

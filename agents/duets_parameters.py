@@ -1,4 +1,4 @@
-"""Parameters of DUETS (paper 001, Algorithm 1, with the values of section 3, lemma A.3 and theorem 4.1)."""
+"""Parameters of DUETS (Pavlovic et al. 2024, Algorithm 1, with the values of section 3, lemma A.3 and theorem 4.1)."""
 
 from __future__ import annotations
 

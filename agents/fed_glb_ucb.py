@@ -1,4 +1,4 @@
-"""FedGLB-UCB: generalised linear bandit with a logistic link (Li and Wang 2022; baseline of paper 000).
+"""FedGLB-UCB: generalised linear bandit with a logistic link (Li and Wang 2022; baseline of Li et al. 2023).
 
 Between synchronisations an agent takes an online Newton step per pull; in a synchronisation all agents fit one model to
 all their data by accelerated gradient descent, each gradient a round of messages.
@@ -169,7 +169,7 @@ ALGORITHM = Algorithm(
     server="coband.server.fed_glb_ucb:FedGlbUCBServer",
     config=FedGlbConfig,
     summary="Generalised linear bandit (logistic): online Newton steps alone, accelerated gradient descent together.",
-    reference="Li and Wang 2022, FedGLB-UCB; baseline of paper 000",
+    reference="Li and Wang 2022, FedGLB-UCB; baseline of Li et al. 2023",
     messages=(
         MessageSize(SyncRequest, "up", "0"),
         MessageSize(SyncStart, "down", "0", "to all"),

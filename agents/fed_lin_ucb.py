@@ -1,4 +1,4 @@
-"""FedLinUCB: asynchronous linear bandit (He et al. 2022; baseline of paper 000).
+"""FedLinUCB: asynchronous linear bandit (He et al. 2022; baseline of Li et al. 2023).
 
 With link delays the agent goes on with its old model while an upload is under way (``blocking: false``); points pulled
 meanwhile belong to the next upload, and the trigger is not looked at before the answer has come.
@@ -103,7 +103,7 @@ ALGORITHM = Algorithm(
     server="coband.server.fed_lin_ucb:FedLinUCBServer",
     config=FedLinConfig,
     summary="Asynchronous linear bandit: an agent whose determinant has grown by a factor exchanges statistics.",
-    reference="He et al. 2022, FedLinUCB; baseline of paper 000",
+    reference="He et al. 2022, FedLinUCB; baseline of Li et al. 2023",
     messages=(MessageSize(LinearUpload, "up", "d^2 + d"), MessageSize(LinearModel, "down", "d^2 + d")),
     counts=(
         ClosedForm("uplink_scalars", "rounds*(d^2 + d)"),

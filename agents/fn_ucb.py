@@ -1,4 +1,5 @@
-"""FN-UCB: "Federated Neural Bandits" (paper 002), algorithm 1; the server's side (algorithm 2) is ``server.fn_ucb``.
+"""FN-UCB: "Federated Neural Bandits" (Dai et al. 2023), algorithm 1; the server's side (algorithm 2) is
+``server.fn_ucb``.
 
 What the text and the published code say, and what is ours:
 
@@ -188,7 +189,7 @@ ALGORITHM = Algorithm(
     server="coband.server.fn_ucb:FnUcbServer",
     config=FnUcbConfig,
     summary="Federated neural bandit: linear UCB on tangent features of all agents, and an averaged network.",
-    reference="paper 002, algorithms 1 and 2 (FN-UCB, FN-UCB (Less Comm.))",
+    reference="Dai et al. 2023, algorithms 1 and 2 (FN-UCB, FN-UCB (Less Comm.))",
     messages=(
         MessageSize(SyncRequest, "up", "0"),
         MessageSize(SyncStart, "down", "0", "to all"),

@@ -1,4 +1,5 @@
-"""Parameters of FN-UCB (paper 002, algorithm 1, section 3, appendix E), and what its published code does instead."""
+"""Parameters of FN-UCB (Dai et al. 2023, algorithm 1, section 3, appendix E), and what its published code does
+instead."""
 
 from __future__ import annotations
 

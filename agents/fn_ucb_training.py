@@ -1,4 +1,4 @@
-"""The networks of an agent of FN-UCB (paper 002, algorithm 1, line 14), and when they are trained on what."""
+"""The networks of an agent of FN-UCB (Dai et al. 2023, algorithm 1, line 14), and when they are trained on what."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""GP-UCB over a fixed domain, every agent alone (Srinivas et al. 2010): N-KernelUCB of paper 001, section 5.
+"""GP-UCB over a fixed domain, every agent alone (Srinivas et al. 2010): N-KernelUCB of Pavlovic et al. 2024, section 5.
 
-Mean and deviation are eq. 3 and eq. 4 of paper 001; its deviation is not divided by lambda, so that ``beta`` here is
-``alpha`` of ``n_kernel_ucb`` divided by sqrt(lam). ``beta: theory`` is that of IGP-UCB (Chowdhury and Gopalan 2017,
-theorem 3), B + R sqrt(2 (gamma + 1 + log(1/delta))), with the information gain of the agent's own points for the
+Mean and deviation are eq. 3 and eq. 4 of Pavlovic et al. 2024; its deviation is not divided by lambda, so that ``beta``
+here is ``alpha`` of ``n_kernel_ucb`` divided by sqrt(lam). ``beta: theory`` is that of IGP-UCB (Chowdhury and Gopalan
+2017, theorem 3), B + R sqrt(2 (gamma + 1 + log(1/delta))), with the information gain of the agent's own points for the
 largest gain gamma that any points could have.
 """
 
@@ -61,7 +61,7 @@ ALGORITHM = Algorithm(
     server=None,
     config=GpUcbConfig,
     summary="Every agent alone with a Gaussian process over the whole domain; no communication.",
-    reference="Srinivas et al. 2010; Chowdhury and Gopalan 2017; N-KernelUCB of paper 001, section 5",
+    reference="Srinivas et al. 2010; Chowdhury and Gopalan 2017; N-KernelUCB of Pavlovic et al. 2024, section 5",
     needs=Needs(reliable=False),
     counts=SILENT,
     cites=("srinivas2010gaussian", "chowdhury2017kernelized"),

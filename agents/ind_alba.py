@@ -1,6 +1,6 @@
 """IndALBA and IndPolyALBA: every agent runs ALBA (Tao, Blanco, Zhou 2018, "Best Arm Identification in Linear Bandits
 with Linear Dimension Dependency") or PolyALBA (Du, Kuroki, Chen 2021, "Combinatorial Pure Exploration with Full-Bandit
-or Partial Linear Feedback") alone; baselines of paper 003, section 6.
+or Partial Linear Feedback") alone; baselines of Du et al. 2023, section 6.
 
 ALBA eliminates in stages q = 0, 1, ...: stage q, with confidence 6 delta / (pi^2 (q + 1)^2), ends when at most
 floor(d/2^q) arms are left (at least one), so that the dimension halves. Round r of a stage, with the share
@@ -13,7 +13,7 @@ PolyALBA has another stage 0: it looks for the d arms that seem best, by rounds 
 ahead of number d + 1.
 
 c_0 = max(4 L^2, 3) for rewards theta . x with ||theta|| <= L. The public code hands the true norm of theta to the
-algorithm as L, and so does the problem here, of the agent's own task; ``norm`` sets another bound. In paper 003's
+algorithm as L, and so does the problem here, of the agent's own task; ``norm`` sets another bound. In Du et al. 2023's
 instances theta grows with the gap, so c_0 is 3 where gaps are small and larger where they are not.
 
 ``constants: public_code`` is ALBA as the public code of Fiez et al. 2019 has it (``agents.alba_public_code``).
@@ -165,7 +165,7 @@ ALGORITHM = Algorithm(
     server=None,
     config=AlbaConfig,
     summary="Every agent finds its best arm alone, with G-optimal designs that halve the dimension.",
-    reference="Tao et al. 2018, ALBA; baseline IndALBA of paper 003",
+    reference="Tao et al. 2018, ALBA; baseline IndALBA of Du et al. 2023",
     needs=NEEDS,
     counts=SILENT,
     metrics=PURE_EXPLORATION,
@@ -178,7 +178,7 @@ POLY = Algorithm(
     server=None,
     config=PolyAlbaConfig,
     summary="Every agent finds d good arms alone, then the best of them by ALBA.",
-    reference="Du et al. 2021, PolyALBA; baseline IndPolyALBA of paper 003",
+    reference="Du et al. 2021, PolyALBA; baseline IndPolyALBA of Du et al. 2023",
     needs=NEEDS,
     counts=SILENT,
     metrics=PURE_EXPLORATION,

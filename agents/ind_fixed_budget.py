@@ -1,4 +1,4 @@
-"""IndPeaceFB and IndUniformFB: every agent spends its budget alone; baselines of paper 003, appendix A.
+"""IndPeaceFB and IndUniformFB: every agent spends its budget alone; baselines of Du et al. 2023, appendix A.
 
 IndPeaceFB is fixed-budget Peace (Katz-Samuels, Jain, Karnin, Jamieson 2020, "An Empirical Process Approach to the Union
 Bound: Practical Algorithms for Combinatorial and Linear Bandits"): a number R of rounds known beforehand, floor(T/R)
@@ -11,10 +11,11 @@ half. The defaults are the logic of the authors' public code:
 * halving: rounded_up, the prefix is one of at most max(ceil(gamma/2), 1), and shorter than what there was;
 * leftover: spend, all rounds take place: two arms at least stay until the last, when the estimate decides.
 
-With ``complexity: max_norm`` it is min_lambda max ||phi - phi'||^2_{A^-1} instead, the principle dimension of paper
-003; R = ceil(log2 omega). With all four options at their other values this is CoKernelFB (paper 003, Algorithm 2) for
-one agent without regularisation. Ours: gamma by fixed points instead of 1,000 random draws, and its design to a stated
-accuracy instead of 500 steps of a stochastic gradient method; T - R floor(T/R) samples stay unspent, as in the code.
+With ``complexity: max_norm`` it is min_lambda max ||phi - phi'||^2_{A^-1} instead, the principle dimension of
+Du et al. 2023; R = ceil(log2 omega). With all four options at their other values this is CoKernelFB (Du et al. 2023,
+Algorithm 2) for one agent without regularisation. Ours: gamma by fixed points instead of 1,000 random draws, and its
+design to a stated accuracy instead of 500 steps of a stochastic gradient method; T - R floor(T/R) samples stay unspent,
+as in the code.
 
 IndUniformFB pulls all arms equally often, once, and answers with the largest estimate: by least squares over all
 samples, as in the same public code, or by the arms' own means (``estimator: means``).
@@ -41,7 +42,7 @@ class IndPeaceConfig(FixedBudgetConfig):
     """Parameters of fixed-budget Peace."""
 
     complexity: Literal["gaussian_width", "max_norm"] = "gaussian_width"
-    """gaussian_width: gamma, as Katz-Samuels et al. have it; max_norm: omega, as in paper 003's Algorithm 2."""
+    """gaussian_width: gamma, as Katz-Samuels et al. have it; max_norm: omega, as in Du et al. 2023's Algorithm 2."""
     pooled: bool = True
     """Whether estimates use the samples of all rounds so far, or those of the last one alone."""
     halving: Literal["rounded_up", "exact"] = "rounded_up"
@@ -163,7 +164,7 @@ PEACE = Algorithm(
     server=None,
     config=IndPeaceConfig,
     summary="Every agent spends its budget alone, halving the complexity of what is left in each round.",
-    reference="Katz-Samuels et al. 2020, fixed-budget Peace; baseline IndPeaceFB of paper 003",
+    reference="Katz-Samuels et al. 2020, fixed-budget Peace; baseline IndPeaceFB of Du et al. 2023",
     needs=NEEDS,
     counts=SILENT,
     metrics=PURE_EXPLORATION,
@@ -176,7 +177,7 @@ UNIFORM = Algorithm(
     server=None,
     config=IndUniformConfig,
     summary="Every agent spreads its budget evenly over its arms and takes the one of the best estimate.",
-    reference="baseline IndUniformFB of paper 003",
+    reference="baseline IndUniformFB of Du et al. 2023",
     needs=NEEDS,
     counts=SILENT,
     metrics=PURE_EXPLORATION,

@@ -1,5 +1,5 @@
 """IndRAGE and IndRAGE/V: every agent runs RAGE alone (Fiez, Jain, Jamieson, Ratliff 2019, "Sequential Experimental
-Design for Transductive Linear Bandits", Algorithm 1); baselines of paper 003, section 6.
+Design for Transductive Linear Bandits", Algorithm 1); baselines of Du et al. 2023, section 6.
 
 Rounds t = 1, 2, ... of an XY-optimal design over the agent's own arms Z, Pukelsheim rounding, ordinary least squares,
 elimination. With rho the value of the design, epsilon = 0.1, and delta shared out over the V agents (so that all are
@@ -11,8 +11,8 @@ right with probability 1 - delta), ``constants`` says how many samples a round t
 * public_code: the authors' own code begins two rounds earlier, with a sixteenth of the samples:
   N_t = ceil(8 (2^(t-1))^2 rho (1 + epsilon) L), at least 2 s/epsilon for s arms in the design, with
   L = ln(2 t^2 |Z|^2/delta), and 2^-t for the gap. Where gaps are large it needs far fewer samples.
-* paper_003: N_t and the threshold 2^-t are those of paper 003, Algorithm 1, as CoKernelFC has them. Then IndRAGE and
-  CoKernelFC differ in cooperation alone, and on equal tasks CoKernelFC equals IndRAGE/V by construction.
+* paper_003: N_t and the threshold 2^-t are those of Du et al. 2023, Algorithm 1, as CoKernelFC has them. Then IndRAGE
+  and CoKernelFC differ in cooperation alone, and on equal tasks CoKernelFC equals IndRAGE/V by construction.
 
 ``elimination: width``, what the authors' code does by default, drops z when some z' has (z' - z)^T theta >=
 ||z' - z||_{A^-1} sqrt(2 L), A = sum of z z^T over the round's samples; the design keeps it below the gap above.
@@ -60,7 +60,7 @@ class IndRageConfig(FixedConfidenceConfig):
     @model_validator(mode="after")
     def _check(self) -> IndRageConfig:
         if self.constants == "paper_003" and self.elimination == "width":
-            raise ValueError("elimination(=width) is not paper 003's: it must be gap with constants(=paper_003).")
+            raise ValueError("elimination(=width) is not Du et al. 2023's: it must be gap with constants(=paper_003).")
         return self
 
 
@@ -141,7 +141,7 @@ ALGORITHM = Algorithm(
     server=None,
     config=IndRageConfig,
     summary="Every agent finds its best arm alone, with XY-optimal designs and least squares.",
-    reference="Fiez et al. 2019, Algorithm 1 (RAGE); baseline IndRAGE of paper 003",
+    reference="Fiez et al. 2019, Algorithm 1 (RAGE); baseline IndRAGE of Du et al. 2023",
     needs=NEEDS,
     counts=SILENT,
     metrics=PURE_EXPLORATION,
@@ -154,7 +154,7 @@ OVER_V = Algorithm(
     server=None,
     config=IndRageConfig,
     summary="A yardstick: the samples of ind_rage divided by the number of agents.",
-    reference="baseline IndRAGE/V of paper 003",
+    reference="baseline IndRAGE/V of Du et al. 2023",
     needs=NEEDS,
     counts=SILENT,
     metrics=PURE_EXPLORATION,

@@ -1,5 +1,5 @@
-"""Kernel UCB, IGP-UCB and kernel Thompson sampling, every agent alone (papers 002 and 004, section 5; Valko et al.
-2013; Chowdhury and Gopalan 2017)."""
+"""Kernel UCB, IGP-UCB and kernel Thompson sampling, every agent alone (Dai et al. 2023 and Dubey and Pentland 2020,
+section 5; Valko et al. 2013; Chowdhury and Gopalan 2017)."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def igp_beta(norm: float, sub_gaussian: float, delta: float, gain: float) -> flo
 
 
 class KernelUCB(NKernelUCB):
-    """Kernel UCB with a constant alpha: what paper 000 calls NKernelUCB."""
+    """Kernel UCB with a constant alpha: what Li et al. 2023 calls NKernelUCB."""
 
 
 class IgpUCB(NKernelUCB):
@@ -89,7 +89,7 @@ ALGORITHM = Algorithm(
     server=None,
     config=KernelBandit,
     summary="Kernel UCB with a constant alpha, every agent alone.",
-    reference="Valko et al. 2013; baseline of paper 004, section 5",
+    reference="Valko et al. 2013; baseline of Dubey and Pentland 2020, section 5",
     needs=ALONE,
     counts=SILENT,
     cites=("valko2013finite",),
@@ -102,7 +102,7 @@ IGP = Algorithm(
     server=None,
     config=IgpConfig,
     summary="IGP-UCB, every agent alone: kernel UCB whose confidence follows the information gained.",
-    reference="Chowdhury and Gopalan 2017; baseline of paper 004, section 5",
+    reference="Chowdhury and Gopalan 2017; baseline of Dubey and Pentland 2020, section 5",
     needs=ALONE,
     counts=SILENT,
     cites=("chowdhury2017kernelized",),
@@ -115,7 +115,7 @@ THOMPSON = Algorithm(
     server=None,
     config=KernelTsConfig,
     summary="Kernel Thompson sampling, every agent alone.",
-    reference="Chowdhury and Gopalan 2017; baseline of paper 002",
+    reference="Chowdhury and Gopalan 2017; baseline of Dai et al. 2023",
     needs=ALONE,
     counts=SILENT,
     cites=("chowdhury2017kernelized",),

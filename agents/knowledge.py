@@ -1,5 +1,5 @@
-"""What an agent knows about several agents' tasks: equation 9 of paper 004 ("Kernel Methods for Cooperative Multi-Agent
-Contextual Bandits"), the posterior on its own pulls and those that it has accepted."""
+"""What an agent knows about several agents' tasks: equation 9 of Dubey and Pentland 2020 ("Kernel Methods for
+Cooperative Multi-Agent Contextual Bandits"), the posterior on its own pulls and those that it has accepted."""
 
 from __future__ import annotations
 

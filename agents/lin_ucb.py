@@ -107,7 +107,7 @@ LIN_UCB = single(
     LinUCB,
     LinUcbConfig,
     "Linear UCB with a constant factor, every agent alone.",
-    "Li et al. 2010; baseline of papers 002 and 004",
+    "Li et al. 2010; baseline of Dai et al. 2023 and Dubey and Pentland 2020",
     "li2010contextual",
     LINEAR,
 )
@@ -116,7 +116,7 @@ OFUL_ENTRY = single(
     OFUL,
     OfulConfig,
     "Linear UCB with the self-normalised radius, every agent alone.",
-    "Abbasi-Yadkori et al. 2011; baseline of paper 004",
+    "Abbasi-Yadkori et al. 2011; baseline of Dubey and Pentland 2020",
     "abbasi2011improved",
     LINEAR,
 )
@@ -125,7 +125,7 @@ LIN_TS = single(
     LinTS,
     LinTsConfig,
     "Linear Thompson sampling, every agent alone.",
-    "Agrawal and Goyal 2013; baseline of paper 002",
+    "Agrawal and Goyal 2013; baseline of Dai et al. 2023",
     "agrawal2013thompson",
     LINEAR,
 )

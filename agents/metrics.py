@@ -21,8 +21,10 @@ PURE_EXPLORATION = (
 """Of every algorithm that looks for the best arm."""
 
 DIFFICULTY = (
-    Metric("hardness", "samples", "rho*(xi) of paper 003: the smallest largest variance of a difference over its gap"),
-    Metric("effective_dimension", "dimensions", "effective dimension d_eff of the task-arm pairs (paper 003)"),
+    Metric(
+        "hardness", "samples", "rho*(xi) of Du et al. 2023: the smallest largest variance of a difference over its gap"
+    ),
+    Metric("effective_dimension", "dimensions", "effective dimension d_eff of the task-arm pairs (Du et al. 2023)"),
     Metric("task_rank", "tasks", "rank of K_Z, the kernel matrix of tasks"),
 )
 """Of CoKernelFC and CoKernelFB: how hard the instance is; known after a run only, from the hidden means."""

@@ -1,4 +1,4 @@
-"""NKernelUCB: every agent runs kernel UCB alone, without communication (baseline of paper 000, section 5)."""
+"""NKernelUCB: every agent runs kernel UCB alone, without communication (baseline of Li et al. 2023, section 5)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class NKernelUCB(Alone):
         self.posterior: Posterior = exact(context.config.kernel, context.config.lam, domain_of(context))
 
     def scores(self, arms: ArmSet) -> FloatArray:
-        """mu + alpha * sigma (paper 000, equations 1 and 3)."""
+        """mu + alpha * sigma (Li et al. 2023, equations 1 and 3)."""
         return self.posterior.scores(arms, self.context.config.alpha)
 
     def learn(self, pull: Observations) -> None:
@@ -37,7 +37,7 @@ ALGORITHM = Algorithm(
     server=None,
     config=KernelBandit,
     summary="Every agent alone with an exact kernel posterior; no communication.",
-    reference="paper 000, section 5 (NKernelUCB); Valko et al. 2013",
+    reference="Li et al. 2023, section 5 (NKernelUCB); Valko et al. 2013",
     needs=Needs(topologies=("star", "graph"), reliable=False),
     counts=SILENT,
     cites=("li2023asynchronous", "valko2013finite"),

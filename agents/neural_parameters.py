@@ -16,7 +16,7 @@ from coband.simulator.maths.neural.training import Descent, Precision
 
 
 class NeuralBandit(Config):
-    """Parameters of every algorithm with a network (paper 002, section 5.1 and appendix E)."""
+    """Parameters of every algorithm with a network (Dai et al. 2023, section 5.1 and appendix E)."""
 
     width: int = Field(default=20, ge=1)
     """Units m of every hidden layer."""

@@ -1,4 +1,5 @@
-"""Neural bandits of one agent: NeuralUCB (Zhou et al. 2020) and NeuralTS (Zhang et al. 2021); baselines of paper 002.
+"""Neural bandits of one agent: NeuralUCB (Zhou et al. 2020) and NeuralTS (Zhang et al. 2021); baselines of Dai et al.
+2023.
 
 U = lam I + sum g g^T with features g = grad f / sqrt(m) (``init: normal``: grad f) at the weights of the turn; the
 network is trained on all data after every turn, from the last weights. A training that diverges is undone
@@ -98,7 +99,7 @@ NEURAL_UCB = single(
     NeuralUCB,
     NeuralUcbConfig,
     "Neural UCB, every agent alone.",
-    "Zhou et al. 2020; baseline of paper 002",
+    "Zhou et al. 2020; baseline of Dai et al. 2023",
     "zhou2020neural",
     NEURAL,
     METRICS,
@@ -108,7 +109,7 @@ NEURAL_TS = single(
     NeuralTS,
     NeuralUcbConfig,
     "Neural Thompson sampling, every agent alone.",
-    "Zhang et al. 2021; baseline of paper 002",
+    "Zhang et al. 2021; baseline of Dai et al. 2023",
     "zhang2021neural",
     NEURAL,
     METRICS,

@@ -1,4 +1,5 @@
-"""OneKernelUCB: every point is shared at once and all agents learn one exact model (baseline of paper 000, section 5).
+"""OneKernelUCB: every point is shared at once and all agents learn one exact model (baseline of Li et al. 2023, section
+5).
 
 With link delays an agent acts on what has reached it. The server numbers the points and says how many of each agent
 come before a point, so an agent knows which numbers are those of its own points. It knows the first part of the
@@ -56,7 +57,7 @@ class OneKernelUCB(Talks, Agent):
         return self._known + len(self._own)
 
     def choose(self, arms: ArmSet) -> int:
-        """The arm with the largest mu + alpha * sigma (paper 000, equations 1 and 3)."""
+        """The arm with the largest mu + alpha * sigma (Li et al. 2023, equations 1 and 3)."""
         if self._known != self.posterior.known:
             self.posterior.adopt(self._known, self._own_known)
             self._own_known = 0
@@ -153,7 +154,7 @@ ALGORITHM = Algorithm(
     server="coband.server.one_kernel_ucb:OneKernelUCBServer",
     config=KernelBandit,
     summary="Every point is sent to everybody at once; all agents act on one exact kernel model.",
-    reference="paper 000, section 5 (OneKernelUCB); Valko et al. 2013",
+    reference="Li et al. 2023, section 5 (OneKernelUCB); Valko et al. 2013",
     needs=Needs(ordered=True),
     messages=(
         MessageSize(Point, "up", "d + 1"),

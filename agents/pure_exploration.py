@@ -107,7 +107,8 @@ def five_digits(rho: float) -> float:
 
 
 def confident_samples(round: int, rho: float, arms: int, agents: int, delta: float, epsilon: float) -> int:
-    """Paper 003, Algorithm 1, line 5: 32 (2^r)^2 (1 + eps)^2 rho log(2 n^2 V / delta_r), delta_r = delta/(2 r^2)."""
+    """Du et al. 2023, Algorithm 1, line 5: 32 (2^r)^2 (1 + eps)^2 rho log(2 n^2 V / delta_r), delta_r = delta/(2
+    r^2)."""
     log = math.log(2 * arms**2 * agents * 2 * round**2 / delta)
     return math.ceil(32 * 2.0 ** (2 * round) * (1 + epsilon) ** 2 * five_digits(rho) * log)
 

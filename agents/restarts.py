@@ -1,4 +1,4 @@
-"""Trainings of a network that diverge (paper 002, algorithm 1, line 14), and what becomes of the network.
+"""Trainings of a network that diverge (Dai et al. 2023, algorithm 1, line 14), and what becomes of the network.
 
 Where the inputs of few data are long, a step of gradient descent overshoots by more than it corrects; the weights grow
 with every step, and are no longer numbers in the end. Whatever such a network says, the first arm seems best from then

@@ -1,5 +1,5 @@
-"""K_z estimated from the arms seen of other agents (paper 004, "Kernel Methods for Cooperative Multi-Agent Contextual
-Bandits", section 3.3)."""
+"""K_z estimated from the arms seen of other agents (Dubey and Pentland 2020, "Kernel Methods for Cooperative
+Multi-Agent Contextual Bandits", section 3.3)."""
 
 from __future__ import annotations
 

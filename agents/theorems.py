@@ -23,7 +23,7 @@ ASYNC_KERNEL_UCB = (
     Bound(
         "regret",
         "4*N*gain*sqrt(kmax)*B + 4*sqrt(2)*width*sqrt(T*beta*(1 + N*beta*(kmax/lam + D))*gain)",
-        "paper 000, theorem 4.5",
+        "Li et al. 2023, theorem 4.5",
         order=False,
         scale="D*beta*lam",
         assumes=(*_ASYNC, Assumption("alpha as in lemma 4.4", "alpha == 'theory'")),
@@ -36,7 +36,7 @@ ASYNC_KERNEL_UCB = (
     Bound(
         "scalars",
         "2*gain*(N + 4*beta/D)*(3*(size^2 + size) + d*size)",
-        "paper 000, theorem 4.5",
+        "Li et al. 2023, theorem 4.5",
         order=False,
         scale="D*beta*lam",
         assumes=(*_ASYNC, Assumption("whole dictionaries and statistics are sent", "transfer == 'full'")),
@@ -60,8 +60,8 @@ _DUETS = (
 )
 
 DUETS = (
-    Bound("regret", "sqrt(T*gain)*log(T/(N*delta))", "paper 001, theorem 4.1", assumes=_DUETS),
-    Bound("scalars", "N*gain", "paper 001, theorem 4.1", assumes=_DUETS),
+    Bound("regret", "sqrt(T*gain)*log(T/(N*delta))", "Pavlovic et al. 2024, theorem 4.1", assumes=_DUETS),
+    Bound("scalars", "N*gain", "Pavlovic et al. 2024, theorem 4.1", assumes=_DUETS),
 )
 
 _FN_UCB_CONSTANTS = {
@@ -81,14 +81,14 @@ FN_UCB = (
     Bound(
         "regret",
         "dimension*sqrt(T) + dimension_max*sqrt(N*T)*(sqrt(N) if less_comm else 1)",
-        "paper 002, theorem 1 (less_comm: appendix C.7)",
+        "Dai et al. 2023, theorem 1 (less_comm: appendix C.7)",
         assumes=_FN_UCB,
         constants=_FN_UCB_CONSTANTS,
     ),
     Bound(
         "rounds",
         "dimension*sqrt(N)",
-        "paper 002, theorem 2",
+        "Dai et al. 2023, theorem 2",
         assumes=_FN_UCB[:-1],
         constants=_FN_UCB_CONSTANTS,
     ),
@@ -105,7 +105,7 @@ COOP_KERNEL_UCB = (
     Bound(
         "regret",
         "heterogeneity*2*gain*sqrt(cliques*T*log(N*lam/delta))",
-        "paper 004, corollary 1",
+        "Dubey and Pentland 2020, corollary 1",
         assumes=_COOP,
         constants={
             "heterogeneity": _HETEROGENEITY,
@@ -117,7 +117,7 @@ DIST_KERNEL_UCB = (
     Bound(
         "regret",
         "heterogeneity*2*gain*sqrt(independent*T*log(N*lam/delta))",
-        "paper 004, theorem 2",
+        "Dubey and Pentland 2020, theorem 2",
         assumes=_COOP,
         constants={
             "heterogeneity": _HETEROGENEITY,

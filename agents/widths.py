@@ -1,7 +1,7 @@
 """How far upper confidence bounds of cooperating agents lie above their estimates: f_hat + beta sigma.
 
-sigma is that of paper 004 ("Kernel Methods for Cooperative Multi-Agent Contextual Bandits"), eq. 9, not divided by
-sqrt(lam). All rules take in everything that the agent has learnt, whoever pulled it.
+sigma is that of Dubey and Pentland 2020 ("Kernel Methods for Cooperative Multi-Agent Contextual Bandits"), eq. 9, not
+divided by sqrt(lam). All rules take in everything that the agent has learnt, whoever pulled it.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def width_of(config: Cooperative, knowledge: OnTasks, agents: int) -> float:
 
 
 def lemma_1(norm: float, sub_gaussian: float, delta: float, agents: int, log_det: float) -> float:
-    """beta_(v,t) = B + R sqrt(ln(det(lam I + K_(v,t)) / delta^2) + 2 ln V), Lemma 1 of paper 004.
+    """beta_(v,t) = B + R sqrt(ln(det(lam I + K_(v,t)) / delta^2) + 2 ln V), Lemma 1 of Dubey and Pentland 2020.
 
     The lemma prints sigma^2 before it, where sigma is meant (eq. 21). A negative root, which lam < 1 can make, is 0.
 

@@ -28,7 +28,7 @@ pairs = np.array([[float(i in pair) for i in range(4)] for pair in itertools.com
 for seed in range(int(sys.argv[1])):
     RAGE(pairs, np.array([[0.1], [0.2], [0.3], [0.4]]), 10, 0.005).algorithm(seed)
 """
-"""The instance of paper 003 at gap 0.1, with one agent, as the scenario of ``benchmarks.whole``."""
+"""The instance of Du et al. 2023 at gap 0.1, with one agent, as the scenario of ``benchmarks.whole``."""
 THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 
 

@@ -31,7 +31,7 @@ def gaussian(gamma: float) -> Kernel:
 
 
 def batched_nystroem(X: FloatArray, model: Statistics, lam: float) -> tuple[FloatArray, FloatArray]:
-    """Paper 000, eq. 2 with one solve for all rows of X."""
+    """Li et al. 2023, eq. 2 with one solve for all rows of X."""
     Z = model.dictionary.embed(X)
     prior = posterior.prior_variance(X, model.dictionary.kernel)
     if not len(model.b):
@@ -100,7 +100,8 @@ def coop_run(
     accepts: list[set[int]],
     centres: dict[int, int] | None = None,
 ) -> Any:
-    """Algorithms 1 and 3 of paper 004 at one hop by the oracle, with Gaussian kernels of arms and of tasks."""
+    """Algorithms 1 and 3 of Dubey and Pentland 2020 at one hop by the oracle, with Gaussian kernels of arms and of
+    tasks."""
     tasks = gaussian(gamma)(world.contexts, world.contexts)
 
     def kernel(at: Any, agents: Any, points: FloatArray) -> FloatArray:
@@ -173,7 +174,8 @@ def train(
 def descend(
     gram: FloatArray, pairs: list[tuple[int, int]], xi: float, steps: int, rate: float
 ) -> tuple[FloatArray, float]:
-    """Paper 003, appendix C.2: projected gradient descent on kernel values; the best weights seen and their value."""
+    """Du et al. 2023, appendix C.2: projected gradient descent on kernel values; the best weights seen and their
+    value."""
     n = len(gram)
     weights = np.full(n, 1.0 / n)
     best, least = weights, np.inf

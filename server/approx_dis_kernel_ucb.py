@@ -1,7 +1,7 @@
 """The server of Approx-DisKernelUCB (Li et al. 2022): a synchronisation has a dictionary and a statistics phase.
 
 An agent's statistics summarise all its data, so newer statistics replace older ones. With a quorum (ours), the server
-uses the last statistics of an agent that does not answer in time, re-expressed over the new dictionary (paper 000,
+uses the last statistics of an agent that does not answer in time, re-expressed over the new dictionary (Li et al. 2023,
 equation 5). Without a quorum it keeps no statistics of single agents, so a synchronisation for which those of one agent
 cannot be had is abandoned: a sum without them would forget what earlier models knew.
 """

@@ -1,4 +1,4 @@
-"""The server of Async-KernelUCB (paper 000, Algorithm 1): one running total instead of N stored statistics.
+"""The server of Async-KernelUCB (Li et al. 2023, Algorithm 1): one running total instead of N stored statistics.
 
 With nested dictionaries and the Cholesky root, equation 5 is zero padding, so that
 

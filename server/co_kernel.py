@@ -1,4 +1,5 @@
-"""The server of CoKernelFC and CoKernelFB with ``via: server``: broadcasts the arm means of all agents (paper 003).
+"""The server of CoKernelFC and CoKernelFB with ``via: server``: broadcasts the arm means of all agents (Du et al.
+2023).
 
 It computes nothing. With ``via: peers`` agents send their means to each other, and the server receives no messages.
 """

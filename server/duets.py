@@ -1,4 +1,5 @@
-"""The server of DUETS (paper 001, Algorithm 2): it replays the agents' random draws, so agents send no query points."""
+"""The server of DUETS (Pavlovic et al. 2024, Algorithm 2): it replays the agents' random draws, so agents send no query
+points."""
 
 from __future__ import annotations
 

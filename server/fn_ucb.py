@@ -1,4 +1,4 @@
-"""The server of FN-UCB (paper 002, algorithm 2): sums statistics, averages networks or picks one."""
+"""The server of FN-UCB (Dai et al. 2023, algorithm 2): sums statistics, averages networks or picks one."""
 
 from __future__ import annotations
 

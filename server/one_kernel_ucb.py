@@ -1,4 +1,4 @@
-"""The server of OneKernelUCB: forwards every point to all other agents (baseline of paper 000, section 5)."""
+"""The server of OneKernelUCB: forwards every point to all other agents (baseline of Li et al. 2023, section 5)."""
 
 from __future__ import annotations
 

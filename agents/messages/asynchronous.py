@@ -1,4 +1,4 @@
-"""Messages of asynchronous exchanges between one agent and the server (paper 000, Algorithm 1).
+"""Messages of asynchronous exchanges between one agent and the server (Li et al. 2023, Algorithm 1).
 
 Shapes: n new points of the agent, m points in the dictionary, k in the enlarged one, d dimensions.
 """

@@ -1,4 +1,5 @@
-"""Messages at the ends of epochs and batches: DUETS (paper 001) and batched pure exploration (Li and Scarlett 2022)."""
+"""Messages at the ends of epochs and batches: DUETS (Pavlovic et al. 2024) and batched pure exploration (Li and
+Scarlett 2022)."""
 
 from __future__ import annotations
 

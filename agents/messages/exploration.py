@@ -1,4 +1,4 @@
-"""Messages of collaborative pure exploration (paper 003): how often arms were pulled, and their mean rewards."""
+"""Messages of collaborative pure exploration (Du et al. 2023): how often arms were pulled, and their mean rewards."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Messages of the federated neural bandit (paper 002).
+"""Messages of the federated neural bandit (Dai et al. 2023).
 
 Shapes: p network parameters; matrices (p, p), or their diagonals (p,).
 """

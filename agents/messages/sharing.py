@@ -1,4 +1,5 @@
-"""Messages that carry one pull: to the server and on to the others, to a neighbour, or by LOCAL (paper 004)."""
+"""Messages that carry one pull: to the server and on to the others, to a neighbour, or by LOCAL (Dubey and Pentland
+2020)."""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ CORE: tuple[Metric, ...] = (
     Metric(
         "scalars_per_agent",
         "scalars",
-        "real numbers sent in all over the number of agents: the communication cost of paper 001, section 2",
+        "real numbers sent in all over the number of agents: the communication cost of Pavlovic et al. 2024, section 2",
     ),
     Metric(
         "closest_decision",

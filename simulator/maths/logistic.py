@@ -2,7 +2,7 @@
 
 The link is mu(z) = 1 / (1 + e^-z), the loss of an observation l(z, y) = log(1 + e^z) - y z with z = x^T theta, whose
 derivative mu(z) - y has a meaning for every real y. Source: Li and Wang 2022 (FedGLB-UCB), the federated generalised
-linear bandit that paper 000 compares with.
+linear bandit that Li et al. 2023 compares with.
 """
 
 from __future__ import annotations

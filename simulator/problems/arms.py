@@ -103,7 +103,7 @@ class _Region(Config, abc.ABC):
 
 
 class BallArms(_Region):
-    """Arms uniform in the l2 ball (paper 000, section 5: d = 20, 20 arms, radius 1)."""
+    """Arms uniform in the l2 ball (Li et al. 2023, section 5: d = 20, 20 arms, radius 1)."""
 
     kind: Literal["ball"]
     """Uniform in the l2 ball around 0."""
@@ -158,7 +158,7 @@ class NormalisedCubeArms(_Region):
     """Points uniform in the cube [-1/2, 1/2]^d, divided by their norm: on the sphere, denser towards the corners."""
 
     kind: Literal["normalised_cube"]
-    """Uniform in the cube [-1/2, 1/2]^d, then divided by the norm, as in the published code of paper 002."""
+    """Uniform in the cube [-1/2, 1/2]^d, then divided by the norm, as in the published code of Dai et al. 2023."""
 
     def points(self, rng: np.random.Generator, shape: tuple[int, ...]) -> FloatArray:
         """Independent points, (*shape, d)."""

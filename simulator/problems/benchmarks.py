@@ -1,4 +1,4 @@
-"""Test functions of Bayesian optimisation, normalised and maximised as paper 001, section 5, uses them.
+"""Test functions of Bayesian optimisation, normalised and maximised as Pavlovic et al. 2024, section 5, uses them.
 
 Source: Picheny, Wagner and Ginsbourger 2013, "A benchmark of kriging-based infill criteria for noisy optimization",
 appendix; their functions are minimised and scaled to about mean 0 and deviation 1 over the domain. Here they carry the

@@ -1,10 +1,10 @@
-"""Classification data as a bandit with one arm per cluster: the UCI experiments of paper 000, section 5.
+"""Classification data as a bandit with one arm per cluster: the UCI experiments of Li et al. 2023, section 5.
 
-paper 000 ("Learning Kernelized Contextual Bandits in a Distributed and Asynchronous Environment") follows Filippi et
-al. 2010: k-means with 20 clusters; the arms are the centroids, and the mean reward of an arm is the share of one class
-in its cluster. The paper does not specify the following, so these choices are ours: features are standardised (magic)
-or 0/1 (mushroom); class g (magic) or e (mushroom) counts as 1; centroids are divided by the largest norm; a pull
-returns the class of a random member; the clusters are drawn anew for each replication.
+Li et al. 2023 ("Learning Kernelized Contextual Bandits in a Distributed and Asynchronous Environment") follows Filippi
+et al. 2010: k-means with 20 clusters; the arms are the centroids, and the mean reward of an arm is the share of one
+class in its cluster. The paper does not specify the following, so these choices are ours: features are standardised
+(magic) or 0/1 (mushroom); class g (magic) or e (mushroom) counts as 1; centroids are divided by the largest norm; a
+pull returns the class of a random member; the clusters are drawn anew for each replication.
 """
 
 from __future__ import annotations
@@ -152,7 +152,7 @@ class ClustersProblem(Problem):
     data: DataSpec
     """The dataset."""
     clusters: int = Field(default=20, ge=1)
-    """Number of clusters and of arms (paper 000: 20)."""
+    """Number of clusters and of arms (Li et al. 2023: 20)."""
     positive: str | None = None
     """The class that counts as 1; null: g for magic, e for mushroom."""
     scale: Literal["standardise", "none"] | None = None
@@ -205,6 +205,6 @@ PROBLEM = ProblemEntry(
     name="clusters",
     config=ClustersProblem,
     summary="UCI classification data, one arm per k-means cluster, reward = share of one class",
-    reference="paper 000, section 5 (UCI datasets), after Filippi et al. 2010",
+    reference="Li et al. 2023, section 5 (UCI datasets), after Filippi et al. 2010",
     cites=("li2023asynchronous", "filippi2010parametric"),
 )

@@ -1,4 +1,4 @@
-"""Synthetic contextual bandits: drawn arm sets or a fixed domain, and a drawn reward (paper 000, section 5)."""
+"""Synthetic contextual bandits: drawn arm sets or a fixed domain, and a drawn reward (Li et al. 2023, section 5)."""
 
 from __future__ import annotations
 
@@ -133,9 +133,11 @@ class ContextualProblem(Problem):
     reward: AnyReward
     """The mean reward f."""
     noise: NoiseSpec = Field(default=0.1)
-    """Noise of a reward; a number is the standard deviation of Gaussian noise (0.1 is ours, paper 000 gives none)."""
+    """Noise of a reward; a number is the standard deviation of Gaussian noise (0.1 is ours, Li et al. 2023 gives
+    none)."""
     regret: Literal["expected", "realised"] = "expected"
-    """expected: max f - f(arm); realised: max f - the noisy reward, as in paper 002's figures; may be negative."""
+    """expected: max f - f(arm); realised: max f - the noisy reward, as in Dai et al. 2023's figures; may be
+    negative."""
 
     @pydantic.model_validator(mode="after")
     def _check(self) -> ContextualProblem:
@@ -163,6 +165,6 @@ PROBLEM = ProblemEntry(
     name="contextual",
     config=ContextualProblem,
     summary="synthetic arms (ball, sphere, box, cube, pool) with a cosine, square, cubic or RKHS reward",
-    reference="paper 000, section 5 (synthetic dataset); paper 001, section 5; paper 002, section 5.1",
+    reference="Li et al. 2023, section 5 (synthetic); Pavlovic et al. 2024, section 5; Dai et al. 2023, section 5.1",
     cites=("li2023asynchronous", "pavlovic2024order", "dai2023federated"),
 )

@@ -1,7 +1,7 @@
-"""Classification data as a bandit with one arm per class: the "disjoint" conversion of paper 002, section 5.2.
+"""Classification data as a bandit with one arm per class: the "disjoint" conversion of Dai et al. 2023, section 5.2.
 
-paper 002 ("Federated Neural Bandits"): a row x of the data gives K arms x^1 = [x; 0; ...; 0] to x^K = [0; ...; 0; x].
-The arm of the row's class has reward 1, the other arms have reward 0. Each agent visits the rows in its own random
+Dai et al. 2023 ("Federated Neural Bandits"): a row x of the data gives K arms x^1 = [x; 0; ...; 0] to x^K = [0; ...; 0;
+x]. The arm of the row's class has reward 1, the other arms have reward 0. Each agent visits the rows in its own random
 order and draws a new order after each pass.
 """
 
@@ -110,7 +110,7 @@ class DisjointProblem(Problem):
     """One arm per class; an arm has the features of the row in the block of its class and zeros elsewhere."""
 
     kind: Literal["classification"]
-    """Classification data, one arm per class (paper 002, section 5.2)."""
+    """Classification data, one arm per class (Dai et al. 2023, section 5.2)."""
     data: LabelledData
     """The dataset."""
     scale: Scale = "normalise_standardise"
@@ -138,6 +138,6 @@ PROBLEM = ProblemEntry(
     name="classification",
     config=DisjointProblem,
     summary="UCI classification data, one arm per class in a block of its own",
-    reference="paper 002, section 5.2, after Li et al. 2010",
+    reference="Dai et al. 2023, section 5.2, after Li et al. 2010",
     cites=("dai2023federated", "li2010contextual"),
 )

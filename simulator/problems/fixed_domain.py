@@ -1,7 +1,7 @@
 """A bandit over a fixed domain: a region is discretised once per replication, and every turn offers all its points.
 
-Paper 001 ("Order-Optimal Regret in Distributed Kernel Bandits using Uniform Sampling with Shared Randomness"), section
-5. Regret is measured against the largest mean over the points.
+Pavlovic et al. 2024 ("Order-Optimal Regret in Distributed Kernel Bandits using Uniform Sampling with Shared
+Randomness"), section 5. Regret is measured against the largest mean over the points.
 """
 
 from __future__ import annotations
@@ -144,7 +144,7 @@ class FixedDomainProblem(Problem):
     reward: AnyReward
     """The mean reward f."""
     noise: NoiseSpec = Field(default=0.2)
-    """Noise of a reward; a number is the standard deviation of Gaussian noise (0.2 in paper 001)."""
+    """Noise of a reward; a number is the standard deviation of Gaussian noise (0.2 in Pavlovic et al. 2024)."""
 
     @pydantic.model_validator(mode="after")
     def _check(self) -> FixedDomainProblem:
@@ -175,6 +175,6 @@ PROBLEM = ProblemEntry(
     name="fixed_domain",
     config=FixedDomainProblem,
     summary="a region discretised once (box, ball, sphere), with cosine, cubic, RKHS, Branin or Hartmann reward",
-    reference="paper 001, section 5; Picheny et al. 2013",
+    reference="Pavlovic et al. 2024, section 5; Picheny et al. 2013",
     cites=("pavlovic2024order", "picheny2013benchmark"),
 )

@@ -1,7 +1,7 @@
 """Agents with different tasks; the more alike their network contexts, the more alike their tasks.
 
-Paper 004 ("Kernel Methods for Cooperative Multi-Agent Contextual Bandits"), sections 3 and 5: f_v(x) = F(z_v, x) with
-F from the RKHS of K.
+Dubey and Pentland 2020 ("Kernel Methods for Cooperative Multi-Agent Contextual Bandits"), sections 3 and 5: f_v(x) =
+F(z_v, x) with F from the RKHS of K.
 
     K((z, x), (z', x')) = K_z(z, z') K_x(x, x')     or K_z + K_x
 
@@ -51,7 +51,8 @@ MOST_CONTEXTS = 2_000
 
 
 def heterogeneity(kernel: KernelSpec | None, contexts: FloatArray) -> int:
-    """Upsilon_z = rank(K_z), K_z = (K_z(z_v, z_u)) over all agents (paper 004, Definition 2): 1 if tasks are the same.
+    """Upsilon_z = rank(K_z), K_z = (K_z(z_v, z_u)) over all agents (Dubey and Pentland 2020, Definition 2): 1 if tasks
+    are the same.
 
     Args:
         kernel: K_z; None for 1.
@@ -267,7 +268,7 @@ PROBLEM = ProblemEntry(
     name="network",
     config=NetworkProblem,
     summary="agents with network contexts: f_v(x) = F(z_v, x), F drawn from the RKHS of a kernel of both",
-    reference="paper 004 (Kernel Methods for Cooperative Multi-Agent Contextual Bandits), sections 3 and 5",
+    reference="Dubey and Pentland 2020 (Kernel Methods for Cooperative Multi-Agent Contextual Bandits), sections 3, 5",
     cites=("dubey2020kernel",),
     metrics=(
         Metric("heterogeneity", "tasks", "Upsilon_z = rank(K_z), K_z the problem's kernel of all agents' contexts"),

@@ -1,6 +1,7 @@
-"""Pure exploration with related tasks: every agent looks for the best of its own arms (paper 003, sections 3 and 6).
+"""Pure exploration with related tasks: every agent looks for the best of its own arms (Du et al. 2023, sections 3 and
+6).
 
-All agents know all task-arm pairs x~ = (z_v, x); F(x~) is hidden. Paper 003 is "Collaborative Pure Exploration in
+All agents know all task-arm pairs x~ = (z_v, x); F(x~) is hidden. Du et al. 2023 is "Collaborative Pure Exploration in
 Kernel Bandit".
 """
 
@@ -46,7 +47,7 @@ CHUNK = 1 << 16  # pulls drawn at once; it bounds the memory of a batch of a mil
 class TableFeatures(Config):
     """Explicit features: all 0/1 vectors with ``ones`` ones in a block of ``size`` coordinates; F(x) = theta . x.
 
-    theta_i = 0.1 + i * gap, i = 0 .. d - 1, so that the smallest gap is `problem.gap` (paper 003, appendix A).
+    theta_i = 0.1 + i * gap, i = 0 .. d - 1, so that the smallest gap is `problem.gap` (Du et al. 2023, appendix A).
     """
 
     kind: Literal["table"]
@@ -98,7 +99,7 @@ class TableFeatures(Config):
 
 
 class KernelFeatures(Config):
-    """Random points z_v and x in boxes, and a function of the RKHS of a kernel on (z, x); ours, after paper 003,
+    """Random points z_v and x in boxes, and a function of the RKHS of a kernel on (z, x); ours, after Du et al. 2023,
     section 3.
 
     F = sum_j a_j k(x~_j, .) over all pairs, with standard normal a_j. F is redrawn until its smallest gap is at least
@@ -254,7 +255,7 @@ class PureExplorationProblem(Problem):
     gap: Annotated[float, REWARD] = Field(default=0.5, gt=0)
     """The smallest gap between the best and the second best arm of any task, Delta_min."""
     noise: NoiseSpec = 1.0
-    """Noise of one pull; a number is the standard deviation of Gaussian noise (paper 003: 1)."""
+    """Noise of one pull; a number is the standard deviation of Gaussian noise (Du et al. 2023: 1)."""
     sampling: Literal["statistics", "pulls"] = "statistics"
     """statistics: with Gaussian noise, draw the mean of a batch at once; pulls: draw every pull."""
 
@@ -293,7 +294,7 @@ PROBLEM = ProblemEntry(
     name="pure_exploration",
     config=PureExplorationProblem,
     summary="each agent looks for the best of its own arms; tasks are the same, similar or different",
-    reference="paper 003 (Collaborative Pure Exploration in Kernel Bandit), sections 3 and 6, appendix A",
+    reference="Du et al. 2023 (Collaborative Pure Exploration in Kernel Bandit), sections 3 and 6, appendix A",
     cites=("du2023collaborative",),
     metrics=(
         Metric("correct", "0 or 1", "1 when all agents are right; of an agent, whether it is", proportion=True),

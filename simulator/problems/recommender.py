@@ -1,7 +1,7 @@
-"""Recommendation as a bandit, from the ratings of MovieLens or Yelp: paper 000, section 5.
+"""Recommendation as a bandit, from the ratings of MovieLens or Yelp: Li et al. 2023, section 5.
 
-paper 000 ("Learning Kernelized Contextual Bandits in a Distributed and Asynchronous Environment") takes the 2,000 users
-and the 10,000 items with the most ratings, and 10 features of each from the singular value decomposition of their
+Li et al. 2023 ("Learning Kernelized Contextual Bandits in a Distributed and Asynchronous Environment") takes the 2,000
+users and the 10,000 items with the most ratings, and 10 features of each from the singular value decomposition of their
 rating matrix (0 where there is no rating). An arm is (features of the user, features of an item); ratings above 2 are
 positive. A turn offers one positive item with reward 1 and nineteen other items with reward 0.
 
@@ -266,7 +266,7 @@ class RecommenderProblem(Problem):
     """Recommendation from ratings: each turn offers one item that the user likes, among others."""
 
     kind: Literal["recommender"]
-    """Recommendation from ratings (paper 000, section 5)."""
+    """Recommendation from ratings (Li et al. 2023, section 5)."""
     data: RatingData
     """The ratings."""
     users: int = Field(default=2_000, ge=1)
@@ -328,6 +328,6 @@ PROBLEM = ProblemEntry(
     name="recommender",
     config=RecommenderProblem,
     summary="ratings of MovieLens or Yelp: one item that the user likes among others, features from an SVD",
-    reference="paper 000, section 5 (MovieLens and Yelp)",
+    reference="Li et al. 2023, section 5 (MovieLens and Yelp)",
     cites=("li2023asynchronous",),
 )

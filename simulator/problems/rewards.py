@@ -2,8 +2,8 @@
 
 Rewards are found through the entry-point group ``coband.rewards``, ours and those of other packages alike.
 
-paper 000 is "Learning Kernelized Contextual Bandits in a Distributed and Asynchronous Environment", paper 001 is
-"Order-Optimal Regret in Distributed Kernel Bandits using Uniform Sampling with Shared Randomness".
+Li et al. 2023 is "Learning Kernelized Contextual Bandits in a Distributed and Asynchronous Environment", Pavlovic et
+al. 2024 is "Order-Optimal Regret in Distributed Kernel Bandits using Uniform Sampling with Shared Randomness".
 """
 
 from __future__ import annotations
@@ -82,22 +82,22 @@ class RidgeFunction:
 
 
 def cosine(u: FloatArray) -> FloatArray:
-    """cos(3 u): f1 of paper 000, section 5, and h1 of paper 001, section 5."""
+    """cos(3 u): f1 of Li et al. 2023, section 5, and h1 of Pavlovic et al. 2024, section 5."""
     return np.cos(3.0 * u)
 
 
 def cubic_async(u: FloatArray) -> FloatArray:
-    """u^3 - 3 u^2 - u + 3: f2 of paper 000, section 5."""
+    """u^3 - 3 u^2 - u + 3: f2 of Li et al. 2023, section 5."""
     return ((u - 3.0) * u - 1.0) * u + 3.0
 
 
 def cubic_duets(u: FloatArray) -> FloatArray:
-    """u^3 - 3 u^2 + 3 u + 3: h2 of paper 001, section 5."""
+    """u^3 - 3 u^2 + 3 u + 3: h2 of Pavlovic et al. 2024, section 5."""
     return ((u - 3.0) * u + 3.0) * u + 3.0
 
 
 def square(u: FloatArray) -> FloatArray:
-    """10 u^2: the square function of paper 002, section 5.1."""
+    """10 u^2: the square function of Dai et al. 2023, section 5.1."""
     return 10.0 * u * u
 
 
@@ -105,7 +105,8 @@ class _RidgeReward(Reward):
     """A function of x . theta, with theta drawn once per replication."""
 
     theta: Literal["ball", "sphere"] = "ball"
-    """Where theta is drawn from: uniform in the unit ball (paper 000) or on the unit sphere (paper 001)."""
+    """Where theta is drawn from: uniform in the unit ball (Li et al. 2023) or on the unit sphere (Pavlovic et al.
+    2024)."""
 
     def _draw(
         self, rng: np.random.Generator, source: ArmSource, profile: Callable[[FloatArray], FloatArray]
@@ -118,7 +119,7 @@ class CosineReward(_RidgeReward):
     """f(x) = cos(3 x . theta)."""
 
     kind: Literal["cosine"]
-    """cos(3 x . theta): f1 of paper 000 and h1 of paper 001."""
+    """cos(3 x . theta): f1 of Li et al. 2023 and h1 of Pavlovic et al. 2024."""
 
     def draw(self, rng: np.random.Generator, source: ArmSource) -> RewardFunction:
         """Draw theta."""
@@ -129,7 +130,7 @@ class SquareReward(_RidgeReward):
     """f(x) = 10 (x . theta)^2."""
 
     kind: Literal["square"]
-    """10 (x . theta)^2: paper 002, where theta is on the sphere."""
+    """10 (x . theta)^2: Dai et al. 2023, where theta is on the sphere."""
 
     def draw(self, rng: np.random.Generator, source: ArmSource) -> RewardFunction:
         """Draw theta."""
@@ -142,7 +143,7 @@ class CubicReward(_RidgeReward):
     kind: Literal["cubic"]
     """A cubic polynomial of u = x . theta."""
     form: Literal["async", "duets"] = "async"
-    """async: u^3 - 3u^2 - u + 3 (f2 of paper 000); duets: u^3 - 3u^2 + 3u + 3 (h2 of paper 001)."""
+    """async: u^3 - 3u^2 - u + 3 (f2 of Li et al. 2023); duets: u^3 - 3u^2 + 3u + 3 (h2 of Pavlovic et al. 2024)."""
 
     def draw(self, rng: np.random.Generator, source: ArmSource) -> RewardFunction:
         """Draw theta."""

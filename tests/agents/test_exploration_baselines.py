@@ -1,4 +1,4 @@
-"""Baselines and options of paper 003: equal to the oracles, in the published order, or refused."""
+"""Baselines and options of Du et al. 2023: equal to the oracles, in the published order, or refused."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ def samples(name: str, tasks: str, gap: float = 0.4, agents: int = 5, runs: int 
 
 
 def test_claims_of_the_paper_on_samples() -> None:
-    """Same tasks: like IndRAGE/V; similar: between it and IndRAGE; different: like IndRAGE (paper 003, section 6).
+    """Same tasks: like IndRAGE/V; similar: between it and IndRAGE; different: like IndRAGE (Du et al. 2023, section 6).
 
     With the same constants in both this is nothing but sharing; with RAGE's own ones see the next test.
     """
@@ -282,7 +282,7 @@ def test_alba_without_a_norm_is_refused() -> None:
         (
             "ind_rage",
             {"constants": "paper_003", "elimination": "width"},
-            "elimination(=width) is not paper 003's: it must be gap with constants(=paper_003).",
+            "elimination(=width) is not Du et al. 2023's: it must be gap with constants(=paper_003).",
         ),
         (
             "ind_alba",

@@ -1,4 +1,4 @@
-"""FN-UCB: a run without delays is algorithms 1 and 2 of paper 002; sizes of payloads; conservation."""
+"""FN-UCB: a run without delays is algorithms 1 and 2 of Dai et al. 2023; sizes of payloads; conservation."""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ def test_list_scenarios() -> None:
     (line,) = [line for line in lines if line.startswith("fn_ucb/magic_quick")]
     assert line.split(maxsplit=2)[1:] == [
         "magic",
-        "Paper 002, section 5.2, figure 2b: MAGIC Gamma Telescope, 2 arms in R^20; m = 20, full matrices; N = 2.",
+        "Dai et al. 2023, section 5.2, figure 2b: MAGIC Gamma Telescope, 2 arms in R^20; m = 20, full matrices; N = 2.",
     ]
     found = json.loads(CliRunner().invoke(list_, ["scenarios", "--json"]).output)["scenarios"]
     assert [item for item in found if item["name"] == "quickstart"] == [
@@ -76,7 +76,7 @@ def test_list_scenarios() -> None:
 def test_describe_a_scenario() -> None:
     lines = CliRunner().invoke(describe, ["fn_ucb/magic_quick"]).output.splitlines()
     assert lines[0] == "fn_ucb/magic_quick (scenario)"
-    assert lines[1].startswith("  Paper 002, section 5.2")
+    assert lines[1].startswith("  Dai et al. 2023, section 5.2")
     assert lines[-3].startswith("  Quick variant: ")
     assert lines[-2] == "  data: magic"
     assert lines[-1].endswith("scenarios/fn_ucb/magic_quick.yaml")
@@ -86,7 +86,7 @@ def test_describe_an_algorithm() -> None:
     text = CliRunner().invoke(describe, ["async_kernel_ucb"]).output
     start = text.index("  alpha")
     assert text.startswith(
-        "async_kernel_ucb (algorithm)\n  Talks.\n  paper 000, Algorithm 1\n\nParameters:\n"
+        "async_kernel_ucb (algorithm)\n  Talks.\n  Li et al. 2023, Algorithm 1\n\nParameters:\n"
         "  kernel: {kind: gaussian | linear | matern | polynomial | product | sum, ...} "
         "(default: {gamma: 1.0, kind: gaussian})\n      The kernel.\n    - kind: gaussian\n"
         "        gamma: a number > 0 or null (default: null)\n"

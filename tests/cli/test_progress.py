@@ -10,14 +10,16 @@ from coband.simulator.cli.progress import warnings
 
 def report_of(algorithm: str, label: str, replications: list[dict[str, int]]) -> Any:
     return SimpleNamespace(
-        stalled=(), object={"results": [{"algorithm": algorithm, "label": label, "replications": replications}]}
+        remarks=[],
+        stalled=(),
+        object={"results": [{"algorithm": algorithm, "label": label, "replications": replications}]},
     )
 
 
 def test_a_theorem_that_does_not_hold_is_named() -> None:
     (said,) = warnings(report_of("co_kernel_fc", "FC", [{"theorem_1_holds": 0}, {"theorem_1_holds": 1}]))
     assert said.startswith("FC: ")
-    assert "the conditions of Theorem 1 of paper 003 do not hold in 1 of 2 replications" in said
+    assert "the conditions of Theorem 1 of Du et al. 2023 do not hold in 1 of 2 replications" in said
 
 
 def test_a_small_dictionary_is_warned_of_once() -> None:

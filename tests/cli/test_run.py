@@ -170,7 +170,7 @@ def test_stalled_agents_are_a_warning(capsys: pytest.CaptureFixture[str]) -> Non
 @pytest.mark.parametrize(
     ("algorithm", "metric", "words"),
     [
-        ("co_kernel_fc", "theorem_1_holds", "A: the conditions of Theorem 1 of paper 003 do not hold in 1 of 2 "),
+        ("co_kernel_fc", "theorem_1_holds", "A: the conditions of Theorem 1 of Du et al. 2023 do not hold in 1 of 2 "),
         ("coop_kernel_ucb", "cliques_join", "A: there are almost as many cliques as agents, so most of them learn "),
     ],
 )

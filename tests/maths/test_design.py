@@ -1,4 +1,4 @@
-"""Min-max designs against general solvers, the gap against the truth, rounding against equation 6 of paper 003."""
+"""Min-max designs against general solvers, the gap against the truth, rounding against equation 6 of Du et al. 2023."""
 
 from __future__ import annotations
 
@@ -176,5 +176,5 @@ def test_rounding_keeps_equation_6(seed: int, epsilon: float) -> None:
 def test_a_bad_rounding_is_refused() -> None:
     directions = designs.differences(np.eye(3), [[0, 1, 2]])
     planned = designs.norms(np.eye(3), np.full(3, 1 / 3), directions, 1e-6).max()
-    with pytest.raises(designs.DesignError, match="equation 6 of paper 003 allows 2.2"):
+    with pytest.raises(designs.DesignError, match="equation 6 of Du et al. 2023 allows 2.2"):
         designs.check_rounding(np.eye(3), directions, 1e-6, planned, np.array([98, 1, 1]), 0.1)

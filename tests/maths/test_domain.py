@@ -188,7 +188,7 @@ def test_equal_points_of_a_domain_have_equal_moments() -> None:
 def test_the_largest_exact_variance_equals_a_dense_solve(
     kernel: Kernel, chunk: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Paper 001, eq. 4, over all N T_j points, repetitions among them."""
+    """Pavlovic et al. 2024, eq. 4, over all N T_j points, repetitions among them."""
     monkeypatch.setattr("coband.simulator.maths.posteriors.domain.POINTS_AT_ONCE", chunk)
     rng, lam = np.random.default_rng(1), 0.2
     U = points(9, 60, 3)

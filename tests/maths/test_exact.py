@@ -17,7 +17,7 @@ from tests.maths.test_kernels import EVERY_KERNEL
 
 
 def dense(kernel: Kernel, lam: float, X: FloatArray, y: FloatArray, arms: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Paper 000, eq. 1, by one solve with K + lam I."""
+    """Li et al. 2023, eq. 1, by one solve with K + lam I."""
     K, k = kernel(X, X), kernel(X, arms)
     solved = np.linalg.solve(K + lam * np.eye(len(X)), np.column_stack([y, k]))
     variance = (kernel.diag(arms) - np.sum(k * solved[:, 1:], axis=0)) / lam

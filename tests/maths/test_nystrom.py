@@ -30,7 +30,7 @@ def eigen_root(kernel: Kernel, S: FloatArray) -> FloatArray:
 def plain(
     kernel: Kernel, lam: float, S: FloatArray, X: FloatArray, y: FloatArray, arms: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Paper 000, eq. 2, with the eigen-root and one solve."""
+    """Li et al. 2023, eq. 2, with the eigen-root and one solve."""
     root = eigen_root(kernel, S)
     Z, z = kernel(X, S) @ root.T, kernel(arms, S) @ root.T
     A = Z.T @ Z
@@ -178,7 +178,7 @@ def test_the_transformation_to_a_longer_dictionary_is_zero_padding(kernel: Kerne
 
 
 def test_reexpression_between_unrelated_dictionaries_equals_the_papers_eigen_form() -> None:
-    """Paper 000, eq. 5: T = Lambda_old^(-1/2) U_old^T K_old,new U_new Lambda_new^(-1/2)."""
+    """Li et al. 2023, eq. 5: T = Lambda_old^(-1/2) U_old^T K_old,new U_new Lambda_new^(-1/2)."""
     rng = np.random.default_rng(6)
     kernel, lam = Gaussian(gamma=0.5), 0.1
     S_old, S_new, X, arms = (points(rng, n, 5) for n in (8, 10, 50, 7))

@@ -105,7 +105,7 @@ class Subject:
 
 
 def exactly(kernel: oracle.Kernel, points: FloatArray, at: FloatArray) -> Plain:
-    """Paper 000, eq. 1, with one solve."""
+    """Li et al. 2023, eq. 1, with one solve."""
 
     def plain(rows: Sequence[int]) -> Said:
         data = [(points[row], float(Y[row])) for row in rows]
@@ -116,7 +116,7 @@ def exactly(kernel: oracle.Kernel, points: FloatArray, at: FloatArray) -> Plain:
 
 
 def embedded(span: Callable[[Sequence[int]], Sequence[int]], at: FloatArray) -> Plain:
-    """Paper 000, eq. 2, with the eigen-root of a dictionary."""
+    """Li et al. 2023, eq. 2, with the eigen-root of a dictionary."""
 
     def plain(rows: Sequence[int]) -> Said:
         dictionary = oracle.Dictionary([X[row] for row in span(rows)], gaussian(0.7))

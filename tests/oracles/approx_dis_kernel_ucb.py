@@ -1,7 +1,7 @@
 """Approx-DisKernelUCB: synchronised Nystroem statistics over a dictionary sampled afresh at every synchronisation.
 
 Source: Li et al. 2022, "Communication Efficient Distributed Learning for Kernelized Contextual Bandits"; it is a
-baseline of paper 000.
+baseline of Li et al. 2023.
 """
 
 from functools import partial

@@ -1,4 +1,4 @@
-"""Async-KernelUCB as printed (paper 000, Algorithm 1); the line numbers are the paper's.
+"""Async-KernelUCB as printed (Li et al. 2023, Algorithm 1); the line numbers are the paper's.
 
 The server keeps N separate statistics, each over the dictionary of its client's last upload, and transforms all of them
 at every exchange (eq. 5). Message 2 is the full one, and exchanges follow one another.

@@ -1,7 +1,8 @@
 """Batched pure exploration (Li and Scarlett 2022, Algorithm 1), by one agent or by N that tell each other rewards.
 
 The domain is ``world.arms(0, 1)``, the same at every turn; ``config`` holds ``T`` (turns that every agent has at
-least), ``beta`` (a number), ``lam`` and ``share``. Deviations are those of paper 001, eq. 4, not divided by lambda.
+least), ``beta`` (a number), ``lam`` and ``share``. Deviations are those of Pavlovic et al. 2024, eq. 4, not divided by
+lambda.
 
 With ``share: rewards`` a batch has N N_i points, of which agent n pulls the points n, n + N, n + 2 N, ...; with
 ``share: nothing`` every agent has batches of its own.

@@ -1,4 +1,5 @@
-"""Paper 003's hardness, effective dimension and the conditions of its theorems, from kernel values and plain loops."""
+"""Du et al. 2023's hardness, effective dimension and the conditions of its theorems, from kernel values and plain
+loops."""
 
 from math import log, sqrt
 

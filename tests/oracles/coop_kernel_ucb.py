@@ -1,5 +1,5 @@
-"""Coop-, Eager-, Naive- and Dist-KernelUCB as plain loops (paper 004, "Kernel Methods for Cooperative Multi-Agent
-Contextual Bandits", Algorithms 1 to 3): one inverse per agent, grown by Schur complements.
+"""Coop-, Eager-, Naive- and Dist-KernelUCB as plain loops (Dubey and Pentland 2020, "Kernel Methods for Cooperative
+Multi-Agent Contextual Bandits", Algorithms 1 to 3): one inverse per agent, grown by Schur complements.
 
 Line 11 prints 1/K + lam for the inverse of the first Gram matrix; 1/(K + lam) is meant. The inverse is that of
 K + lam I, as in line 27 and equation 9.

@@ -1,4 +1,5 @@
-"""CoKernelFC and CoKernelFB (paper 003, Algorithms 1 and 2), with the kernel formulas of appendix C.2 and plain loops.
+"""CoKernelFC and CoKernelFB (Du et al. 2023, Algorithms 1 and 2), with the kernel formulas of appendix C.2 and plain
+loops.
 
 The optimal design is not unique (equal arms may share their weight in any way), so the samples of each round are taken
 from the run under test and checked here: their number against line 5 with this module's own rho, their split against

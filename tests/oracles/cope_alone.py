@@ -1,4 +1,5 @@
-"""The baselines of paper 003 in which every agent works alone, for one agent, with plain loops on its kernel matrix.
+"""The baselines of Du et al. 2023 in which every agent works alone, for one agent, with plain loops on its kernel
+matrix.
 
 As in ``tests.oracles.cope`` the samples of each phase are taken from the run under test and checked: their number
 against this module's own design values, their split against equation 6.
@@ -46,7 +47,7 @@ def check_total(counts: list[int], wanted: float, arms: int) -> None:
 def rage(
     K: FloatArray, pull: Pull, samples: list[list[int]], agents: int, delta: float, constants: str, by_width: bool
 ) -> Alone:
-    """Fiez et al. 2019: as printed, as in their public code, or with the numbers of paper 003, Algorithm 1."""
+    """Fiez et al. 2019: as printed, as in their public code, or with the numbers of Du et al. 2023, Algorithm 1."""
     n, alive, out, r = len(K), list(range(len(K))), Alone(), 0
     while len(alive) > 1:
         r += 1
@@ -203,7 +204,7 @@ def gamma(K: FloatArray, arms: list[int]) -> float:
 
 @dataclass
 class PeaceRule:
-    """Which fixed-budget Peace: the authors' code, or as paper 003 has it."""
+    """Which fixed-budget Peace: the authors' code, or as Du et al. 2023 has it."""
 
     by_width: bool = True
     pooled: bool = True

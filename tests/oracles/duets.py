@@ -1,6 +1,7 @@
-"""DUETS (paper 001, Algorithms 1 and 2); the line numbers are the paper's.
+"""DUETS (Pavlovic et al. 2024, Algorithms 1 and 2); the line numbers are the paper's.
 
-Paper 001: "Order-Optimal Regret in Distributed Kernel Bandits using Uniform Sampling with Shared Randomness".
+Pavlovic et al. 2024: "Order-Optimal Regret in Distributed Kernel Bandits using Uniform Sampling with Shared
+Randomness".
 
 The domain is ``world.arms(0, 1)``, the same at every turn; ``config`` holds ``T`` (turns that every agent has at
 least), ``T1``, ``p0`` and ``beta`` (numbers), ``lam``, ``inducing``, ``elimination`` and ``regions``. ``coins(-1)`` is

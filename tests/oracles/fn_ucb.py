@@ -1,4 +1,4 @@
-"""FN-UCB: "Federated Neural Bandits" (paper 002), algorithms 1 and 2, with dense inverses and stored sums."""
+"""FN-UCB: "Federated Neural Bandits" (Dai et al. 2023), algorithms 1 and 2, with dense inverses and stored sums."""
 
 from __future__ import annotations
 

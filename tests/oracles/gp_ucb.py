@@ -1,6 +1,7 @@
-"""GP-UCB as paper 001 runs it on every agent alone (its N-KernelUCB), and IGP-UCB's width with ``beta: theory``.
+"""GP-UCB as Pavlovic et al. 2024 runs it on every agent alone (its N-KernelUCB), and IGP-UCB's width with ``beta:
+theory``.
 
-Mean and deviation are those of eq. 3 and eq. 4 of paper 001: the deviation is not divided by lambda.
+Mean and deviation are those of eq. 3 and eq. 4 of Pavlovic et al. 2024: the deviation is not divided by lambda.
 """
 
 import math

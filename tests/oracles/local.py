@@ -1,5 +1,5 @@
-"""The LOCAL protocol walked hop by hop (paper 004, "Kernel Methods for Cooperative Multi-Agent Contextual Bandits",
-section 3.1), and distances by breadth-first search."""
+"""The LOCAL protocol walked hop by hop (Dubey and Pentland 2020, "Kernel Methods for Cooperative Multi-Agent Contextual
+Bandits", section 3.1), and distances by breadth-first search."""
 
 from collections import deque
 from collections.abc import Sequence

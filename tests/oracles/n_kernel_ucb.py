@@ -1,4 +1,4 @@
-"""NKernelUCB (paper 000, section 5): every agent learns alone, and nobody sends anything."""
+"""NKernelUCB (Li et al. 2023, section 5): every agent learns alone, and nobody sends anything."""
 
 from functools import partial
 

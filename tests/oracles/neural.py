@@ -1,7 +1,8 @@
 """A fully connected ReLU network, one input at a time, by loops over layers and units.
 
-Paper 002, appendix B: f_1 = W_1 x, f_l = W_l ReLU(f_(l-1)), f = sqrt(m) f_L. ``init: normal`` has biases and no factor.
-A network is a list of (W, b) by layer, b None without biases; its flat form lists W row by row, then b, by layer.
+Dai et al. 2023, appendix B: f_1 = W_1 x, f_l = W_l ReLU(f_(l-1)), f = sqrt(m) f_L. ``init: normal`` has biases and no
+factor. A network is a list of (W, b) by layer, b None without biases; its flat form lists W row by row, then b, by
+layer.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""OneKernelUCB (Valko et al. 2013, as paper 000 uses it): every point is shared with everybody at once."""
+"""OneKernelUCB (Valko et al. 2013, as Li et al. 2023 uses it): every point is shared with everybody at once."""
 
 from functools import partial
 

@@ -1,6 +1,7 @@
 """Posteriors by dense linear algebra: exact kernel ridge regression (eq. 1) and its Nystroem form (eq. 2).
 
-Source: paper 000, "Learning Kernelized Contextual Bandits in a Distributed and Asynchronous Environment", section 3.2.
+Source: Li et al. 2023, "Learning Kernelized Contextual Bandits in a Distributed and Asynchronous Environment", section
+3.2.
 """
 
 from collections.abc import Callable, Sequence
@@ -58,7 +59,7 @@ class Statistics:
 
 
 def statistics(data: Sequence[Point], dictionary: Dictionary) -> Statistics:
-    """Embedded statistics A(D; S), b(D; S) of the data D (paper 000, section 4.1)."""
+    """Embedded statistics A(D; S), b(D; S) of the data D (Li et al. 2023, section 4.1)."""
     A = np.zeros((len(dictionary), len(dictionary)))
     b = np.zeros(len(dictionary))
     for x, y in data:
@@ -69,7 +70,7 @@ def statistics(data: Sequence[Point], dictionary: Dictionary) -> Statistics:
 
 
 def transfer(old: Dictionary, new: Dictionary) -> FloatArray:
-    """T (m_old, m_new) with Z_new = Z_old T, for data projected on the old span (paper 000, below eq. 5).
+    """T (m_old, m_new) with Z_new = Z_old T, for data projected on the old span (Li et al. 2023, below eq. 5).
 
     T = Lambda_old^(-1/2) U_old^T K_{old,new} U_new Lambda_new^(-1/2). The paper prints Lambda_old^(+1/2), which would
     not give the identity for old = new.
@@ -86,7 +87,7 @@ def prior_variance(X: FloatArray, kernel: Kernel) -> FloatArray:
 
 
 def nystroem(X: FloatArray, model: Statistics, lam: float) -> tuple[FloatArray, FloatArray]:
-    """Mean and deviation at the rows of X (paper 000, eq. 2).
+    """Mean and deviation at the rows of X (Li et al. 2023, eq. 2).
 
     mu = z^T (A + lam I)^(-1) b and sigma^2 = (k(x,x) - z^T A (A + lam I)^(-1) z) / lam; with an empty dictionary 0 and
     k(x,x) / lam.
@@ -100,7 +101,7 @@ def nystroem(X: FloatArray, model: Statistics, lam: float) -> tuple[FloatArray, 
 
 
 def exact(X: FloatArray, data: Sequence[Point], kernel: Kernel, lam: float) -> tuple[FloatArray, FloatArray]:
-    """Mean and deviation of kernel ridge regression on the data (paper 000, eq. 1).
+    """Mean and deviation of kernel ridge regression on the data (Li et al. 2023, eq. 1).
 
     mu = k_D(x)^T (K + lam I)^(-1) y and sigma^2 = (k(x,x) - k_D(x)^T (K + lam I)^(-1) k_D(x)) / lam.
     """

@@ -1,4 +1,5 @@
-"""Single-agent baselines of papers 002 and 004, with dense solves: linear, kernel, neural; UCB and Thompson sampling.
+"""Single-agent baselines of Dai et al. 2023 and Dubey and Pentland 2020, with dense solves: linear, kernel, neural; UCB
+and Thompson sampling.
 
 ``coins(agent)``: linear sampling draws d normals a turn, the others one per arm; neural ones draw theta_0 before.
 """

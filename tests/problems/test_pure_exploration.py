@@ -1,4 +1,4 @@
-"""Instances of paper 003, drawn instances, and rewards in batches."""
+"""Instances of Du et al. 2023, drawn instances, and rewards in batches."""
 
 from __future__ import annotations
 

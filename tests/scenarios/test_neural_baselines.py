@@ -1,4 +1,5 @@
-"""nu of Neural UCB and Neural TS: in scenarios that of paper 002, in claims about its code that of the stored runs."""
+"""nu of Neural UCB and Neural TS: in scenarios that of Dai et al. 2023, in claims about its code that of the stored
+runs."""
 
 from __future__ import annotations
 

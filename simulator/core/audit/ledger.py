@@ -4,10 +4,11 @@ Payload: first copies, the scalars that a protocol needs. Wire: all copies that 
 and acknowledgements included. A multicast is one entry with its number of receivers, so that totals exist in three
 conventions:
 
-* ``scalars``: per receiver, a broadcast to N costs N times; the sum over all exchanges that paper 000 bounds (C_T);
-* ``scalars_per_agent``: that sum over N. It is the cost of paper 001, section 2: the mean over agents of what they send
-  (eq. 2), and what the server sends, averaged over agents; so a broadcast costs once, and what is for one agent alone
-  costs 1/N;
+* ``scalars``: per receiver, a broadcast to N costs N times; the sum over all exchanges that Li et al. 2023 bounds
+  (C_T);
+* ``scalars_per_agent``: that sum over N. It is the cost of Pavlovic et al. 2024, section 2: the mean over agents of
+  what they send (eq. 2), and what the server sends, averaged over agents; so a broadcast costs once, and what is for
+  one agent alone costs 1/N;
 * ``scalars_broadcast_once``: a broadcast costs once, and uplinks add up (of no paper): what a shared downlink carries.
 """
 

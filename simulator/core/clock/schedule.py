@@ -55,7 +55,8 @@ class BaseSchedule(AnySchedule):
 
 
 class OneAtATime(BaseSchedule):
-    """Tick t (at time t * interval, t = 1, 2, ...) goes to one agent; ``turns`` = interactions in all (paper 000)."""
+    """Tick t (at time t * interval, t = 1, 2, ...) goes to one agent; ``turns`` = interactions in all (Li et al.
+    2023)."""
 
     kind: Literal["one_at_a_time"]
     turns: int = Field(ge=1)
@@ -230,7 +231,8 @@ def _turn_of(row: list[str], place: str) -> tuple[float, int]:
 
 
 class Phases(AnySchedule):
-    """The algorithm asks for batches of pulls, one batch after the other, until it stops by its own rule (paper 003).
+    """The algorithm asks for batches of pulls, one batch after the other, until it stops by its own rule (Du et al.
+    2023).
 
     A phase of an agent takes it (pulls of the phase) * ``pull_time`` * (its slowness) + (one draw of
     ``agents.compute``).

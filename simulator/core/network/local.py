@@ -1,5 +1,5 @@
-"""The LOCAL service: messages that go from neighbour to neighbour in a graph (paper 004, "Kernel Methods for
-Cooperative Multi-Agent Contextual Bandits", section 3.1).
+"""The LOCAL service: messages that go from neighbour to neighbour in a graph (Dubey and Pentland 2020, "Kernel Methods
+for Cooperative Multi-Agent Contextual Bandits", section 3.1).
 
 A message with a time to live of gamma hops reaches every agent at most gamma links from the one that sent it. The first
 hop takes the link's latency; every node then passes it on once, one trial after it came, to all its neighbours but the

@@ -38,7 +38,8 @@ class NodeContext:
         domain: the arm set when every agent is offered the same one, this very object, at every turn; else None.
         count_turns: finds ``horizon``.
         graph: the graph of the agents, an input of the algorithms that run on one; None in a star.
-        network_context: the agent's own network context z_v (paper 004, section 3), where the problem has them.
+        network_context: the agent's own network context z_v (Dubey and Pentland 2020, section 3), where the problem has
+            them.
         knowledge: what the problem tells everybody beforehand; None where agents see arms turn by turn.
         parameter_norm: norm of the parameter of the agent's own rewards, where the problem tells it.
         total_turns: turns of all agents together, as the schedule allows them; None when only a duration limits them.

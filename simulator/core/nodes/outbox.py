@@ -22,7 +22,7 @@ ALL_AGENTS = Multicast()
 
 @dataclass(frozen=True, slots=True)
 class Neighbours:
-    """Recipient, in a graph: every agent at most ``hops`` links away (LOCAL, paper 004, section 3.1).
+    """Recipient, in a graph: every agent at most ``hops`` links away (LOCAL, Dubey and Pentland 2020, section 3.1).
 
     The network passes the message on from neighbour to neighbour, each node once, one trial per hop.
     """

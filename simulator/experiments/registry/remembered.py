@@ -19,7 +19,7 @@ from typing import Any
 
 from coband.simulator.plugins.offers import Offer, of_others, offers
 
-PACKAGE = Path(__file__).parents[3]
+PACKAGE = Path(__file__).resolve().parents[3]
 PARTS = ("agents", "scenarios", "server", "simulator")
 SUFFIXES = (".py", ".yaml", ".bib")
 REGISTRY = "coband.simulator.experiments.registry.registry"

@@ -1,6 +1,6 @@
 """The constants that the theorems of Async-KernelUCB ask for.
 
-Paper 000: "Learning Kernelized Contextual Bandits in a Distributed and Asynchronous Environment". Throughout,
+Li et al. 2023: "Learning Kernelized Contextual Bandits in a Distributed and Asynchronous Environment". Throughout,
 beta = (1 + eps)/(1 - eps) for the accuracy eps of the dictionary, and N is the number of agents.
 """
 
@@ -14,12 +14,12 @@ from coband.simulator.arrays import FloatArray
 
 
 def accuracy_ratio(epsilon: float) -> float:
-    """beta = (1 + eps)/(1 - eps) (paper 000, lemma 4.1)."""
+    """beta = (1 + eps)/(1 - eps) (Li et al. 2023, lemma 4.1)."""
     return (1.0 + epsilon) / (1.0 - epsilon)
 
 
 def sampling_rate(epsilon: float, horizon: int, delta: float) -> float:
-    """q = 4 ln(2 sqrt(2) T/delta) beta (1 + eps/3)/eps^2 (paper 000, lemma 4.1).
+    """q = 4 ln(2 sqrt(2) T/delta) beta (1 + eps/3)/eps^2 (Li et al. 2023, lemma 4.1).
 
     Args:
         epsilon: accuracy eps of the dictionary, in (0, 1).
@@ -31,7 +31,7 @@ def sampling_rate(epsilon: float, horizon: int, delta: float) -> float:
 
 
 def exchange_threshold(agents: int) -> float:
-    """D = 1/N^2, with which the bounds on regret and communication hold (paper 000, end of section 4.2)."""
+    """D = 1/N^2, with which the bounds on regret and communication hold (Li et al. 2023, end of section 4.2)."""
     return 1.0 / agents**2
 
 
@@ -45,7 +45,7 @@ def confidence_width(
 ) -> float:
     """alpha = (1/sqrt(1-eps) + 1) sqrt(lam) S + 2 R (sqrt(1 + N D beta) + N sqrt(2 D beta)) sqrt(ln(1/delta) + gamma).
 
-    Paper 000, lemma 4.4.
+    Li et al. 2023, lemma 4.4.
 
     Args:
         gain: gamma, an information gain at scale D beta lam.

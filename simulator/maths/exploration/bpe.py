@@ -1,7 +1,7 @@
 """Batched pure exploration of a finite domain: what every node computes alike.
 
 Li and Scarlett 2022, "Gaussian Process Bandit Optimization with Few Batches", Algorithm 1. Deviations are on the scale
-of paper 001, eq. 4 (not divided by lambda).
+of Pavlovic et al. 2024, eq. 4 (not divided by lambda).
 """
 
 from __future__ import annotations
@@ -75,7 +75,8 @@ class Batch:
     def kept(self, pulls: int, sums: FloatArray, beta: float) -> IndexArray:
         """The points that can be the best by the batch: mu + beta sigma >= max(mu - beta sigma).
 
-        mu and sigma are exact (paper 001, eqs. 3 and 4) for the first ``pulls`` places with rewards of these ``sums``.
+        mu and sigma are exact (Pavlovic et al. 2024, eqs. 3 and 4) for the first ``pulls`` places with rewards of these
+        ``sums``.
         """
         entries, numbers = self._pulled(pulls)
         distinct = self._domain.distinct

@@ -1,7 +1,7 @@
-"""What paper 003's theorems ask of an instance, in numbers: hardness, effective dimension, regularisation, budget.
+"""What Du et al. 2023's theorems ask of an instance, in numbers: hardness, effective dimension, regularisation, budget.
 
-All of it needs the hidden means, so it is worked out after a run and no agent sees it. Paper 003 is "Collaborative Pure
-Exploration in Kernel Bandit".
+All of it needs the hidden means, so it is worked out after a run and no agent sees it. Du et al. 2023 is "Collaborative
+Pure Exploration in Kernel Bandit".
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Difficulty:
 
 
 def difficulty(pairs: Pairs, means: FloatArray, xi: float) -> Difficulty:
-    """The numbers of paper 003, sections 4.3 and 3, for pairs whose hidden means are ``means``, (V, n)."""
+    """The numbers of Du et al. 2023, sections 4.3 and 3, for pairs whose hidden means are ``means``, (V, n)."""
     return Difficulty(
         pairs.towards(("hardness", means.tobytes()), lambda: _towards_best(pairs, means), xi).value,
         effective_dimension(pairs.features, xi),
@@ -82,7 +82,7 @@ def smallest_norm(gram: FloatArray, means: FloatArray) -> float:
 
 
 def effective_dimension(features: FloatArray, xi: float) -> int:
-    """d_eff = min{j: j xi log(nV) >= sum_{i > j} alpha_i} (paper 003, section 4.3).
+    """d_eff = min{j: j xi log(nV) >= sum_{i > j} alpha_i} (Du et al. 2023, section 4.3).
 
     alpha are the eigenvalues of K_lambda in decreasing order, lambda the weights with the largest
     log det(I + K_lambda/xi). The weights are multiplied by their slopes until none is above the mean by 1e-6 of it.
@@ -110,7 +110,7 @@ def effective_dimension(features: FloatArray, xi: float) -> int:
 def task_rank(pairs: Pairs) -> int:
     """rank(K_Z), read off the pairs of all agents with their arm i, whose kernel matrix is k_X(x_i, x_i) K_Z.
 
-    It is paper 003's rank where agents have the same arms in the same order, as in the problems here.
+    It is Du et al. 2023's rank where agents have the same arms in the same order, as in the problems here.
     """
     blocks = pairs.gram.reshape(pairs.agents, pairs.arms, pairs.agents, pairs.arms)
     return int(root(np.ascontiguousarray(np.einsum("uiwi->uw", blocks))).shape[1])

@@ -1,7 +1,8 @@
 """Min-max designs: how to spread pulls over arms so that all differences of interest are estimated well.
 
 For arms with features phi_i, weights lambda on the simplex, A(lambda) = xi I + sum_i lambda_i phi_i phi_i^T and
-differences y_p = phi_i - phi_j (paper 003, Algorithm 1, line 4; the XY-optimal design of Soare et al. 2014 for xi = 0):
+differences y_p = phi_i - phi_j (Du et al. 2023, Algorithm 1, line 4; the XY-optimal design of Soare et al. 2014 for xi
+= 0):
 
     rho = min_lambda max_p ||y_p||^2_{A(lambda)^-1}
 
@@ -274,7 +275,8 @@ def check_rounding(
     counts: np.ndarray[tuple[int, ...], np.dtype[np.int64]],
     epsilon: float,
 ) -> float:
-    """The factor of paper 003, equation 6, of whole counts N_i of N samples against the weights lambda_i of a design.
+    """The factor of Du et al. 2023, equation 6, of whole counts N_i of N samples against the weights lambda_i of a
+    design.
 
     max_p ||y_p||^2_{(N xi I + sum_i N_i phi_i phi_i^T)^-1} <= 2 (1 + epsilon) times the same with N lambda_i for N_i.
 

@@ -1,6 +1,7 @@
 """Uniform exploration of a shrinking finite domain: what the nodes of DUETS compute alike.
 
-Paper 001: "Order-Optimal Regret in Distributed Kernel Bandits using Uniform Sampling with Shared Randomness".
+Pavlovic et al. 2024: "Order-Optimal Regret in Distributed Kernel Bandits using Uniform Sampling with Shared
+Randomness".
 """
 
 from __future__ import annotations
@@ -77,17 +78,18 @@ def epoch_lengths(horizon: int, first: int) -> tuple[int, ...]:
 
 
 def most_epochs(horizon: int, agents: int) -> float:
-    """log log max(N, T) + 4, a bound on the number of epochs (paper 001, lemma 4.4; natural logarithms)."""
+    """log log max(N, T) + 4, a bound on the number of epochs (Pavlovic et al. 2024, lemma 4.4; natural logarithms)."""
     return math.log(math.log(max(horizon, agents, 3))) + 4.0
 
 
 def theoretical_rate(agents: int, horizon: int, delta: float) -> float:
-    """p0 = 72 log(4 N T/delta') (paper 001, section 3 and lemma A.3); T counts as 1 where nobody is sure of a turn."""
+    """p0 = 72 log(4 N T/delta') (Pavlovic et al. 2024, section 3 and lemma A.3); T counts as 1 where nobody is sure of
+    a turn."""
     return 72.0 * math.log(4.0 * agents * max(horizon, 1) / delta)
 
 
 def theoretical_width(norm: float, noise: float, lam: float, delta: float) -> float:
-    """beta(delta) = B + R sqrt(2/lam log(2/delta)) (paper 001, lemma 2.5)."""
+    """beta(delta) = B + R sqrt(2/lam log(2/delta)) (Pavlovic et al. 2024, lemma 2.5)."""
     return norm + noise * math.sqrt(2.0 / lam * math.log(2.0 / delta))
 
 
@@ -119,7 +121,7 @@ class Induced:
         return self._dictionary.skipped
 
     def projection(self, arms: IndexArray, y: FloatArray) -> FloatArray:
-        """v = Z^T Y (m,) of pulls of active ``arms`` (p,) with rewards y (p,) (paper 001, eq. 7)."""
+        """v = Z^T Y (m,) of pulls of active ``arms`` (p,) with rewards y (p,) (Pavlovic et al. 2024, eq. 7)."""
         v: FloatArray = self.Z[np.searchsorted(self.active, arms)].T @ y
         return v
 
@@ -131,7 +133,8 @@ class Induced:
         return (G + G.T) / 2.0
 
     def kept_by_mean(self, vbar: FloatArray, margin: float) -> IndexArray:
-        """The active arms with mu >= max mu - margin, mu = Z vbar (paper 001, eq. 9: margin = 2 beta sigma_max)."""
+        """The active arms with mu >= max mu - margin, mu = Z vbar (Pavlovic et al. 2024, eq. 9: margin = 2 beta
+        sigma_max)."""
         mean = self.Z @ vbar
         kept: IndexArray = self.active[mean >= mean.max() - margin]
         return kept
@@ -139,7 +142,7 @@ class Induced:
     def kept_by_bounds(self, vbar: FloatArray, gram: FloatArray, lam: float, beta: float) -> IndexArray:
         """The active arms whose upper bound mu + beta sigma reaches the best lower bound, max(mu - beta sigma).
 
-        sigma^2 = k(x,x) - z^T G (G + lam I)^(-1) z is paper 001, eq. 6, on the scale of its eq. 4.
+        sigma^2 = k(x,x) - z^T G (G + lam I)^(-1) z is Pavlovic et al. 2024, eq. 6, on the scale of its eq. 4.
         """
         mean = self.Z @ vbar
         smoothed = ridge_solve(gram, lam, gram @ self.Z.T)

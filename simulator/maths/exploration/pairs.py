@@ -67,7 +67,7 @@ class Pairs:
         return float(found.max(initial=0.0))
 
     def design(self, alive: BoolArray, xi: float, start: FloatArray | None = None) -> Design:
-        """Paper 003, Algorithm 1, line 4: lambda* and rho* over all pairs for the differences that are alive."""
+        """Du et al. 2023, Algorithm 1, line 4: lambda* and rho* over all pairs for the differences that are alive."""
         mask = alive.tobytes()
         key = ("alive", mask, xi, None if start is None else start.tobytes())
         return self._remembered(key, lambda: designs.min_max_design(self.features, self._differences(mask), xi, start))
@@ -114,7 +114,7 @@ class Pairs:
         return counts.reshape(self.agents, self.arms)
 
     def estimate(self, counts: IntArray, means: FloatArray, xi: float) -> FloatArray:
-        """F(x~) of all pairs, (V, n), from counts and means (V, n): paper 003, equation 3.
+        """F(x~) of all pairs, (V, n), from counts and means (V, n): Du et al. 2023, equation 3.
 
         k_r(x~)^T (K + N xi I)^-1 y with K_ij = sqrt(N_i N_j) k(x~_i, x~_j), k_r(x~)_i = sqrt(N_i) k(x~, x~_i) and
         y_i = sqrt(N_i) mean_i; pairs that were not pulled have no part in it.

@@ -1,5 +1,5 @@
-"""Covers of graphs: cliques, independent sets and centres (paper 004, "Kernel Methods for Cooperative Multi-Agent
-Contextual Bandits", sections 3.2 and 4).
+"""Covers of graphs: cliques, independent sets and centres (Dubey and Pentland 2020, "Kernel Methods for Cooperative
+Multi-Agent Contextual Bandits", sections 3.2 and 4).
 
 A graph is a boolean matrix (V, V), symmetric; its diagonal is ignored. G_gamma, the power graph, has an edge wherever
 the distance is at most gamma.
@@ -23,7 +23,7 @@ EXACT_NODES = 500
 
 
 def half_diameter(distances: IntArray) -> int:
-    """gamma = diameter / 2 (paper 004, section 5), rounded down, at least 1."""
+    """gamma = diameter / 2 (Dubey and Pentland 2020, section 5), rounded down, at least 1."""
     return max(1, int(distances.max()) // 2)
 
 
@@ -76,9 +76,9 @@ def saturation_colouring(graph: BoolArray) -> list[int]:
 def clique_cover(graph: BoolArray, method: CoverMethod = "dsatur") -> tuple[tuple[int, ...], ...]:
     """Cliques that hold every node once, in order of their first members, members in ascending order.
 
-    A smallest cover, as Theorem 1 of paper 004 has it, takes exponential time to find. On Erdos-Renyi graphs (p = 0.7,
-    200 nodes) ``largest_first`` finds 21 to 23 cliques, the others 19 or 20; on sparse graphs ``maximal_cliques`` finds
-    more than the colourings, since one large clique leaves small remains.
+    A smallest cover, as Theorem 1 of Dubey and Pentland 2020 has it, takes exponential time to find. On Erdos-Renyi
+    graphs (p = 0.7, 200 nodes) ``largest_first`` finds 21 to 23 cliques, the others 19 or 20; on sparse graphs
+    ``maximal_cliques`` finds more than the colourings, since one large clique leaves small remains.
 
     Args:
         graph: (V, V), usually G_gamma.
@@ -153,7 +153,8 @@ class Centres:
 
 
 def centres(graph: BoolArray, steps: int = EXACT_STEPS) -> Centres:
-    """Central agents: an independent set of G_gamma of largest weight, |N_gamma(v)| for node v (paper 004, section 4).
+    """Central agents: an independent set of G_gamma of largest weight, |N_gamma(v)| for node v (Dubey and Pentland
+    2020, section 4).
 
     Every other agent goes to the adjacent central agent of highest degree, the first of equal ones. A maximal
     independent set has one for everybody.

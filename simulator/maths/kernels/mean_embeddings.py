@@ -1,5 +1,5 @@
-"""How alike two agents are, from the arms seen of them: empirical mean embeddings (paper 004, "Kernel Methods for
-Cooperative Multi-Agent Contextual Bandits", section 3.3).
+"""How alike two agents are, from the arms seen of them: empirical mean embeddings (Dubey and Pentland 2020, "Kernel
+Methods for Cooperative Multi-Agent Contextual Bandits", section 3.3).
 
     K_z(v, v') = exp(-MMD^p / (2 sigma^2)),   MMD^2 = mean K(x_v, x_v) + mean K(x_v', x_v') - 2 mean K(x_v, x_v')
 

@@ -1,5 +1,5 @@
-"""Kernels of augmented points: the task of an agent, an arm, and the arm's place in its arm set (paper 004, "Kernel
-Methods for Cooperative Multi-Agent Contextual Bandits", eq. 6 and appendix D).
+"""Kernels of augmented points: the task of an agent, an arm, and the arm's place in its arm set (Dubey and Pentland
+2020, "Kernel Methods for Cooperative Multi-Agent Contextual Bandits", eq. 6 and appendix D).
 
     K((z, x, a), (z', x', a')) = K_arm(a, a') (K_z(z, z') * K_x(x, x'))      or with + in place of *
 

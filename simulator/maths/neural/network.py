@@ -1,4 +1,4 @@
-"""Fully connected ReLU networks: values, and gradients for every input at once (paper 002, appendix B).
+"""Fully connected ReLU networks: values, and gradients for every input at once (Dai et al. 2023, appendix B).
 
 With h_0 = x, h_l = ReLU(W_l h_(l-1) + b_l) and u = W_L h_(L-1) + b_L the output is f = scale * u. Two parametrisations:
 

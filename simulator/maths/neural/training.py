@@ -47,7 +47,7 @@ class Task:
 
 @dataclass(frozen=True)
 class Descent:
-    """Gradient descent on all data (paper 002, eq. 1 and appendix E).
+    """Gradient descent on all data (Dai et al. 2023, eq. 1 and appendix E).
 
     Args:
         network: the shape of the networks.

@@ -33,7 +33,7 @@ Form = Literal["primal", "taskwise", "nystrom", "counts", "log"]
 
 @dataclass(frozen=True, eq=False)
 class Multitask:
-    """What decides about the posterior of one agent on the tasks of several (paper 004, eq. 9).
+    """What decides about the posterior of one agent on the tasks of several (Dubey and Pentland 2020, eq. 9).
 
     Attributes:
         kernel: K_x of arms.

@@ -5,8 +5,8 @@ the distinct points U, S = diag(sqrt(n_u)) and the factor L of S k(U, U) S + lam
 
     mu(x) = v^T z,   sigma(x)^2 = (k(x, x) - ||v||^2)/lam,   v = L^(-1) S k(U, x),   z = L^(-1) S^(-1) s
 
-(paper 000, "Learning Kernelized Contextual Bandits in a Distributed and Asynchronous Environment", eq. 1, whatever the
-number of observations), and log det(I + K/lam) of all observations is that of S k(U, U) S.
+(Li et al. 2023, "Learning Kernelized Contextual Bandits in a Distributed and Asynchronous Environment", eq. 1, whatever
+the number of observations), and log det(I + K/lam) of all observations is that of S k(U, U) S.
 """
 
 from __future__ import annotations
@@ -118,7 +118,7 @@ class RepeatsPosterior(Posterior):
         self._latest = None
 
     def predict(self, arms: Points) -> tuple[FloatArray, FloatArray]:
-        """Mean and variance (paper 000, eq. 1) of n arms, each (n,)."""
+        """Mean and variance (Li et al. 2023, eq. 1) of n arms, each (n,)."""
         X = features_of(arms)
         prior = self._kernel.diag(X)
         if self._bound is None:

@@ -1,7 +1,7 @@
 """Nystrom dictionaries and the embedding they define.
 
 For an ordered list of points S with kernel matrix K_SS = L L^T, the embedding of a point is z(x) = L^(-1) k_S(x).
-Paper 000 ("Learning Kernelized Contextual Bandits in a Distributed and Asynchronous Environment") writes
+Li et al. 2023 ("Learning Kernelized Contextual Bandits in a Distributed and Asynchronous Environment") writes
 K_SS^(-1/2) k_S(x); the two differ by a rotation, which no mean or deviation sees. The Cholesky root is nested: points
 appended at the end leave the coordinates of the others alone.
 """
@@ -120,7 +120,7 @@ class Dictionary:
 def transformation(old: Dictionary, new: Dictionary) -> FloatArray:
     """T = L_old^(-1) K_old,new L_new^(-T), shape (m_old, m_new): embeddings satisfy z_old ~ T z_new.
 
-    Paper 000, eq. 5, in the Cholesky root (the printed exponent of the old eigenvalues is a misprint: it is -1/2).
+    Li et al. 2023, eq. 5, in the Cholesky root (the printed exponent of the old eigenvalues is a misprint: it is -1/2).
     """
     return old.embed(new.points).T @ new.inverse_root.T if old.size and new.size else np.zeros((old.size, new.size))
 

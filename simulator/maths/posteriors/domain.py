@@ -120,8 +120,8 @@ def exact_variance(
 ) -> FloatArray:
     """k(x,x) - k(x)^T (K + lam I)^(-1) k(x) at X (n, d) given each of p ``points`` observed ``counts`` times, (n,).
 
-    Paper 001, eq. 4 (lam sigma^2 of paper 000, eq. 1). Repeated observations enter by their number, so the cost is
-    O(p^3 + p^2 n) however many there are (``maths.posteriors.counts``).
+    Pavlovic et al. 2024, eq. 4 (lam sigma^2 of Li et al. 2023, eq. 1). Repeated observations enter by their number, so
+    the cost is O(p^3 + p^2 n) however many there are (``maths.posteriors.counts``).
     """
     variance = kernel.diag(X)
     if not len(points):

@@ -1,4 +1,4 @@
-"""Exact kernel ridge regression of one agent (paper 000, eq. 1); see `shared_log` for the formulas."""
+"""Exact kernel ridge regression of one agent (Li et al. 2023, eq. 1); see `shared_log` for the formulas."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from coband.simulator.maths.posteriors.shared_log import SharedLog, column_squar
 
 
 class ExactPosterior(Posterior):
-    """Exact posterior of one agent on its own growing data (paper 000, eq. 1).
+    """Exact posterior of one agent on its own growing data (Li et al. 2023, eq. 1).
 
     Args:
         kernel: the kernel.
@@ -36,7 +36,7 @@ class ExactPosterior(Posterior):
         self._log.extend(self._log.size, observations)
 
     def predict(self, arms: Points) -> tuple[FloatArray, FloatArray]:
-        """Mean and variance (paper 000, eq. 1) of n arms, each (n,)."""
+        """Mean and variance (Li et al. 2023, eq. 1) of n arms, each (n,)."""
         log = self._log
         V = log.solve(arms, log.size)
         variance = log.kernel.diag(features_of(arms)) - column_squares(V)

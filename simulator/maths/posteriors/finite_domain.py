@@ -1,7 +1,7 @@
 """Exact posteriors over a fixed domain, kept up to date instead of recomputed at each turn.
 
-Paper 000 ("Learning Kernelized Contextual Bandits in a Distributed and Asynchronous Environment"), eq. 1, for all M
-points of a domain at once. One more observation (u, y) changes the posterior by a rank-one term: with the covariance
+Li et al. 2023 ("Learning Kernelized Contextual Bandits in a Distributed and Asynchronous Environment"), eq. 1, for all
+M points of a domain at once. One more observation (u, y) changes the posterior by a rank-one term: with the covariance
 c = C(., u) of all points with u before it and s = C(u, u) + lam,
 
     v = c / sqrt(s),  z = (y - mu(u)) / sqrt(s),  mu += z v,  lam sigma^2 -= v^2,  C -= v v^T.
@@ -161,7 +161,7 @@ class DomainPosterior(Posterior):
         self._log.extend(self._log.size, observations)
 
     def predict(self, arms: Points) -> tuple[FloatArray, FloatArray]:
-        """Mean and variance (paper 000, eq. 1) of n points of the domain, each (n,)."""
+        """Mean and variance (Li et al. 2023, eq. 1) of n points of the domain, each (n,)."""
         log = self._log
         return _at(log.domain, arms, log.mean, log.unscaled, log.lam)
 
@@ -227,7 +227,7 @@ class DomainLogPosterior(Posterior):
             self._append(entry, y)
 
     def predict(self, arms: Points) -> tuple[FloatArray, FloatArray]:
-        """Mean and variance (paper 000, eq. 1) of n points of the domain given all known data, each (n,)."""
+        """Mean and variance (Li et al. 2023, eq. 1) of n points of the domain given all known data, each (n,)."""
         return _at(self._log.domain, arms, *self._predicted, self._log.lam)
 
     def _append(self, entry: int, y: float) -> None:

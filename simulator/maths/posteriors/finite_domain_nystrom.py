@@ -1,6 +1,6 @@
 """Nystrom posteriors over a fixed domain: what depends on the model alone is computed once per model.
 
-Paper 000 ("Learning Kernelized Contextual Bandits in a Distributed and Asynchronous Environment"), eq. 2.
+Li et al. 2023 ("Learning Kernelized Contextual Bandits in a Distributed and Asynchronous Environment"), eq. 2.
 """
 
 from __future__ import annotations
@@ -89,13 +89,13 @@ class DomainNystromPosterior(Posterior):
             self._gain += 2.0 * math.log(root)
 
     def predict(self, arms: Points) -> tuple[FloatArray, FloatArray]:
-        """Mean and variance (paper 000, eq. 2) of n points of the domain, each (n,)."""
+        """Mean and variance (Li et al. 2023, eq. 2) of n points of the domain, each (n,)."""
         mean, variance, base = self.model.domain.at(arms, self._mean, self._variance, self.model.variance)
         self.base_variance = base
         return mean, np.maximum(variance, 0.0)
 
     def base_variance_of(self, arms: Points) -> FloatArray:
-        """sigma^2 (paper 000, eq. 2) of n points of the domain given the model's data alone, (n,)."""
+        """sigma^2 (Li et al. 2023, eq. 2) of n points of the domain given the model's data alone, (n,)."""
         return self.model.domain.at(arms, self.model.variance)[0]
 
 

@@ -90,7 +90,7 @@ class CanonicalPosterior(Posterior):
         self._log.prefetch(arms)
 
     def predict(self, arms: Points) -> tuple[FloatArray, FloatArray]:
-        """Mean and variance (paper 000, eq. 1) of n arms, each (n,)."""
+        """Mean and variance (Li et al. 2023, eq. 1) of n arms, each (n,)."""
         return self._posterior.predict(arms)
 
     def scores_of_sets(self, arms: ArmSet, counts: Sequence[int], alpha: FloatArray) -> FloatArray:

@@ -4,8 +4,8 @@ With embeddings z over the dictionary (``maths.posteriors.dictionary``), A = sum
 
     mu(x) = z^T (A + lam I)^(-1) b,   sigma(x)^2 = (k(x, x) - z^T z)/lam + z^T (A + lam I)^(-1) z
 
-(paper 000, "Learning Kernelized Contextual Bandits in a Distributed and Asynchronous Environment", eq. 2). As long as
-there are not more observations than places all are in the dictionary, and the posterior is exact. With m places the
+(Li et al. 2023, "Learning Kernelized Contextual Bandits in a Distributed and Asynchronous Environment", eq. 2). As long
+as there are not more observations than places all are in the dictionary, and the posterior is exact. With m places the
 dictionary is chosen (``maths.posteriors.nystrom_choice``) among the first 2 m observations when there are so many, then
 among the first 4 m, 8 m and so on; A and b are then computed anew. So n observations cost O(n m^2 + m^3 log n).
 """

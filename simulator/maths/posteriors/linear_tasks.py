@@ -1,5 +1,5 @@
-"""Linear kernels of arms, and many tasks: exact posteriors whose cost does not grow with the data (paper 004, "Kernel
-Methods for Cooperative Multi-Agent Contextual Bandits", equation 9 for K = K_z K_x with a linear K_x).
+"""Linear kernels of arms, and many tasks: exact posteriors whose cost does not grow with the data (Dubey and Pentland
+2020, "Kernel Methods for Cooperative Multi-Agent Contextual Bandits", equation 9 for K = K_z K_x with a linear K_x).
 
 Task u has f_u(x) = w_u^T phi(x), and w has the prior N(0, K_z (x) I). All that its observations (Phi_u, y_u) say is the
 triangle R_u, (a, a), and the vector c_u, (a,), of a QR factorisation of [Phi_u | y_u]: the log-likelihood depends on

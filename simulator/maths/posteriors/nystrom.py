@@ -1,6 +1,6 @@
 """Nystrom posteriors over a dictionary.
 
-Paper 000 ("Learning Kernelized Contextual Bandits in a Distributed and Asynchronous Environment"), eq. 2: with
+Li et al. 2023 ("Learning Kernelized Contextual Bandits in a Distributed and Asynchronous Environment"), eq. 2: with
 embeddings z(x) = L^(-1) k_S(x), statistics A = sum z z^T and b = sum z y, and P = (A + lam I)^(-1),
 
     mu(x)      = z^T P b
@@ -85,11 +85,11 @@ class NystromModel(Predictor):
         return self.dictionary.embed(X)
 
     def predict(self, arms: Points) -> tuple[FloatArray, FloatArray]:
-        """Mean and variance (paper 000, eq. 2) of n arms, each (n,); 0 and k(x,x)/lam without dictionary."""
+        """Mean and variance (Li et al. 2023, eq. 2) of n arms, each (n,); 0 and k(x,x)/lam without dictionary."""
         return self.predictor.predict(arms)
 
     def variance(self, arms: Points) -> FloatArray:
-        """sigma^2 (paper 000, eq. 2) of n arms, shape (n,)."""
+        """sigma^2 (Li et al. 2023, eq. 2) of n arms, shape (n,)."""
         return self.predictor.variance(arms)
 
     @cached_property
@@ -205,7 +205,7 @@ class NystromPosterior(Posterior):
             self._c.append(np.array([[c_new]]))
 
     def predict(self, arms: Points) -> tuple[FloatArray, FloatArray]:
-        """Mean and variance (paper 000, eq. 2) of n arms given the model's and the own data, each (n,)."""
+        """Mean and variance (Li et al. 2023, eq. 2) of n arms given the model's and the own data, each (n,)."""
         base = self.base.predictor
         F = base.features(arms)
         self.base_variance = variance = base.variance_of(arms, F)
@@ -215,7 +215,7 @@ class NystromPosterior(Posterior):
         return F @ self._w, variance
 
     def base_variance_of(self, arms: Points) -> FloatArray:
-        """sigma^2 (paper 000, eq. 2) of n arms given the model's data alone, shape (n,)."""
+        """sigma^2 (Li et al. 2023, eq. 2) of n arms given the model's data alone, shape (n,)."""
         return self.base.variance(arms)
 
     def _corrections(self) -> tuple[FloatArray, FloatArray]:

@@ -51,7 +51,7 @@ class NystromPredictor(Predictor):
         return K if self._inverse_root is None else K @ self._inverse_root.T
 
     def predict(self, arms: Points) -> tuple[FloatArray, FloatArray]:
-        """Mean and variance (paper 000, eq. 2) of n arms, each (n,); 0 and k(x,x)/lam without dictionary.
+        """Mean and variance (Li et al. 2023, eq. 2) of n arms, each (n,); 0 and k(x,x)/lam without dictionary.
 
         Those of a whole domain, which is offered turn after turn, are computed once.
         """
@@ -81,7 +81,7 @@ class NystromPredictor(Predictor):
         return F @ self.w, self.variance_of(arms, F)
 
     def variance(self, arms: Points) -> FloatArray:
-        """sigma^2 (paper 000, eq. 2) of n arms, shape (n,)."""
+        """sigma^2 (Li et al. 2023, eq. 2) of n arms, shape (n,)."""
         return self.variance_of(arms, self.features(arms))
 
     def variance_of(self, arms: Points, F: FloatArray) -> FloatArray:

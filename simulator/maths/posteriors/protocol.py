@@ -20,8 +20,9 @@ class Predictor(ABC):
     def predict(self, arms: Points) -> tuple[FloatArray, FloatArray]:
         """Mean mu and variance sigma^2 >= 0 of each of n arms, (n,) each.
 
-        Variances are on the scale of paper 000, eq. 1: k(x, x)/lam for an arm of which nothing is known. What holds a
-        domain takes its points only, and what works on explicit features takes these, (..., n, p), in place of arms.
+        Variances are on the scale of Li et al. 2023, eq. 1: k(x, x)/lam for an arm of which nothing is known. What
+        holds a domain takes its points only, and what works on explicit features takes these, (..., n, p), in place of
+        arms.
         """
 
     def scores(self, arms: ArmSet, alpha: float) -> FloatArray:

@@ -2,8 +2,8 @@
 
     mu(g) = g^T theta,   sigma(g)^2 = g^T V^(-1) g,
 
-which for features with k(x, y) = g(x)^T g(y) is the exact posterior of paper 000, eq. 1, at a cost that does not grow
-with the data. V is a precision matrix, V^(-1) the covariance of theta up to the noise.
+which for features with k(x, y) = g(x)^T g(y) is the exact posterior of Li et al. 2023, eq. 1, at a cost that does not
+grow with the data. V is a precision matrix, V^(-1) the covariance of theta up to the noise.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Exact kernel ridge regression of many agents that know prefixes of one shared log of observations.
 
-Paper 000 ("Learning Kernelized Contextual Bandits in a Distributed and Asynchronous Environment"), eq. 1: with
+Li et al. 2023 ("Learning Kernelized Contextual Bandits in a Distributed and Asynchronous Environment"), eq. 1: with
 K = k(X, X), k(x) = k(X, x) and rewards y,
 
     mu(x)      = k(x)^T (K + lam I)^(-1) y
@@ -216,7 +216,7 @@ class LogPosterior(Posterior):
         self._log.prefetch(arms)
 
     def predict(self, arms: Points) -> tuple[FloatArray, FloatArray]:
-        """Mean and variance (paper 000, eq. 1) of n arms given all known data, each (n,)."""
+        """Mean and variance (Li et al. 2023, eq. 1) of n arms given all known data, each (n,)."""
         log, X = self._log, features_of(arms)
         V = log.solve(arms, self._known)
         mean: FloatArray = np.vecdot(V.T, log.whitened_rewards(self._known))  # equal columns give equal bits

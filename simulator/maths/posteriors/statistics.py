@@ -1,6 +1,6 @@
-"""Sufficient statistics of data embedded by a dictionary, as they are exchanged in paper 000.
+"""Sufficient statistics of data embedded by a dictionary, as they are exchanged in Li et al. 2023.
 
-Paper 000: "Learning Kernelized Contextual Bandits in a Distributed and Asynchronous Environment".
+Li et al. 2023: "Learning Kernelized Contextual Bandits in a Distributed and Asynchronous Environment".
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class Statistics:
         return Statistics(A, b)
 
     def reexpressed(self, old: Dictionary, new: Dictionary) -> Statistics:
-        """The statistics over ``old`` re-expressed over ``new``: T^T A T and T^T b (paper 000, eq. 5).
+        """The statistics over ``old`` re-expressed over ``new``: T^T A T and T^T b (Li et al. 2023, eq. 5).
 
         Where ``new`` continues ``old`` this is zero padding.
         """

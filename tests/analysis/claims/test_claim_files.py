@@ -92,7 +92,7 @@ def test_every_term_means_one_variant(paper: str, size: Size) -> None:
 @pytest.mark.parametrize("paper", sorted(PAPERS.keys() - {OURS}))
 def test_papers_and_their_figures(paper: str) -> None:
     found = PAPERS[paper]
-    assert re.search(r"\(paper 00[0-4]\)$", found.title)
+    assert re.search(r" 20\d\d\)$", found.title)
     assert found.cites in library()
     assert found.figures
     for study in panel_studies(paper):

@@ -26,7 +26,7 @@ algorithms:
   - {algorithm: n_kernel_ucb, label: Alone, kernel: *k, alpha: 0.1}
 trace: off
 """
-"""Section 5 of paper 000 with f1, scaled down."""
+"""Section 5 of Li et al. 2023 with f1, scaled down."""
 GRID = """\
 grid:
   algorithms.Async.threshold: [0.03, 0.1, 0.3, 1, 3, 10]

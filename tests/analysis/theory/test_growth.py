@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from pathlib import Path
 from typing import Any
 
@@ -112,7 +113,7 @@ def test_declared_bounds_can_be_evaluated(name: str) -> None:
         known = bound.quantities(values)
         assert evaluate(bound.formula, known) > 0
         assert bound.count in Registry.installed().metrics
-        assert "paper 00" in bound.source
+        assert re.match(r"[A-Z].* 20\d\d, ", bound.source)
         for one in bound.assumes:
             assert one.meaning
             if one.holds:
@@ -170,7 +171,7 @@ def test_python_and_the_report_show_it(tmp_path: Path) -> None:
     run = coband.run(STUDY, replications=2, workers=1, out=tmp_path / "run")
     page = run.report().read_text(encoding="utf-8")
     assert "What theorems promise" in page
-    sentence = "Async, scalars: paper 000, theorem 4.5 assumes what does not hold here: q as in lemma 4.1."
+    sentence = "Async, scalars: Li et al. 2023, theorem 4.5 assumes what does not hold here: q as in lemma 4.1."
     assert sentence in page
     titles = [axis.get_title(loc="left") for axis in run.plot.figure("theory").axes]
     assert titles == ["growth of regret, and of its bounds (dashed)", "growth of scalars, and of its bounds (dashed)"]
