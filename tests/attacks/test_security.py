@@ -28,7 +28,7 @@ def test_only_scenarios_on_their_way_to_workers_are_pickled() -> None:
         for file in (ROOT / folder).rglob("*.py")
         if UNPICKLING.search(file.read_text())
     }
-    assert found == {"simulator/experiments/runs/work.py"}
+    assert found == {"simulator/plugins/session.py"}
 
 
 @pytest.mark.parametrize(
