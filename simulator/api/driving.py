@@ -50,9 +50,11 @@ def pool_of(workers: int | None, most: int) -> WorkerPool:
         return InProcess()
     if coband.BLAS_IS_PINNED:
         return InProcess() if count == 1 else Local(count)
-    executor = executors.processes(1)
+    with executors.interrupts_held():
+        executor = executors.processes(1)
+        found = executor.submit(kernels)
     try:
-        jobs_run_on(executor.submit(kernels).result())
+        jobs_run_on(found.result())
     finally:
         executors.stop(executor)
     return Local(count)

@@ -174,6 +174,8 @@ def _explain(error: Exception) -> int:
 
     if isinstance(error, MISTAKES):
         return _complain(str(error), BAD_INPUT, prefix="")
+    if isinstance(error, OSError) and error.errno in (errno.EMFILE, errno.ENFILE):
+        return _complain("too many files are open; raise the limit (such as ulimit -n 256)", BAD_INPUT)
     if isinstance(error, OSError) and error.filename is not None:
         return _complain(f"{error.filename}: {error.strerror}", BAD_INPUT)
     if isinstance(error, OSError) and error.errno in NO_ROOM:

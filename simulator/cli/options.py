@@ -208,17 +208,20 @@ class Request:
         """Run what is asked for.
 
         Raises:
-            BadInput: there is no room for the results.
+            BadInput: there is no room for the results, or too many workers.
         """
         from coband.simulator.experiments.runs import executors, memory
         from coband.simulator.experiments.runs.driver import Commands, drive
+        from coband.simulator.experiments.runs.workers import WorkerPoolError, check_open_files
         from coband.simulator.experiments.store import directory
 
         workers = self.workers or max(1, min(study.jobs, executors.cores()))
         for sentence in memory.before(study, workers):
             click.echo(f"warning: {sentence}", err=True)
         try:
+            if workers > 1:
+                check_open_files(workers)  # before there is a directory
             place = directory.create(study.name, out)
             return drive(study, place, workers=workers, commands=Commands(self.replay(), sys.argv), listener=listener)
-        except (directory.OutputError, directory.StorageError) as error:
+        except (directory.OutputError, directory.StorageError, WorkerPoolError) as error:
             raise BadInput(str(error)) from error

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Callable
+import threading
+import time
+from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future
+from contextlib import contextmanager
 from typing import Any, ParamSpec, TypeVar
 
 from coband.simulator.experiments.runs.blas import ONE_THREAD
@@ -13,7 +16,8 @@ from coband.simulator.experiments.runs.blas import ONE_THREAD
 P = ParamSpec("P")
 T = TypeVar("T")
 
-IDLE_SECONDS = 30.0  # a worker ends when it has had nothing to do for so long, be it that its driver has been killed
+IDLE_SECONDS = 30.0  # a worker ends when it has had nothing to do for so long
+LOOK_SECONDS = 0.5  # a worker looks so often whether its driver still runs
 
 
 class Serial(Executor):
@@ -35,17 +39,45 @@ def cores() -> int:
 
 
 def processes(workers: int) -> Executor:
-    """A pool of worker processes that ignore Ctrl-C, which is the driver's business."""
+    """A pool of worker processes that ignore Ctrl-C, which is the driver's business, and end when the driver does."""
     from joblib.externals.loky import ProcessPoolExecutor  # not needed, and not quick to import, for serial runs
 
     pool: Executor = ProcessPoolExecutor(
-        max_workers=workers, timeout=IDLE_SECONDS, initializer=_ignore_interrupts, env=ONE_THREAD
+        max_workers=workers, timeout=IDLE_SECONDS, initializer=_begin, initargs=(os.getpid(),), env=ONE_THREAD
     )
     return pool
 
 
-def _ignore_interrupts() -> None:
+def _begin(driver: int) -> None:
+    """What a worker does first."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with, args=(driver,), daemon=True).start()
+
+
+def _end_with(driver: int) -> None:
+    """End this process soon after its parent has ended, whatever it does."""
+    while os.getppid() == driver:
+        time.sleep(LOOK_SECONDS)
+    os._exit(1)  # the pool's own way out waits for the driver to hang up
+
+
+@contextmanager
+def interrupts_held() -> Iterator[None]:
+    """Let Ctrl-C wait: processes that start meanwhile never hear it, not even before they can ignore it themselves.
+
+    Threads that start meanwhile, such as the pool's, hand this down to the processes that they start later.
+    """
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    from multiprocessing import resource_tracker  # not needed for serial runs
+
+    resource_tracker.ensure_running()  # its start lets signals through again
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def stop(executor: Executor) -> None:

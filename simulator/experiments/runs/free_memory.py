@@ -57,9 +57,18 @@ def capacity() -> FreeMemory:
 
 def address_space() -> int | None:
     """The limit of this process's address space (``ulimit -v``); None for none."""
+    return _soft_limit("RLIMIT_AS")
+
+
+def open_files() -> int | None:
+    """How many files and pipes this process may have open (``ulimit -n``); None for any number."""
+    return _soft_limit("RLIMIT_NOFILE")
+
+
+def _soft_limit(name: str) -> int | None:
     try:
         resource: Any = importlib.import_module("resource")
-        soft: int = resource.getrlimit(resource.RLIMIT_AS)[0]
+        soft: int = resource.getrlimit(getattr(resource, name))[0]
     except (ImportError, AttributeError, OSError):  # Windows has no such limits
         return None
     return None if soft == resource.RLIM_INFINITY or not 0 <= soft < NO_LIMIT else soft

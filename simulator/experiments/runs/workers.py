@@ -6,9 +6,11 @@ from concurrent.futures import BrokenExecutor, Executor, Future
 from typing import Protocol
 
 from coband.simulator.experiments.runs import executors
+from coband.simulator.experiments.runs.free_memory import open_files
 from coband.simulator.experiments.runs.job import OnPull
 from coband.simulator.experiments.runs.work import JobResult, Work, work
 
+FILES, FILES_OF_A_WORKER = 40, 2  # that a driver has open at most (measured: 23, and 1 for each worker)
 AHEAD = 2  # jobs handed out for each one that runs, so that no worker waits for the driver
 
 
@@ -112,6 +114,9 @@ class Local:
 
     Args:
         workers: how many; None for one per core.
+
+    Raises:
+        WorkerPoolError: the driver may not open enough files for so many.
     """
 
     died: tuple[type[BaseException], ...] = (BrokenExecutor,)
@@ -122,6 +127,7 @@ class Local:
 
     def __init__(self, workers: int | None = None) -> None:
         self._workers = workers or executors.cores()
+        check_open_files(self._workers)
         self._executor: Executor | None = None
         self._made = 0
 
@@ -138,9 +144,10 @@ class Local:
         wanted = 1 if alone else self._workers
         if self._executor is not None and self._made != wanted:
             self.abandon()
-        if self._executor is None:
-            self._executor, self._made = executors.processes(wanted), wanted
-        return self._executor.submit(work, item)
+        with executors.interrupts_held():
+            if self._executor is None:
+                self._executor, self._made = executors.processes(wanted), wanted
+            return self._executor.submit(work, item)
 
     def breaks(self) -> bool:
         """A pool does not survive its workers."""
@@ -159,6 +166,20 @@ class Local:
     def describe(self) -> str:
         """Their number."""
         return f"{self._workers} process{'es' * (self._workers != 1)}"
+
+
+def check_open_files(workers: int) -> None:
+    """Refuse so many workers where the driver may not open enough files and pipes for them.
+
+    Raises:
+        WorkerPoolError: they are too many.
+    """
+    limit, needed = open_files(), FILES + FILES_OF_A_WORKER * workers
+    if limit is not None and limit < needed:
+        raise WorkerPoolError(
+            f"this process may have {limit} files open, and {workers} workers need {needed}; raise the limit "
+            f"(ulimit -n {max(needed, 256)}), or run with --workers 1"
+        )
 
 
 def workers_for(count: int) -> WorkerPool:

@@ -1,0 +1,106 @@
+"""Real processes: Ctrl-C at any moment, drivers that are killed, limits of the system."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.experiments.runs.fake_runs import wait_until
+
+PROC = Path("/proc/self/task")
+COMMAND = [sys.executable, "-m", "coband", "sweep", "quickstart", "--workers", "2", "--out", "out"]
+LONG = ["--set", "schedule.turns=200", "--replications", "40"]
+
+pytestmark = pytest.mark.skipif(not PROC.is_dir(), reason="needs /proc, to find children of processes")
+
+
+@contextmanager
+def started(folder: Path) -> Iterator[subprocess.Popen[str]]:
+    """A long sweep in a process group of its own, as a terminal makes one; nothing of it is left behind."""
+    with subprocess.Popen(
+        [*COMMAND, *LONG], cwd=folder, text=True, stdout=-1, stderr=-1, start_new_session=True
+    ) as process:
+        try:
+            yield process
+        finally:
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)
+
+
+def workers_of(process: subprocess.Popen[str]) -> list[int]:
+    """Process ids of its workers."""
+    files = Path(f"/proc/{process.pid}/task").glob("*/children")
+    children = [int(word) for file in files for word in file.read_text().split()]
+    return [child for child in children if b"popen_loky" in command_of(child)]
+
+
+def command_of(process: int) -> bytes:
+    try:
+        return Path(f"/proc/{process}/cmdline").read_bytes()
+    except OSError:
+        return b""
+
+
+@pytest.mark.parametrize("seconds", [0.0, 0.1, 0.2, 0.4])
+def test_ctrl_c_while_workers_start_shows_no_traceback(seconds: float, tmp_path: Path) -> None:
+    with started(tmp_path) as process:
+        wait_until(lambda: workers_of(process), process)
+        time.sleep(seconds)
+        os.killpg(process.pid, signal.SIGINT)
+        _, said = process.communicate(timeout=20)
+    assert process.returncode == 130
+    first, second = said.splitlines()
+    assert first.startswith("interrupted: ")
+    assert second.startswith("to go on: ")
+
+
+def test_workers_ignore_ctrl_c_from_their_first_moment(tmp_path: Path) -> None:
+    with started(tmp_path) as process:
+        wait_until(lambda: workers_of(process), process)
+        for worker in workers_of(process):
+            lines = Path(f"/proc/{worker}/status").read_text().splitlines()
+            masks = [int(line.split()[1], 16) for line in lines if line.startswith(("SigBlk:", "SigIgn:"))]
+            assert any(mask >> (signal.SIGINT - 1) & 1 for mask in masks)
+
+
+IDLE = """
+import os, time
+from coband.simulator.experiments.runs import executors
+print(executors.processes(1).submit(os.getpid).result(), flush=True)
+time.sleep(60)
+"""
+
+
+def test_idle_workers_end_soon_after_their_driver_was_killed() -> None:
+    with subprocess.Popen([sys.executable, "-c", IDLE], text=True, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        worker = int(process.stdout.readline())
+        process.kill()
+    killed = time.monotonic()
+    wait_until(lambda: not command_of(worker))
+    assert time.monotonic() - killed < 2.5
+
+
+@pytest.mark.parametrize("command", ["run", "sweep"])
+def test_too_few_files_may_be_open(command: str, tmp_path: Path) -> None:
+    limited = (
+        "import os, resource, sys; resource.setrlimit(resource.RLIMIT_NOFILE, (20, 20)); "
+        "os.execv(sys.argv[1], sys.argv[1:])"
+    )
+    words = [sys.executable, "-c", limited, *COMMAND]
+    words[words.index("sweep")] = command
+    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
+    assert done.stderr == (
+        "coband: this process may have 20 files open, and 2 workers need 44; raise the limit (ulimit -n 256), or run "
+        "with --workers 1\n"
+    )
+    assert done.returncode == 2
+    assert list(tmp_path.iterdir()) == []
