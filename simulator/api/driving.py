@@ -27,6 +27,8 @@ def drive_study(
         warnings.warn(sentence, RunWarning, stacklevel=3)
     for sentence in memory.before(study, pool.size()) if isinstance(pool, InProcess | Local) else ():
         warnings.warn(sentence, RunWarning, stacklevel=3)
+    if bar is not None and bar.visible():
+        sentences.announce(study)
     shown: AbstractContextManager[Listener | None] = nullcontext() if bar is None else bar
     with shown as listener:
         report = drive(study, place, workers=pool, commands=commands, listener=listener)

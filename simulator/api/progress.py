@@ -25,8 +25,8 @@ def in_notebook() -> bool:
 class RunBar(Bar):
     """Follows a run."""
 
-    def _visible(self) -> bool:
-        return super()._visible() or in_notebook()
+    def visible(self) -> bool:
+        return super().visible() or in_notebook()
 
     def _console(self) -> Console:
         return _console()
@@ -35,8 +35,8 @@ class RunBar(Bar):
 class SweepBars(View):
     """Follows a sweep."""
 
-    def _visible(self) -> bool:
-        return super()._visible() or in_notebook()
+    def visible(self) -> bool:
+        return super().visible() or in_notebook()
 
     def _console(self) -> Console:
         return _console()

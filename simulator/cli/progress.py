@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from coband.simulator.experiments.runs.driver import Report
     from coband.simulator.experiments.runs.results import Failure
     from coband.simulator.experiments.runs.status import Status
+    from coband.simulator.experiments.runs.study import Study
     from coband.simulator.metrics import Metric
 
 ESTIMATE_SECONDS = 600.0  # of progress that the time left is estimated from: jobs may take minutes each
@@ -37,7 +38,7 @@ class Bar:
     def changed(self, status: Status) -> None:
         """Show how far it is; the first time, show the bar."""
         self._ended = status.ended
-        if not self._visible():
+        if not self.visible():
             return
         if self._progress is None:
             self._progress = self._started()
@@ -48,7 +49,7 @@ class Bar:
         if self._progress is not None:
             self._progress.update(self._progress.task_ids[0], completed=self._ended + share)
 
-    def _visible(self) -> bool:
+    def visible(self) -> bool:
         """Whether there is anywhere to draw."""
         return sys.stderr.isatty()
 
@@ -91,6 +92,14 @@ class Bar:
     def __exit__(self, *error: object) -> None:
         if self._progress is not None:
             self._progress.stop()
+
+
+def announce(study: Study) -> None:
+    """Say on standard error how much there is to run."""
+    from coband.simulator.experiments.runs.workload import workload
+
+    if sentence := workload(study):
+        click.echo(sentence, err=True)
 
 
 def warn(report: Report) -> None:

@@ -77,6 +77,7 @@ def sweep(
         raise BadInput("give a scenario FILE, or --status DIR.")
     request = Request(file, settings, replications, seed=seed)
     study = _load(request, trace)
+    progress.announce(study)
     with pool(workers, cluster, cluster_options) as workers_found:
         report = driven(request, study, workers_found, resume, out)
     if as_json:

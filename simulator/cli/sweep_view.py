@@ -39,7 +39,7 @@ class View(progress.Bar):
 
     def changed(self, status: Status) -> None:
         """Show how far it is."""
-        if self._visible():
+        if self.visible():
             self._draw(status)
         elif status.state == "running" and time.monotonic() - self._logged >= LOG_SECONDS:
             self._logged = time.monotonic()

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from coband.simulator.cli.options import SHIPPED, files, settings
 from coband.simulator.cli.plugins import warn_of_plugins
-
-if TYPE_CHECKING:
-    from coband.simulator.experiments.sweep.study import Sweep
 
 
 @click.command(epilog=SHIPPED)
@@ -25,6 +21,7 @@ def validate(ctx: click.Context, files: tuple[Path, ...], settings: tuple[str, .
     find errors and warnings that `run` would report. Of data files over 20 MB it reads only the beginning.
     """
     from coband.simulator.experiments.runs.preflight import preflight
+    from coband.simulator.experiments.runs.workload import workload
     from coband.simulator.experiments.scenario.input_problems import ScenarioError
     from coband.simulator.experiments.sweep.study import load_study
 
@@ -44,21 +41,5 @@ def validate(ctx: click.Context, files: tuple[Path, ...], settings: tuple[str, .
                 click.echo(f"warning: {warning}", err=True)
             wrong = wrong or bool(found.problems)
             if not found.problems:
-                click.echo(f"{file}: ok ({'; '.join([_size(study), *found.left_out])})")
+                click.echo(f"{file}: ok ({'; '.join([workload(study), *found.left_out])})")
     ctx.exit(2 if wrong else 0)
-
-
-def _size(study: Sweep) -> str:
-    """The size of a study in words; variants are fewer than algorithms x points if an axis applies to some only."""
-    sizes = [_count(len(study.entries), "algorithm"), _count(study.replications, "replication")]
-    if study.points > 1:
-        sizes[0] = f"{_count(study.points, 'point')}, {_count(len(study.variants), 'variant')} of {sizes[0]}"
-    if study.tuning is not None:
-        sizes[1] = f"{_count(study.tuning.replications, 'replication')} for tuning, then the best x {sizes[1]}"
-    if study.until is not None:
-        sizes[1] += f" to {study.until.max_replications}"
-    return " x ".join(sizes)
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'s' * (number != 1)}"

@@ -32,17 +32,17 @@ def test_a_process_that_may_have_no_children_runs_jobs_itself(monkeypatch: pytes
 def test_bars_show_in_notebooks(monkeypatch: pytest.MonkeyPatch) -> None:
     bar = progress.RunBar("study")
     monkeypatch.setattr(sys.stderr, "isatty", lambda: False)
-    assert not bar._visible()
+    assert not bar.visible()
     assert bar._console().stderr
     monkeypatch.setitem(sys.modules, "ipykernel", ModuleType("ipykernel"))
     monkeypatch.setattr(progress, "find_spec", lambda name: None)
-    assert not bar._visible()  # rich would print that ipywidgets are missing
+    assert not bar.visible()  # rich would print that ipywidgets are missing
     monkeypatch.setattr(progress, "find_spec", lambda name: object())
-    assert not bar._visible()  # a kernel without a notebook
+    assert not bar.visible()  # a kernel without a notebook
     monkeypatch.setattr(Console, "is_jupyter", True, raising=False)
     monkeypatch.setattr("rich.console._is_jupyter", lambda: True)
-    assert bar._visible()
-    assert progress.SweepBars("study")._visible()
+    assert bar.visible()
+    assert progress.SweepBars("study").visible()
     assert not bar._console().stderr
 
 

@@ -23,6 +23,11 @@ if TYPE_CHECKING:
     from coband.simulator.problems.data_error import DataError
 
 
+def counted(number: int, noun: str) -> str:
+    """A number of things, such as ``1 turn`` or ``1,000 turns``."""
+    return f"{number:,} {noun}{'s' * (number != 1)}"
+
+
 class SelectionError(ValueError):
     """Nothing to run was selected; the text lists what there is."""
 
@@ -73,6 +78,20 @@ class Study:
     def jobs(self) -> int:
         """How many jobs there are to begin with."""
         return len(self.variants) * self.replications
+
+    @property
+    def first_replications(self) -> int:
+        """How many replications each variant has to begin with."""
+        return self.replications
+
+    def factors(self) -> tuple[str, str]:
+        """What runs to begin with, such as ``5 algorithms × 6 replications``, and what follows it."""
+        return f"{counted(len(self.variants), 'algorithm')} × {self.replications_in_words()}", ""
+
+    def replications_in_words(self) -> str:
+        """Their number, or the range of it where ``until`` may add some."""
+        more = "" if self.until is None else f" to {self.until.max_replications:,}"
+        return f"{self.replications:,}{more} replication{'s' * (bool(more) or self.replications != 1)}"
 
     def facts(self) -> dict[str, Any]:
         """What the manifest says beside."""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from coband.simulator.experiments.registry.registry import Registry
 from coband.simulator.experiments.runs.job import Level
 from coband.simulator.experiments.runs.openings import openings
-from coband.simulator.experiments.runs.study import Study
+from coband.simulator.experiments.runs.study import Study, counted
 from coband.simulator.experiments.runs.variant import Parameter, Variant
 from coband.simulator.experiments.scenario.document import Tuning
 from coband.simulator.experiments.scenario.files import ScenarioText, read_scenario, with_absolute_paths
@@ -48,6 +48,21 @@ class Sweep(Study):
     tuning: Tuning | None = None
 
     bad_input_ends: ClassVar[bool] = False
+
+    @property
+    def first_replications(self) -> int:
+        """How many replications each variant has to begin with."""
+        return self.replications if self.tuning is None else self.tuning.replications
+
+    def factors(self) -> tuple[str, str]:
+        """What runs to begin with, and what follows; variants are fewer than points × algorithms if some are alike."""
+        size = counted(len(self.entries), "algorithm")
+        if self.points > 1:
+            size = f"{counted(len(self.variants), 'variant')} of {size} at {self.points:,} points"
+        if self.tuning is None:
+            return f"{size} × {self.replications_in_words()}", ""
+        tuned = f"{size} × {counted(self.tuning.replications, 'replication')}"
+        return tuned, f" for tuning, then the best × {self.replications_in_words()}"
 
     def facts(self) -> dict[str, Any]:
         """The size of the grid."""
