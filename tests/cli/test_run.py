@@ -25,10 +25,13 @@ def coband(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], 
     return install(monkeypatch, capsys, tmp_path)
 
 
+SIZE = "40 turns × 5 agents × 2 algorithms × 2 replications = 800 pulls\n"
+
+
 def test_a_table_and_the_run_directory(coband: Program) -> None:
     status, output, errors = coband("run", "x.yaml", "--workers", 1)
     lines = output.splitlines()
-    assert (status, errors) == (0, "")
+    assert (status, errors) == (0, SIZE)
     assert lines[0].split("  ")[0] == "label"
     assert lines[1].startswith("Often   2  ")
     assert "200       500      700     100" in lines[1]
@@ -66,7 +69,7 @@ def test_json_is_one_strict_object_and_nothing_else(coband: Program) -> None:
     assert status == 0
     assert report == json.loads(Path("here/results.json").read_text())
     assert list(report) == ["scenario", "results", "failures"]
-    assert errors == "run directory: here\n"
+    assert errors == f"{SIZE}run directory: here\n"
 
 
 def test_options_change_the_scenario(coband: Program) -> None:
@@ -158,7 +161,8 @@ def test_a_full_disk_ends_with_status_2_and_says_what_is_kept(coband: Program, m
     status, output, errors = coband("run", "x.yaml", "--workers", 1)
     assert (status, output) == (2, "run directory: runs/fake-0001\n")
     assert errors == (
-        "stopped (run.sqlite: No space left on device): 0 finished jobs are kept in runs/fake-0001, 4 are missing\n"
+        f"{SIZE}stopped (run.sqlite: No space left on device): 0 finished jobs are kept in runs/fake-0001, 4 are "
+        "missing\n"
     )
 
 

@@ -40,10 +40,14 @@ def coband(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], 
     return Coband(capsys)
 
 
+SIZE = "20 turns × 2 agents × 4 variants of 1 algorithm at 4 points × 3 replications = 480 pulls\n"
+
+
 def test_a_line_for_each_variant(coband: Coband) -> None:
     status, output, errors = coband("sweep", "small.yaml")
     lines = output.splitlines()
-    assert (status, errors) == (0, "")
+    assert status == 0
+    assert errors == SIZE
     assert lines[0].split()[:6] == ["algorithm", "noise", "alpha", "n", "regret", "scalars"]
     assert [line.split()[:4] for line in lines[1:5]] == [
         ["K", noise, alpha, "3"] for noise in ("0.1", "0.2") for alpha in ("1", "4")
@@ -66,7 +70,7 @@ def test_best_parameters_are_shown_with_both_estimates(coband: Coband) -> None:
 def test_json_resume_and_status(coband: Coband) -> None:
     status, output, errors = coband("sweep", "small.yaml", "--json")
     first = json.loads(output, parse_constant=pytest.fail)
-    assert (status, errors) == (0, "sweep directory: runs/small-0001\n")
+    assert (status, errors) == (0, f"{SIZE}sweep directory: runs/small-0001\n")
     assert first == json.loads(Path("runs/small-0001/results.json").read_text())
     assert first["results"][0]["parameters"] == {"noise": "0.1", "alpha": "1"}
     assert json.loads(coband("sweep", "small.yaml", "--json", "--resume")[1]) == first
@@ -111,13 +115,13 @@ def test_what_cannot_be_done_is_one_message(coband: Coband, arguments: list[str]
 
 
 def test_validate_says_how_much_there_is_to_run(coband: Coband) -> None:
-    assert (
-        coband("validate", "small.yaml")[1] == "small.yaml: ok (4 points, 4 variants of 1 algorithm x 3 replications)\n"
+    assert coband("validate", "small.yaml")[1] == (
+        "small.yaml: ok (20 turns × 2 agents × 4 variants of 1 algorithm at 4 points × 3 replications = 480 pulls)\n"
     )
     Path("small.yaml").write_text(GRID + "tuning: {}\nuntil: {half_width: 1, max_replications: 9}\n")
     assert coband("validate", "small.yaml")[1] == (
-        "small.yaml: ok (4 points, 4 variants of 1 algorithm x 5 replications for tuning, then the best x 3 "
-        "replications to 9)\n"
+        "small.yaml: ok (20 turns × 2 agents × 4 variants of 1 algorithm at 4 points × 5 replications = 800 pulls for "
+        "tuning, then the best × 3 to 9 replications)\n"
     )
 
 

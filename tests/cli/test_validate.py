@@ -12,6 +12,8 @@ from coband.simulator.experiments.registry.registry import Registry
 from coband.simulator.experiments.runs import preflight
 from tests.experiments.registry.plugins import REGISTRY, SCENARIO
 
+SIZE = "1,000 turns of 5 agents together × 2 algorithms"
+
 
 @pytest.fixture(autouse=True)
 def _plugins(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -31,12 +33,12 @@ def run(*arguments: object) -> Result:
 
 def test_good(quick: Path) -> None:
     result = run(quick)
-    assert (result.exit_code, result.output) == (0, f"{quick}: ok (2 algorithms x 3 replications)\n")
+    assert (result.exit_code, result.output) == (0, f"{quick}: ok ({SIZE} × 3 replications = 6,000 pulls)\n")
 
 
 def test_overrides(quick: Path) -> None:
     result = run(quick, "--set", "replications=1", "--set", "algorithms.Bold.alpha=2")
-    assert result.output == f"{quick}: ok (2 algorithms x 1 replication)\n"
+    assert result.output == f"{quick}: ok ({SIZE} × 1 replication = 2,000 pulls)\n"
 
 
 def test_every_file_is_read(quick: Path) -> None:
@@ -44,7 +46,7 @@ def test_every_file_is_read(quick: Path) -> None:
     broken.write_text(SCENARIO.replace("count: 5", "count: 0").replace("seed: 7", "seed: x"))
     result = run(broken, quick, quick.with_name("absent"))
     assert result.exit_code == 2
-    assert result.stdout == f"{quick}: ok (2 algorithms x 3 replications)\n"
+    assert result.stdout == f"{quick}: ok ({SIZE} × 3 replications = 6,000 pulls)\n"
     assert result.stderr.splitlines() == [
         f"{broken}:2:7: seed: 'x' is not allowed: must be a whole number >= 0 and < 9223372036854775808",
         f"{broken}:5:10: agents.count: 0 is not allowed: must be >= 1",

@@ -38,7 +38,7 @@ def test_validate_says_once_what_misleads(file: Path) -> None:
     result = coband("validate", file)
     assert result.exit_code == 0
     assert result.stderr.count("warning: ") == result.stderr.count(WARNING) == 1
-    assert result.stdout == f"{file}: ok (2 algorithms x 3 replications)\n"
+    assert result.stdout == f"{file}: ok (3 turns × 3 agents × 2 algorithms × 3 replications = 54 pulls)\n"
 
 
 def test_a_run_says_it_once_and_results_have_it(file: Path, tmp_path: Path) -> None:

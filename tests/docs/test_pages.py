@@ -32,6 +32,7 @@ from coband.simulator.plugins.kinds import LISTS
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 EXAMPLES = DOCS / "examples"
+TEMPLATES = {"fed_ucb1": ROOT / "simulator" / "templates" / "own-algorithm"}
 PAGES = sorted(path for folder in (DOCS, DOCS / "howto") for path in folder.glob("*.md"))
 PLUGINS = "plugins"  # where a page's `pip install` puts things
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
@@ -96,7 +97,7 @@ def as_program(words: list[str]) -> tuple[int, str, str]:
     programs = {"coband": [sys.executable, "-m", "coband"], "python": [sys.executable], "pip": []}
     arguments = [*programs[words[0]], *words[1:]]
     if words[:2] == ["pip", "install"]:
-        shutil.copytree(EXAMPLES / words[-1], words[-1])
+        shutil.copytree(TEMPLATES.get(words[-1], EXAMPLES / words[-1]), words[-1])
         quiet = ["--quiet", "--no-deps", "--no-build-isolation", "--disable-pip-version-check", "--no-warn-conflicts"]
         arguments = [sys.executable, "-m", "pip", "install", *quiet, "--target", PLUGINS, f"./{words[-1]}"]
     path = os.pathsep.join([PLUGINS, str(ROOT), os.environ.get("PYTHONPATH", "")])

@@ -108,9 +108,10 @@ def environment(place: Path, wheels: list[Path], libraries: Path) -> Path:
     scripts = {"base": str(place), "platbase": str(place)}
     found = Path(sysconfig.get_path("scripts", "venv", scripts)) / Path(sys.executable).name
     options = ["--quiet", "--no-deps", "--no-index", "--disable-pip-version-check"]
-    run(sys.executable, "-m", "pip", "--python", found, "install", *options, *wheels, where=place)
-    file = Path(sysconfig.get_path("purelib", "venv", scripts)) / "libraries_of_the_tests.pth"
-    file.write_text(str(libraries))  # a .pth file there, such as that of an editable coband, is not read
+    if wheels:
+        run(sys.executable, "-m", "pip", "--python", found, "install", *options, *wheels, where=place)
+    file = Path(sysconfig.get_path("purelib", "venv", scripts)) / "0_libraries_of_the_tests.pth"
+    file.write_text(str(libraries))  # read first; a .pth file there, such as that of an editable coband, is not read
     return found
 
 
@@ -184,6 +185,49 @@ def test_an_editable_clone_exposes_one_name(clone: Path, stub: Path, links: bool
     assert (tmp_path / "out" / "run.sqlite").is_file()
     few = ["tests/house/test_imports.py", "tests/core/talks", "tests/scenarios/test_headers.py"]
     assert " passed" in run(python, "-m", "pytest", "-q", "-p", "no:cacheprovider", *few, where=clone)
+
+
+def test_git_knows_of_no_links() -> None:
+    if not (ROOT / ".git").exists():
+        pytest.skip("no checkout")
+    files = run("git", "ls-files", "--stage", where=ROOT).splitlines()
+    assert [line for line in files if line.startswith("120000")] == []
+
+
+@pytest.fixture(scope="module")
+def zipped(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An unpacked zip of the files that git has."""
+    place = tmp_path_factory.mktemp("zipped")
+    if not (ROOT / ".git").exists():
+        pytest.skip("no checkout")
+    run("git", "archive", "--format=zip", "--output", place / "coband.zip", "HEAD", where=ROOT)
+    with zipfile.ZipFile(place / "coband.zip") as archive:
+        archive.extractall(place / "coband")
+    return place / "coband"
+
+
+def test_a_zip_of_the_checkout_installs(zipped: Path, wheel: Path, tmp_path: Path) -> None:
+    """It has what the wheel of the checkout has; files that are not committed yet are in neither, or in that alone."""
+    built = build(zipped, tmp_path / "wheel", "wheel")
+    assert {name for name in contents(built) if name.endswith("__init__.py")} >= {
+        f"coband/{name}/__init__.py" for name in OWNED_BY_OTHERS
+    }
+    python = environment(tmp_path / "environment", [built], Path(sysconfig.get_path("purelib")))
+    settings = ["--set", "schedule.turns=20", "--set", "agents.count=2", "--replications", 1, "--workers", 1]
+    run(python, "-m", "coband", "run", "quickstart", *settings, "--out", tmp_path / "out", where=tmp_path)
+    assert (tmp_path / "out" / "run.sqlite").is_file()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["unpacked", "zipped", "clone"])
+def test_what_is_published_passes_its_tests(kind: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
+    """The tests that read the tree, in an editable install of it; tests of other folders do not depend on the tree."""
+    place = request.getfixturevalue(kind)
+    python = environment(tmp_path / "environment", [], Path(sysconfig.get_path("purelib")))
+    options = ["--quiet", "--no-deps", "--no-index", "--no-build-isolation", "--disable-pip-version-check"]
+    run(sys.executable, "-m", "pip", "--python", python, "install", *options, "-e", place, where=tmp_path)
+    folders = [f"tests/{name}" for name in ("house", "docs", "reference", "experiments/scenario", "scenarios", "cli")]
+    run(python, "-m", "pytest", "-q", "-n", 2, "-p", "no:cacheprovider", *folders, where=place)
 
 
 def test_a_scenario_runs_where_others_own_common_names(python: Path, tmp_path: Path) -> None:
@@ -304,7 +348,7 @@ follow_imports = skip
 
 def checked(python: Path, place: Path, configuration: str = "") -> list[str]:
     """What mypy says about plugins: the tutorial's, which imports from `coband` alone, and one with a mistake."""
-    plugin = (ROOT / "docs/examples/fed_ucb1/fed_ucb1.py").read_text(encoding="utf-8")
+    plugin = (ROOT / "simulator/templates/own-algorithm/fed_ucb1.py").read_text(encoding="utf-8")
     assert "from coband." not in plugin
     (place / "plugin.py").write_text(plugin)
     (place / "wrong.py").write_text(

@@ -40,5 +40,7 @@ def _job(scenario: Scenario) -> str:
         if schedule.turns is None:
             return f"turns{end} × {agents}"
         return f"{counted(schedule.turns, 'turn')}{end and f', at most{end},'} × {agents}"
-    turns = counted(schedule.total_turns(scenario.agents.count), "turn")
-    return f"{turns} of {agents} together{end and f', at most{end},'}"
+    total = schedule.total_turns(scenario.agents.count)
+    if total is None:
+        return f"turns{end} of {agents} together"
+    return f"{counted(total, 'turn')} of {agents} together{end and f', at most{end},'}"

@@ -298,7 +298,7 @@ def check_rounding(
     factor = float(total * rounded / planned)
     if not factor <= 2.0 * (1.0 + epsilon):
         raise DesignError(
-            f"rounding to {total} samples makes the largest variance {factor:.4g} times as large; equation 6 of paper "
-            f"003 allows {2.0 * (1.0 + epsilon):.4g}. Give more samples (a larger budget)."
+            f"rounding to {total} samples makes the largest variance {factor:.4g} times as large; equation 6 of Du et "
+            f"al. 2023 allows {2.0 * (1.0 + epsilon):.4g}. Give more samples (a larger budget)."
         )
     return factor

@@ -58,8 +58,8 @@ ROUNDS = "{kind: rounds, turns: 10}"
         (
             ROUNDS,
             "grid: {algorithms.K.alpha: [1, 2]}\ntuning: {replications: 5}\n",
-            "10 turns × 4 agents × 3 variants of 2 algorithms at 2 points × 5 replications = 600 pulls for tuning, then "
-            "the best × 3 replications",
+            "10 turns × 4 agents × 3 variants of 2 algorithms at 2 points × 5 replications = 600 pulls for tuning, "
+            "then the best × 3 replications",
         ),
     ],
 )
@@ -73,6 +73,6 @@ def test_the_size_of_a_study(
 
 
 def test_algorithms_that_stop_by_their_own_rule() -> None:
-    assert workload(load_study("cope_kb/gap_0.1", ["replications=2"])).startswith(
+    assert workload(load_study("cope_kb/fixed_confidence_same_quick")).startswith(
         "pulls until the algorithm stops by its own rule × "
     )
