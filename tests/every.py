@@ -25,7 +25,8 @@ def every(
 
     Args:
         names: of the test's arguments, with commas between them.
-        cases: the value of one argument, or the values of several; a ``pytest.param`` may have an ``id``.
+        cases: the value of one argument, or the values of several; a ``pytest.param`` may have an ``id``. Those that are
+            marked ``slow`` are a test of their own.
         ids: names of the cases, or what makes them from the value of one argument.
     """
     keys = [name.strip() for name in names.split(",")] if isinstance(names, str) else list(names)
@@ -35,16 +36,24 @@ def every(
     labels = [param.id or _label(case) for param, case in zip(params, values, strict=True)]
     if ids is not None:
         labels = ["-".join(map(ids, param.values)) for param in params] if callable(ids) else list(ids)
+    assert all(mark.name == "slow" for param in params for mark in param.marks), "no other mark than slow"
+    is_slow = [any(mark.name == "slow" for mark in param.marks) for param in params]
+    parts = {
+        part: [
+            (label, case) for label, case, slow in zip(labels, values, is_slow, strict=True) if slow == (part == "slow")
+        ]
+        for part in ("everyday", "slow")
+    }
 
     def marked(test: F) -> F:
         signature = inspect.signature(test)
         assert set(keys) <= set(signature.parameters), f"{test.__qualname__} has no argument for one of {keys}"
 
         @functools.wraps(test)
-        def looped(**fixtures: Any) -> None:
+        def looped(*, part: str = "everyday", **fixtures: Any) -> None:
             failures: list[Exception] = []
             skipped, end = [], time.monotonic() + SECONDS
-            for label, case in zip(labels, values, strict=True):
+            for label, case in parts[part]:
                 try:
                     test(**fixtures, **case)
                 except pytest.skip.Exception as reason:
@@ -57,11 +66,16 @@ def every(
                 if len(failures) == MOST_REPORTED or time.monotonic() > end:
                     break
             if failures:
-                raise ExceptionGroup(f"{len(failures)} or more of {len(values)} cases fail", failures)
-            if len(skipped) == len(values):
+                raise ExceptionGroup(f"{len(failures)} or more of {len(parts[part])} cases fail", failures)
+            if len(skipped) == len(parts[part]):
                 raise skipped[0]
 
         left = [parameter for name, parameter in signature.parameters.items() if name not in keys]
+        marks = {"slow": pytest.mark.slow}
+        given = [pytest.param(part, marks=marks.get(part, ())) for part, cases in parts.items() if cases]
+        if given[0].values != ("everyday",) or len(given) > 1:
+            left.append(inspect.Parameter("part", inspect.Parameter.KEYWORD_ONLY))
+            looped = pytest.mark.parametrize("part", given)(looped)
         looped.__signature__ = signature.replace(parameters=left)  # type: ignore[attr-defined]
         return looped  # type: ignore[return-value]
 

@@ -96,7 +96,7 @@ def _let_go(connection: sqlite3.Connection) -> None:
     """Undo an open transaction and detach a job's file: an interrupt may come between any two steps."""
     if connection.in_transaction:
         connection.rollback()
-    if any(name == "part" for _, name, _ in connection.execute("PRAGMA database_list")):
+    if connection.execute("SELECT 1 FROM pragma_database_list WHERE name = 'part'").fetchone():
         connection.execute("DETACH part")
 
 

@@ -141,7 +141,10 @@ def test_a_mistake_has_its_message(
     with pytest.raises(SystemExit) as left:
         main(["run", str(tmp_path / "x.yaml"), "--workers", "1", "--out", str(tmp_path / "run"), *chosen])
     assert left.value.code == 2
-    assert capsys.readouterr().err.rstrip() == message.replace("HERE", str(tmp_path))
+    said = (
+        capsys.readouterr().err.rstrip().removeprefix("30 turns × 6 agents × 1 algorithm × 1 replication = 180 pulls\n")
+    )
+    assert said == message.replace("HERE", str(tmp_path))
 
 
 def test_the_scenario_itself_is_good(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
