@@ -25,8 +25,8 @@ def every(
 
     Args:
         names: of the test's arguments, with commas between them.
-        cases: the value of one argument, or the values of several; a ``pytest.param`` may have an ``id``. Those that are
-            marked ``slow`` are a test of their own.
+        cases: the value of one argument, or the values of several; a ``pytest.param`` may have an ``id``. Those
+            that are marked ``slow`` are a test of their own.
         ids: names of the cases, or what makes them from the value of one argument.
     """
     keys = [name.strip() for name in names.split(",")] if isinstance(names, str) else list(names)
