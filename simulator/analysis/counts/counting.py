@@ -119,7 +119,6 @@ class LockFile:
     """A file of counts: JSON, by scenario, label and name of the count.
 
     Attributes:
-        path: where it is.
         counts: what it holds; scenarios by their path from ``base``.
 
     Args:

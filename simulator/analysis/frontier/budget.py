@@ -23,7 +23,6 @@ class Budget:
     """Jobs, and what they are spent on: about half for the search, half for its winners.
 
     Attributes:
-        jobs: all of them.
         trials: replications of each candidate in the search.
         fresh: replications of each finalist that nothing is chosen by; a finalist has as many for the choice.
     """

@@ -25,8 +25,6 @@ class Candidates:
 
     Args:
         root: the document, with one value for each key of its grid.
-        base: directory of the file.
-        registry: what the scenario can name.
         settings: for ``--set``, before those of a point: the values of the grid's keys.
 
     Attributes:

@@ -34,11 +34,9 @@ def explorer(space: Space, most: int, objectives: int, sampler: Sampler, seed: i
     """The explorer of a space.
 
     Args:
-        space: where to search.
         most: how many points it may try.
         objectives: how many numbers a point gives.
         sampler: what proposes points where there are more than ``most``.
-        seed: of the sampler.
 
     Raises:
         ModuleNotFoundError: there is something to propose, and Optuna is not installed.
@@ -55,7 +53,6 @@ class Everything:
         self._points: Iterator[Point] = space.points()
 
     def ask(self, most: int) -> list[Point]:
-        """All of them."""
         return list(self._points)
 
     def tell(self, point: Point, values: Sequence[float] | None) -> None:
@@ -68,13 +65,6 @@ class Proposed:
     Its proposals follow from the seed and from what points have given alone, so an interrupted search that begins anew
     proposes the same points again. Objectives are told on the scale of asinh, a logarithm for large numbers, which
     changes no order: samplers spread points by distances, and communication varies by factors.
-
-    Args:
-        space: where to search.
-        most: how many points it may try.
-        objectives: how many numbers a point gives.
-        sampler: which one.
-        seed: of the sampler.
     """
 
     def __init__(self, space: Space, most: int, objectives: int, sampler: Sampler, seed: int) -> None:
@@ -118,7 +108,6 @@ class Proposed:
             self._give(trial, self._known[key])
 
     def tell(self, point: Point, values: Sequence[float] | None) -> None:
-        """What a point has given."""
         self._known[labels(point)] = values
         for trial in self._trials[labels(point)]:
             self._give(trial, values)

@@ -22,8 +22,6 @@ class Track:
     """The search in one space.
 
     Args:
-        space: where.
-        explorer: what to try next.
         allowed: how many points it may try.
     """
 
@@ -38,8 +36,6 @@ class FrontierPlanner(Planner):
 
     Args:
         study: what there is to run; the first generation becomes its first variants.
-        tracks: the searches.
-        budget: how many jobs there are for what.
         chosen: the objectives.
         new: makes the variant of a point, and adds it to the study; None where the point is no valid scenario.
 

@@ -20,9 +20,7 @@ class Dimension:
 
     Attributes:
         path: for ``--set``, such as ``algorithms.Async.threshold``.
-        name: a short form.
         steps: of the path, with the entry's number in the place of its label.
-        range: what it may be.
     """
 
     path: str
@@ -48,7 +46,6 @@ class Space:
 
     Attributes:
         number: of the entry, from 0.
-        label: of the entry.
         dimensions: none for an entry that is tried as it is.
     """
 
@@ -84,7 +81,6 @@ def spaces(root: MappingNode, grid: Grid, vary: Sequence[str], only: Sequence[st
         grid: its grid; every key must be a parameter of algorithms.
         vary: ``KEY=RANGE``, as given to ``--vary``.
         only: labels or names of algorithms; empty for all.
-        registry: what is installed.
 
     Raises:
         ScenarioError: a key leads nowhere or is none of an algorithm, a range is wrong, or nothing varies.

@@ -55,11 +55,8 @@ class Search(Study):
     """A search for the frontier of a scenario; its variants come into being as it goes on. It is driven once.
 
     Attributes:
-        request: what is searched.
         spaces: the parameters of each algorithm.
-        candidates: makes the variants.
         chosen: the objectives.
-        budget: how many jobs there are for what.
         scenario_seed: the scenario's seed, and that of the samplers.
     """
 
@@ -72,7 +69,6 @@ class Search(Study):
 
     @property
     def entries(self) -> list[str]:
-        """Labels of the algorithms, in the order of the file."""
         return [space.label for space in self.spaces]
 
     @property
@@ -81,11 +77,9 @@ class Search(Study):
         return self.budget.jobs
 
     def facts(self) -> dict[str, Any]:
-        """What is searched."""
         return {"objectives": [metric.name for metric in self.chosen], "budget": self.budget.jobs}
 
     def planner(self) -> Planner:
-        """Decides what runs."""
         return self._planner
 
     @cached_property
@@ -121,7 +115,6 @@ def load_search(
     Args:
         path: the file, or the name of a scenario that comes with coband, or the text itself.
         overrides: ``key.path=value``, as given to ``--set``; one of a key of the grid fixes that key.
-        request: what is searched.
         replications: fresh ones of each finalist; None for the scenario's, at least `LEAST_FRESH`.
         registry: what the scenario can name; None for what is installed.
 

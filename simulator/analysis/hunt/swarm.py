@@ -42,9 +42,7 @@ def draw(rng: np.random.Generator, horizon: float, agents: int, star: bool) -> t
     """Draw faults: each kind occurs with probability 1/2, with random rates; at least one kind occurs.
 
     Args:
-        rng: generator of the draws.
         horizon: simulated time in which the faults take place.
-        agents: number of agents.
         star: whether there is a server.
     """
     found: list[Fault] = []

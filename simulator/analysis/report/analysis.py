@@ -31,11 +31,7 @@ MAX_PAIRED = 5
 
 
 class Shared:
-    """What all environments of a comparison have in common.
-
-    Args:
-        comparison: all contenders.
-    """
+    """What all environments of a comparison have in common."""
 
     def __init__(self, comparison: RunComparison) -> None:
         self.comparison = comparison
@@ -80,9 +76,7 @@ class Timing:
     """How one contender spends simulated time.
 
     Attributes:
-        contender: the contender.
         shares: time of an average agent in each category, shape (replications, categories).
-        rounds: the rounds of each replication.
         first: events of the first replication.
     """
 
@@ -114,7 +108,6 @@ class Analysis:
     In a sweep the labels are rivals only within one environment: :attr:`within` has an analysis of each.
 
     Args:
-        comparison: the contenders.
         reference: label that all others are compared with, in a sweep with the environment or without; None: all pairs
             are compared, or with more than :data:`MAX_PAIRED` contenders the first label is the reference.
         environment: name of the environment; empty in a single run, and for all environments of a sweep together.
@@ -161,17 +154,14 @@ class Analysis:
 
     @property
     def measures(self) -> list[Measure]:
-        """The measures."""
         return self.shared.measures
 
     @property
     def styles(self) -> list[LineStyle]:
-        """Colour, marker and dashes of each label, the same in all figures."""
         return [self.shared.styles[one.run, one.own] for one in self.contenders]
 
     @property
     def kinds(self) -> Mapping[str, bool]:
-        """Kind of message -> whether it carries scalars; the order determines the colours."""
         return self.shared.kinds
 
     def estimates(self, measure: Measure) -> list[Estimate]:
@@ -185,7 +175,6 @@ class Analysis:
 
     @cached_property
     def rankings(self) -> list[Ranking]:
-        """The ranking of the labels on each measure."""
         return [comparisons.ranking(self.comparison, one, self.differences[one.key]) for one in self.measures]
 
     def shown(self, measure: Measure) -> list[Difference]:
@@ -205,7 +194,6 @@ class Analysis:
 
     @cached_property
     def flows(self) -> list[tuple[str, list[Flow]]]:
-        """The messages of each label."""
         return [(one.label, flows(one)) for one in self.contenders]
 
     @property
@@ -227,7 +215,6 @@ class Analysis:
 
     @property
     def untraced(self) -> list[str]:
-        """The labels without a trace."""
         return [one.label for one in self.contenders if not one.traced]
 
     def _agents(self, contender: Contender) -> int | None:

@@ -26,11 +26,8 @@ class Difference:
     """``first`` minus ``second`` on one measure.
 
     Attributes:
-        measure: the measure.
-        first, second: the labels.
         paired: whether the replications are paired (same arms and noise); otherwise the means are independent.
         count: number of pairs, or of replications of the smaller side.
-        mean: the difference of the means.
         relative: the difference divided by the mean of ``second``; None if that is 0.
         student: 95 % t interval (Welch's if unpaired); None for one replication.
         bootstrap: 95 % percentile interval of the bootstrap; None for fewer than :data:`MIN_BOOTSTRAP` pairs.
@@ -83,7 +80,6 @@ class Ranking:
     """The ranking of the labels on one measure.
 
     Attributes:
-        measure: the measure.
         order: (label, mean), the best mean first.
         leaders: the labels with the best mean; several if their means are equal.
         undecided: the other labels whose difference from a leader is not certain.

@@ -35,7 +35,6 @@ class Drawing:
     """A kind of figure that a report can have.
 
     Attributes:
-        name: name of the figure and of its file.
         title: what the figure shows, in words.
         draw: draws the figure; returns None if there are no data for it.
         whole: whether one figure shows all environments of a sweep; otherwise each environment has one of its own.
@@ -235,8 +234,6 @@ def figures(
     """Yield the figures with these names for which there are data, in the order of the report.
 
     Args:
-        analysis: the analysis.
-        names: the figures.
         environments: largest number of environments with figures of their own; None for all.
     """
     with styled():

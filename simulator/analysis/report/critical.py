@@ -30,9 +30,7 @@ class CriticalPath:
     """The critical path of one round, in words.
 
     Attributes:
-        label: label of the contender.
         job: key of its job in the diagram.
-        round: the round.
         steps: descriptions of the events, in order.
         event: seq of the last event.
     """

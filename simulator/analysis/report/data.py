@@ -38,7 +38,6 @@ class Contender:
         label: name in the comparison, unique.
         own: the label in its run.
         algorithm: registered name of the algorithm.
-        run: the run.
         variant: the variant of a sweep; None in a single run.
         family: the name that all variants of an algorithm share, where the label does not tell it.
     """
@@ -106,9 +105,7 @@ class RunComparison:
     """The contenders of one or several runs, in the order of runs and labels.
 
     Attributes:
-        runs: the runs.
         scenarios: the resolved scenario of each run.
-        contenders: the contenders.
         missing: sentences about jobs that did not finish.
     """
 
@@ -130,7 +127,6 @@ class RunComparison:
 
     @property
     def title(self) -> str:
-        """The names of the scenarios."""
         names = [str(run.manifest.get("scenario") or run.path.name) for run in self.runs]
         return " and ".join(dict.fromkeys(names))
 

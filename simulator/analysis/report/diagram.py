@@ -72,7 +72,6 @@ def embedded(analysis: Analysis, replications: Sequence[int] = ()) -> tuple[list
     The first replication of every label comes first, then the second, and so on, as long as there is room.
 
     Args:
-        analysis: the analysis.
         replications: replications that come before all others.
     """
     found = [

@@ -51,7 +51,6 @@ class Events:
 
     @property
     def time(self) -> FloatArray:
-        """Simulated times."""
         return self.rows["time"]
 
     @property

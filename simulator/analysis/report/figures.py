@@ -69,7 +69,6 @@ def curve_figure(lines: Sequence[Line], panels: Sequence[Panel] = PANELS, column
 
     Args:
         lines: the curves; labels without series are not drawn.
-        panels: the panels to draw.
         columns: number of panels per line.
     """
     height = -(-len(panels) // columns)

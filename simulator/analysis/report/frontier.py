@@ -24,11 +24,8 @@ class TradeOff:
     """One label on one pair of axes.
 
     Attributes:
-        label: the label.
         entry: the algorithm in the scenario file; in a run the label itself.
-        parameters: those of a sweep.
         setting: number of its world and network; points of different ones are not compared.
-        cost: what it costs.
         gain: the problem's aim, such as regret.
         standing: how it stands among the points of its setting in these two numbers.
         beaten_by: label of a point that is shown to beat it.

@@ -28,7 +28,6 @@ def page(analysis: Analysis, replications: Sequence[int] = ()) -> str:
     """The report as the text of an HTML file; equal runs give equal text.
 
     Args:
-        analysis: the analysis of the runs.
         replications: replications whose messages come into the page before those of others.
     """
     templates = Environment(

@@ -74,7 +74,6 @@ def kind_colour(kind: str, kinds: Mapping[str, bool]) -> str:
     """The colour of a kind of message; those without payload have one in common.
 
     Args:
-        kind: the kind.
         kinds: all kinds -> whether they carry scalars, in the order of their colours.
     """
     coloured = [one for one, carries in kinds.items() if carries]

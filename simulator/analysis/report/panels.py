@@ -47,7 +47,6 @@ class PaperPanel:
     """A panel that can be drawn.
 
     Attributes:
-        name: its name.
         draw: draws it into a pair of axes and returns the entries of the legend.
         labels: names of its rows; empty for a panel with numbers at both axes.
     """
@@ -93,7 +92,6 @@ def panel_figure(analysis: Analysis, name: str, size: tuple[float, float] = SIZE
 
     Args:
         analysis: the analysis of one environment.
-        name: the panel.
         size: width and height in inches.
 
     Raises:

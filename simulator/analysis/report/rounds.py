@@ -27,7 +27,6 @@ class Round:
     """One communication round.
 
     Attributes:
-        number: the round number in the trace.
         start, end: simulated times.
         parts: time in each of :data:`PARTS`; they add up to the duration.
         waited_for: the agent with the most time on the chain; None if no agent has any.
@@ -45,7 +44,6 @@ class Round:
 
     @property
     def duration(self) -> float:
-        """end - start."""
         return self.end - self.start
 
 

@@ -49,10 +49,7 @@ def totals_figure(
     """A dot with its 95 % interval for every label, one panel per measure.
 
     Args:
-        labels: the labels.
-        measures: the measures.
         estimates: gives the estimates of all labels for a measure.
-        styles: the style of each label.
     """
     drawn, axes = rows_figure(labels, len(measures))
     for axis, measure in zip(axes, measures, strict=True):

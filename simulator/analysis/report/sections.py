@@ -35,8 +35,6 @@ class Section:
     Attributes:
         anchor: its id in the page.
         link: its name in the list of sections.
-        title: its heading.
-        body: its content.
         tall: whether the list of sections scrolls away above it instead of covering its top.
     """
 
@@ -60,7 +58,6 @@ class Sheet:
     """What sections are made of: the analysis, its figures as SVG, and templates.
 
     Args:
-        analysis: the analysis.
         templates: the environment of the templates.
         replications: replications whose messages come into the page before those of others.
     """

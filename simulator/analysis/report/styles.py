@@ -16,7 +16,6 @@ def styles(found: Sequence[Environment], entries: Sequence[str]) -> dict[tuple[S
     and its variants differ in marker and dashes.
 
     Args:
-        found: the environments.
         entries: the algorithms, whose order determines the colours.
     """
     contenders = [one for each in found for one in each.comparison.contenders]

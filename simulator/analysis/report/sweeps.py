@@ -56,7 +56,6 @@ class ResponseSurface:
 
     Args:
         run: a sweep; with tuning, the tuning replications are used, since they cover the whole grid.
-        key: name of the number.
         highest: whether the highest mean is the best.
         order: the entries of ``algorithms`` in the order of their colours; None for the order in which they are stored.
     """
@@ -84,12 +83,10 @@ class ResponseSurface:
 
     @property
     def entries(self) -> list[str]:
-        """The entries of ``algorithms``."""
         found = list(dict.fromkeys(cell.variant.entry for cell in self.cells))
         return found if self._order is None else [one for one in self._order if one in found]
 
     def style(self, entry: str) -> LineStyle:
-        """The style of an algorithm."""
         return line_style((self._order or self.entries).index(entry))
 
     @cached_property
@@ -111,7 +108,6 @@ class ResponseSurface:
         """The best mean of an algorithm in one environment; None if there is no such variant.
 
         Args:
-            entry: the algorithm.
             faced: the environment, whole.
             values: values of its parameters; the others may have any.
         """

@@ -94,7 +94,6 @@ def breakdown(events: Events, agents: int, end: float) -> FloatArray:
 
     Args:
         events: all of one job.
-        agents: number of agents.
         end: simulated time of the job.
     """
     spans = spans_of(events, end)

@@ -32,8 +32,6 @@ class Growth:
     """A bound beside what a contender did.
 
     Attributes:
-        label: of the contender.
-        bound: the theorem's.
         pulls: at which both were compared, shape (points,); empty where that was not possible.
         measured: mean of the number there, shape (points,).
         bounded: mean of the bound there, shape (points,).
@@ -73,9 +71,7 @@ class Measurement:
     """What an algorithm did in a run.
 
     Attributes:
-        label: its label.
         entry: its label in the scenario file; in a sweep labels have parameters beside.
-        algorithm: its name.
         scenario: resolved, as it is stored.
         series: the course of each replication.
         jobs: the finished jobs.
@@ -103,7 +99,6 @@ class _Bounded:
         self._gains: dict[tuple[int, float], FloatArray] = {}
 
     def growths(self) -> Iterator[Growth]:
-        """One for each bound."""
         for bound in self._algorithm.bounds:
             broken, unchecked = self._assumptions(bound)
             courses, unknown = self._courses(bound)

@@ -24,7 +24,6 @@ def export(run: StoredRun, jobs: list[StoredJob], form: str, out: Path | None = 
     """Write the traces of jobs.
 
     Args:
-        run: the run.
         jobs: the jobs to export; jobs without a trace are skipped.
         form: one of :data:`~coband.simulator.analysis.traces.FORMATS`.
         out: the file, compressed if its name ends with ``.gz``; None for standard output.

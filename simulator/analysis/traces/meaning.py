@@ -26,12 +26,7 @@ NOTES = ("trigger", "apply", "model", "eliminate", "stop")
 
 
 def meaning(event: Event, algorithm: str) -> str:
-    """What an event's number means; empty if it has none.
-
-    Args:
-        event: the event.
-        algorithm: name of the algorithm that ran.
-    """
+    """What an event's number means; empty if it has none."""
     found = _number(event, algorithm)
     return f"{found}, because: {event.reason}" if event.reason else found
 

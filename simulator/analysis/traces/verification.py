@@ -23,7 +23,6 @@ class TraceVerification:
     """The result of verifying the trace of one job.
 
     Attributes:
-        job: the job.
         events: number of events stored.
         remark: what could not be checked, and why; empty if everything was checked.
         differences: one sentence per error; empty if the trace is correct.
@@ -115,7 +114,6 @@ class TraceWalk:
     """Reads a trace once and records the first error of each kind.
 
     Attributes:
-        events: number of events read.
         differences: kind of error -> sentence.
         sent: (kind of message, direction) -> [sends, messages, scalars], a multicast counting once per receiver.
     """

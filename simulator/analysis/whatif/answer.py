@@ -23,7 +23,6 @@ class Change:
     """One number of a result in the stored run and in the what-if run, over replications.
 
     Attributes:
-        name: of the number.
         stored: its mean in the stored run.
         changed: its mean in the what-if run.
         difference: changed - stored, paired by replication.

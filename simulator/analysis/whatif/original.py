@@ -21,9 +21,7 @@ class Original:
     """A label of a stored run.
 
     Attributes:
-        label: of the run.
         entry: of the scenario; another one in a sweep.
-        text: the scenario.
         jobs: the finished jobs, by replication.
         parameters: those that it has in a sweep.
     """

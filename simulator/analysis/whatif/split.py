@@ -101,7 +101,6 @@ class Share:
     """What is owed to one cause.
 
     Attributes:
-        cause: the cause.
         regret: mean regret of the runs without it and the earlier ones.
         owed: the regret before minus that, paired by replication; None where the scenario has no such cause.
     """
@@ -147,7 +146,6 @@ def split_study(run: StoredRun, label: str | None = None, replication: int | Non
     """The runs that split the regret of stored jobs.
 
     Args:
-        run: the stored run.
         label, replication: of the jobs; None for all.
 
     Raises:

@@ -62,8 +62,6 @@ def study_of(
     """The jobs that answer a question.
 
     Args:
-        run: the stored run.
-        question: what is changed.
         label, replication: of the jobs that it is about; None for all.
 
     Raises:

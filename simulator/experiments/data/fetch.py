@@ -36,7 +36,6 @@ class DatasetStatus:
     """A dataset and the state of its files on this machine.
 
     Attributes:
-        dataset: the dataset.
         state: absent: there is no file; verified: the files have the official checksums; complete: the graph has as
             many nodes and links as was published; differs: it is not so; present: there is a file, and nothing is known
             about the original.

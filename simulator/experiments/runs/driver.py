@@ -96,11 +96,8 @@ def drive(
     """Run all jobs of a study that are not done yet; Ctrl-C stops them and keeps what is finished.
 
     Args:
-        study: what to run.
         place: where results go.
         workers: number of processes, 1 for this one; or a pool, which its owner closes.
-        commands: for messages.
-        listener: follows it.
 
     Raises:
         LockedError, OutputError: another driver works in the directory.
@@ -144,7 +141,6 @@ class _Driver:
         self._stalled: list[tuple[str, int, int]] = []
 
     def run(self) -> Report:
-        """Run all jobs."""
         if self._study.missing is not None:
             raise self._study.missing
         status, place = self._status, self._place

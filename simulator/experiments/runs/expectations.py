@@ -46,7 +46,6 @@ class Comparison:
 
     @property
     def word(self) -> str:
-        """The verdict."""
         return "ok" if self.holds else "differs"
 
 
@@ -91,12 +90,7 @@ def compare(scenario: Scenario, report: dict[str, Any]) -> list[Comparison]:
 
 
 def close_calls(comparisons: Sequence[Comparison], report: dict[str, Any]) -> list[str]:
-    """Why counts may differ on another computer: what this one computes with, and how close decisions were.
-
-    Args:
-        comparisons: what was expected and found.
-        report: of the run.
-    """
+    """Why counts may differ on another computer: what this one computes with, and how close decisions were."""
     wrong = dict.fromkeys(item.label for item in comparisons if not item.holds)
     if not wrong:
         return []

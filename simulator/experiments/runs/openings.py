@@ -47,7 +47,6 @@ class Openings:
         self.unknown = ""
 
     def hear(self, event: str, arguments: tuple[Any, ...]) -> None:
-        """An audit event."""
         if event == "open":
             name, _, flags = arguments
             if isinstance(name, str | bytes) and not int(flags or 0) & (os.O_WRONLY | os.O_RDWR):

@@ -51,11 +51,7 @@ class Planned(Protocol):
 
 
 class Planner:
-    """Decides what runs; the same decisions whatever the order in which jobs end.
-
-    Args:
-        study: what there is to run.
-    """
+    """Decides what runs; the same decisions whatever the order in which jobs end."""
 
     def __init__(self, study: Planned) -> None:
         self._study = study

@@ -63,7 +63,6 @@ def preflight(file: Path | ScenarioText, settings: tuple[str, ...], study: Study
     Args:
         file: the scenario file, or the text itself, to say where a problem is.
         settings: ``key.path=value``, as given to ``--set``.
-        study: what was read from them.
     """
     found = Preflight()
     tried: dict[str, Any] = {}

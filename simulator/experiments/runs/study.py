@@ -71,7 +71,6 @@ class Study:
 
     @property
     def seed(self) -> int:
-        """The scenario's seed."""
         return self.variants[0].scenario.seed
 
     @property
@@ -98,7 +97,6 @@ class Study:
         return {}
 
     def planner(self) -> Planner:
-        """Decides what runs."""
         return Planner(self)
 
     def summary(self, planner: Planner, failures: Sequence[Failure]) -> dict[str, Any]:
@@ -117,7 +115,6 @@ def study_of(
     """A validated scenario as a study of one point.
 
     Args:
-        scenario: what to run.
         only: labels or names of algorithms; empty for all.
         replications: their numbers, from 0, and no others; empty for as many as the scenario and ``until`` say.
         until: when the mean of a variant is known well enough.

@@ -39,7 +39,6 @@ class PickledScenario:
 
     @classmethod
     def of(cls, scenario: Scenario) -> PickledScenario:
-        """Pack a scenario."""
         content = pickled(scenario)
         return cls(content, sha256(content))
 
@@ -81,7 +80,6 @@ class JobResult:
     """What a worker gives back.
 
     Attributes:
-        outcome: how the job ended.
         content: of its done-file, when it finished without a file of its own.
         trace: the file in which it recorded itself, compressed; beside ``content``, where a trace was asked for.
         refusal: the error, when bad input ended the job.
@@ -97,7 +95,6 @@ def work(item: Work, on_pull: OnPull | None = None, run: Runner | None = None) -
     """Run a job; a child process ends at once when its driver is gone.
 
     Args:
-        item: what to run.
         on_pull: called now and then with the number of pulls so far.
         run: what runs a job that records itself in a file; None: the simulator.
 

@@ -51,7 +51,6 @@ class WorkerPool(Protocol):
         """Hand out a job.
 
         Args:
-            item: the job.
             on_pull: called now and then with the number of pulls so far, where the job runs in this process.
             alone: with no other job in the same pool of processes.
 
@@ -83,7 +82,6 @@ class InProcess:
     cluster: str | None = None
 
     def size(self) -> int:
-        """One job."""
         return 1
 
     def window(self) -> int:
@@ -95,7 +93,6 @@ class InProcess:
         return executors.Serial().submit(work, item, on_pull)
 
     def breaks(self) -> bool:
-        """There is nothing that could."""
         return False
 
     def abandon(self) -> None:
@@ -105,7 +102,6 @@ class InProcess:
         """Nothing is left."""
 
     def describe(self) -> str:
-        """This process."""
         return "this process"
 
 
@@ -132,7 +128,6 @@ class Local:
         self._made = 0
 
     def size(self) -> int:
-        """One job for each process."""
         return self._workers
 
     def window(self) -> int:
@@ -160,11 +155,9 @@ class Local:
             self._executor = None
 
     def close(self) -> None:
-        """Stop the processes."""
         self.abandon()
 
     def describe(self) -> str:
-        """Their number."""
         return f"{self._workers} process{'es' * (self._workers != 1)}"
 
 

@@ -31,9 +31,7 @@ def cross_check(root: Node, valid: Mapping[str, Any], registry: Registry) -> Ite
     """Yield a problem for each violated rule.
 
     Args:
-        root: the document.
         valid: the sections that are valid when considered alone.
-        registry: the installed algorithms and problems.
     """
     if "agents" in valid:
         yield from _weights(root, valid)

@@ -36,10 +36,8 @@ class Point:
     """A scenario with the sections of its file that a `Scenario` does not have.
 
     Attributes:
-        scenario: the scenario.
         until: the stopping rule of replications; None: their number is fixed.
         tuning: how a sweep chooses the best parameters; None: it does not.
-        root: the document.
     """
 
     scenario: Scenario

@@ -32,7 +32,6 @@ def override(root: Node, text: str, takes: Takes = accepts_all) -> tuple[Node, l
     Missing mappings on the path are created.
 
     Args:
-        root: the document.
         text: ``key.path=value``.
         takes: whether an algorithm has a parameter.
 
@@ -60,11 +59,7 @@ def set_value(root: Node, steps: list[str], value: Node, mark: Mark, takes: Take
     """Set the value at a key path; the steps of the path mean what they mean for `override`.
 
     Args:
-        root: the document.
-        steps: the steps of the key path, at least one.
-        value: the new value.
         mark: the position of the request, for error messages.
-        takes: whether an algorithm has a parameter.
 
     Raises:
         ScenarioError: there is no such place in the document.

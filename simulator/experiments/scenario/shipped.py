@@ -27,7 +27,6 @@ class ShippedScenario:
 
     Attributes:
         name: path in the folder of scenarios, without ``.yaml``.
-        path: the file.
         header: the lines of the comment at its top: its subject, source and sizes.
         data: the dataset or file that it reads and that coband does not include; None if it needs none.
     """

@@ -22,11 +22,7 @@ _PLAIN = {
 
 
 class Wording:
-    """Answers questions about a JSON Schema whose ``$ref`` refer to its own ``$defs``.
-
-    Args:
-        schema: the schema.
-    """
+    """Answers questions about a JSON Schema whose ``$ref`` refer to its own ``$defs``."""
 
     def __init__(self, schema: Schema) -> None:
         self._root = schema

@@ -100,7 +100,6 @@ def require_unchanged(
 
     Args:
         file: run.sqlite.
-        connection: to it.
         manifest: the store's own copy of it.
         state: what its seal says.
 

@@ -218,7 +218,6 @@ class RunDirectory:
         """Whether it is time to write how far it is: after every job that takes long enough.
 
         Args:
-            status: how far it is.
             pause: seconds until this is asked again.
         """
         new, waited = status.ended - self._written, time.monotonic() - self._last_write

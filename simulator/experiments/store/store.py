@@ -273,7 +273,6 @@ class StoredRun:
         return list(dict.fromkeys(row[0] for job in jobs for row in job.part.execute(query, (job.id,))))
 
     def close(self) -> None:
-        """Close all files."""
         for part in self._parts:
             part.close()
 
@@ -295,7 +294,6 @@ def open_run(path: Path, *, changed: bool = False) -> StoredRun:
     """Open a run for reading: its directory, or its run.sqlite alone. Half-finished and killed runs work too.
 
     Args:
-        path: where it is.
         changed: open also a store that shows that its numbers are no longer those of its run.
 
     Raises:

@@ -93,7 +93,6 @@ class Cluster:
         return self._size
 
     def window(self) -> int:
-        """Twice as many as run at once."""
         return AHEAD * max(1, self.size())
 
     def submit(self, item: Work, on_pull: OnPull | None = None, *, alone: bool = False) -> Future[JobResult]:

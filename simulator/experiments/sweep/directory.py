@@ -75,7 +75,6 @@ class SweepDirectory(RunDirectory):
         self._connect(study)
 
     def begin(self, manifest: dict[str, Any]) -> None:
-        """Write scenario and manifest."""
         super().begin({**manifest, "code": self.code})
 
     def add(self, tasks: Sequence[Task], chosen: Sequence[int] = ()) -> None:
@@ -136,7 +135,6 @@ class SweepDirectory(RunDirectory):
         """Put a job into the store.
 
         Args:
-            job: the job.
             row: how it ended.
             done: what it has given; None when it broke off.
             trace: the file in which it recorded itself, if it did.
@@ -168,7 +166,6 @@ class SweepDirectory(RunDirectory):
         status.write(self.path, progress)
 
     def end(self, progress: Status, summary: dict[str, Any]) -> None:
-        """Write how it ended."""
         status.write(self.path, progress)
         super().end(progress, summary)
 

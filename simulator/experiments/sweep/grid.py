@@ -136,7 +136,6 @@ def split(root: MappingNode, settings: Sequence[str]) -> tuple[MappingNode, Grid
 
 
 def _groups(root: Node, fixed: set[str]) -> Iterator[list[Key]]:
-    """The keys of each axis."""
     for key in _keys(descend(root, "grid"), fixed):
         yield [key]
     zipped = descend(root, "zip")

@@ -16,10 +16,6 @@ TUNING = "tuning"
 class TuningPlanner(Planner):
     """Decides what runs; the same decisions whatever the order in which jobs end.
 
-    Args:
-        study: what there is to run.
-        rule: becomes an attribute.
-
     Attributes:
         rule: how to choose.
         choices: what tuning has found so far.

@@ -51,7 +51,6 @@ class Sweep(Study):
 
     @property
     def first_replications(self) -> int:
-        """How many replications each variant has to begin with."""
         return self.replications if self.tuning is None else self.tuning.replications
 
     def factors(self) -> tuple[str, str]:
@@ -69,7 +68,6 @@ class Sweep(Study):
         return {"points": self.points, "variants": len(self.variants)}
 
     def planner(self) -> Planner:
-        """Decides what runs."""
         if self.tuning is None:
             return super().planner()
         from coband.simulator.experiments.sweep.planner import TuningPlanner  # not needed to validate
