@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -239,9 +239,3 @@ def _timing(contender: Contender, agents: int | None) -> Timing:
         rounds.append(tuple(rounds_.rounds(events)))
     assert first is not None
     return Timing(contender, np.array(shares), tuple(rounds), first)
-
-
-def nothing_but_idle(timings: Sequence[Timing]) -> bool:
-    """Whether agents are idle or finished all the time, so that a figure would show nothing."""
-    quiet = [number for number, name in enumerate(times.CATEGORIES) if name not in (times.IDLE, times.FINISHED)]
-    return not any(one.shares[:, quiet].any() for one in timings)

@@ -11,10 +11,9 @@ from matplotlib.figure import Figure
 from coband.simulator.analysis.report import figures as curves
 from coband.simulator.analysis.report import frontier, frontier_figure, rows, sweeps, theory_figure
 from coband.simulator.analysis.report.age import age_figure
-from coband.simulator.analysis.report.analysis import Analysis, nothing_but_idle
+from coband.simulator.analysis.report.analysis import Analysis
 from coband.simulator.analysis.report.data import REGRET
 from coband.simulator.analysis.report.drawing import styled
-from coband.simulator.analysis.report.measures import Measure
 from coband.simulator.analysis.report.multiples import regret_multiples, totals_multiples
 from coband.simulator.analysis.report.palette import LineStyle
 
@@ -70,11 +69,6 @@ def rendered(found: NamedFigure, kind: str, resolution: int = RESOLUTION) -> byt
     return buffer.getvalue()
 
 
-def several(analysis: Analysis) -> list[Measure]:
-    """The measures for which there is room."""
-    return analysis.measures if len(analysis.labels) <= MAX_ROWS else analysis.measures[:MAX_PANELS]
-
-
 def surface(analysis: Analysis) -> sweeps.ResponseSurface | None:
     """The first measure as a function of the parameters of a sweep; None unless the report is about one sweep."""
     runs = analysis.comparison.runs
@@ -86,10 +80,11 @@ def surface(analysis: Analysis) -> sweeps.ResponseSurface | None:
     )
 
 
-def _totals(analysis: Analysis) -> Figure:
+def _totals(analysis: Analysis) -> Figure | None:
     if analysis.swept:
         return totals_multiples(analysis, analysis.measures[:MAX_PANELS])
-    return rows.totals_figure(analysis.labels, several(analysis), analysis.estimates, analysis.styles)
+    most = None if len(analysis.labels) <= MAX_ROWS else MAX_PANELS
+    return rows.side_by_side(rows.totals(analysis)[:most])
 
 
 def _sensitivity(analysis: Analysis) -> Figure | None:
@@ -142,36 +137,19 @@ def _theory(analysis: Analysis) -> Figure | None:
 
 
 def _communication(analysis: Analysis) -> Figure | None:
-    return None if analysis.silent else rows.communication_figure(analysis.flows, analysis.kinds)
+    return rows.side_by_side(rows.communication(analysis))
 
 
 def _differences(analysis: Analysis) -> Figure | None:
-    if len(analysis.labels) < 2:
-        return None
-    styles = dict(zip(analysis.labels, analysis.styles, strict=True))
-    found = [analysis.shown(one) for one in analysis.measures[:MAX_PANELS]]
-    return rows.difference_figure(found, styles, analysis.reference)
+    return rows.side_by_side(rows.differences(analysis)[:MAX_PANELS])
 
 
 def _times(analysis: Analysis) -> Figure | None:
-    if not analysis.timings or nothing_but_idle(analysis.timings):
-        return None
-    return rows.times_figure(shares(analysis))
-
-
-def shares(analysis: Analysis) -> list[tuple[str, list[float]]]:
-    """(label, mean time in each state)."""
-    return [(one.contender.label, one.shares.mean(axis=0).tolist()) for one in analysis.timings]
+    return rows.side_by_side(rows.times(analysis))
 
 
 def _rounds(analysis: Analysis) -> Figure | None:
-    found = round_parts(analysis)
-    return rows.rounds_figure(found) if found else None
-
-
-def round_parts(analysis: Analysis) -> list[tuple[str, list[float]]]:
-    """(label, mean time in each part of a critical path) of the labels with rounds."""
-    return [(one.contender.label, one.parts) for one in analysis.timings if one.all_rounds]
+    return rows.side_by_side(rows.rounds(analysis))
 
 
 DRAWINGS = (
