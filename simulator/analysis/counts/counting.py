@@ -173,13 +173,11 @@ class LockFile:
 
     def write(self) -> None:
         """Replace the file, at once."""
-        draft = self.path.with_name(f".{self.path.name}.new")
         content = {
             **self.counts,
             HARDWARE: {name: self._hardware[name] for name in self.counts if name in self._hardware},
         }
-        draft.write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
-        os.replace(draft, self.path)
+        directory.replace_text(self.path, json.dumps(content, indent=2, ensure_ascii=False) + "\n")
 
 
 def _read(path: Path) -> dict[str, Counts]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Iterator, Sequence
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 import numpy as np
 
@@ -18,16 +18,6 @@ CONSIDERED = 64
 """Points among which the TPE chooses each proposal."""
 PROPOSALS = 10
 """So many proposals are asked for, for each new point that is wanted, before points are drawn uniformly."""
-
-
-class Explorer(Protocol):
-    """What to try next in a space."""
-
-    def ask(self, most: int) -> list[Point]:
-        """The next generation: new points, at most ``most``; none when there is nothing left."""
-
-    def tell(self, point: Point, values: Sequence[float] | None) -> None:
-        """What a point has given, one value for each objective, the lower the better; None if it broke off."""
 
 
 def explorer(space: Space, most: int, objectives: int, sampler: Sampler, seed: int) -> Explorer:
@@ -53,6 +43,7 @@ class Everything:
         self._points: Iterator[Point] = space.points()
 
     def ask(self, most: int) -> list[Point]:
+        """All of them, the first time."""
         return list(self._points)
 
     def tell(self, point: Point, values: Sequence[float] | None) -> None:
@@ -77,7 +68,7 @@ class Proposed:
         self._known: dict[Labels, Sequence[float] | None] = {}
 
     def ask(self, most: int) -> list[Point]:
-        """The next generation, without points that were proposed before."""
+        """The next generation: at most ``most`` points that were not proposed before; none when nothing is left."""
         found: list[Point] = []
         wanted = min(most, self._generation)
         for _ in range(PROPOSALS * wanted):
@@ -108,6 +99,7 @@ class Proposed:
             self._give(trial, self._known[key])
 
     def tell(self, point: Point, values: Sequence[float] | None) -> None:
+        """What a point has given, one value for each objective, the lower the better; None if it broke off."""
         self._known[labels(point)] = values
         for trial in self._trials[labels(point)]:
             self._give(trial, values)
@@ -119,6 +111,10 @@ class Proposed:
             self._study.tell(trial, state=TrialState.FAIL)
         else:
             self._study.tell(trial, [math.asinh(value) for value in values])
+
+
+Explorer = Everything | Proposed
+"""What to try next in a space."""
 
 
 def _study(sampler: Sampler, generation: int, objectives: int, seed: int) -> Any:

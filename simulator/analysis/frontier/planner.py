@@ -11,7 +11,8 @@ from coband.simulator.analysis.frontier.budget import Budget
 from coband.simulator.analysis.frontier.explorer import Explorer
 from coband.simulator.analysis.frontier.finalists import finalists
 from coband.simulator.analysis.frontier.space import Point, Space
-from coband.simulator.experiments.runs.planner import Planned, Planner, Task
+from coband.simulator.experiments.runs.planner import Planner, Task
+from coband.simulator.experiments.runs.study import Study
 from coband.simulator.experiments.runs.variant import Variant
 from coband.simulator.experiments.sweep.planner import TUNING
 from coband.simulator.experiments.sweep.tuning import FIRST_REPLICATION
@@ -46,7 +47,7 @@ class FrontierPlanner(Planner):
 
     def __init__(
         self,
-        study: Planned,
+        study: Study,
         tracks: Sequence[Track],
         budget: Budget,
         chosen: Sequence[Metric],

@@ -64,6 +64,11 @@ class Between:
         """How many values there are; None for too many to try them all."""
         return int(self.high - self.low) + 1 if self.whole else None
 
+    @property
+    def values(self) -> tuple[Value, ...]:
+        """All values, in their order, where they are few enough to be tried."""
+        return tuple(self.value(self.low + index) for index in range(self.count or 0))
+
     def value(self, number: float) -> Value:
         """A number with `DIGITS` significant digits, within the ends."""
         if self.whole:

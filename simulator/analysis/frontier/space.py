@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 from math import prod
 
 from coband.simulator.analysis.frontier.ranges import Between, Listed, Range, parse
@@ -61,13 +62,7 @@ class Space:
 
     def points(self) -> Iterator[Point]:
         """All points of a space that has a size, the last dimension fastest."""
-        for number in range(self.size or 0):
-            values, rest = [], number
-            for one in reversed(self.dimensions):
-                rest, index = divmod(rest, one.range.count or 1)
-                low = one.range.low if isinstance(one.range, Between) else 0
-                values.append(one.range.value(low + index))
-            yield tuple(reversed(values))
+        return product(*(one.range.values for one in self.dimensions))
 
 
 def spaces(root: MappingNode, grid: Grid, vary: Sequence[str], only: Sequence[str], registry: Registry) -> list[Space]:

@@ -233,7 +233,7 @@ def _timing(contender: Contender, agents: int | None) -> Timing:
     for job in contender.jobs:
         events = read(job)
         first = events if first is None else first
-        count = agents or int(events.node.max(initial=-1)) + 1
+        count = agents or int(events["node"].max(initial=-1)) + 1
         end = float(contender.values("simulated_time").get(job.replication, 0.0))
         shares.append(times.breakdown(events, count, end).mean(axis=0))
         rounds.append(tuple(rounds_.rounds(events)))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 
 import numpy as np
@@ -111,18 +111,8 @@ def _reversed(one: Difference) -> Difference:
     base = None if one.relative is None else one.mean / one.relative if one.relative else None
     first = None if base is None else base + one.mean
     relative = 0.0 if one.relative == 0 else None if not first else -one.mean / first
-    return Difference(
-        one.measure,
-        one.second,
-        one.first,
-        one.paired,
-        one.count,
-        -one.mean,
-        relative,
-        turn(one.student),
-        turn(one.bootstrap),
-        turn(one.strict),
-    )
+    swapped = replace(one, first=one.second, second=one.first, mean=-one.mean, relative=relative)
+    return replace(swapped, student=turn(one.student), bootstrap=turn(one.bootstrap), strict=turn(one.strict))
 
 
 def _difference(

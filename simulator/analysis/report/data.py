@@ -14,14 +14,12 @@ from coband.simulator.experiments.runs.results import Record
 from coband.simulator.experiments.scenario import yaml_nodes
 from coband.simulator.experiments.scenario.nodes import plain
 from coband.simulator.experiments.store.store import Series, StoredJob, StoredRun
-from coband.simulator.experiments.store.variants import StoredParameter, StoredVariant, variants
+from coband.simulator.experiments.store.variants import StoredVariant, variants
 from coband.simulator.metrics import Metric, by_name
 
 WORLD = ("seed", "agents.count", "problem", "network.topology")
 """Keys of a scenario that determine arms and noise; the topology matters only to problems on a graph."""
 REGRET = "regret"
-CHOICES = "algorithms."
-"""Keys of a grid that begin so are parameters of algorithms; all others are the environment."""
 SETTING = ("agents", "schedule", "network", "server")
 """Further keys in which two runs should agree for their numbers to be comparable."""
 
@@ -58,16 +56,12 @@ class Contender:
     @property
     def chosen(self) -> dict[str, str]:
         """Name -> value of the parameters of the algorithm, which one chooses; empty in a single run."""
-        return {one.name: one.text for one in self._parameters if one.key.startswith(CHOICES)}
+        return {} if self.variant is None else self.variant.choices
 
     @property
     def faced(self) -> dict[str, str]:
         """Name -> value of all other keys of the grid: world, network, schedule, agents, which one faces."""
-        return {one.name: one.text for one in self._parameters if not one.key.startswith(CHOICES)}
-
-    @property
-    def _parameters(self) -> tuple[StoredParameter, ...]:
-        return () if self.variant is None else self.variant.parameters
+        return {} if self.variant is None else self.variant.faced
 
     @cached_property
     def jobs(self) -> list[StoredJob]:

@@ -20,25 +20,11 @@ from numpy.typing import NDArray
 from coband.simulator.analysis.report.analysis import Analysis
 from coband.simulator.analysis.report.data import Contender
 from coband.simulator.analysis.report.embedding import json_text
-from coband.simulator.analysis.report.events import NONE, Events, read
+from coband.simulator.analysis.report.events import COLUMNS, NONE, Events, read
 from coband.simulator.analysis.report.palette import KINDS, kind_colour
 from coband.simulator.experiments.store.store import StoredJob
 
-PACKED = (
-    "time",
-    "event",
-    "node",
-    "peer",
-    "message",
-    "back",
-    "kind",
-    "scalars",
-    "hop",
-    "round",
-    "version",
-    "value",
-    "reason",
-)
+PACKED = tuple("back" if name == "cause" else name for name in COLUMNS)
 INTEGERS = ("i1", "i2", "i4")
 MAX_EVENTS = 1_500_000
 """Largest number of events of a job that are embedded in the page."""
@@ -134,7 +120,7 @@ def _column(events: Events, name: str) -> NDArray[Any]:
     if name in ("time", "value"):
         return events[name].astype("<f8")
     if name == "back":
-        causes = events.cause
+        causes = events["cause"]
         return _smallest(np.where(causes == NONE, 0, np.arange(len(causes)) - causes))
     return _smallest(events[name])
 

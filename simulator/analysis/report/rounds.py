@@ -79,7 +79,7 @@ class _Paths:
     def __init__(self, events: Events, chains: Chains) -> None:
         self._chains = chains
         self._numbers: list[int] = events["round"].tolist()
-        self._codes: list[int] = events.event.tolist()
+        self._codes: list[int] = events["event"].tolist()
         self._ends = {events.code("trigger"), events.code("turn")}
 
     def of(self, number: int, event: int) -> list[int]:
@@ -103,8 +103,8 @@ def _round(number: int, path: list[int], events: Events, chains: Chains) -> Roun
     longest = max(at_agents, key=lambda agent: (at_agents[agent], -agent), default=None)
     return Round(
         number,
-        float(events.time[path[-1]]),
-        float(events.time[path[0]]),
+        float(events["time"][path[-1]]),
+        float(events["time"][path[0]]),
         tuple(parts.values()),
         longest,
         0.0 if longest is None else at_agents[longest],

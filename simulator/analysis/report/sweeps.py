@@ -12,7 +12,6 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter
 
-from coband.simulator.analysis.report.data import CHOICES
 from coband.simulator.analysis.report.drawing import add_legend, figure, legend_height, tick, wrapped
 from coband.simulator.analysis.report.environments import combinations, named
 from coband.simulator.analysis.report.figures import same_height
@@ -39,16 +38,6 @@ class VariantMean:
 
     variant: StoredVariant
     estimate: Estimate
-
-    @cached_property
-    def chosen(self) -> dict[str, str]:
-        """Name -> value of the parameters of the algorithm."""
-        return {one.name: one.text for one in self.variant.parameters if one.key.startswith(CHOICES)}
-
-    @cached_property
-    def faced(self) -> dict[str, str]:
-        """Name -> value of the other keys of the grid."""
-        return {one.name: one.text for one in self.variant.parameters if not one.key.startswith(CHOICES)}
 
 
 class ResponseSurface:
@@ -92,17 +81,17 @@ class ResponseSurface:
     @cached_property
     def environments(self) -> list[dict[str, str]]:
         """Name -> value of what the algorithms face, in each environment."""
-        return combinations([cell.faced for cell in self.cells])
+        return combinations([cell.variant.faced for cell in self.cells])
 
     def choices(self, entry: str | None = None) -> dict[str, list[str]]:
         """Parameter of an algorithm -> its values in their order, for parameters with several values."""
         cells = [cell for cell in self.cells if entry in (None, cell.variant.entry)]
-        return _several([cell.chosen for cell in cells])
+        return _several([cell.variant.choices for cell in cells])
 
     @property
     def conditions(self) -> dict[str, list[str]]:
         """Key of the environment -> its values in their order, for keys with several values."""
-        return _several([cell.faced for cell in self.cells])
+        return _several([cell.variant.faced for cell in self.cells])
 
     def best(self, entry: str, faced: Mapping[str, str], **values: str) -> Estimate | None:
         """The best mean of an algorithm in one environment; None if there is no such variant.
@@ -115,8 +104,8 @@ class ResponseSurface:
             cell.estimate
             for cell in self.cells
             if cell.variant.entry == entry
-            and cell.faced.items() <= faced.items()
-            and all(cell.chosen.get(name) == text for name, text in values.items())
+            and cell.variant.faced.items() <= faced.items()
+            and all(cell.variant.choices.get(name) == text for name, text in values.items())
         ]
         return min(means, key=lambda estimate: self._sign * estimate.mean) if means else None
 

@@ -315,9 +315,18 @@ def _numbered(name: str) -> Path:
 
 def replace_text(file: Path, text: str) -> None:
     """Write a file so that a reader sees the old or the new text, never a part."""
+    replace_bytes(file, text.encode())
+
+
+def replace_bytes(file: Path, content: bytes) -> None:
+    """Write a file whole, or not at all.
+
+    Raises:
+        OSError: there is no room, or no permission.
+    """
     draft = file.with_name(f".{file.name}.new")
     try:
-        draft.write_text(text, encoding="utf-8")
+        draft.write_bytes(content)
         os.replace(draft, file)
     except OSError:
         draft.unlink(missing_ok=True)

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 from weakref import WeakKeyDictionary
 
 from coband.simulator.experiments.scenario.nodes import plain
 from coband.simulator.experiments.scenario.yaml_nodes import read
 from coband.simulator.experiments.store.store import StoredRun
+
+CHOICES = "algorithms."
+"""Keys of a grid that begin so are parameters of algorithms; all others are the environment."""
 
 
 @dataclass(frozen=True)
@@ -43,6 +47,16 @@ class StoredVariant:
     chosen: bool
     text: str
     parameters: tuple[StoredParameter, ...]
+
+    @cached_property
+    def choices(self) -> dict[str, str]:
+        """Name -> value of the parameters of the algorithm, which one chooses."""
+        return {one.name: one.text for one in self.parameters if one.key.startswith(CHOICES)}
+
+    @cached_property
+    def faced(self) -> dict[str, str]:
+        """Name -> value of all other keys of the grid: world, network, schedule, agents, which one faces."""
+        return {one.name: one.text for one in self.parameters if not one.key.startswith(CHOICES)}
 
     def scenario(self) -> dict[str, Any]:
         """Its own scenario as plain values."""

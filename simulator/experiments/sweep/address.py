@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,7 +11,7 @@ from pydantic import BaseModel
 
 from coband.simulator.core.metrics import METRICS
 from coband.simulator.experiments.registry.registry import CLASSES, has_field
-from coband.simulator.experiments.runs.code_version import code_version, sha256
+from coband.simulator.experiments.runs.code_version import code_version, file_sha256, sha256
 from coband.simulator.experiments.scenario.models import in_json_types
 from coband.simulator.experiments.scenario.scenario import Scenario, ScenarioEntry
 from coband.simulator.experiments.sweep.foreign_code import code_of
@@ -70,8 +69,7 @@ class Files:
             OSError: it cannot be read.
         """
         if file not in self._known:
-            with file.open("rb") as stream:
-                self._known[file] = hashlib.file_digest(stream, "sha256").hexdigest()
+            self._known[file] = file_sha256(file)
         return self._known[file]
 
     def named(self, value: Any) -> Iterator[Path]:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from contextlib import suppress
 from pathlib import Path
 
+from coband.simulator.experiments.store.directory import replace_bytes
 from coband.simulator.experiments.store.packed import CachedResult, decompressed, unpacked
 
 
@@ -39,29 +39,11 @@ class ResultCache:
             return decompressed(self.trace_file(address, level).read_bytes())
         return None
 
-    def put(self, address: str, content: bytes) -> None:
-        """Keep a finished job, whole or not at all.
+    def put(self, file: Path, content: bytes) -> None:
+        """Keep a finished job, or its trace, whole or not at all.
 
         Raises:
             OSError: there is no room, or no permission.
         """
-        _write(self.file(address), content)
-
-    def put_trace(self, address: str, level: str, content: bytes) -> None:
-        """Keep its trace, whole or not at all.
-
-        Raises:
-            OSError: there is no room, or no permission.
-        """
-        _write(self.trace_file(address, level), content)
-
-
-def _write(file: Path, content: bytes) -> None:
-    draft = file.with_name(f".{file.name}.new")
-    file.parent.mkdir(parents=True, exist_ok=True)
-    try:
-        draft.write_bytes(content)
-        os.replace(draft, file)
-    except OSError:
-        draft.unlink(missing_ok=True)
-        raise
+        file.parent.mkdir(parents=True, exist_ok=True)
+        replace_bytes(file, content)

@@ -6,15 +6,16 @@ from collections.abc import Sequence
 from typing import Any
 
 from coband.simulator.experiments.runs import results
-from coband.simulator.experiments.runs.planner import Planned, Planner
+from coband.simulator.experiments.runs.planner import Planner
 from coband.simulator.experiments.runs.results import Failure
+from coband.simulator.experiments.runs.study import Study
 from coband.simulator.experiments.runs.variant import FRESH, Variant
 from coband.simulator.experiments.statistics import estimates as statistics
 from coband.simulator.experiments.sweep.planner import TUNING, TuningPlanner
 from coband.simulator.experiments.sweep.tuning import Choice
 
 
-def summary(study: Planned, planner: Planner, failures: Sequence[Failure]) -> dict[str, Any]:
+def summary(study: Study, planner: Planner, failures: Sequence[Failure]) -> dict[str, Any]:
     """The object that ``coband sweep --json`` prints and results.json holds.
 
     It is that of a run, with variants for labels; each has its ``parameters`` and ``phase`` beside. With tuning,
@@ -45,7 +46,7 @@ def _entry(variant: Variant, phase: str, planner: Planner) -> dict[str, Any]:
     return {**found, "entry": variant.entry, "phase": phase, "parameters": parameters(variant)}
 
 
-def _best(study: Planned, planner: TuningPlanner, choice: Choice) -> dict[str, Any]:
+def _best(study: Study, planner: TuningPlanner, choice: Choice) -> dict[str, Any]:
     """One line of the table of best parameters; the values are null where no candidate finished."""
     key = planner.rule.on
     line: dict[str, Any] = {"entry": choice.context[0], "on": key, "candidates": len(choice.candidates)}
