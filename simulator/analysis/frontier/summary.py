@@ -13,10 +13,9 @@ from coband.simulator.analysis.frontier.planner import FrontierPlanner
 from coband.simulator.experiments.runs import results
 from coband.simulator.experiments.runs.results import Failure
 from coband.simulator.experiments.runs.variant import FRESH, Variant
-from coband.simulator.experiments.statistics import estimates as statistics
 from coband.simulator.experiments.statistics.dominance import Standing, standings
 from coband.simulator.experiments.sweep.planner import TUNING
-from coband.simulator.experiments.sweep.summary import parameters
+from coband.simulator.experiments.sweep.summary import entry, estimated, parameters
 from coband.simulator.metrics import Metric
 
 if TYPE_CHECKING:
@@ -30,7 +29,7 @@ def summary(search: Search, planner: FrontierPlanner, failures: Sequence[Failure
     with their means in the search, the ``points`` that were evaluated again, and the ``choices`` among these.
     """
     entries = [
-        {**planner.summary(variant, phase), "entry": variant.entry, "phase": phase, "parameters": parameters(variant)}
+        entry(variant, phase, planner)
         for phase in (FRESH, TUNING)
         for variant in search.variants
         if planner.records(variant.number, phase)
@@ -62,16 +61,7 @@ def _estimates(
 ) -> dict[str, dict[str, Any]]:
     """Objective -> number of replications, mean and interval."""
     records = planner.records(variant.number, phase)
-    found = {}
-    for metric in chosen:
-        values = results.numbers(metric.name, records)
-        known = statistics.estimate(values) if values else None
-        found[metric.name] = {
-            "n": len(values),
-            "mean": None if known is None else known.mean,
-            "ci95": None if known is None or known.interval is None else list(known.interval),
-        }
-    return found
+    return {metric.name: estimated(results.numbers(metric.name, records)) for metric in chosen}
 
 
 def _points(search: Search, planner: FrontierPlanner) -> list[dict[str, Any]]:

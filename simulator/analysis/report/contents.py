@@ -87,21 +87,14 @@ def _totals(analysis: Analysis) -> Figure | None:
     return rows.side_by_side(rows.totals(analysis)[:most])
 
 
-def _sensitivity(analysis: Analysis) -> Figure | None:
-    found = surface(analysis)
-    return sweeps.sensitivity_figure(found, analysis.measures[0].title) if found and found.choices() else None
+def _of_surface(draw: Callable[[sweeps.ResponseSurface, str], Figure | None]) -> Callable[[Analysis], Figure | None]:
+    """A figure of a sweep's parameters, for a whole report."""
 
+    def drawn(analysis: Analysis) -> Figure | None:
+        found = surface(analysis)
+        return None if found is None else draw(found, analysis.measures[0].title)
 
-def _environments(analysis: Analysis) -> Figure | None:
-    found = surface(analysis)
-    return sweeps.environment_figure(found, analysis.measures[0].title) if found and found.conditions else None
-
-
-def _heat(analysis: Analysis) -> Figure | None:
-    found = surface(analysis)
-    if found is None or not sweeps.heat_maps(found):
-        return None
-    return sweeps.heat_figure(found, analysis.measures[0].title)
+    return drawn
 
 
 def _regret(analysis: Analysis) -> Figure | None:
@@ -136,22 +129,6 @@ def _theory(analysis: Analysis) -> Figure | None:
     return theory_figure.theory_figure(analysis.growths, colours)
 
 
-def _communication(analysis: Analysis) -> Figure | None:
-    return rows.side_by_side(rows.communication(analysis))
-
-
-def _differences(analysis: Analysis) -> Figure | None:
-    return rows.side_by_side(rows.differences(analysis)[:MAX_PANELS])
-
-
-def _times(analysis: Analysis) -> Figure | None:
-    return rows.side_by_side(rows.times(analysis))
-
-
-def _rounds(analysis: Analysis) -> Figure | None:
-    return rows.side_by_side(rows.rounds(analysis))
-
-
 DRAWINGS = (
     Drawing(
         "results", "Mean and 95 % interval of each algorithm on each measure; the table has the numbers.", _totals, True
@@ -159,19 +136,19 @@ DRAWINGS = (
     Drawing(
         "sensitivity",
         "How the first measure depends on each parameter of the algorithms in each environment, others at their best.",
-        _sensitivity,
+        _of_surface(sweeps.sensitivity_figure),
         True,
     ),
     Drawing(
         "environments",
         "How the first measure depends on the environment, with the algorithms' parameters at their best.",
-        _environments,
+        _of_surface(sweeps.environment_figure),
         True,
     ),
     Drawing(
         "heat",
         "The first measure over pairs of parameters of an algorithm in each environment, the others at their best.",
-        _heat,
+        _of_surface(sweeps.heat_figure),
         True,
     ),
     Drawing(
@@ -189,17 +166,25 @@ DRAWINGS = (
     Drawing(
         "communication",
         "Scalars and messages by kind and direction for each algorithm; the table has them.",
-        _communication,
+        lambda found: rows.side_by_side(rows.communication(found)),
     ),
     Drawing(
         "differences",
         "Differences between algorithms with 95 % intervals; the tables have the numbers.",
-        _differences,
+        lambda found: rows.side_by_side(rows.differences(found)[:MAX_PANELS]),
     ),
     Drawing("theory", "Growth of regret and communication beside the bounds of theorems; the table has it.", _theory),
     Drawing("age", "What decisions did not know of, in pulls and in simulated time, against turns.", age_figure),
-    Drawing("times", "Where the simulated time of an average agent went; the table has the numbers.", _times),
-    Drawing("rounds", "What the critical path of an average round consists of; the table has the numbers.", _rounds),
+    Drawing(
+        "times",
+        "Where the simulated time of an average agent went; the table has the numbers.",
+        lambda found: rows.side_by_side(rows.times(found)),
+    ),
+    Drawing(
+        "rounds",
+        "What the critical path of an average round consists of; the table has the numbers.",
+        lambda found: rows.side_by_side(rows.rounds(found)),
+    ),
 )
 """All figures, in the order of the report."""
 

@@ -123,17 +123,9 @@ def draw_panel(axis: Axes, lines: Sequence[Line], panel: Panel) -> None:
 def legend_handles(lines: Sequence[Line]) -> list[Line2D]:
     """One entry of a legend for each curve, in its style."""
     return [
-        Line2D(
-            [],
-            [],
-            color=one.style.colour,
-            marker="" if one.pale else one.style.marker,
-            linestyle="-" if one.pale else one.style.dash,
-            linewidth=PALE_WIDTH if one.pale else None,
-            alpha=PALE if one.pale else None,
-            markersize=5,
-            label=one.label,
-        )
+        Line2D([], [], color=one.style.colour, linewidth=PALE_WIDTH, alpha=PALE, label=one.label)
+        if one.pale
+        else Line2D([], [], markersize=5, label=one.label, **one.style.look)
         for one in lines
     ]
 
@@ -154,15 +146,7 @@ def _draw_curve(axis: Axes, line: Line, panel: Panel, offset: float, banded: boo
     if line.pale:
         axis.plot(found.x, found.mean, color=style.colour, alpha=PALE, linewidth=PALE_WIDTH, zorder=1)
         return
-    axis.plot(
-        found.x,
-        found.mean,
-        color=style.colour,
-        linestyle=style.dash,
-        marker=style.marker,
-        markevery=(0.02 + 0.12 * offset, 0.14),
-        markersize=4,
-    )
+    axis.plot(found.x, found.mean, markevery=(0.02 + 0.12 * offset, 0.14), markersize=4, **style.look)
 
 
 def _finish(axis: Axes, panel: Panel) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 SERIES = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#5b5b5b")
 KINDS = ("#332288", "#999933", "#882255", "#b79fe0", "#d8c27a", "#125a56", "#7b4b2a", "#b5cf6b")
@@ -56,6 +56,11 @@ class LineStyle:
     colour: str
     marker: str
     dash: Dash
+
+    @property
+    def look(self) -> dict[str, Any]:
+        """The same as matplotlib's keywords."""
+        return {"color": self.colour, "marker": self.marker, "linestyle": self.dash}
 
 
 def line_style(number: int) -> LineStyle:

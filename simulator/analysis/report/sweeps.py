@@ -118,12 +118,14 @@ def _several(found: Sequence[Mapping[str, str]]) -> dict[str, list[str]]:
     return {name: list(texts) for name, texts in values.items() if len(texts) > 1}
 
 
-def sensitivity_figure(surface: ResponseSurface, title: str) -> Figure:
+def sensitivity_figure(surface: ResponseSurface, title: str) -> Figure | None:
     """The mean against each parameter of the algorithms; a row per environment and a curve per algorithm.
 
     The algorithm's other parameters are at their best in the environment.
     """
     choices, shown = surface.choices(), surface.environments[:MAX_ENVIRONMENTS]
+    if not choices:
+        return None
     columns = len(choices)
     entries = [entry for entry in surface.entries if surface.choices(entry)]
     drawn = figure(2.4 * len(shown) + legend_height(entries))
@@ -142,11 +144,13 @@ def sensitivity_figure(surface: ResponseSurface, title: str) -> Figure:
     return drawn
 
 
-def environment_figure(surface: ResponseSurface, title: str) -> Figure:
+def environment_figure(surface: ResponseSurface, title: str) -> Figure | None:
     """The mean against each key of the environment; a panel for each combination of the others, a curve per algorithm.
 
     The algorithm's parameters are at their best for each point.
     """
+    if not surface.conditions:
+        return None
     combinations_ = {name: _others(surface, name)[:MAX_ENVIRONMENTS] for name in surface.conditions}
     columns = min(COLUMNS, max(map(len, combinations_.values())))
     lines = sum(-(-len(found) // columns) for found in combinations_.values())
@@ -179,10 +183,7 @@ def _styled(surface: ResponseSurface) -> list[tuple[LineStyle, float, str]]:
 
 
 def _handles(surface: ResponseSurface) -> list[Line2D]:
-    return [
-        Line2D([], [], color=style.colour, marker=style.marker, linestyle=style.dash, markersize=5, label=entry)
-        for style, _, entry in _styled(surface)
-    ]
+    return [Line2D([], [], markersize=5, label=entry, **style.look) for style, _, entry in _styled(surface)]
 
 
 def _draw_response(
@@ -193,16 +194,7 @@ def _draw_response(
         return
     places, heights = [place + aside for place, _ in points], [found.mean for _, found in points]
     halves = [found.half_width or 0.0 for _, found in points]
-    axis.errorbar(
-        places,
-        heights,
-        yerr=halves,
-        color=style.colour,
-        marker=style.marker,
-        linestyle=style.dash,
-        markersize=4,
-        capsize=2,
-    )
+    axis.errorbar(places, heights, yerr=halves, markersize=4, capsize=2, **style.look)
     ends = [[mean + side * half for mean, half in zip(heights, halves, strict=True)] for side in (-1, 1)]
     note(axis, entry, style.colour, places, heights, (ends[0], ends[1]), [values[place] for place, _ in points])
 
@@ -240,10 +232,12 @@ def heat_maps(surface: ResponseSurface) -> list[HeatMap]:
     return found[:MAX_HEAT_MAPS]
 
 
-def heat_figure(surface: ResponseSurface, title: str) -> Figure:
+def heat_figure(surface: ResponseSurface, title: str) -> Figure | None:
     """Heat maps of the mean over pairs of parameters of an algorithm, its others at their best; dark is low."""
     shown = heat_maps(surface)
-    per_environment = max(1, len([one for one in shown if one.faced is shown[0].faced]))
+    if not shown:
+        return None
+    per_environment = len([one for one in shown if one.faced is shown[0].faced])
     columns = per_environment if per_environment <= COLUMNS else COLUMNS
     lines = -(-len(shown) // columns)
     drawn = figure(2.7 * lines)

@@ -217,17 +217,10 @@ class StoredRun:
         series = []
         for job in self.select(label):
             if job.record is not None:
-                rows = job.part.execute(query, (job.id,)).fetchall()
-                turns, times, regret, scalars = zip(*rows, strict=True) if rows else ((), (), (), ())
-                series.append(
-                    Series(
-                        job.replication,
-                        np.array(turns, dtype=np.int64),
-                        np.array(times, dtype=np.float64),
-                        np.array(regret, dtype=np.float64),
-                        np.array(scalars, dtype=np.int64),
-                    )
-                )
+                rows = np.array(job.part.execute(query, (job.id,)).fetchall(), dtype=np.float64).reshape(-1, 4)
+                turns, times, regret, scalars = rows.T.copy()
+                whole = turns.astype(np.int64), scalars.astype(np.int64)
+                series.append(Series(job.replication, whole[0], times, regret, whole[1]))
         return series
 
     def by_agent(self, label: str) -> list[dict[str, Any]]:

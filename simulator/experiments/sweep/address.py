@@ -12,7 +12,6 @@ from pydantic import BaseModel
 from coband.simulator.core.metrics import METRICS
 from coband.simulator.experiments.registry.registry import CLASSES, has_field
 from coband.simulator.experiments.runs.code_version import code_version, file_sha256, sha256
-from coband.simulator.experiments.scenario.models import in_json_types
 from coband.simulator.experiments.scenario.scenario import Scenario, ScenarioEntry
 from coband.simulator.experiments.sweep.foreign_code import code_of
 from coband.simulator.plugins.functions import SESSION
@@ -113,7 +112,7 @@ def address(digest: str, replication: int) -> str:
 
 
 def _dumped(part: Any) -> Any:
-    return in_json_types(part, by_alias=False) if isinstance(part, BaseModel) else part
+    return part.model_dump(mode="json") if isinstance(part, BaseModel) else part
 
 
 def _canonical(part: Any, files: Files) -> str:

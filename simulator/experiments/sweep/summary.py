@@ -23,7 +23,7 @@ def summary(study: Study, planner: Planner, failures: Sequence[Failure]) -> dict
     """
     phases = (FRESH, TUNING) if isinstance(planner, TuningPlanner) else (FRESH,)
     entries = [
-        _entry(variant, phase, planner)
+        entry(variant, phase, planner)
         for phase in phases
         for variant in study.variants
         if planner.records(variant.number, phase)
@@ -41,7 +41,8 @@ def parameters(variant: Variant) -> dict[str, Any]:
     return {parameter.name: parameter.text for parameter in variant.displayed}
 
 
-def _entry(variant: Variant, phase: str, planner: Planner) -> dict[str, Any]:
+def entry(variant: Variant, phase: str, planner: Planner) -> dict[str, Any]:
+    """The results of a variant in a phase, with what tells it apart."""
     found = planner.summary(variant, phase)
     return {**found, "entry": variant.entry, "phase": phase, "parameters": parameters(variant)}
 
@@ -57,11 +58,12 @@ def _best(study: Study, planner: TuningPlanner, choice: Choice) -> dict[str, Any
     line["label"] = variant.label
     line["chosen"] = {p.name: p.text for p in variant.displayed if p.tuned}
     for phase in (TUNING, FRESH):
-        line[phase] = _estimate(results.numbers(key, planner.records(variant.number, phase)))
+        line[phase] = estimated(results.numbers(key, planner.records(variant.number, phase)))
     return line
 
 
-def _estimate(values: Sequence[float]) -> dict[str, Any]:
+def estimated(values: Sequence[float]) -> dict[str, Any]:
+    """Number of values, their mean and its interval."""
     if not values:
         return {"n": 0, "mean": None, "ci95": None}
     found = statistics.estimate(values)
