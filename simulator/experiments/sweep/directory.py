@@ -123,8 +123,8 @@ class SweepDirectory(RunDirectory):
         trace = decompressed(result.trace) if result.trace else None
         if done is not None:
             if trace is not None:
-                self._cache.put(self._cache.trace_file(place, job.trace), result.trace)
-            self._cache.put(self._cache.file(place), result.content)
+                self._cache.put(place, result.trace, job.trace)
+            self._cache.put(place, result.content)
         record = None if done is None else done.record
         for task in tasks:
             job = self.job(task)

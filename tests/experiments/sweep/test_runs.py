@@ -175,7 +175,7 @@ def test_a_draft_that_cannot_be_written_is_removed(tmp_path: Path, monkeypatch: 
 
     monkeypatch.setattr(os, "replace", fail)
     with pytest.raises(OSError, match="No space left"):
-        ResultCache(tmp_path / "done").put(tmp_path / "done" / "ab12", b"x")
+        ResultCache(tmp_path / "done").put("ab12", b"x")
     assert list((tmp_path / "done").rglob("*.*")) == []
 
 
