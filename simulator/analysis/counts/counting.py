@@ -14,6 +14,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from pydantic import TypeAdapter, ValidationError
+
 from coband.simulator.experiments.runs.driver import Commands, Listener, drive
 from coband.simulator.experiments.runs.hardware import explained, hardware
 from coband.simulator.experiments.runs.results import Failure, Record
@@ -185,11 +187,8 @@ def _read(path: Path) -> dict[str, Counts]:
         found = json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
         raise CountsError(f"{path} is not JSON ({error}); is it a counts lock?") from error
-    levels = [found, *_values(found), *(inner for value in _values(found) for inner in _values(value))]
-    if not all(isinstance(level, dict) for level in levels):
-        raise CountsError(f"{path} is no counts lock: scenario, label and count are expected, one inside the other.")
-    return dict(found)
-
-
-def _values(level: Any) -> list[Any]:
-    return list(level.values()) if isinstance(level, dict) else []
+    try:
+        return TypeAdapter(dict[str, Counts]).validate_python(found)
+    except ValidationError:
+        message = "no counts lock: scenario, label and count are expected, one inside the other."
+        raise CountsError(f"{path} is {message}") from None

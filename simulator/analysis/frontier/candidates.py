@@ -56,7 +56,7 @@ class Candidates:
             return None
         entry = scenario.algorithms[space.number]
         parameters = tuple(
-            Parameter(one.path, one.name, value.label, value.number, tuned=True, displayed=True)
+            Parameter(one.path, one.name, value.label, value.number, tuned=True)
             for one, value in zip(space.dimensions, point, strict=True)
         )
         own = tuple(f"{one.path}={value.text}" for one, value in zip(space.dimensions, point, strict=True))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -17,9 +16,8 @@ from coband.simulator.analysis.report.data import Contender, ReportError, RunCom
 from coband.simulator.analysis.report.environments import environments
 from coband.simulator.analysis.report.events import Events, read
 from coband.simulator.analysis.report.measures import Measure, measures
-from coband.simulator.analysis.report.palette import LineStyle
+from coband.simulator.analysis.report.palette import LineStyle, line_style, variant_style
 from coband.simulator.analysis.report.rounds import Round, Waits
-from coband.simulator.analysis.report.styles import styles
 from coband.simulator.analysis.theory.growth import Growth, Measurement, growths
 from coband.simulator.arrays import FloatArray
 from coband.simulator.experiments.statistics import estimates as statistics
@@ -40,8 +38,19 @@ class Shared:
 
     @cached_property
     def styles(self) -> dict[tuple[StoredRun, str], LineStyle]:
-        """(run, its own label) -> colour, marker and dashes."""
-        return styles(self.environments, self.entries)
+        """(run, its own label) -> colour, marker and dashes, the same in all figures.
+
+        In a single run every label has a colour of its own. In a sweep an algorithm has one colour in all environments,
+        and its variants differ in marker and dashes.
+        """
+        contenders = [one for each in self.environments for one in each.comparison.contenders]
+        pairs, entries = list(dict.fromkeys((one.entry, one.label) for one in contenders)), self.entries
+        if len(entries) == len(pairs):
+            known = {pair: line_style(entries.index(pair[0])) for pair in pairs}
+        else:
+            labels = {entry: [label for other, label in pairs if other == entry] for entry in entries}
+            known = {pair: variant_style(entries.index(pair[0]), labels[pair[0]].index(pair[1])) for pair in pairs}
+        return {(one.run, one.own): known[one.entry, one.label] for one in contenders}
 
     @property
     def entries(self) -> list[str]:
@@ -133,6 +142,7 @@ class Analysis:
         self.labels = [one.label for one in self.contenders]
         self.swept = shared is None and any(one.variant for one in self.contenders)
         self.shared = Shared(comparison) if shared is None else shared
+        self.measures = self.shared.measures
         short = reference if shared is not None else self.shared.short(reference)
         if short is not None and short not in (self.labels if shared is not None else self.shared.labels):
             known = ", ".join(self.shared.labels)
@@ -153,16 +163,8 @@ class Analysis:
         return found
 
     @property
-    def measures(self) -> list[Measure]:
-        return self.shared.measures
-
-    @property
     def styles(self) -> list[LineStyle]:
         return [self.shared.styles[one.run, one.own] for one in self.contenders]
-
-    @property
-    def kinds(self) -> Mapping[str, bool]:
-        return self.shared.kinds
 
     def estimates(self, measure: Measure) -> list[Estimate]:
         """Mean and interval of every label: Student's t, or Wilson's for proportions."""

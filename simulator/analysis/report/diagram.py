@@ -10,7 +10,7 @@ from __future__ import annotations
 import base64
 import zlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -95,13 +95,13 @@ def _embedded(analysis: Analysis, environment: str, contender: Contender, job: S
 
 def _colour(name: str, analysis: Analysis) -> int:
     """The number of the colour of a kind of message; -1 for kinds without payload, and for names of other things."""
-    colour = kind_colour(name, analysis.kinds)
+    colour = kind_colour(name, analysis.shared.kinds)
     return KINDS.index(colour) if colour in KINDS else NONE
 
 
 def pack(events: Events) -> dict[str, Any]:
     """The first :data:`MAX_EVENTS` events as a JSON object."""
-    kept = events.first(MAX_EVENTS)
+    kept = replace(events, rows=events.rows[:MAX_EVENTS])
     columns = {name: _column(kept, name) for name in PACKED}
     # The columns of wider items come first, so that each starts at a multiple of its width.
     order = sorted(columns, key=lambda name: -columns[name].itemsize)

@@ -57,10 +57,6 @@ class Events:
         """Indices of the events with these names."""
         return np.flatnonzero(np.isin(self["event"], [self.code(word) for word in words]))
 
-    def first(self, count: int) -> Events:
-        """The first ``count`` events."""
-        return Events(self.rows[:count], self.words, self.names)
-
 
 def read(job: StoredJob) -> Events:
     """Read the stored events of a job; there are none if its trace was off."""

@@ -64,18 +64,11 @@ class Line:
     name: str = ""
 
 
-def curve_figure(lines: Sequence[Line], panels: Sequence[Panel] = PANELS, columns: int = 2) -> Figure:
-    """Curves with 95 % bands.
-
-    Args:
-        lines: the curves; labels without series are not drawn.
-        columns: number of panels per line.
-    """
-    height = -(-len(panels) // columns)
-    drawn = figure(2.9 * height + legend_height([one.label for one in lines]))
-    axes = [drawn.add_subplot(height, columns, number + 1) for number in range(len(panels))]
-    for axis, panel in zip(axes, panels, strict=True):
-        draw_panel(axis, lines, panel)
+def curve_figure(lines: Sequence[Line]) -> Figure:
+    """Curves with 95 % bands in two lines of panels; labels without series are not drawn."""
+    drawn = figure(2.9 * 2 + legend_height([one.label for one in lines]))
+    for number, panel in enumerate(PANELS, start=1):
+        draw_panel(drawn.add_subplot(2, 2, number), lines, panel)
     add_legend(drawn, legend_handles(lines))
     return drawn
 

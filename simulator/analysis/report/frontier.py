@@ -10,10 +10,10 @@ from coband.simulator.analysis.report.analysis import Analysis
 from coband.simulator.analysis.report.data import SETTING, WORLD, Contender, differing
 from coband.simulator.analysis.report.measures import Measure
 from coband.simulator.analysis.report.tables import ReportTable
+from coband.simulator.experiments.runs.variant import Parameter
 from coband.simulator.experiments.statistics.dominance import Standing, Values, standings
 from coband.simulator.experiments.statistics.estimates import Estimate
 from coband.simulator.experiments.statistics.numerals import between
-from coband.simulator.experiments.store.variants import StoredParameter
 
 COSTS = ("scalars", "simulated_time")
 VERDICTS = {"frontier": "nothing beats it", "undecided": "not distinguishable", "beaten": "beaten by "}
@@ -33,7 +33,7 @@ class TradeOff:
 
     label: str
     entry: str
-    parameters: tuple[StoredParameter, ...]
+    parameters: tuple[Parameter, ...]
     setting: int
     cost: Estimate
     gain: Estimate

@@ -140,7 +140,7 @@ def communication(analysis: Analysis) -> list[NamedPanel]:
         sizes[_key(one)] = sizes.get(_key(one), 0.0) + one.scalars
     fillings: dict[tuple[str, str], dict[str, Any]] = {
         key: {
-            "facecolor": kind_colour(key[0], analysis.kinds) if key[1] else NO_PAYLOAD,
+            "facecolor": kind_colour(key[0], analysis.shared.kinds) if key[1] else NO_PAYLOAD,
             "edgecolor": PAPER,
             "hatch": HATCHES[number % len(HATCHES)],
         }

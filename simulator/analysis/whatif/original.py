@@ -78,5 +78,4 @@ def _original(run: StoredRun, label: str, jobs: dict[int, StoredJob]) -> Origina
     base = run.path if run.path.is_dir() else run.path.parent
     if variant is None:
         return Original(label, label, ScenarioText(run.scenario, str(run.path), base), jobs)
-    parameters = tuple(Parameter(one.key, one.name, one.text, one.number, False, True) for one in variant.parameters)
-    return Original(label, variant.entry, ScenarioText(variant.text, str(run.path), base), jobs, parameters)
+    return Original(label, variant.entry, ScenarioText(variant.text, str(run.path), base), jobs, variant.parameters)

@@ -81,7 +81,7 @@ class Question:
         for setting in self.settings:
             key, _, value = setting.partition("=")
             changes.append((key.strip(), value.strip()))
-        return tuple(Parameter(f"{name}={text}", name, text, None, False, True) for name, text in changes)
+        return tuple(Parameter(f"{name}={text}", name, text, None) for name, text in changes)
 
     def changed_agents(self, count: int) -> dict[Address, AgentChange]:
         """What changes about which of so many agents.

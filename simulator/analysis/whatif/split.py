@@ -169,7 +169,7 @@ def _variants(original: Original) -> Iterator[Variant]:
     for step in STEPS:
         changed = step.without(scenario, original.entry)
         if changed != scenario:
-            parameter = Parameter(f"split={step.name}", "split", step.name, None, False, True)
+            parameter = Parameter(f"split={step.name}", "split", step.name, None)
             yield Variant(0, original.entry, changed, (*original.parameters, parameter), whatif=change)
         scenario = changed
 

@@ -76,9 +76,9 @@ def describe(name: str, registry: Registry) -> list[Item]:
     """
     found: list[Item] = []
     if name in registry.algorithms:
-        found.append(_algorithm(registry.algorithms[name], registry))
+        found.append(_algorithm(registry.algorithms[name]))
     if name in registry.problems:
-        found.append(_problem(registry.problems[name], registry))
+        found.append(_problem(registry.problems[name]))
     if name in SOURCES:
         source = SOURCES[name]
         found.append(
@@ -91,7 +91,7 @@ def describe(name: str, registry: Registry) -> list[Item]:
         )
     for kind, classes in (("kernel", kernels()), ("reward", rewards())):
         if name in classes:
-            found.append(_class(kind, name, classes[name], registry))
+            found.append(_class(kind, name, classes[name]))
     if name in paths():
         found.append(_scenario(shipped_scenario(name)))
     if not found and name in registry.metrics:  # which loads every algorithm
@@ -106,7 +106,7 @@ def describe(name: str, registry: Registry) -> list[Item]:
     raise UnknownNameError(f"nothing is called {quoted(name)}{near or ';'} known: {', '.join(dict.fromkeys(shown))}")
 
 
-def _algorithm(algorithm: Algorithm, registry: Registry) -> Item:
+def _algorithm(algorithm: Algorithm) -> Item:
     return {
         "kind": "algorithm",
         **_line(algorithm.name, algorithm.summary, algorithm.reference),
@@ -119,7 +119,7 @@ def _algorithm(algorithm: Algorithm, registry: Registry) -> Item:
         "memory": [{"what": part.what, "numbers": part.words, "change": part.change} for part in algorithm.memory],
         "where": dict(_quantities(algorithm)),
         "metrics": [metric_item(metric) for metric in algorithm.metrics],
-        "parameters": list(_parameters(algorithm.config, registry)),
+        "parameters": list(_parameters(algorithm.config)),
     }
 
 
@@ -150,14 +150,14 @@ def _scenario(scenario: ShippedScenario) -> Item:
     }
 
 
-def _problem(problem: ProblemEntry, registry: Registry) -> Item:
-    parameters = list(_parameters(problem.config, registry))
+def _problem(problem: ProblemEntry) -> Item:
+    parameters = list(_parameters(problem.config))
     metrics = [metric_item(metric) for metric in problem.metrics]
     line = _line(problem.name, problem.summary, problem.reference)
     return {"kind": "problem", **line, "metrics": metrics, "parameters": parameters}
 
 
-def _class(kind: str, name: str, found: type, registry: Registry) -> Item:
+def _class(kind: str, name: str, found: type) -> Item:
     """A kernel or a reward, described by its class."""
     schema = TypeAdapter(found).json_schema(mode="validation")
     parameters = [item for item in properties(Wording(schema), schema, ()) if item["name"] not in TAG_KEYS]
@@ -206,7 +206,7 @@ def _quantities(algorithm: Algorithm) -> Iterator[tuple[str, str]]:
             yield name, meanings[name]
 
 
-def _parameters(config: type[BaseModel], registry: Registry) -> Iterator[Item]:
+def _parameters(config: type[BaseModel]) -> Iterator[Item]:
     schema = config.model_json_schema(mode="validation")
     for item in properties(Wording(schema), schema, ()):
         if item["name"] not in (*RESERVED, *TAG_KEYS):

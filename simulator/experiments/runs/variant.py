@@ -31,8 +31,8 @@ class Parameter:
     name: str
     text: str
     number: float | None
-    tuned: bool
-    displayed: bool
+    tuned: bool = False
+    displayed: bool = True
 
     def __str__(self) -> str:
         return f"{self.name}={self.text}"

@@ -7,7 +7,7 @@ import sqlite3
 import struct
 import time
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
@@ -178,24 +178,13 @@ def _whole_jobs(file: Path) -> Iterator[str]:
         with closing(connect(file)) as connection:
             _limit(connection)
             for (job,) in connection.execute("SELECT job FROM digests ORDER BY job").fetchall():
-                name = _whole(connection, job)
-                if name is not None:
-                    yield name
+                with suppress(*UNUSUAL):
+                    if is_whole(connection, job):
+                        query = "SELECT label, replication FROM jobs WHERE job = ?"
+                        label, replication = connection.execute(query, (job,)).fetchone()
+                        yield f"{label}, replication {replication}"
     except UNUSUAL:
         return
-
-
-def _whole(connection: sqlite3.Connection, job: int) -> str | None:
-    """Name of a job; None if it is not whole."""
-    try:
-        if is_whole(connection, job):
-            label, replication = connection.execute(
-                "SELECT label, replication FROM jobs WHERE job = ?", (job,)
-            ).fetchone()
-            return f"{label}, replication {replication}"
-    except UNUSUAL:
-        pass
-    return None
 
 
 def is_whole(connection: sqlite3.Connection, job: int) -> bool:

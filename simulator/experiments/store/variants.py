@@ -7,27 +7,13 @@ from functools import cached_property
 from typing import Any
 from weakref import WeakKeyDictionary
 
+from coband.simulator.experiments.runs.variant import Parameter
 from coband.simulator.experiments.scenario.nodes import plain
 from coband.simulator.experiments.scenario.yaml_nodes import read
 from coband.simulator.experiments.store.store import StoredRun
 
 CHOICES = "algorithms."
 """Keys of a grid that begin so are parameters of algorithms; all others are the environment."""
-
-
-@dataclass(frozen=True)
-class StoredParameter:
-    """A key of the grid at a variant.
-
-    Attributes:
-        text: the label of its value.
-        number: the value, where it is a number.
-    """
-
-    key: str
-    name: str
-    text: str
-    number: float | None
 
 
 @dataclass(frozen=True)
@@ -46,7 +32,7 @@ class StoredVariant:
     phase: str
     chosen: bool
     text: str
-    parameters: tuple[StoredParameter, ...]
+    parameters: tuple[Parameter, ...]
 
     @cached_property
     def choices(self) -> dict[str, str]:
@@ -78,9 +64,9 @@ def _read(run: StoredRun) -> dict[str, StoredVariant]:
     part = run.jobs[0].part if run.jobs else None
     if part is None or not part.execute("SELECT 1 FROM sqlite_schema WHERE name = 'variants'").fetchone():
         return {}
-    parameters: dict[str, list[StoredParameter]] = {}
+    parameters: dict[str, list[Parameter]] = {}
     for label, *rest in part.execute("SELECT label, key, name, text, number FROM parameters"):
-        parameters.setdefault(label, []).append(StoredParameter(*rest))
+        parameters.setdefault(label, []).append(Parameter(*rest))
     rows = part.execute("SELECT label, entry, phase, chosen, scenario FROM variants ORDER BY number, phase")
     return {
         label: StoredVariant(label, entry, phase, bool(chosen), text, tuple(parameters.get(label, ())))
