@@ -21,11 +21,8 @@ from coband.simulator.experiments.runs.results import Failure
 from coband.simulator.experiments.runs.study import Study
 from coband.simulator.experiments.scenario.files import ScenarioText, read_scenario
 from coband.simulator.experiments.scenario.input_problems import ScenarioError
-from coband.simulator.experiments.scenario.loading import read_document
-from coband.simulator.experiments.scenario.nodes import MappingNode, Node
-from coband.simulator.experiments.scenario.validation import Validation
 from coband.simulator.experiments.sweep.address import configuration_digest
-from coband.simulator.experiments.sweep.grid import Grid, split
+from coband.simulator.experiments.sweep.study import divided
 from coband.simulator.metrics import Metric
 
 
@@ -125,8 +122,14 @@ def load_search(
     """
     asked, registry = request or Request(), registry or Registry.installed()
     text, base = read_scenario(path)
-    rest, grid = _document(text, str(path), overrides, registry)
-    first, settings = _first(rest, grid, registry)
+    _, rest, grid, problems = divided(text, str(path), overrides, registry)
+    if problems:
+        raise ScenarioError(problems)
+    point = next(grid.points())
+    first, more = grid.apply(rest, point, registry.takes)
+    if more:
+        raise ScenarioError(more)
+    settings = [f"{key.path}={value.text}" for key, value in grid.chosen(point)]
     candidates = Candidates(first, base, registry, settings)
     scenario = candidates.scenario(Space(0, ""), ())  # which finds what is wrong without regard to ranges
     configuration_digest(scenario, candidates.files)  # which finds out whether data sets are there
@@ -150,26 +153,3 @@ def load_search(
     )
     search.planner()  # makes the first candidates
     return search
-
-
-def _document(text: str, file: str, overrides: Sequence[str], registry: Registry) -> tuple[MappingNode, Grid]:
-    """The document without its grid, and the grid.
-
-    Raises:
-        ScenarioError: with what is wrong with either.
-    """
-    root, problems = read_document(text, file, overrides, registry)
-    rest, grid, more = split(root, overrides)
-    problems += Validation(root, registry, []).shapes(("grid", "zip")) + more
-    if problems:
-        raise ScenarioError(problems)
-    return rest, grid
-
-
-def _first(rest: Node, grid: Grid, registry: Registry) -> tuple[Node, list[str]]:
-    """The document with the first value of each key of the grid, and the same as settings."""
-    point = next(grid.points())
-    root, problems = grid.apply(rest, point, registry.takes)
-    if problems:
-        raise ScenarioError(problems)
-    return root, [f"{key.path}={value.text}" for key, value in grid.chosen(point)]

@@ -25,7 +25,6 @@ from coband.simulator.analysis.report.theory_table import assumptions, growth_ta
 
 MAX_ENVIRONMENTS = multiples.MAX_ENVIRONMENTS
 """Largest number of environments with figures and tables of their own."""
-MAX_BANDS = 8
 
 
 @dataclass(frozen=True)

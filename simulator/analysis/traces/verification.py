@@ -14,7 +14,6 @@ from coband.simulator.experiments.store.store import StoredJob, StoredRun
 
 SEND, DELIVER, DROP, EXPIRE = (tr.CODES[name] for name in ("send", "deliver", "drop", "expire"))
 DUPLICATE, TIMER = tr.CODES["duplicate"], tr.CODES["timer"]
-VALUE, REASON = tr.NUMERIC.index("value"), tr.NUMERIC.index("reason")
 SERVER = -1
 
 

@@ -102,9 +102,7 @@ def load_study(
     openings()  # what plugins and functions read while the scenario is read counts
     text, base = read_scenario(path)
     registry = registry or Registry.installed()
-    root, problems = read_document(text, str(path), overrides, registry)
-    rest, grid, more = split(root, overrides)
-    problems += Validation(root, registry, []).shapes(("grid", "zip")) + more
+    root, rest, grid, problems = divided(text, str(path), overrides, registry)
     if len(grid) > MOST_POINTS:
         message = f"{len(grid):,} points are too many: at most {MOST_POINTS:,}; make several sweeps of it"
         raise ScenarioError([*problems, grid.axes[0].keys[0].mark.problem(("grid",), message)])
@@ -116,6 +114,19 @@ def load_study(
     scenario = next(iter(found.scenarios.values()))
     numbers = tuple(range(scenario.replications))
     return Sweep(scenario.name, text, tuple(variants), numbers, until, files.missing, len(grid), tuning)
+
+
+def divided(
+    text: str, file: str, overrides: Sequence[str], registry: Registry
+) -> tuple[MappingNode, MappingNode, Grid, list[InputProblem]]:
+    """A document, the same without its grid, the grid, and what is wrong so far.
+
+    Raises:
+        ScenarioError: it cannot be read.
+    """
+    root, problems = read_document(text, file, overrides, registry)
+    rest, grid, more = split(root, overrides)
+    return root, rest, grid, problems + Validation(root, registry, []).shapes(("grid", "zip")) + more
 
 
 class _Points:
