@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from coband.simulator.experiments.runs import results, stopping
 from coband.simulator.experiments.runs.results import Record
 from coband.simulator.experiments.runs.variant import FRESH, Variant
-
-if TYPE_CHECKING:
-    from coband.simulator.experiments.runs.study import Study
+from coband.simulator.experiments.scenario.document import Until
 
 
 @dataclass(frozen=True)
@@ -24,10 +22,38 @@ class Task:
     replication: int
 
 
+class Planned(Protocol):
+    """What a planner needs of a study (`experiments.runs.study.Study`)."""
+
+    @property
+    def name(self) -> str:
+        """The scenario's name."""
+
+    @property
+    def variants(self) -> Sequence[Variant]:
+        """What there is to run."""
+
+    @property
+    def numbers(self) -> Sequence[int]:
+        """Numbers of the replications."""
+
+    @property
+    def replications(self) -> int:
+        """How many there are to begin with."""
+
+    @property
+    def entries(self) -> Sequence[str]:
+        """Labels of the algorithms."""
+
+    @property
+    def until(self) -> Until | None:
+        """When the mean of a variant is known well enough."""
+
+
 class Planner:
     """Decides what runs; the same decisions whatever the order in which jobs end."""
 
-    def __init__(self, study: Study) -> None:
+    def __init__(self, study: Planned) -> None:
         self._study = study
         self._open: dict[tuple[int, str], int] = defaultdict(int)
         self._records: dict[tuple[int, str], list[Record]] = defaultdict(list)
