@@ -136,6 +136,7 @@ def live(context: click.Context, /, out: Path | None, **options: Any) -> None:
     refuse(study)
     if place.journal is not None and study.jobs > 1:
         raise BadInput(f"--journal is for one job, and these are {study.jobs}; add --only LABEL --replication 0")
+    progress.announce(study)
     report = _run(request, study, place, out)
     progress.warn(report)
     show(report, study)
@@ -144,11 +145,13 @@ def live(context: click.Context, /, out: Path | None, **options: Any) -> None:
 
 def _run(request: Request, study: Any, place: Place, out: Path | None) -> Report:
     from coband.simulator.experiments.runs.driver import Commands, drive
+    from coband.simulator.experiments.runs.workers import WorkerPoolError, check_open_files
     from coband.simulator.experiments.store import directory
     from coband.simulator.live.pool import LivePool, LiveStudy
     from coband.simulator.live.terms import check_token, is_exposed
 
-    terms = place.terms(study.variants[0].scenario.agents.count)
+    agents = study.variants[0].scenario.agents.count
+    terms = place.terms(agents)
     check_token(terms.host, terms.token)
     if is_exposed(terms.host):
         click.echo(EXPOSED.format(host=terms.host), err=True)
@@ -156,9 +159,10 @@ def _run(request: Request, study: Any, place: Place, out: Path | None) -> Report
         click.echo(f"token: {terms.token}", err=True)
     live_study: LiveStudy = LiveStudy.of(study, terms)
     try:
+        check_open_files(-(-agents // terms.share), "processes", "give each more agents (--agents-per-process)")
         with progress.Bar(study.name) as bar:
             pool = LivePool(terms, lambda line: click.echo(line, err=True))
             commands = Commands(["coband", "live", *request.replay()[2:]], sys.argv)
             return drive(live_study, directory.create(study.name, out), workers=pool, commands=commands, listener=bar)
-    except (directory.OutputError, directory.StorageError) as error:
+    except (directory.OutputError, directory.StorageError, WorkerPoolError) as error:
         raise BadInput(str(error)) from error
