@@ -136,7 +136,6 @@ def live(context: click.Context, /, out: Path | None, **options: Any) -> None:
     refuse(study)
     if place.journal is not None and study.jobs > 1:
         raise BadInput(f"--journal is for one job, and these are {study.jobs}; add --only LABEL --replication 0")
-    progress.announce(study)
     report = _run(request, study, place, out)
     progress.warn(report)
     show(report, study)
@@ -160,6 +159,7 @@ def _run(request: Request, study: Any, place: Place, out: Path | None) -> Report
     live_study: LiveStudy = LiveStudy.of(study, terms)
     try:
         check_open_files(-(-agents // terms.share), "processes", "give each more agents (--agents-per-process)")
+        progress.announce(study)
         with progress.Bar(study.name) as bar:
             pool = LivePool(terms, lambda line: click.echo(line, err=True))
             commands = Commands(["coband", "live", *request.replay()[2:]], sys.argv)

@@ -45,8 +45,6 @@ class RunServer(ThreadingHTTPServer):
         port: where to listen; 0 for any free port.
     """
 
-    daemon_threads = True
-
     def __init__(self, root: Path, port: int = 0) -> None:
         super().__init__((LOOPBACK, port), Handler)
         self.gate = Gate(self.server_address[1])

@@ -196,6 +196,7 @@ def test_a_difference_shows_its_surroundings_and_counts_the_rest() -> None:
         ("/compare", "Choose at least one run in the list; 0 are chosen."),
         ("/diff?id=a", "Choose two runs in the list; 1 are chosen."),
         ("/diff?id=a&id=b&id=fake", "Choose two runs in the list; 3 are chosen."),
+        ("/report", "Choose at least one run in the list; 0 are chosen."),
         ("/scenario", "Choose one run in the list; 0 are chosen."),
         ("/compare?id=a&against=Nobody", "there is no label 'Nobody' to compare with; there is Async, Alone."),
         ("/report?id=broken", "no job has finished, so there is nothing to report."),

@@ -103,7 +103,7 @@ def test_too_few_files_may_be_open(command: str, tmp_path: Path) -> None:
         processes, instead = "25 processes", "give each more agents (--agents-per-process)"
     done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
     needed = 40 + 2 * int(processes.split()[0])
-    assert done.stderr.split("pulls\n")[1] == (
+    assert done.stderr.split("pulls\n")[-1] == (
         f"coband: this process may have 20 files open, and {processes} need {needed}; raise the limit (ulimit -n 256), "
         f"or {instead}\n"
     )
