@@ -141,7 +141,7 @@ def test_plot_one_panel_in_the_size_of_a_column(coband: Program, run: Path, tmp_
         ),
         (["--panel", "regret", "--figure", "regret"], "give either --figure or --panel."),
         (["--panel", "regret", "--environment", "noise=1"], "a single run has no environments"),
-        (["--panel", "regret", "--width", "0.6", "--height", "0.6"], "has no room for 'regret'"),
+        (["--panel", "regret", "--width", "0.6", "--height", "0.7"], "0.6 x 0.7 inches has no room for 'regret'"),
         (["--width", "3"], "are for single panels; name one with --panel."),
         (["--out", "x.pdf"], "is to be a directory"),
     ],

@@ -146,7 +146,9 @@ def test_an_error_in_one_job_leaves_the_others(tmp_path: Path) -> None:
 def test_a_job_that_kills_its_worker_costs_only_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(driver, "died", lambda scenario: f"; {scenario.name} takes much memory")
     report = perform(tmp_path / "run", workers=2, mischief=((0, "kill"),), replications=4, labels=("Often",))
-    assert [(failure.replication, failure.error) for failure in report.failures] == [(0, f"{WORKER_DIED}; fake takes much memory")]
+    assert [(failure.replication, failure.error) for failure in report.failures] == [
+        (0, f"{WORKER_DIED}; fake takes much memory")
+    ]
     assert len(fingerprints(report)) == 3
 
 
