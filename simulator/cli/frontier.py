@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from coband.simulator.cli import progress, tables
-from coband.simulator.cli.numbers import AtLeast
 from coband.simulator.cli.options import FILE, JSON, ONLY, SEED, SHIPPED, BadInput, Request, out_directory, settings
 from coband.simulator.cli.sweep import driven
+from coband.simulator.cli.types import AtLeast
 from coband.simulator.cli.workers import RESUME, placed, pool
 
 if TYPE_CHECKING:
@@ -24,10 +24,7 @@ VERDICTS = {"frontier": "on the frontier", "undecided": "not distinguishable", N
 @FILE
 @settings()
 @click.option(
-    "--replications",
-    type=AtLeast(2),
-    metavar="N",
-    help="Number of fresh replications of each finalist; at least 10 by default.",
+    "--replications", type=AtLeast(2), help="Number of fresh replications of each finalist; at least 10 by default."
 )
 @SEED
 @ONLY
@@ -50,28 +47,12 @@ VERDICTS = {"frontier": "on the frontier", "undecided": "not distinguishable", N
     metavar="NAME=VALUE",
     help="Also say what to choose if an objective must not be worse than this, such as scalars=1e5; repeatable.",
 )
-@click.option(
-    "--budget",
-    "jobs",
-    type=AtLeast(1),
-    metavar="JOBS",
-    default=400,
-    show_default=True,
-    help="Stop after this number of jobs.",
-)
-@click.option(
-    "--trials",
-    type=AtLeast(1),
-    metavar="N",
-    default=3,
-    show_default=True,
-    help="Replications of each candidate.",
-)
+@click.option("--budget", "jobs", type=AtLeast(1), metavar="JOBS", default=400, help="Stop after this number of jobs.")
+@click.option("--trials", type=AtLeast(1), default=3, help="Replications of each candidate.")
 @click.option(
     "--sampler",
     type=click.Choice(["tpe", "nsga2"]),
     default="tpe",
-    show_default=True,
     help="What proposes candidates where there are too many to try them all.",
 )
 @placed
@@ -134,15 +115,12 @@ def _load(
     replications: int | None,
 ) -> Search:
     from coband.simulator.analysis.frontier import study
-    from coband.simulator.analysis.frontier.budget import BudgetError
     from coband.simulator.cli.plugins import warn_of_plugins
 
     warn_of_plugins()
     asked = study.Request(names, vary, only, jobs, trials, sampler)
     try:
         return study.load_search(request.file, request.overrides(), asked, replications=replications)
-    except BudgetError as error:
-        raise BadInput(str(error)) from error
     except ModuleNotFoundError as error:
         if error.name != "optuna":
             raise

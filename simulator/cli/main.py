@@ -78,7 +78,7 @@ def _print_version(ctx: click.Context, parameter: click.Parameter, wanted: bool)
     cls=LazyGroup,
     places=COMMANDS,
     invoke_without_command=True,
-    context_settings={"help_option_names": ["-h", "--help"]},
+    context_settings={"help_option_names": ["-h", "--help"], "show_default": True},
 )
 @click.option(
     "--version", is_flag=True, is_eager=True, expose_value=False, callback=_print_version, help="Print the version."
@@ -170,6 +170,10 @@ def _status(arguments: Sequence[str] | None) -> int:
 
 def _explain(error: Exception) -> int:
     """Print a message for errors in the input and for unusable files, and a traceback for defects of coband."""
+    from coband.simulator.scenario_errors import RequestError
+
+    if isinstance(error, RequestError):
+        return _complain(str(error), BAD_INPUT)
     from coband.simulator.experiments.scenario.loading import BAD_INPUT as MISTAKES
 
     if isinstance(error, MISTAKES):

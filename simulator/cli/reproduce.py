@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import click
 
 from coband.simulator.cli import sweep_view, tables
-from coband.simulator.cli.numbers import AtLeast, Finite
 from coband.simulator.cli.options import JSON, BadInput, out_directory
+from coband.simulator.cli.types import FOLDER, AtLeast, Finite
 from coband.simulator.cli.workers import RESUME, placed, pool
 
 if TYPE_CHECKING:
@@ -30,20 +30,12 @@ INTERRUPTED = 130
 @click.option("--list", "listing", is_flag=True, help="List the claims, and do nothing else.")
 @click.option("--quick", is_flag=True, help="Scaled-down studies: the mechanics, not the papers' sizes.")
 @click.option("--full", is_flag=True, help="The papers' sizes; the default.")
-@click.option("--seed", type=AtLeast(0), metavar="N", help="Seed of all studies, instead of their own.")
+@click.option("--seed", type=AtLeast(0), help="Seed of all studies, instead of their own.")
 @click.option("--budget", type=Finite(0, 100_000, min_open=True), metavar="HOURS", help="Stop after this time.")
 @placed
+@click.option("--results", type=FOLDER, help="Directory of the results files; by default results in that of --out.")
 @click.option(
-    "--results",
-    type=click.Path(path_type=Path, file_okay=False),
-    metavar="DIR",
-    help="Directory of the results files; by default results in that of --out.",
-)
-@click.option(
-    "--pages",
-    type=click.Path(path_type=Path, file_okay=False),
-    metavar="DIR",
-    help="Write pages about all claims of the results files there; without names nothing runs.",
+    "--pages", type=FOLDER, help="Write pages about all claims of the results files there; without names nothing runs."
 )
 @click.option(
     "--verify",
@@ -79,9 +71,11 @@ def reproduce(
     Replications go on until every condition of a claim is decided, its replications are used up, or the budget ends.
     Claims share jobs. The verdicts of several claims have a false discovery rate of at most 5 %.
     """
+    from coband.simulator.analysis.claims.reading import ALL, chosen
+
     if quick and full:
         raise BadInput("give --quick or --full, not both.")
-    claims = [one.seeded(seed) for one in _chosen(names)]
+    claims = [one.seeded(seed) for one in chosen(names or [ALL])]
     where = results or out / "results"
     if listing:
         _list(claims)
@@ -98,15 +92,6 @@ def reproduce(
         if pages is not None:
             _pages(where, pages)
         context.exit(status)
-
-
-def _chosen(names: Sequence[str]) -> list[PlacedClaim]:
-    from coband.simulator.analysis.claims import reading
-
-    try:
-        return reading.chosen(names or [reading.ALL])
-    except reading.UnknownClaimError as error:
-        raise BadInput(str(error)) from error
 
 
 def _list(claims: Sequence[PlacedClaim]) -> None:
@@ -139,16 +124,13 @@ def _run(
 ) -> int:
     from coband.simulator.analysis.claims import figures, origin, results
     from coband.simulator.analysis.claims.reproduction import Reproduction, Stopped
-    from coband.simulator.analysis.claims.samples import SampleError
 
     interrupted = False
+    reproduction = Reproduction(
+        claims, out, workers, size=size, budget=budget, origin=origin.origin(seed), listener=sweep_view.View
+    )
     try:
-        reproduction = Reproduction(
-            claims, out, workers, size=size, budget=budget, origin=origin.origin(seed), listener=sweep_view.View
-        )
         reproduction.run(_told)
-    except SampleError as error:
-        raise BadInput(str(error)) from error
     except Stopped:
         interrupted = True
     outcomes = reproduction.outcomes()
@@ -201,11 +183,8 @@ def _verify(claims: Sequence[PlacedClaim], where: Path, count: int, workers: Wor
 
     from coband.simulator.analysis.claims import results, verification
 
-    try:
-        outcomes = results.read(where)
-        jobs = verification.sample(claims, outcomes, count, SAMPLE_SEED)
-    except results.ResultsError as error:
-        raise BadInput(str(error)) from error
+    outcomes = results.read(where)
+    jobs = verification.sample(claims, outcomes, count, SAMPLE_SEED)
     if not jobs:
         raise BadInput(f"{where} has no results of these claims.")
     with TemporaryDirectory(prefix="coband-verify-") as place:
@@ -242,11 +221,7 @@ def _name_hardware(outcomes: Sequence[Outcome]) -> None:
 
 def _pages(where: Path, pages: Path) -> None:
     from coband.simulator.analysis.claims import pages as writing
-    from coband.simulator.analysis.claims import results
 
-    try:
-        for path in writing.write(where, pages):
-            click.echo(f"page: {path}")
-        click.echo(writing.badge(where))
-    except results.ResultsError as error:
-        raise BadInput(str(error)) from error
+    for path in writing.write(where, pages):
+        click.echo(f"page: {path}")
+    click.echo(writing.badge(where))

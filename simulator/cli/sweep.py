@@ -139,13 +139,9 @@ def _show_status(path: Path, as_json: bool) -> None:
     from dataclasses import asdict
 
     from coband.simulator.experiments.runs.results import dump
-    from coband.simulator.experiments.store.directory import OutputError
     from coband.simulator.experiments.sweep import status
 
-    try:
-        found = status.read(path)
-    except OutputError as error:
-        raise BadInput(str(error)) from error
+    found = status.read(path)
     if as_json:
         click.echo(dump({**asdict(found), "rate": found.rate, "seconds_left": found.seconds_left}), nl=False)
     else:

@@ -102,20 +102,12 @@ def _study(
 
 
 def perform(study: WhatIfStudy, out: Path | None, workers: int) -> Report:
-    """Run a what-if study.
-
-    Raises:
-        BadInput: there is no room for the results.
-    """
+    """Run a what-if study."""
     from coband.simulator.analysis.whatif.study import place
     from coband.simulator.experiments.runs.driver import Commands, drive
-    from coband.simulator.experiments.store.directory import OutputError, StorageError
 
-    try:
-        with progress.Bar(study.name) as bar:
-            report = drive(study, place(study, out), workers=workers, commands=Commands((), sys.argv), listener=bar)
-    except (OutputError, StorageError) as error:
-        raise BadInput(str(error)) from error
+    with progress.Bar(study.name) as bar:
+        report = drive(study, place(study, out), workers=workers, commands=Commands((), sys.argv), listener=bar)
     progress.warn(report)
     return report
 
