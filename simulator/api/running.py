@@ -14,9 +14,10 @@ from typing import Any, Literal
 import coband
 from coband.simulator.api.driving import drive_study, pool_of
 from coband.simulator.api.errors import RunError, RunWarning
-from coband.simulator.api.progress import RunBar, SweepBars
 from coband.simulator.api.scenario import Scenario, Settings
 from coband.simulator.api.stored import Run, Sweep
+from coband.simulator.cli.progress import Bar
+from coband.simulator.cli.sweep_view import View
 from coband.simulator.experiments.runs import executors
 from coband.simulator.experiments.runs.driver import Commands, Report
 from coband.simulator.experiments.runs.study import Study, load_run
@@ -98,7 +99,7 @@ def run(
             words = [word for name in labels for word in ("--only", name)]
             words += [word for number in numbers for word in ("--replication", str(number))]
             commands = Commands(_command("run", asked, place), [*_command("run", asked, place), *words])
-            report = drive_study(study, place, pool, commands, RunBar(study.name) if progress else None)
+            report = drive_study(study, place, pool, commands, Bar(study.name) if progress else None)
     return Run(report.directory)
 
 
@@ -200,7 +201,7 @@ def swept(
         again = [*_command(name, asked, folder), *words]
         goes_on = shlex.join([*again, "--resume", "--out", str(folder.path)])
         commands = Commands(_command("run", asked, folder), again, goes_on)
-        return drive_study(study, folder, pool, commands, SweepBars(study.name) if progress else None)
+        return drive_study(study, folder, pool, commands, View(study.name) if progress else None)
 
 
 def _command(name: str, asked: Scenario, place: RunDirectory) -> list[str]:
