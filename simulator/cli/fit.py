@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from coband.simulator.cli import tables
 from coband.simulator.cli.options import JSON, BadInput
 from coband.simulator.cli.trace.common import RUN, RUNS_HELP, choice, opened
 
@@ -27,9 +28,7 @@ def fit(path: Path, label: str | None, replication: int | None, as_json: bool) -
     with opened(path) as stored:
         found = estimates(samples(TraceReader(one_job(stored, label, replication))))
     if as_json:
-        from coband.simulator.experiments.runs.results import dump
-
-        click.echo(dump(found.listed()), nl=False)
+        tables.show_json(found.listed())
         return
     text = list(lines(found))
     if not text:

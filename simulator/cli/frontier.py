@@ -15,6 +15,7 @@ from coband.simulator.cli.types import AtLeast
 from coband.simulator.cli.workers import RESUME, placed, pool
 
 if TYPE_CHECKING:
+    from coband.simulator.analysis.frontier.study import Request as Asked
     from coband.simulator.analysis.frontier.study import Search
 
 VERDICTS = {"frontier": "on the frontier", "undecided": "not distinguishable", None: "not measured yet"}
@@ -74,12 +75,10 @@ def frontier(
     jobs: int,
     trials: int,
     sampler: Any,
-    workers: int | None,
-    cluster: str | None,
-    cluster_options: tuple[str, ...],
     resume: bool,
     out: Path | None,
     as_json: bool,
+    **place: Any,
 ) -> None:
     """Search for the parameters of the algorithms in FILE that no other choice beats in regret and communication.
 
@@ -87,16 +86,16 @@ def frontier(
     and intervals are shown, and a point counts as beaten only where paired differences show it. --resume goes on after
     Ctrl-C with the same options.
     """
+    from coband.simulator.analysis.frontier.study import Request as Asked
+
     request = Request(file, settings, seed=seed)
     names = tuple(name.strip() for name in objectives.split(",")) if objectives else ()
-    study = _load(request, names, vary, only, jobs, trials, sampler, replications)
+    study = _load(request, Asked(names, vary, only, jobs, trials, sampler), replications)
     bounds = _limits(limits, [metric.name for metric in study.chosen])
-    with pool(workers, cluster, cluster_options) as found:
+    with pool(**place) as found:
         report = driven(request, study, found, resume, out)
     if as_json:
-        from coband.simulator.experiments.runs.results import dump
-
-        click.echo(dump(report.object), nl=False)
+        tables.show_json(report.object)
         click.echo(f"search directory: {report.directory}", err=True)
     else:
         show_search(report.object["frontier"], report.directory, bounds)
@@ -104,23 +103,13 @@ def frontier(
     context.exit(progress.exit_code(report))
 
 
-def _load(
-    request: Request,
-    names: tuple[str, ...],
-    vary: tuple[str, ...],
-    only: tuple[str, ...],
-    jobs: int,
-    trials: int,
-    sampler: Any,
-    replications: int | None,
-) -> Search:
-    from coband.simulator.analysis.frontier import study
+def _load(request: Request, asked: Asked, replications: int | None) -> Search:
+    from coband.simulator.analysis.frontier.study import load_search
     from coband.simulator.cli.plugins import warn_of_plugins
 
     warn_of_plugins()
-    asked = study.Request(names, vary, only, jobs, trials, sampler)
     try:
-        return study.load_search(request.file, request.overrides(), asked, replications=replications)
+        return load_search(request.file, request.overrides(), asked, replications=replications)
     except ModuleNotFoundError as error:
         if error.name != "optuna":
             raise

@@ -60,12 +60,6 @@ COMPUTING = frozenset(COMMANDS) - {"init", "list", "describe", "schema", "cite",
 """The commands that import numpy and scipy."""
 
 
-class TooLittleMemory(click.ClickException):
-    """There is not enough memory to begin with."""
-
-    exit_code = BAD_INPUT
-
-
 def _print_version(ctx: click.Context, parameter: click.Parameter, wanted: bool) -> None:
     if wanted and not ctx.resilient_parsing:
         from importlib.metadata import version
@@ -90,9 +84,10 @@ def cli(ctx: click.Context) -> None:
         click.echo(ctx.get_help())
     elif ctx.invoked_subcommand in COMPUTING:
         from coband.simulator.experiments.runs.free_memory import too_little
+        from coband.simulator.scenario_errors import RequestError
 
         if (sentence := too_little()) is not None:
-            raise TooLittleMemory(sentence)
+            raise RequestError(sentence)
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -56,15 +56,13 @@ def reproduce(
     full: bool,
     seed: int | None,
     budget: float | None,
-    workers: int | None,
-    cluster: str | None,
-    cluster_options: tuple[str, ...],
     results: Path | None,
     pages: Path | None,
     verify: int | None,
     resume: bool,
     out: Path,
     as_json: bool,
+    **place: Any,
 ) -> None:
     """Try what papers claim on our own runs, with intervals and verdicts.
 
@@ -72,6 +70,7 @@ def reproduce(
     Claims share jobs. The verdicts of several claims have a false discovery rate of at most 5 %.
     """
     from coband.simulator.analysis.claims.reading import ALL, chosen
+    from coband.simulator.analysis.claims.reproduction import JOBS
 
     if quick and full:
         raise BadInput("give --quick or --full, not both.")
@@ -80,14 +79,15 @@ def reproduce(
     if listing:
         _list(claims)
     elif verify is not None:
-        with pool(workers, cluster, cluster_options) as found:
+        with pool(**place) as found:
             status = _verify(claims, where, verify, found)
         context.exit(status)
     elif pages is not None and not (names or quick or full or budget or resume or seed is not None):
         _pages(where, pages)
     else:
-        _begin(out, resume)
-        with pool(workers, cluster, cluster_options) as found:
+        if (out / JOBS).is_dir() and not resume:
+            raise BadInput(f"{out} has finished jobs already; go on with --resume, or choose another --out DIR.")
+        with pool(**place) as found:
             status = _run(claims, out, where, "quick" if quick else "full", seed, budget, found, as_json)
         if pages is not None:
             _pages(where, pages)
@@ -98,18 +98,6 @@ def _list(claims: Sequence[PlacedClaim]) -> None:
     rows = [[one.key, one.claim.where, one.claim.title] for one in claims]
     tables.show(["claim", "where", "what"], rows, left=3, keys=1)
     click.echo(f"{len(claims)} claims")
-
-
-def _begin(out: Path, resume: bool) -> None:
-    """Refuse to go on by accident.
-
-    Raises:
-        BadInput: there are finished jobs already.
-    """
-    from coband.simulator.analysis.claims.reproduction import JOBS
-
-    if (out / JOBS).is_dir() and not resume:
-        raise BadInput(f"{out} has finished jobs already; go on with --resume, or choose another --out DIR.")
 
 
 def _run(
@@ -149,12 +137,11 @@ def _told(outcome: Outcome) -> None:
 
 def _show(outcomes: Sequence[Outcome], as_json: bool) -> None:
     from coband.simulator.analysis.claims.outcome import verdicts
-    from coband.simulator.experiments.runs.results import dump
 
     found = verdicts(outcomes)
     if as_json:
         entries = [{**one.to_json(), "verdict": verdict} for one, verdict in zip(outcomes, found, strict=True)]
-        click.echo(dump({"claims": entries}), nl=False)
+        tables.show_json({"claims": entries})
         return
     rows = [_row(one, verdict) for one, verdict in zip(outcomes, found, strict=True)]
     tables.show(["claim", "verdict", "n", "CPU hours", "remark"], rows, left=2, keys=1)

@@ -114,14 +114,13 @@ def perform(study: WhatIfStudy, out: Path | None, workers: int) -> Report:
 
 def _print(run: StoredRun, report: Report, study: WhatIfStudy, as_json: bool) -> None:
     from coband.simulator.analysis.whatif.answer import answers
-    from coband.simulator.experiments.runs.results import dump
     from coband.simulator.experiments.store.store import open_run
 
     with open_run(report.directory) as changed:
         found = [answer for answer in answers(run, changed, study.of) if answer.replications]
         if as_json:
             listed = [answer.as_json() for answer in found]
-            click.echo(dump({**study.about, "directory": str(report.directory), "answers": listed}), nl=False)
+            tables.show_json({**study.about, "directory": str(report.directory), "answers": listed})
             return
         declared = frozenset(name for name, metric in changed.metrics.items() if metric.better)
         for answer in found:
@@ -164,14 +163,13 @@ def _show_parting(where: str, parting: TraceComparison, algorithms: Mapping[str,
 
 def _print_split(run: StoredRun, report: Report, study: WhatIfStudy, as_json: bool) -> None:
     from coband.simulator.analysis.whatif.split import splits
-    from coband.simulator.experiments.runs.results import dump
     from coband.simulator.experiments.store.store import open_run
 
     with open_run(report.directory) as changed:
         found = list(splits(run, changed, study))
     if as_json:
         listed = [split.as_json() for split in found]
-        click.echo(dump({**study.about, "directory": str(report.directory), "splits": listed}), nl=False)
+        tables.show_json({**study.about, "directory": str(report.directory), "splits": listed})
         return
     for split in found:
         _show_split(split)

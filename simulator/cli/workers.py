@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from coband.simulator.cli.options import BadInput, options, workers
+from coband.simulator.cli.options import options, workers
 
 if TYPE_CHECKING:
     from coband.simulator.experiments.runs.workers import WorkerPool
@@ -33,18 +33,16 @@ RESUME = click.option("--resume", is_flag=True, help="Go on in a directory with 
 
 
 @contextmanager
-def pool(workers: int | None, cluster: str | None, options: Sequence[str] = ()) -> Iterator[WorkerPool]:
+def pool(workers: int | None, cluster: str | None, cluster_options: Sequence[str] = ()) -> Iterator[WorkerPool]:
     """Who runs jobs, as long as the block lasts.
 
     Raises:
-        BadInput: the options contradict each other.
-        WorkerPoolError: there is no such cluster.
+        WorkerPoolError: the options contradict each other, or there is no such cluster.
     """
-    if workers is not None and cluster is not None:
-        raise BadInput("give --workers or --cluster, not both.")
-    if options and cluster is None:
-        raise BadInput("--cluster-option goes with --cluster.")
-    with closing(pool_of(workers, cluster, options)) as found:
+    from coband.simulator.experiments.sweep.job_queue import require_one_place
+
+    require_one_place(workers, cluster, cluster_options)
+    with closing(pool_of(workers, cluster, cluster_options)) as found:
         yield found
 
 
