@@ -9,12 +9,13 @@ from coband.simulator.experiments.runs import executors
 from coband.simulator.experiments.runs.free_memory import open_files
 from coband.simulator.experiments.runs.job import OnPull
 from coband.simulator.experiments.runs.work import JobResult, Work, work
+from coband.simulator.scenario_errors import RequestError
 
 FILES, FILES_OF_A_WORKER = 40, 2  # that a driver has open at most (measured: 23, and 1 for each worker)
 AHEAD = 2  # jobs handed out for each one that runs, so that no worker waits for the driver
 
 
-class WorkerPoolError(RuntimeError):
+class WorkerPoolError(RequestError):
     """There is nobody to run the jobs; the text says why and what to do."""
 
 
