@@ -40,7 +40,7 @@ from coband.simulator.conformance.faults import (
     who,
 )
 from coband.simulator.conformance.graphs import run_anywhere
-from coband.simulator.conformance.runs import Run, algorithm, batches, problem_of
+from coband.simulator.conformance.runs import Run, Section, algorithm, batches, problem_of
 from coband.simulator.core.audit import trace as tr
 from coband.simulator.core.nodes.node import Address
 from coband.simulator.core.whatif.addresses import AddressBook
@@ -103,7 +103,7 @@ class Subject:
             whatif=whatif,
         )
 
-    def _schedule(self) -> dict[str, Any]:
+    def _schedule(self) -> Section:
         if batches(self.name):
             return {"kind": "phases", "pull_time": PULL_TIME}
         if "rounds" in algorithm(self.name).needs.schedules:

@@ -6,7 +6,7 @@ import importlib
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Literal
 
 from pydantic import BaseModel
 
@@ -160,13 +160,13 @@ class Bound:
     where: Mapping[str, str] = field(default_factory=dict, hash=False)
     constants: Mapping[str, str] = field(default_factory=dict, hash=False)
 
-    def quantities(self, values: Values) -> dict[str, Any]:
+    def quantities(self, values: Values) -> Values:
         """The values with those of ``where`` and ``constants``.
 
         Raises:
             FormulaError: a formula has no value.
         """
-        found: dict[str, Any] = {**dict.fromkeys(self.constants, 1.0), **values}
+        found = {**dict.fromkeys(self.constants, 1.0), **values}
         for name, formula in self.where.items():
             found[name] = evaluate(formula, found)
         return found
@@ -236,11 +236,11 @@ class Algorithm:
         return [(part, size) for part, size in found if size is not None]
 
     @staticmethod
-    def parameters(config: BaseModel) -> dict[str, Any]:
+    def parameters(config: BaseModel) -> dict[str, object]:
         """The values of the parameters by name."""
         return {name: getattr(config, name) for name in type(config).model_fields}
 
-    def quantities(self, values: Values, config: BaseModel, about: object = None) -> dict[str, Any]:
+    def quantities(self, values: Values, config: BaseModel, about: object = None) -> Values:
         """What formulas may speak of: the parameters, ``values``, attributes of ``about``, and then ``where``.
 
         Of two of one name the later counts.
@@ -254,7 +254,7 @@ class Algorithm:
         return found
 
 
-def attributes(about: object) -> dict[str, Any]:
+def attributes(about: object) -> dict[str, int | float | str]:
     """The public fields and properties of a message that are numbers or texts."""
     names = [name for name in dir(about) if not name.startswith("_")] if isinstance(about, Message) else []
     values = {name: getattr(about, name) for name in names if name != "scalars"}

@@ -19,7 +19,8 @@ from coband.simulator.plugins.entry_points import Loaded, PluginError, installed
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
-    from pydantic_core import ErrorDetails
+    from pydantic.json_schema import JsonSchemaValue
+    from pydantic_core import CoreSchema, ErrorDetails
 
 T = TypeVar("T")
 Words = Callable[[], Sequence[str]]
@@ -187,7 +188,7 @@ class ByKind:
     ) -> None:
         self._lists, self._default, self._words, self._further = lists, default, words, further
 
-    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> dict[str, Any]:
+    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> CoreSchema:
         members = dict(self._further)
         for one in reversed(self._lists):
             members = {**one.lasting(), **{kind: found for kind, found in members.items() if kind not in one.lasting()}}
@@ -234,7 +235,7 @@ class ByKind:
             raise PydanticKnownError("model_attributes_type")
         return value
 
-    def _json_schema(self, core_schema: Any, handler: Any) -> dict[str, Any]:
+    def _json_schema(self, core_schema: Any, handler: Any) -> JsonSchemaValue:
         choices = {name: part for name, part in core_schema["choices"].items() if name not in (_LATER, _WITHOUT)}
         choices |= {name: adapter(one).core_schema for name, one in self._registered().items()}
         union = {"type": "tagged-union", "discriminator": "kind", "choices": choices}

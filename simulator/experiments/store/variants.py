@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 from weakref import WeakKeyDictionary
 
+from coband.simulator.core.config import JsonObject
 from coband.simulator.experiments.scenario.nodes import plain
 from coband.simulator.experiments.scenario.yaml_nodes import read
 from coband.simulator.experiments.store.store import StoredRun
@@ -44,9 +44,9 @@ class StoredVariant:
     text: str
     parameters: tuple[StoredParameter, ...]
 
-    def scenario(self) -> dict[str, Any]:
+    def scenario(self) -> JsonObject:
         """Its own scenario as plain values."""
-        found: dict[str, Any] = plain(read(self.text, "run.sqlite")[0])
+        found: JsonObject = plain(read(self.text, "run.sqlite")[0])
         return found
 
 
