@@ -80,14 +80,15 @@ class Subject:
 
     def run(self, fault: Fault | None = None) -> Run:
         """One run; None: the undisturbed one."""
-        network: dict[str, Any] = {
+        recovery = {"timeout": TIMEOUT, "backoff": 1.0, "patience": PATIENCE}
+        network: dict[str, object] = {
             "latency": LATENCY,
             "retransmission": {"timeout": TIMEOUT, "max_attempts": 1},
-            "recovery": {"timeout": TIMEOUT, "backoff": 1.0, "patience": PATIENCE},
+            "recovery": recovery,
         }
         whatif = None
         if fault is not None:
-            network["recovery"]["attempts"] = fault.attempts
+            recovery["attempts"] = fault.attempts
             network |= fault.network
             whatif = WhatIf(AddressBook(), fault.messages) if fault.messages else None
         return run_anywhere(

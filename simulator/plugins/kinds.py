@@ -123,7 +123,7 @@ def registrations() -> int:
     return len(_REGISTRATIONS)
 
 
-def registered() -> dict[str, dict[str, Any]]:
+def registered() -> dict[str, dict[str, object]]:
     """What was registered in this process: list -> name -> member; for `adopt` in another process."""
     return {name: dict(one.registered) for name, one in LISTS.items() if one.registered}
 
@@ -217,7 +217,7 @@ class ByKind:
             "metadata": {"pydantic_js_annotation_functions": [self._json_schema]},
         }
 
-    def _registered(self) -> dict[str, Any]:
+    def _registered(self) -> dict[str, type]:
         return dict(chain(*(one.registered.items() for one in self._lists)))
 
     def _is_default(self, value: object) -> bool:

@@ -64,7 +64,7 @@ def _within(point: Point, name: str, end: str, bound: float) -> bool:
     return mean >= bound if end == "higher" else mean <= bound
 
 
-def choices(points: Sequence[Point], chosen: Sequence[Metric]) -> list[dict[str, Any]]:
+def choices(points: Sequence[Point], chosen: Sequence[Metric]) -> list[dict[str, object]]:
     """The best point on each objective, and the compromise between all."""
     better = {metric.name: str(metric.better) for metric in chosen}
     found = []

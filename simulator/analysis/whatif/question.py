@@ -113,7 +113,7 @@ class Question:
         changes += [(event, MessageChange(delay=delay)) for event, delay in self.delays]
         return tuple(_event_change(reader, event, change, walks_hops) for event, change in changes)
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, object]:
         """As the manifest of the what-if run says it."""
         return {
             "drop": list(self.drops),

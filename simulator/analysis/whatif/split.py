@@ -133,7 +133,7 @@ class Split:
         """A part of the regret in per cent."""
         return f"{100.0 * part / self.regret.mean:.0f} %" if self.regret.mean else ""
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, object]:
         """As ``--json`` prints it."""
         shares = [
             {"cause": share.cause, "regret": share.regret, "owed": estimate_json(share.owed)} for share in self.shares
