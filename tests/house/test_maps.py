@@ -24,7 +24,7 @@ def text(name: str) -> str:
 @pytest.mark.parametrize("page", ["docs/house.md", "CONTRIBUTING.md"])
 def test_a_map_names_what_there_is(page: str) -> None:
     """Paths may leave out the folders above them; NAME stands for any."""
-    found = [path for folder in FOLDERS for path in [ROOT / folder, *(ROOT / folder).rglob("*")]]
+    found = [path for folder in (*FOLDERS, ".github") for path in [ROOT / folder, *(ROOT / folder).rglob("*")]]
     there = {f"/{path.relative_to(ROOT).as_posix()}" for path in [*found, *ROOT.iterdir()]}
     named = {place for place in A_PLACE.findall(text(page)) if "/" in place or place.endswith((".py", ".md", ".toml"))}
     missing = [
@@ -47,9 +47,8 @@ def test_few_modules_are_in_no_room(folder: str) -> None:
 
 
 def test_every_decision_is_listed_under_its_number() -> None:
-    listed = re.findall(
-        r"^\| \[(\d+)\. [^]]+\]\((\d{4}-[\w-]+\.md)\) \| \S", text("docs/decisions/index.md"), re.MULTILINE
-    )
+    row = re.compile(r"^\| \[(\d+)\. [^]]+\]\((\d{4}-[\w-]+\.md)\) \| \S", re.MULTILINE)
+    listed = row.findall(text("docs/decisions/index.md"))
     records = sorted(path.name for path in (ROOT / "docs" / "decisions").glob("0*.md"))
     assert [name for _, name in listed] == records
     for number, name in listed:
