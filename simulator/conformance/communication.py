@@ -55,7 +55,7 @@ def check_closed_forms(name: str, run: Run, schedule: str) -> None:
             _check_rounds(name, run, form)
         else:
             known = ", ".join(sorted(totals))
-            demand(form.count in totals, f"Algorithm.counts of {name} speaks of {form.count!r}; there is {known}")
+            demand(form.count in totals, f"Algorithm.counts of {name} names {form.count!r}; there is {known}")
             _check_form(f"the run counts {form.count} =", totals[form.count], form, values)
 
 

@@ -22,7 +22,7 @@ COMMON_QUANTITIES: Mapping[str, str] = {
     "d": "arm dimension",
     "arms": "arms of a fixed arm set, or of each agent's task",
 }
-"""What every formula may speak of, beside the parameters of the algorithm."""
+"""What every formula may use, beside the parameters of the algorithm."""
 RUN_QUANTITIES: Mapping[str, str] = {
     "T": "pulls of all agents",
     "schedule": "the schedule's kind",
@@ -30,7 +30,7 @@ RUN_QUANTITIES: Mapping[str, str] = {
     "reach": "sum over all pulls of the number of other agents within `hops` links of who pulled",
     "copies": "sum over all pulls of the links that a message of who pulled crosses within `hops` links",
 }
-"""What the closed form of a run may speak of as well, beside every number of the result."""
+"""What the closed form of a run may use as well, beside every number of the result."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class Needs:
 class MessageSize:
     """How many scalars a message carries: a formula that is printed, and that the conformance kit evaluates.
 
-    The formula (`coband.simulator.core.formulas`) may speak of attributes of the message, `COMMON_QUANTITIES`,
+    The formula (`coband.simulator.core.formulas`) may use attributes of the message, `COMMON_QUANTITIES`,
     parameters of the algorithm and names in :attr:`Algorithm.where`. A quantity that depends on the state of the run,
     such as the size of the dictionary of that round, is a property of the message with a docstring.
 
@@ -89,7 +89,7 @@ class ClosedForm:
 
     Attributes:
         count: a number of the result; with ``each: round`` one of uplink_scalars, downlink_scalars, peer_scalars.
-        formula: what it is; may speak of parameters, names in :attr:`Algorithm.where`, `COMMON_QUANTITIES`, and in a
+        formula: what it is; may use parameters, names in :attr:`Algorithm.where`, `COMMON_QUANTITIES`, and in a
             run of `RUN_QUANTITIES` and every number of the result, in a round of the attributes on
             which its messages agree.
         when: condition on the parameters, and on ``schedule``, under which it holds; empty for always.
@@ -110,13 +110,13 @@ BOUND_QUANTITIES: Mapping[str, str] = {
     "gain": "information gain 1/2 log det(I + K/scale) of the pulls so far, measured in the run",
     "kmax": "largest k(x, x) of a pull",
 }
-"""What the bound of a theorem may speak of, beside the parameters of the algorithm."""
+"""What the bound of a theorem may use, beside the parameters of the algorithm."""
 SETTING_QUANTITIES: Mapping[str, str] = {
     "delays": "whether turns, messages or their handling take time",
     "losses": "whether messages are lost, or agents or links are down",
     "kmin": "least k(x, x) of a pull",
 }
-"""What the assumption of a theorem may speak of as well."""
+"""What the assumption of a theorem may use as well."""
 
 
 @dataclass(frozen=True)
@@ -142,7 +142,7 @@ class Bound:
 
     Attributes:
         count: the number, such as regret or scalars.
-        formula: may speak of `BOUND_QUANTITIES`, parameters, and names in ``where`` and ``constants``.
+        formula: may use `BOUND_QUANTITIES`, parameters, and names in ``where`` and ``constants``.
         source: paper and theorem.
         order: whether it holds up to a constant factor and logarithms, so that growth alone can be compared.
         scale: formula of the factor in the information gain; empty where the gain is of other pulls than all.
@@ -241,7 +241,7 @@ class Algorithm:
         return {name: getattr(config, name) for name in type(config).model_fields}
 
     def quantities(self, values: Values, config: BaseModel, about: object = None) -> Values:
-        """What formulas may speak of: the parameters, ``values``, attributes of ``about``, and then ``where``.
+        """What formulas may use: the parameters, ``values``, attributes of ``about``, and then ``where``.
 
         Of two of one name the later counts.
 

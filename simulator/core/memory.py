@@ -21,7 +21,7 @@ QUANTITIES = {
     "K": "arms of a turn",
     "M": "arms of a fixed arm set, 0 where arms change",
 }
-"""What the formulas of :class:`Memory` may speak of, beside the parameters of the algorithm and its ``where``."""
+"""What the formulas of :class:`Memory` may use, beside the parameters of the algorithm and its ``where``."""
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ class Memory:
 
         Args:
             run: the sizes.
-            values: of the quantities and parameters that formulas may speak of, as far as they are known.
+            values: of the quantities and parameters that formulas may use, as far as they are known.
         """
         try:
             if self.when and not evaluate(self.when, values):

@@ -74,7 +74,7 @@ class ContextualWorld:
         return [arms for arms, *_ in self._of(agent).upcoming(turn)]
 
     def expect(self, turns: int) -> None:
-        """About so many turns an agent will take: they are drawn in longer blocks, and few in vain."""
+        """About so many turns an agent will take: they are drawn in longer blocks, and few are not used."""
         self._expected = turns
 
     def means(self, agent: int, turn: int) -> FloatArray:

@@ -28,7 +28,7 @@ LONGEST_BLOCK = 16
 """Turns drawn at once for one agent, at most, where it is not known how many it will take."""
 
 LONGEST_EXPECTED = 64
-"""The same where it is known, so that few are drawn in vain."""
+"""The same where it is known, so that few are drawn and not used."""
 
 BLOCK_MEMORY = 2**28
 """Bytes that the blocks of all agents may hold together, as long as each holds at least one turn."""

@@ -1,4 +1,4 @@
-"""The scenario that a trace speaks of: the distribution of each kind of delay, stragglers, bandwidth and loss."""
+"""The scenario that a trace shows: the distribution of each kind of delay, stragglers, bandwidth and loss."""
 
 from __future__ import annotations
 

@@ -26,12 +26,12 @@ def choose(
     """The best point within limits, by the means of the search's replications.
 
     Fresh replications rank nothing, so that their numbers are no better than they should be: the best of many was also
-    lucky where it was chosen. They have a veto: a point that they show to be beaten is not chosen.
+    lucky where it was chosen. They have a veto: a point that they show to be dominated is not chosen.
 
     Args:
         points: the finalists; a ``verdict`` is how fresh replications judge one.
         better: objective -> which end is better.
-        on: the objective; None for the point that loses least in its worst objective, of those that nothing beats.
+        on: the objective; None for the point that loses least in its worst objective, of those that are not dominated.
         limits: objective -> the largest mean that is allowed, or the smallest where high is better.
 
     Returns:

@@ -64,7 +64,7 @@ class NamedFigure:
 
 
 def rendered(found: NamedFigure, kind: str, resolution: int = RESOLUTION) -> bytes:
-    """A figure as the bytes of a pdf, svg or png file with white background; equal runs give equal bytes."""
+    """A figure as the bytes of a pdf, svg or png file with white background; the same runs give an identical file."""
     with styled():
         buffer = io.BytesIO()
         found.figure.savefig(buffer, format=kind, dpi=resolution, facecolor="white", metadata=UNDATED[kind])
@@ -205,8 +205,8 @@ DRAWINGS = (
     ),
     Drawing(
         "trade_off",
-        "Final regret against scalars sent and simulated time, with 95 % intervals; what nothing beats is marked, and "
-        "the table has it.",
+        "Final regret against scalars sent and simulated time, with 95 % intervals; points that are not dominated are "
+        "marked, and listed in the table.",
         _trade_off,
     ),
     Drawing(

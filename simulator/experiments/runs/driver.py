@@ -52,7 +52,7 @@ class Report:
         status: how far it came.
         failures: jobs that broke off.
         missing: number of jobs that have not ended.
-        stalled: (label, replication, turns never taken) of jobs in which agents waited in vain.
+        stalled: (label, replication, turns never taken) of jobs in which agents waited for messages that did not come.
         remarks: sentences about results of earlier drivers that were not used.
     """
 

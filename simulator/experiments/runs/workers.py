@@ -64,7 +64,7 @@ class WorkerPool(Protocol):
         """Whether the death of one worker ends all jobs that are under way."""
 
     def abandon(self) -> None:
-        """Let go of jobs under way: they are lost."""
+        """Abandon jobs that have not ended: they are lost."""
 
     def close(self) -> None:
         """The end."""

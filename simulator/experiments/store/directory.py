@@ -226,7 +226,7 @@ class RunDirectory:
         return new > 0 and (SELDOM * new >= status.ended or waited + pause >= OFTEN * self._write_seconds)
 
     def write(self, status: Status, summary: Callable[[], Results]) -> None:
-        """Write how far it is: results.json, so that it holds all that is finished, but for jobs of a moment."""
+        """Write how far it is: results.json, with all that is finished, unless jobs take very little time."""
         begun, self._written = time.monotonic(), status.ended
         replace_text(self.path / RESULTS, dump(summary(), indented=False))
         self._last_write = time.monotonic()
@@ -248,7 +248,7 @@ class RunDirectory:
             self._parts.rmdir()
 
     def close(self) -> None:
-        """Let go of the store; what is finished stays readable."""
+        """Close the store; what is finished stays readable."""
         if self._database is not None:
             self._database.close()
             self._database = None
