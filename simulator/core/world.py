@@ -1,4 +1,4 @@
-"""What the engine asks of a problem: a world that hands out arm sets and rewards and keeps the truth to itself.
+"""What the engine asks of a problem: a world that gives arm sets and rewards; the true reward function stays hidden.
 
 The engine alone talks to a world; an agent sees the arm features of its turn and the reward of its pull, nothing else.
 """

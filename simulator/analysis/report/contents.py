@@ -211,12 +211,12 @@ DRAWINGS = (
     ),
     Drawing(
         "communication",
-        "Scalars and messages by kind and direction for each algorithm; the table has them.",
+        "Scalars and messages by kind and direction for each algorithm; the same numbers are in the table.",
         _communication,
     ),
     Drawing(
         "differences",
-        "Differences between algorithms with 95 % intervals; the tables have the numbers.",
+        "Differences between algorithms with 95 % intervals; the same numbers are in the tables.",
         _differences,
     ),
     Drawing("theory", "Growth of regret and communication beside the bounds of theorems; the table has it.", _theory),

@@ -163,7 +163,7 @@ def standing_table(analysis: Analysis) -> ReportTable | None:
         header += [cost.title, f"verdict on {found[0][1].title} and {cost.title}"]
     caption = (
         "Not dominated: no other label is at least as good in both numbers and better in one. A label is "
-        "beaten, or is not, where paired differences show it; each verdict holds with 95 %."
+        "dominated, or is not, where paired differences show it; each verdict holds with 95 %."
     )
     return ReportTable(caption, ("label", *header), tuple(rows))
 
