@@ -1,9 +1,9 @@
 """Puts the folders of a checkout into the package: files in a wheel, links in a checkout.
 
 A wheel has `agents`, `server`, `simulator` and `scenarios` in `coband/`. A checkout has them beside it, and
-`coband/__init__.py` finds them there. Type checkers and editors do not run that, nor the finder of an editable install.
-So such an install makes links that git ignores: the folders in `coband/`, and `coband` in `.editable/`, which a .pth file
-names for them. Programs run without them. ``python hatch_build.py`` makes them without an install.
+`coband/__init__.py` finds them there. Type checkers and editors run neither that nor the finder of an editable install.
+So such an install makes links that git ignores: the folders in `coband/`, and `coband` in `.editable/`, a folder that is
+put on the path. Programs run without them. ``python hatch_build.py`` makes them without an install.
 """
 
 from __future__ import annotations
@@ -19,8 +19,6 @@ CODE = ("agents", "server", "simulator")
 FOLDERS = (*CODE, "scenarios")
 ALONE = ROOT / ".editable"
 """A folder with nothing but a link to `coband`."""
-PTH = "{0}\nimport sys; sys.path[:] = [place for place in sys.path if place != {0!r}]\n"
-"""Type checkers read the first line; the second takes the folder from the path again, as programs do not need it."""
 
 
 class Folders(BuildHookInterface):  # type: ignore[type-arg]
@@ -31,7 +29,7 @@ class Folders(BuildHookInterface):  # type: ignore[type-arg]
         if version == "editable":
             link()
             if (ALONE / "coband").is_dir():
-                (ALONE / "coband.pth").write_text(PTH.format(str(ALONE)), encoding="utf-8")
+                (ALONE / "coband.pth").write_text(f"{ALONE}\n", encoding="utf-8")
                 build_data["force_include_editable"][str(ALONE / "coband.pth")] = "_coband_for_type_checkers.pth"
         else:
             build_data["force_include"].update({str(ROOT / name): f"coband/{name}" for name in FOLDERS})
@@ -40,10 +38,8 @@ class Folders(BuildHookInterface):  # type: ignore[type-arg]
 def link() -> None:
     """Make the links that are missing: symbolic ones, or junctions on Windows; none where there can be none."""
     ALONE.mkdir(exist_ok=True)
-    for target, place in [
-        *((ROOT / name, ROOT / "coband" / name) for name in CODE),
-        (ROOT / "coband", ALONE / "coband"),
-    ]:
+    links = {ROOT / "coband" / name: ROOT / name for name in CODE} | {ALONE / "coband": ROOT / "coband"}
+    for place, target in links.items():
         if place.is_dir():
             continue
         try:
