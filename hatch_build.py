@@ -2,8 +2,8 @@
 
 A wheel has `agents`, `server`, `simulator` and `scenarios` in `coband/`. A checkout has them beside it, and
 `coband/__init__.py` finds them there. Type checkers and editors run neither that nor the finder of an editable install.
-So such an install makes links that git ignores: the folders in `coband/`, and `coband` in `.editable/`, a folder that is
-put on the path. Programs run without them. ``python hatch_build.py`` makes them without an install.
+So such an install makes links that git ignores: the folders in `coband/`, and `coband` in `.editable/`, a folder on the
+path. Programs run without them. ``python hatch_build.py`` makes them without an install.
 """
 
 from __future__ import annotations
