@@ -8,7 +8,6 @@ from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
 from annotated_types import Ge, Gt
-from pydantic.json_schema import JsonSchemaValue
 
 from coband.simulator.arrays import FloatArray
 from coband.simulator.maths.kernels.bound import BoundBaseKernel, BoundComposite, BoundKernel, select_columns
@@ -30,8 +29,8 @@ class _Described:
     """Kernels are dataclasses, which pydantic reads; the docstrings below their fields describe them."""
 
     @classmethod
-    def __get_pydantic_json_schema__(cls, core_schema: Any, handler: Any) -> JsonSchemaValue:
-        schema: JsonSchemaValue = handler(core_schema)
+    def __get_pydantic_json_schema__(cls, core_schema: Any, handler: Any) -> dict[str, object]:
+        schema: dict[str, object] = handler(core_schema)
         properties = handler.resolve_ref_schema(schema).get("properties", {})
         describe_properties(cls, properties, {name: name for name in properties})
         return schema
