@@ -71,7 +71,7 @@ def test_signs_say_what_is_known() -> None:
         "A",
         "not dominated",
         "not distinguishable",
-        "beaten",
+        "dominated",
     ]
 
 
