@@ -8,8 +8,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from coband.simulator.analysis.frontier.budget import BudgetError
-from coband.simulator.analysis.frontier.choice import ChoiceError, choose
+from coband.simulator.analysis.frontier.choice import choose
 from coband.simulator.analysis.frontier.study import Request, load_search
 from coband.simulator.api import running
 from coband.simulator.api.errors import RunError, not_installed, translated
@@ -104,10 +103,8 @@ class Frontier:
         Raises:
             RunError: there is no such objective, or nothing within the limits.
         """
-        try:
+        with translated():
             point = choose(self._found["points"], self._better, on, limits)
-        except ChoiceError as error:
-            raise RunError(str(error)) from None
         if point is None:
             raise RunError("no finalist is within these limits; its points are in the table `points`.")
         row = next(row for row in self.points if row["label"] == point["label"])
@@ -182,8 +179,6 @@ def frontier(
     with asked.errors():
         try:
             study = load_search(asked.source, asked.settings, request, replications=replications)
-        except BudgetError as error:
-            raise RunError(str(error)) from None
         except ModuleNotFoundError as error:
             raise not_installed("optuna", "frontier", "proposing candidates") from error
         place = running.Place(workers, cluster, cluster_options, resume, out)

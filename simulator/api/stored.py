@@ -16,7 +16,7 @@ from coband.simulator.analysis.report.analysis import Analysis
 from coband.simulator.analysis.report.listing import listed
 from coband.simulator.analysis.traces.causes import why
 from coband.simulator.analysis.traces.query import query
-from coband.simulator.analysis.traces.reading import TraceReader, one_job
+from coband.simulator.analysis.traces.reading import TraceReader, one_job, traced
 from coband.simulator.analysis.traces.tables import TEXTS
 from coband.simulator.api import rows
 from coband.simulator.api.comparing import Causes, Comparison
@@ -138,7 +138,7 @@ class Run:
                     raise RunError("give sql= or conditions on events, not both.")
                 found = query(run.file, sql, seconds)
                 return Table.from_rows(found.columns, found.rows)
-            rows.require_traces(run, label, replication)
+            traced(run.select(label, replication))  # refuses a run without a trace
             return Table.from_rows(Event._fields, run.events(label, replication, where), TEXTS)
 
     def why(

@@ -17,9 +17,9 @@ from coband.simulator.analysis.whatif.split import Split, split_study, splits
 from coband.simulator.analysis.whatif.study import WhatIfStudy, place, study_of
 from coband.simulator.api.driving import drive_study, pool_of
 from coband.simulator.api.errors import translated
-from coband.simulator.api.progress import RunBar
 from coband.simulator.api.scenario import Settings, settings_of
 from coband.simulator.api.table import Table
+from coband.simulator.cli.progress import Bar
 from coband.simulator.experiments.runs.driver import Commands
 from coband.simulator.experiments.statistics.estimates import Estimate
 from coband.simulator.experiments.store.store import Event, open_run
@@ -139,7 +139,7 @@ class Again:
         with closing(pool_of(self.workers, study.jobs)) as pool:
             where = place(study, None if self.out is None else Path(self.out))
             commands = Commands((), ("coband", "whatif", str(study.about["run"])))
-            report = drive_study(study, where, pool, commands, RunBar(study.name) if self.progress else None)
+            report = drive_study(study, where, pool, commands, Bar(study.name) if self.progress else None)
         return report.directory
 
 

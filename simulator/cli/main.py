@@ -60,12 +60,6 @@ COMPUTING = frozenset(COMMANDS) - {"init", "list", "describe", "schema", "cite",
 """The commands that import numpy and scipy."""
 
 
-class TooLittleMemory(click.ClickException):
-    """There is not enough memory to begin with."""
-
-    exit_code = BAD_INPUT
-
-
 def _print_version(ctx: click.Context, parameter: click.Parameter, wanted: bool) -> None:
     if wanted and not ctx.resilient_parsing:
         from importlib.metadata import version
@@ -78,7 +72,7 @@ def _print_version(ctx: click.Context, parameter: click.Parameter, wanted: bool)
     cls=LazyGroup,
     places=COMMANDS,
     invoke_without_command=True,
-    context_settings={"help_option_names": ["-h", "--help"]},
+    context_settings={"help_option_names": ["-h", "--help"], "show_default": True},
 )
 @click.option(
     "--version", is_flag=True, is_eager=True, expose_value=False, callback=_print_version, help="Print the version."
@@ -90,9 +84,10 @@ def cli(ctx: click.Context) -> None:
         click.echo(ctx.get_help())
     elif ctx.invoked_subcommand in COMPUTING:
         from coband.simulator.experiments.runs.free_memory import too_little
+        from coband.simulator.scenario_errors import RequestError
 
         if (sentence := too_little()) is not None:
-            raise TooLittleMemory(sentence)
+            raise RequestError(sentence)
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
@@ -170,6 +165,10 @@ def _status(arguments: Sequence[str] | None) -> int:
 
 def _explain(error: Exception) -> int:
     """Print a message for errors in the input and for unusable files, and a traceback for defects of coband."""
+    from coband.simulator.scenario_errors import RequestError
+
+    if isinstance(error, RequestError):
+        return _complain(str(error), BAD_INPUT)
     from coband.simulator.experiments.scenario.loading import BAD_INPUT as MISTAKES
 
     if isinstance(error, MISTAKES):

@@ -32,7 +32,7 @@ from coband.simulator.live.codec import Codec, WireError
 from coband.simulator.live.failures import explain, guard
 from coband.simulator.live.frames import named
 from coband.simulator.live.schema import Ack, Advance, Copy, Passing, Silence, Skipped, Start
-from coband.simulator.live.transport import LiveAudit, LiveDatagrams, LiveReliable, LocalRouter, OverSockets, Post
+from coband.simulator.live.transport import LiveAudit, LiveReliable, LocalRouter, OverSockets, Post
 
 NUMBERS = 1 << 40
 """Events and messages of process p are numbered from p times this."""
@@ -142,7 +142,7 @@ class Machine:
 
     def _transport(self, links: Network, codec: Codec, post: Post) -> OverSockets:
         reliable = links.config.transport == "reliable"
-        kind = LiveReliable if reliable and links.config.faulty else LiveDatagrams
+        kind = LiveReliable if reliable and links.config.faulty else OverSockets
         return kind(self.run, links, self.router, reliable, codec, post, self._first)
 
     def _host(self, entry: ScenarioEntry, assembly: Assembly, streams: Streams) -> None:

@@ -61,7 +61,9 @@ class LocalRouter(Router):
 
 
 class OverSockets(Transport):
-    """Sends copies to other processes and takes theirs.
+    """Sends each copy once to other processes and takes theirs.
+
+    Connections lose none, so that this is also a reliable transport over sound links.
 
     Args:
         run: what the nodes of this process share.
@@ -153,12 +155,10 @@ class OverSockets(Transport):
         raise AssertionError("no copies are lost")
 
 
-class LiveDatagrams(OverSockets):
-    """Each copy is sent once; connections lose none, so that this is also a reliable transport over sound links."""
-
-
 class LiveReliable(OverSockets, ReliableTransport):
     """Acknowledgement, repetition and giving up, where links lose copies."""
+
+    _audit: LiveAudit
 
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
@@ -209,13 +209,9 @@ class LiveReliable(OverSockets, ReliableTransport):
         has = number < receiving.expected or number in receiving.held
         if not has:
             receiving.skipped.add(number)
-            self._audit_skip((source, destination), number)
+            self._audit.skip((source, destination), number)
             self._release(receiving, destination)
         self._post(source, Skipped(source, destination, number, has))
-
-    def _audit_skip(self, pair: tuple[Address, Address], number: int) -> None:
-        assert isinstance(self._audit, LiveAudit)
-        self._audit.skip(pair, number)
 
     def _skipped(self, packet: Packet, has: bool) -> None:
         if has:

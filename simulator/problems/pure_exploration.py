@@ -66,7 +66,7 @@ class TableFeatures(Config):
         Raises:
             InstanceError: the list of blocks does not have one entry per agent.
         """
-        blocks = self._blocks(agents)
+        blocks = self.blocks(agents)
         if len(blocks) != agents:
             raise InstanceError(f"problem.features.tasks {self.count_error(agents)}")
         chosen = list(combinations(range(self.size), self.ones))
@@ -89,7 +89,8 @@ class TableFeatures(Config):
             raise ValueError(f"ones(={self.ones}) must be < size(={self.size}).")
         return self
 
-    def _blocks(self, agents: int) -> tuple[int, ...]:
+    def blocks(self, agents: int) -> tuple[int, ...]:
+        """The block of each agent."""
         if not isinstance(self.tasks, str):
             return self.tasks
         if self.tasks == "different":
@@ -271,8 +272,7 @@ class PureExplorationProblem(Problem):
         if isinstance(features, KernelFeatures):
             d, arms, change = features.task_dimension + features.arm_dimension, float(features.count), "count"
         else:
-            blocks = max(features.tasks, default=0) + 1 if isinstance(features.tasks, tuple) else 1
-            d = features.size * (agents if features.tasks == "different" else blocks)
+            d = features.size * (max(features.blocks(agents), default=0) + 1)
             size, ones = features.size + 1.0, features.ones + 1.0
             log = math.lgamma(size) - math.lgamma(ones) - math.lgamma(size - ones + 1.0)
             arms, change = round(math.exp(min(log, 300.0))), "size, ones"

@@ -38,6 +38,7 @@ def test_a_live_run_beside_a_simulated_one(here: Path, capsys: pytest.CaptureFix
     assert coband("live", "serial.yaml", "--only", "Async", *FAST, "--out", "live") == 0
     told = capsys.readouterr()
     assert "listening at tcp://127.0.0.1:" in told.err
+    assert told.err.count("60 turns of 3 agents together × 1 algorithm × 1 replication = 60 pulls\n") == 2
     assert "run directory: live" in told.out
     manifest = json.loads(Path("live/manifest.json").read_text())
     assert manifest["live"] == {"speed": 0.0, "agents_per_process": 2, "host": "127.0.0.1"}
@@ -106,7 +107,7 @@ def test_where_other_machines_can_connect_a_short_token_is_refused_and_a_warning
         assert error.count("\n") == 1
     assert not Path("x").exists()
     assert coband("live", "serial.yaml", "--host", "203.0.113.1", "--token", "sixteen letters.", "--out", "x") == 2
-    warning, error = capsys.readouterr().err.splitlines()
+    warning, *_, error = capsys.readouterr().err.splitlines()
     assert warning.startswith("warning: other machines can connect to 203.0.113.1, and nothing that goes over the wire")
     assert "cannot be opened" in error
 

@@ -6,9 +6,13 @@ import numpy as np
 import pytest
 
 from coband.simulator.core.audit import trace as tr
+from coband.simulator.core.nodes.node import SERVER
 from coband.simulator.experiments.scenario import loading
+from coband.simulator.live.codec import pack
+from coband.simulator.live.machine import Machine, Share
+from coband.simulator.live.schema import Copy, Passing, Skip, Skipped, Start
 from coband.simulator.live.terms import Terms
-from tests.live.together import SERIAL, TOKEN, Live, live, run, simulated
+from tests.live.together import SERIAL, TOKEN, Live, job_of, live, run, simulated
 
 DELAYS = (
     "schedule={kind: rounds, turns: 15}",
@@ -70,6 +74,26 @@ def test_messages_that_are_given_up_are_given_up_at_both_ends() -> None:
     assert measured.totals["expired"] == predicted.totals["expired"] > 0
     assert measured.regret == predicted.regret
     assert measured.totals | predicted.totals == measured.totals
+
+
+def test_what_came_early_is_handed_over_when_its_predecessor_is_given_up() -> None:
+    one, posted, handed = live(SERIAL, "Dis", LOSS), list[Passing](), list[int]()
+    hub = Share(one.scenario, job_of(one.scenario, "Dis"), 0, frozenset([SERVER]))
+    machine = Machine(hub, lambda node, frame: posted.append(frame))
+    transport = machine.transport
+    transport._handler.deliver = lambda packet: handed.append(packet.number)  # type: ignore[method-assign]
+    machine.take(0.0, Start(0.0))
+    frame = Copy(0, SERVER, 2, 3, 1, 1, 0.5, pack(["SyncRequest", [-1, 0, 0, -1, 0, 0, 0]]))
+    machine.take(0.5, frame, transport.packet_of(frame))
+    machine.run_due(0.5)
+    assert handed == []
+    for _ in range(2):  # a skip that comes again changes nothing
+        machine.take(1.0, Skip(0, SERVER, 1))
+        assert handed == [2]
+    assert [frame for frame in posted if isinstance(frame, Skipped)] == [
+        Skipped(0, SERVER, 1, False),
+        Skipped(0, SERVER, 1, True),
+    ]
 
 
 def test_phases_run_too_with_messages_from_agent_to_agent() -> None:

@@ -15,7 +15,7 @@ from coband.simulator.live import codec, frames, greeting
 from coband.simulator.live.codec import pack
 from coband.simulator.live.door import STRANGERS
 from coband.simulator.live.frames import FROM_HUB, framed, parts, written
-from coband.simulator.live.schema import Hello, Ready, Refused, Welcome
+from coband.simulator.live.schema import Hello, Ready, Refused, Task, Welcome
 from coband.simulator.live.terms import PROTOCOL
 from tests.live.tampering import DEEP, nested
 from tests.live.together import SERIAL, TOKEN, Live, live, simulated
@@ -235,6 +235,21 @@ def test_what_is_deep_or_claims_much_or_is_too_long_is_refused() -> None:
         assert len(complaints(joined(framed(b"\x93\xa1f\x01" + deep)))) == 1
     one = joined(struct.pack(">I", (1 << 20) + 1) + bytes(100))
     assert complaints(one) == [f"a frame of {(1 << 20) + 1} bytes, where {1 << 20} are allowed"]
+
+
+def test_frames_may_be_as_large_as_the_command_line_says() -> None:
+    task = Task(0, "Dis", "dis_kernel_ucb", 0, 1, "off", None)
+    for largest, fine in ((1, True), (2047 << 20, True), ((1 << 31) - 1, True), (0, False), (1 << 31, False)):
+        welcome = parts(Welcome("", "/", task, 1, (0,), 0.0, None, 0, largest))
+        if fine:
+            assert FROM_HUB.again(unpacked(welcome)) == Welcome(*welcome[1:])
+        else:
+            with pytest.raises(codec.WireError, match=r"a welcome whose largest is wrong"):
+                FROM_HUB.again(unpacked(welcome))
+
+
+def unpacked(value: Any) -> Any:
+    return codec.unpack(pack(value))
 
 
 def test_another_coband_is_refused() -> None:

@@ -60,6 +60,13 @@ def test_no_point_comes_in_twice_and_none_that_says_nothing() -> None:
     assert all(i % 2 for i in greedy_choice(Gaussian(gamma=1.0), rng.uniform(-1, 1, (40, 2)), irrelevant, 30))
 
 
+def test_points_that_all_matter_little_are_chosen_as_if_they_mattered_much() -> None:
+    P = np.random.default_rng(1).uniform(-1, 1, (20, 2))
+    chosen = [greedy_choice(Gaussian(gamma=1.0), P, np.full(20, rho), 6).tolist() for rho in (1.0, 1e-6)]
+    assert chosen[0] == chosen[1]
+    assert len(chosen[0]) == 6
+
+
 def test_points_of_zeros_make_no_dictionary() -> None:
     posterior = GrowingNystrom(Linear(), LAM, 2)
     posterior.update(Observations(np.zeros((5, 3)), np.ones(5)))

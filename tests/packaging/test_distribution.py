@@ -146,7 +146,12 @@ def test_the_source_distribution_holds_tests_scenarios_and_documentation(unpacke
     expected = sources("coband", *PARTS, "tests", "docs", "benchmarks")
     missing = [name for name, data in expected.items() if (unpacked / name).read_bytes() != data]
     assert missing == []
-    assert sorted(path.name for path in (unpacked / "coband").iterdir()) == ["__init__.py", "__main__.py", "py.typed"]
+    assert sorted(path.name for path in (unpacked / "coband").iterdir()) == [
+        "__init__.py",
+        "__init__.pyi",
+        "__main__.py",
+        "py.typed",
+    ]
     assert {"tests/golden_counts.json", "scenarios/quickstart.yaml", "docs/tutorial.md"} <= set(expected)
     assert {"README.md", "constraints.txt", "pyproject.toml"} <= {path.name for path in unpacked.iterdir()}
 

@@ -10,7 +10,12 @@ from pydantic import ValidationError
 from scipy import stats
 
 from coband.simulator.core.randomness.streams import Streams
-from coband.simulator.problems.pure_exploration import PureExplorationProblem, PureExplorationWorld, smallest_gap
+from coband.simulator.problems.pure_exploration import (
+    PureExplorationProblem,
+    PureExplorationWorld,
+    TableFeatures,
+    smallest_gap,
+)
 
 PRODUCT = {
     "kind": "product",
@@ -40,6 +45,20 @@ def test_the_tables_of_the_paper(tasks: str, dimension: int) -> None:
     means = np.stack([world.means(agent, 1) for agent in range(5)])
     assert means == pytest.approx(pairs @ theta)
     assert smallest_gap(means) == pytest.approx(0.3)
+
+
+@pytest.mark.parametrize("tasks", ["same", "similar", "different", (1, 0, 2, 0, 2)])
+def test_the_sizes_that_memory_is_estimated_from(tasks: str | tuple[int, ...]) -> None:
+    features = {"kind": "table", "tasks": tasks, "size": 5, "ones": 2}
+    problem = PureExplorationProblem.model_validate({"kind": "pure_exploration", "features": features})
+    pairs = build(features=features).knowledge()
+    extent = problem.extent(5)
+    assert (extent.arms, extent.dimension, extent.held) == (*pairs.shape[1:], pairs.size)
+
+
+def test_two_fifths_of_the_agents_have_the_first_block() -> None:
+    shares = [TableFeatures(kind="table", tasks="similar").blocks(agents).count(0) for agents in (2, 5, 10, 12, 20)]
+    assert shares == [1, 2, 4, 4, 8]
 
 
 def test_blocks_of_ones_own_choice() -> None:

@@ -63,6 +63,7 @@ def test_the_function_gives_the_means(place: Path, function: str) -> None:
     ("function", "message"),
     [
         ("f", "must be module:function or path/to/file.py:function"),
+        ('":f"', "must be module:function or path/to/file.py:function"),
         ("own_reward:f", "there is no module 'own_reward', neither installed nor in "),
         ("own_rewards:g", "own_rewards has no function 'g'; it has f, wrong"),
         ("own_rewards:CONSTANT", "own_rewards has no function 'CONSTANT'"),

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from pydantic import ValidationError
 
 from coband.simulator.problems.datasets import DataError
 from coband.simulator.problems.ratings import RATINGS, read
@@ -18,6 +19,15 @@ from tests.problems.files import rating_lines, write_movielens, write_u_data, wr
 from tests.problems.helpers import named_streams
 
 SMALL = {"rank": 3, "count": 6}
+
+
+def test_one_user_and_one_item_are_enough() -> None:
+    data = {"name": "movielens"}
+    for name, least in (("users", 1), ("items", 1), ("rank", 1), ("count", 2), ("positive", 0.0)):
+        found = RecommenderProblem.model_validate({"kind": "recommender", "data": data, name: least})
+        assert getattr(found, name) == least
+        with pytest.raises(ValidationError):
+            RecommenderProblem.model_validate({"kind": "recommender", "data": data, name: least - 1})
 
 
 def config(path: Path | None, name: str = "movielens", **parts: Any) -> RecommenderProblem:

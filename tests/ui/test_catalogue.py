@@ -120,6 +120,20 @@ def test_a_driver_elsewhere_lives_as_long_as_its_files_change(root: Path) -> Non
     for file in run.iterdir():
         os.utime(file, (time.time() - 3600, time.time() - 3600))
     assert runs.find([entries.id_of("study0/run-0000")])[0].status == "killed"
+    (run / "jobs").mkdir()
+    (run / "jobs/1.sqlite").touch()
+    assert runs.find([entries.id_of("study0/run-0000")])[0].status == "running"
+
+
+def test_numbers_of_a_list() -> None:
+    entry = entries.Entry("x", Path(), "x", jobs={"finished": 2})
+    assert (entry.done, entry.broken) == (2, 0)
+    assert entries.Entry("x", Path(), "x", jobs={"failed": 1, "violated": 3}).broken == 4
+    assert [entries._whole(value) for value in (0, 2**62 - 1, 2**62, -1, True, 1.0, None)] == [
+        0,
+        2**62 - 1,
+        *[None] * 5,
+    ]
 
 
 @pytest.mark.skipif(os.name != "posix", reason="processes are looked for by signals")

@@ -145,6 +145,7 @@ def test_the_comparison_is_that_of_the_command(
         assert remark in page
     against = text_of(visitor(f"/compare?id={visitor.id('a')}&against=Alone"))
     assert "Async − Alone" in against
+    assert "against" in visitor(f"/compare?id={visitor.id('a')}").partition("<table")[0]  # there are two labels
 
 
 def test_the_report_is_that_of_the_command(visitor: Visitor, root: Path, tmp_path: Path) -> None:
@@ -176,12 +177,26 @@ def test_the_difference_of_scenarios(visitor: Visitor) -> None:
     assert re.search(r'class="left-out">  \(\d+ equal lines\)', page)
 
 
+def test_a_difference_shows_its_surroundings_and_counts_the_rest() -> None:
+    before, context = [str(number) for number in range(39)], module.CONTEXT
+    lines = module._difference("\n".join(before), "\n".join([*before[:10], "x", *before[11:]]))
+    assert [(line.kind, line.text) for line in lines] == [
+        ("left-out", f"({10 - context} equal lines)"),
+        *[("same", str(number)) for number in range(10 - context, 10)],
+        ("removed", "10"),
+        ("added", "x"),
+        *[("same", str(number)) for number in range(11, 11 + context)],
+        ("left-out", f"({28 - context} equal lines)"),
+    ]
+
+
 @pytest.mark.parametrize(
     ("path", "text"),
     [
         ("/compare", "Choose at least one run in the list; 0 are chosen."),
         ("/diff?id=a", "Choose two runs in the list; 1 are chosen."),
         ("/diff?id=a&id=b&id=fake", "Choose two runs in the list; 3 are chosen."),
+        ("/report", "Choose at least one run in the list; 0 are chosen."),
         ("/scenario", "Choose one run in the list; 0 are chosen."),
         ("/compare?id=a&against=Nobody", "there is no label 'Nobody' to compare with; there is Async, Alone."),
         ("/report?id=broken", "no job has finished, so there is nothing to report."),

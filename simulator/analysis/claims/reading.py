@@ -19,12 +19,13 @@ from coband.simulator.experiments.scenario.nodes import plain
 from coband.simulator.experiments.scenario.shipped import CLAIMS, FOLDER
 from coband.simulator.experiments.scenario.wording import Wording
 from coband.simulator.experiments.scenario.yaml_nodes import read
+from coband.simulator.scenario_errors import RequestError
 
 PAPER = "paper"
 ALL = "all"
 
 
-class UnknownClaimError(ValueError):
+class UnknownClaimError(RequestError):
     """No claim or paper has this name; the text lists the nearest ones."""
 
 

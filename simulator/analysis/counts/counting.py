@@ -24,6 +24,7 @@ from coband.simulator.experiments.scenario.scenario import Scenario
 from coband.simulator.experiments.scenario.shipped import is_shipped
 from coband.simulator.experiments.store import directory
 from coband.simulator.experiments.sweep.study import Sweep, load_study
+from coband.simulator.scenario_errors import RequestError
 
 HARDWARE = "$hardware"
 """The key of a lock file below which each scenario has what its counts were computed with."""
@@ -31,7 +32,7 @@ Counts = dict[str, dict[str, Any]]
 """By label, by name of the count."""
 
 
-class CountsError(ValueError):
+class CountsError(RequestError):
     """A lock file that cannot be used, or a scenario that did not finish; the text says what to do."""
 
 

@@ -11,12 +11,13 @@ from coband.simulator.analysis.frontier.finalists import compromise
 from coband.simulator.experiments.scenario.input_problems import did_you_mean, quoted
 from coband.simulator.experiments.statistics.dominance import non_dominated
 from coband.simulator.metrics import Metric
+from coband.simulator.scenario_errors import RequestError
 
 Point = Mapping[str, Any]
 COMPROMISE = "compromise"
 
 
-class ChoiceError(ValueError):
+class ChoiceError(RequestError):
     """Nothing can be chosen so; the text says why."""
 
 

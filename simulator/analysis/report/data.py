@@ -16,6 +16,7 @@ from coband.simulator.experiments.scenario.nodes import plain
 from coband.simulator.experiments.store.store import Series, StoredJob, StoredRun
 from coband.simulator.experiments.store.variants import StoredParameter, StoredVariant, variants
 from coband.simulator.metrics import Metric, by_name
+from coband.simulator.scenario_errors import RequestError
 
 WORLD = ("seed", "agents.count", "problem", "network.topology")
 """Keys of a scenario that determine arms and noise; the topology matters only to problems on a graph."""
@@ -26,7 +27,7 @@ SETTING = ("agents", "schedule", "network", "server")
 """Further keys in which two runs should agree for their numbers to be comparable."""
 
 
-class ReportError(ValueError):
+class ReportError(RequestError):
     """The runs cannot be compared or reported; the text gives the reason and the remedy."""
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from coband.simulator.experiments.runs.hardware import hardware
 from coband.simulator.experiments.runs.results import Record, Results, numbers
 from coband.simulator.experiments.statistics import estimates as statistics
+from coband.simulator.scenario_errors import RequestError
 
 if TYPE_CHECKING:
     from coband.simulator.experiments.scenario.scenario import Scenario
@@ -21,7 +22,7 @@ ROUNDING = 1e-12
 TOLERANCE = 1e-9  # relative, for counts that are not whole numbers
 
 
-class ExpectationError(ValueError):
+class ExpectationError(RequestError):
     """A scenario's expectations cannot be compared; the text says why."""
 
 

@@ -48,8 +48,8 @@ class Openings:
 
     def hear(self, event: str, arguments: tuple[Any, ...]) -> None:
         """An audit event."""
-        if event == "open":
-            name, _, flags = arguments
+        if event in ("open", "sqlite3.connect"):
+            name, flags = arguments[0], arguments[-1] if event == "open" else os.O_RDONLY
             if isinstance(name, str | bytes) and not int(flags or 0) & (os.O_WRONLY | os.O_RDWR):
                 file = os.path.abspath(os.fsdecode(name))
                 if not file.startswith((*LIBRARIES, *OURS, *DEVICES)) and _is_the_users(sys._getframe(1)):

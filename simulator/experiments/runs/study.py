@@ -17,6 +17,7 @@ from coband.simulator.experiments.scenario.files import ScenarioText
 from coband.simulator.experiments.scenario.loading import load_point
 from coband.simulator.experiments.scenario.scenario import Scenario
 from coband.simulator.experiments.scenario.yaml_text import to_yaml
+from coband.simulator.scenario_errors import RequestError
 
 if TYPE_CHECKING:
     from coband.simulator.experiments.registry.registry import Registry
@@ -29,7 +30,7 @@ def counted(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'s' * (number != 1)}"
 
 
-class SelectionError(ValueError):
+class SelectionError(RequestError):
     """Nothing to run was selected; the text lists what there is."""
 
 

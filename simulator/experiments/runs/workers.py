@@ -9,12 +9,13 @@ from coband.simulator.experiments.runs import executors
 from coband.simulator.experiments.runs.free_memory import open_files
 from coband.simulator.experiments.runs.job import OnPull
 from coband.simulator.experiments.runs.work import JobResult, Work, work
+from coband.simulator.scenario_errors import RequestError
 
 FILES, FILES_OF_A_WORKER = 40, 2  # that a driver has open at most (measured: 23, and 1 for each worker)
 AHEAD = 2  # jobs handed out for each one that runs, so that no worker waits for the driver
 
 
-class WorkerPoolError(RuntimeError):
+class WorkerPoolError(RequestError):
     """There is nobody to run the jobs; the text says why and what to do."""
 
 
@@ -168,17 +169,21 @@ class Local:
         return f"{self._workers} process{'es' * (self._workers != 1)}"
 
 
-def check_open_files(workers: int) -> None:
-    """Refuse so many workers where the driver may not open enough files and pipes for them.
+def check_open_files(count: int, what: str = "workers", instead: str = "run with --workers 1") -> None:
+    """Refuse so many processes where this one may not open enough files, pipes and sockets for them.
+
+    Args:
+        what: what they are called.
+        instead: what else helps.
 
     Raises:
         WorkerPoolError: they are too many.
     """
-    limit, needed = open_files(), FILES + FILES_OF_A_WORKER * workers
+    limit, needed = open_files(), FILES + FILES_OF_A_WORKER * count
     if limit is not None and limit < needed:
         raise WorkerPoolError(
-            f"this process may have {limit} files open, and {workers} workers need {needed}; raise the limit "
-            f"(ulimit -n {max(needed, 256)}), or run with --workers 1"
+            f"this process may have {limit} files open, and {count} {what} need {needed}; raise the limit "
+            f"(ulimit -n {max(needed, 256)}), or {instead}"
         )
 
 

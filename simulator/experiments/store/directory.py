@@ -22,6 +22,7 @@ from coband.simulator.experiments.scenario.yaml_text import to_yaml
 from coband.simulator.experiments.store import digests, recording, schema, seal
 from coband.simulator.experiments.store.manifest import Manifest
 from coband.simulator.experiments.store.uri import address, is_too_long
+from coband.simulator.scenario_errors import RequestError
 
 if TYPE_CHECKING:
     from coband.simulator.experiments.runs.study import Study
@@ -34,11 +35,11 @@ OFTEN, SELDOM = 20, 10
 it lacks one in ``SELDOM`` of the jobs that have ended."""
 
 
-class OutputError(ValueError):
+class OutputError(RequestError):
     """The run directory cannot be made; the text says why and what to do."""
 
 
-class StorageError(RuntimeError):
+class StorageError(RequestError):
     """Results cannot be written; the text says why."""
 
 

@@ -24,6 +24,7 @@ from coband.simulator.experiments.store.errors import DamagedStoreError as Damag
 from coband.simulator.experiments.store.errors import StoreError as StoreError
 from coband.simulator.experiments.store.manifest import Manifest, declared
 from coband.simulator.metrics import Metric, by_name
+from coband.simulator.scenario_errors import RequestError
 
 _JOBS = "SELECT job, label, algorithm, replication, seed, trace, status, result, error FROM jobs ORDER BY job"
 
@@ -283,7 +284,7 @@ class StoredRun:
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         """Close all files; an error that comes from a damaged store becomes one that says so."""
         try:
-            if isinstance(error, damage.UNUSUAL) and not isinstance(error, StoreError):
+            if isinstance(error, damage.UNUSUAL) and not isinstance(error, RequestError):
                 found = damage.explain(self.file, error, [(job.part, job.id) for job in self.uncollected])
                 if found is not error:
                     raise found from error

@@ -7,19 +7,21 @@ import os
 import signal
 import weakref
 from collections.abc import Callable
-from concurrent.futures import Executor
+from concurrent.futures import BrokenExecutor, Executor, Future
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from coband.simulator.experiments.runs import executors, results, work
-from coband.simulator.experiments.runs.dispatch import WORKER_DIED
+from coband.simulator.experiments.runs import driver, executors, results, work
+from coband.simulator.experiments.runs.dispatch import WORKER_DIED, Dispatcher
 from coband.simulator.experiments.runs.driver import Report
-from coband.simulator.experiments.runs.job import DriverGone, Job, attempt, check_driver
+from coband.simulator.experiments.runs.job import DriverGone, Job, Outcome, attempt, check_driver
 from coband.simulator.experiments.runs.status import Status
 from coband.simulator.experiments.runs.study import SelectionError, Study, study_of
+from coband.simulator.experiments.runs.work import JobResult
+from coband.simulator.experiments.runs.workers import InProcess
 from coband.simulator.experiments.scenario.document import Until
 from coband.simulator.experiments.scenario.loading import loads
 from coband.simulator.experiments.store import directory, store
@@ -141,10 +143,25 @@ def test_an_error_in_one_job_leaves_the_others(tmp_path: Path) -> None:
     assert {replication for _, replication in fingerprints(report)} == {1}
 
 
-def test_a_job_that_kills_its_worker_costs_only_itself(tmp_path: Path) -> None:
+def test_a_job_that_kills_its_worker_costs_only_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(driver, "died", lambda scenario: f"; {scenario.name} takes much memory")
     report = perform(tmp_path / "run", workers=2, mischief=((0, "kill"),), replications=4, labels=("Often",))
-    assert [(failure.replication, failure.error) for failure in report.failures] == [(0, WORKER_DIED)]
+    assert [(failure.replication, failure.error) for failure in report.failures] == [
+        (0, f"{WORKER_DIED}; fake takes much memory")
+    ]
     assert len(fingerprints(report)) == 3
+
+
+def test_jobs_that_had_ended_before_their_pool_broke_count() -> None:
+    """And others are tried again alone."""
+    ended, gone, cancelled, running = (Future[JobResult]() for _ in range(4))
+    result, settled = JobResult(Outcome("failed")), list[tuple[str, JobResult]]()
+    ended.set_result(result)
+    gone.set_exception(BrokenExecutor())
+    cancelled.cancel()
+    jobs = Dispatcher[str](InProcess(), lambda job: pytest.fail(job), lambda *pair: settled.append(pair), lambda: None)
+    assert [jobs._came_in_time("a", future) for future in (ended, gone, cancelled, running)] == [True, *[False] * 3]
+    assert settled == [("a", result)]
 
 
 def test_an_interruption_keeps_what_is_finished(tmp_path: Path) -> None:

@@ -89,7 +89,7 @@ def test_idle_workers_end_soon_after_their_driver_was_killed() -> None:
     assert time.monotonic() - killed < 2.5
 
 
-@pytest.mark.parametrize("command", ["run", "sweep"])
+@pytest.mark.parametrize("command", ["run", "sweep", "live"])
 def test_too_few_files_may_be_open(command: str, tmp_path: Path) -> None:
     limited = (
         "import os, resource, sys; resource.setrlimit(resource.RLIMIT_NOFILE, (20, 20)); "
@@ -97,10 +97,15 @@ def test_too_few_files_may_be_open(command: str, tmp_path: Path) -> None:
     )
     words = [sys.executable, "-c", limited, *COMMAND]
     words[words.index("sweep")] = command
+    processes, instead = "2 workers", "run with --workers 1"
+    if command == "live":  # 50 agents
+        words[words.index("--workers")] = "--agents-per-process"
+        processes, instead = "25 processes", "give each more agents (--agents-per-process)"
     done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
-    assert done.stderr.split("pulls\n")[1] == (
-        "coband: this process may have 20 files open, and 2 workers need 44; raise the limit (ulimit -n 256), or run "
-        "with --workers 1\n"
+    needed = 40 + 2 * int(processes.split()[0])
+    assert done.stderr.split("pulls\n")[-1] == (
+        f"coband: this process may have 20 files open, and {processes} need {needed}; raise the limit (ulimit -n 256), "
+        f"or {instead}\n"
     )
     assert done.returncode == 2
     assert list(tmp_path.iterdir()) == []

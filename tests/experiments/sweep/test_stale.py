@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sqlite3
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -40,6 +42,11 @@ def reward(arms):
     return arms[:, 0] * importlib.import_module("helper_" + "of_own").FACTOR
 """,
 }
+DATABASE = """
+import sqlite3
+def reward(arms):
+    return arms[:, 0] * sqlite3.connect("INPUT").execute("SELECT x FROM t").fetchone()[0]
+"""
 OUTSIDE = """
 import subprocess, sys
 def reward(arms):
@@ -59,6 +66,15 @@ def swept(capsys: pytest.CaptureFixture[str], *options: str) -> str:
     capsys.readouterr()
     assert exit_status(["sweep", "own.yaml", "--out", "out", "--workers", "2", *options]) == 0
     return capsys.readouterr().err
+
+
+def test_a_database_is_a_file_that_is_read(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "own.py").write_text(DATABASE.replace("INPUT", str(folder / "x.sqlite")))
+    for statement in ("CREATE TABLE t AS SELECT 2.0 AS x", "UPDATE t SET x = 3.25"):
+        with closing(sqlite3.connect(folder / "x.sqlite")) as connection, connection:
+            connection.execute(statement)
+        said = swept(capsys, *["--resume"] * (folder / "out").exists())
+    assert f"warning: {folder / 'x.sqlite'} has changed since jobs read it, so they run again" in said
 
 
 @pytest.mark.parametrize("case", CODE)

@@ -1,8 +1,9 @@
-"""Numbers that options take: none is too large for a store, and none is NaN or infinite."""
+"""Types of options: numbers that a store has room for, none of them NaN or infinite, and paths with their metavars."""
 
 from __future__ import annotations
 
 import math
+from pathlib import Path
 from typing import Any
 
 import click
@@ -19,6 +20,10 @@ class AtLeast(click.IntRange):
         super().__init__(min=least)
         self._most = most
 
+    def get_metavar(self, param: click.Parameter, ctx: click.Context | None = None) -> str:
+        """``N``, where an option says nothing else."""
+        return "N"
+
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
         number: int = super().convert(value, param, ctx)
         if number > self._most:
@@ -34,3 +39,14 @@ class Finite(click.FloatRange):
         if not math.isfinite(number):
             self.fail(f"{value} is not a finite number", param, ctx)
         return number
+
+
+class Place(click.Path):
+    """A path of a file or of a folder, with the metavar that says which."""
+
+    def get_metavar(self, param: click.Parameter, ctx: click.Context | None = None) -> str:
+        """``FILE`` or ``DIR``."""
+        return "FILE" if self.file_okay else "DIR"
+
+
+FILE_PATH, FOLDER = Place(path_type=Path, dir_okay=False), Place(path_type=Path, file_okay=False)
