@@ -16,7 +16,8 @@ from typing import Any
 
 __version__ = "0.1.0"
 
-_HERE = os.path.dirname(os.path.abspath(__file__))
+_HERE = os.path.realpath(os.path.dirname(os.path.abspath(__file__)))
+__path__ = [_HERE]  # also where the folder was found by a link, as in an editable install
 
 
 class _Checkout:

@@ -1,4 +1,4 @@
-"""The frontier of a scenario: what nothing else beats, searched for and measured on fresh seeds."""
+"""The Pareto front of a scenario: searched for, and measured on fresh seeds."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class Frontier:
         """A row per finalist: its parameters, how it stands, and means with 95 % intervals on fresh replications.
 
         ``verdict`` is ``frontier`` where every other point is shown to be worse in some objective, ``beaten`` where
-        ``beaten_by`` is shown to be at least as good in all, and ``undecided`` where the replications do not tell.
+        ``beaten_by`` is shown to be at least as good in all, and ``undecided`` where the replications show neither.
         ``best_mean`` says whether no point has better means.
         """
         rows = []
@@ -111,7 +111,7 @@ class Frontier:
         return {**row, "settings": list(point["settings"])}
 
     def plot(self) -> Figure:
-        """The finalists with 95 % intervals in both directions; what nothing beats is marked.
+        """The finalists with 95 % intervals in both directions; points that are not dominated are marked.
 
         Raises:
             RunError: fewer than two finalists have finished.
@@ -146,7 +146,7 @@ def frontier(
     out: str | PathLike[str] | None = None,
     progress: bool = True,
 ) -> Frontier:
-    """Search for the algorithms and parameters that nothing else beats, exactly as ``coband frontier`` does.
+    """Search for the algorithms and parameters that are not dominated, exactly as ``coband frontier`` does.
 
     Args:
         scenario: a path, YAML text, a mapping, the name of a scenario that comes with coband, or a `Scenario`.

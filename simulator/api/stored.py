@@ -225,7 +225,7 @@ class Run:
         out: str | PathLike[str] | None = None,
         progress: bool = True,
     ) -> RegretSplit:
-        """Split the regret of stored jobs by what it is owed to, as ``coband whatif RUN --split`` does.
+        """Split the regret of stored jobs by cause, as ``coband whatif RUN --split`` does.
 
         Args:
             label, replication: those of the jobs; None for all.

@@ -69,13 +69,13 @@ class WhatIf:
 
 
 class RegretSplit:
-    """The regret of stored jobs, by what it is owed to.
+    """The regret of stored jobs, by cause.
 
     Attributes:
         path: the directory of the what-if runs, which `coband.load` reads.
-        shares: a row per label and cause, in the order in which causes are taken away: the regret that is owed to it
+        shares: a row per label and cause, in the order in which causes are taken away: the regret that is due to it
             with its 95 % interval, and the mean regret of the runs without it and all before; the last row of a label
-            is the rest. What a scenario does not have is owed nothing.
+            is the rest. What a scenario does not have has no share.
     """
 
     def __init__(self, path: Path, found: Iterable[Split]) -> None:

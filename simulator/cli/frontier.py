@@ -1,4 +1,4 @@
-"""``coband frontier``: search for the algorithms and parameters that nothing else beats."""
+"""``coband frontier``: search for the algorithms and parameters that are not dominated."""
 
 from __future__ import annotations
 
@@ -80,10 +80,10 @@ def frontier(
     as_json: bool,
     **place: Any,
 ) -> None:
-    """Search for the parameters of the algorithms in FILE that no other choice beats in regret and communication.
+    """Search for the Pareto front of regret and communication over the parameters of the algorithms in FILE.
 
     Candidates are compared on replications of their own. The best of them run again on fresh replications, whose means
-    and intervals are shown, and a point counts as beaten only where paired differences show it. --resume goes on after
+    and intervals are shown. A point counts as dominated only where paired differences show it. --resume goes on after
     Ctrl-C with the same options.
     """
     from coband.simulator.analysis.frontier.study import Request as Asked
@@ -187,7 +187,7 @@ def _show_points(found: Mapping[str, Any], bounds: Mapping[str, float]) -> None:
 
 def _standing(point: Mapping[str, Any]) -> str:
     if point["verdict"] == "beaten":
-        return f"beaten by {point['beaten_by']}"
+        return f"dominated by {point['beaten_by']}"
     return VERDICTS[point["verdict"]]
 
 

@@ -33,7 +33,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "init": ("coband.simulator.cli.init:init", "Write a project that runs at once."),
     "check": ("coband.simulator.cli.check:check", "Run a scenario and check its expectations."),
     "sweep": ("coband.simulator.cli.sweep:sweep", "Run a scenario at every point of its grid, here or on a cluster."),
-    "frontier": ("coband.simulator.cli.frontier:frontier", "Search for the parameters that no other choice beats."),
+    "frontier": ("coband.simulator.cli.frontier:frontier", "Search for the Pareto front of regret and communication."),
     "reproduce": ("coband.simulator.cli.reproduce:reproduce", "Try what papers claim, with intervals and verdicts."),
     "hunt": ("coband.simulator.cli.hunt:hunt", "Search for faults that make the algorithms of a scenario fail."),
     "live": ("coband.simulator.cli.live:live", "Run a scenario with processes that talk over sockets."),

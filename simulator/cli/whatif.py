@@ -55,7 +55,7 @@ if TYPE_CHECKING:
 @click.option(
     "--split",
     is_flag=True,
-    help="Split the regret by what it is owed to: losses, delays, slow agents, the threshold.",
+    help="Split the regret by cause: losses, delays, slow agents, the threshold.",
 )
 @workers("Processes.", 1)
 @out_directory("Run directory, new or empty; by default runs/<name>-what-if-<number>.")
@@ -178,7 +178,7 @@ def _print_split(run: StoredRun, report: Report, study: WhatIfStudy, as_json: bo
 
 def _show_split(split: Split) -> None:
     count = len(split.replications)
-    click.echo(f"{split.label}, {count} replication{'s' * (count > 1)}: regret by what it is owed to, in this order")
+    click.echo(f"{split.label}, {count} replication{'s' * (count > 1)}: regret by cause, in this order")
     rows = [["all of it", tables.between(split.regret.mean, split.regret.interval), "", ""]]
     for share in split.shares:
         if share.owed is None:
@@ -188,6 +188,6 @@ def _show_split(split: Split) -> None:
             rows.append([share.cause, owed, split.percentage(share.owed.mean), tables.number(share.regret)])
     rest = tables.between(split.rest.mean, split.rest.interval)
     rows.append(["the rest", rest, split.percentage(split.rest.mean), ""])
-    tables.show(["owed to", "regret", "share", "left without it"], rows)
+    tables.show(["cause", "regret", "share", "left without it"], rows)
     if count > 1:
         click.echo("mean ± half the width of the 95 % interval (Student t; differences paired by replication)")

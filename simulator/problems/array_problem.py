@@ -101,7 +101,7 @@ class ArraysProblem(Problem):
     @classmethod
     def _of(cls, arrays: Arrays, options: Mapping[str, Any]) -> ArraysProblem:
         if arrays.arms.size + arrays.rewards.size <= MOST_INLINE:
-            given: dict[str, Any] = {"arms": arrays.arms.tolist(), "rewards": arrays.rewards.tolist()}
+            given: dict[str, object] = {"arms": arrays.arms.tolist(), "rewards": arrays.rewards.tolist()}
         else:
             _KNOWN[arrays.content] = arrays
             given = {"content": arrays.content}

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 
 from coband.simulator.arrays import FloatArray
+from coband.simulator.core.config import JsonObject
 from coband.simulator.problems.arms import ArmSource
 from coband.simulator.problems.rewards import Reward
 
@@ -63,7 +64,7 @@ class BenchmarkFunction:
         """f of each arm: (turns, n, d) -> (turns, n)."""
         return self.function(arms)
 
-    def describe(self) -> dict[str, Any]:
+    def describe(self) -> JsonObject:
         """The largest value over the region; the largest value over a finite set of points may be a little lower."""
         return {"maximum_over_region": self.maximum}
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import pydantic
 from pydantic import Field
 
 from coband.simulator.arrays import FloatArray
+from coband.simulator.core.config import JsonObject
 from coband.simulator.problems.arms import ArmSource, ArmSpec, extent_of
 from coband.simulator.problems.rewards import AnyReward, NoiseSpec, RewardFunction, as_noise
 from coband.simulator.problems.world import (
@@ -73,7 +74,7 @@ class ContextualWorld:
         return [arms for arms, *_ in self._of(agent).upcoming(turn)]
 
     def expect(self, turns: int) -> None:
-        """About so many turns an agent will take: they are drawn in longer blocks, and few in vain."""
+        """About so many turns an agent will take: they are drawn in longer blocks, and few are not used."""
         self._expected = turns
 
     def means(self, agent: int, turn: int) -> FloatArray:
@@ -88,7 +89,7 @@ class ContextualWorld:
         reward = self._noise.reward(mean, draw)
         return reward, best - (reward if self.realised else mean)
 
-    def describe(self) -> dict[str, Any]:
+    def describe(self) -> JsonObject:
         """The drawn reward function."""
         return self._reward.describe()
 

@@ -8,14 +8,14 @@ order and draws a new order after each pass.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 from pydantic import Field
 
 from coband.simulator.arrays import FloatArray
-from coband.simulator.core.config import Config
+from coband.simulator.core.config import Config, JsonObject
 from coband.simulator.problems.datasets import find, load
 from coband.simulator.problems.world import Problem, ProblemEntry, Streams, World, check_arm, read_only
 
@@ -88,7 +88,7 @@ class DisjointWorld:
         right = int(self._labels[self._row(agent, turn)]) == arm
         return float(right), float(not right)
 
-    def describe(self) -> dict[str, Any]:
+    def describe(self) -> JsonObject:
         """Number of rows, in total and by class."""
         counts = np.bincount(self._labels, minlength=self._classes)
         return {"rows": len(self._rows), "by_class": counts.tolist()}

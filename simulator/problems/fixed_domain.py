@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import abc
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import numpy as np
 import pydantic
 from pydantic import Field
 
 from coband.simulator.arrays import FloatArray
-from coband.simulator.core.config import Config
+from coband.simulator.core.config import Config, JsonObject
 from coband.simulator.problems.arms import Pool, uniform_ball, uniform_sphere
 from coband.simulator.problems.rewards import AnyReward, NoiseSpec, as_noise
 from coband.simulator.problems.world import Extent, FixedArmsWorld, Problem, ProblemEntry, Streams, World, read_only
@@ -163,7 +163,7 @@ class FixedDomainProblem(Problem):
         points = read_only(self.domain.draw(streams("world", 0, "domain")))
         reward = self.reward.draw(streams("world", 0, "reward"), Pool(points, None))
         means = reward(points[None])[0]
-        truth: dict[str, Any] = {
+        truth: JsonObject = {
             **reward.describe(),
             "maximum": float(means.max()),
             "best": points[means.argmax()].tolist(),

@@ -14,14 +14,14 @@ estimates K_z from arms needs arms whose distribution depends on the task; the p
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import numpy as np
 import numpy.typing as npt
 from pydantic import Field
 
 from coband.simulator.arrays import FloatArray
-from coband.simulator.core.config import Config
+from coband.simulator.core.config import Config, JsonObject
 from coband.simulator.maths.graphs.covers import centres, classes_of, greedy_colouring, half_diameter, power_graph
 from coband.simulator.maths.kernels.base import KernelSpec
 from coband.simulator.maths.kernels.multitask import Augmented, augmented
@@ -142,7 +142,7 @@ class TaskFunction:
         points = self._kernel.points(tasks, arms.reshape(-1, dimension), np.zeros(len(tasks), dtype=np.int64))
         return self._function(points.reshape(turns, count, -1))
 
-    def describe(self) -> dict[str, Any]:
+    def describe(self) -> JsonObject:
         """The agent's context and F."""
         return {"context": self._context.tolist(), **self._function.describe()}
 
@@ -191,7 +191,7 @@ class FixedNetworkWorld(Measured, FixedTasksWorld):
             [FixedArmsWorld(arms, reward(arms[None])[0], noise, streams, reward.describe()) for reward in rewards]
         )
 
-    def describe(self) -> dict[str, Any]:
+    def describe(self) -> JsonObject:
         """F, and the agents' contexts."""
         return {**super().describe(), "contexts": self.contexts.tolist()}
 

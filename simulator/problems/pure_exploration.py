@@ -11,7 +11,7 @@ import math
 from collections.abc import Iterator, Sequence
 from itertools import combinations
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -19,7 +19,7 @@ import pydantic
 from pydantic import Field
 
 from coband.simulator.arrays import FloatArray
-from coband.simulator.core.config import REWARD, Config
+from coband.simulator.core.config import REWARD, Config, JsonObject
 from coband.simulator.maths.exploration.conditions import smallest_norm
 from coband.simulator.maths.kernels.library import Linear
 from coband.simulator.maths.kernels.registry import AnyKernel
@@ -241,7 +241,7 @@ class PureExplorationWorld:
         """`correct`: whether this agent's answer is right."""
         return {"correct": answer == int(self._means[agent].argmax())}
 
-    def describe(self) -> dict[str, Any]:
+    def describe(self) -> JsonObject:
         """The means."""
         return {"means": self._means.tolist()}
 

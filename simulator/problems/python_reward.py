@@ -9,6 +9,7 @@ import numpy as np
 import pydantic
 
 from coband.simulator.arrays import FloatArray
+from coband.simulator.core.config import JsonObject
 from coband.simulator.plugins.functions import load
 from coband.simulator.problems.arms import ArmSource
 from coband.simulator.problems.rewards import Reward, RewardFunction
@@ -51,6 +52,6 @@ class _Rewarded:
             )
         return values
 
-    def describe(self) -> dict[str, Any]:
+    def describe(self) -> JsonObject:
         """The function's name."""
         return {"function": self._name}

@@ -23,14 +23,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import numpy.typing as npt
 from pydantic import Field
 
 from coband.simulator.arrays import FloatArray
-from coband.simulator.core.config import Config
+from coband.simulator.core.config import Config, JsonObject
 from coband.simulator.problems.datasets import DataError, file_version, locate
 from coband.simulator.problems.ratings import RATINGS, Ratings, read
 from coband.simulator.problems.world import (
@@ -223,7 +223,7 @@ class RecommenderWorld:
         right = self._at(agent, turn)[1] == arm
         return float(right), float(not right)
 
-    def describe(self) -> dict[str, Any]:
+    def describe(self) -> JsonObject:
         """Numbers of users, items and ratings, and the users of each agent by their names in the file."""
         matrix, names = self._data.ratings.matrix, self._data.ratings.user_names
         return {

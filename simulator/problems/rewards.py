@@ -17,7 +17,7 @@ import numpy as np
 from pydantic import Discriminator, Field, Tag
 
 from coband.simulator.arrays import FloatArray
-from coband.simulator.core.config import REWARD, Config
+from coband.simulator.core.config import REWARD, Config, JsonObject
 from coband.simulator.plugins.kinds import Kinds
 from coband.simulator.problems.arms import ArmSource, uniform_ball, uniform_sphere
 from coband.simulator.problems.world import Noise
@@ -33,7 +33,7 @@ class RewardFunction(Protocol):
         matrices does not promise that; one scalar product per row does.
         """
 
-    def describe(self) -> dict[str, Any]:
+    def describe(self) -> JsonObject:
         """What was drawn, in JSON types."""
 
 
@@ -76,7 +76,7 @@ class RidgeFunction:
         projections: FloatArray = np.vecdot(arms, self.theta)
         return self.profile(projections)
 
-    def describe(self) -> dict[str, Any]:
+    def describe(self) -> JsonObject:
         """The drawn theta."""
         return {"theta": self.theta.tolist()}
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from pydantic import Field
 
 from coband.simulator.arrays import FloatArray
+from coband.simulator.core.config import JsonObject
 from coband.simulator.maths.kernels.bound import BoundKernel
 from coband.simulator.maths.kernels.library import Kernel
 from coband.simulator.maths.kernels.registry import AnyKernel
@@ -48,7 +49,7 @@ class RkhsFunction:
         """||f||_k = sqrt(a^T k(c, c) a)."""
         return math.sqrt(max(0.0, float(self.weights @ self.kernel(self.centres, self.centres) @ self.weights)))
 
-    def describe(self) -> dict[str, Any]:
+    def describe(self) -> JsonObject:
         """The drawn centres and weights."""
         return {"centres": self.centres.tolist(), "weights": self.weights.tolist()}
 

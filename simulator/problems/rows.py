@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
 
 import numpy as np
 
 from coband.simulator.arrays import FloatArray, IndexArray
+from coband.simulator.core.config import JsonObject
 from coband.simulator.problems.world import Blocks, Noise, Streams, check_arm, read_only
 
 _Turn = tuple[FloatArray, FloatArray, float, float]
@@ -64,7 +64,7 @@ class TableWorld:
         reward = self._noise.reward(mean, draw)
         return reward, best - (reward if self.realised else mean)
 
-    def describe(self) -> dict[str, Any]:
+    def describe(self) -> JsonObject:
         """Number of rows, and the range of their rewards."""
         return described(self._rewards)
 
@@ -91,7 +91,7 @@ class TableWorld:
         return drawn
 
 
-def described(rewards: FloatArray) -> dict[str, Any]:
+def described(rewards: FloatArray) -> JsonObject:
     """Number of rows, and the range of their rewards."""
     return {"rows": rewards.shape[-1], "lowest": float(rewards.min()), "highest": float(rewards.max())}
 

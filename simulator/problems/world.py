@@ -7,11 +7,12 @@ replication meet the same arms and the same noise, whatever they send and in wha
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 import numpy as np
 
 from coband.simulator.arrays import FloatArray
+from coband.simulator.core.config import JsonObject
 from coband.simulator.core.world import World as World
 from coband.simulator.problems.problem import Extent as Extent
 from coband.simulator.problems.problem import InstanceError as InstanceError
@@ -27,7 +28,7 @@ LONGEST_BLOCK = 16
 """Turns drawn at once for one agent, at most, where it is not known how many it will take."""
 
 LONGEST_EXPECTED = 64
-"""The same where it is known, so that few are drawn in vain."""
+"""The same where it is known, so that few are drawn and not used."""
 
 BLOCK_MEMORY = 2**28
 """Bytes that the blocks of all agents may hold together, as long as each holds at least one turn."""
@@ -121,7 +122,7 @@ class FixedArmsWorld:
         means: FloatArray,
         noise: Noise,
         streams: Streams,
-        truth: dict[str, Any],
+        truth: JsonObject,
         realised: bool = False,
     ) -> None:
         """Args: arms (n, d); means f(x) of the arms, (n,); truth, what `describe` returns; regret realised or not."""
@@ -154,7 +155,7 @@ class FixedArmsWorld:
         reward = self._noise.reward(mean, draws.at(turn))
         return reward, self._best - (reward if self.realised else mean)
 
-    def describe(self) -> dict[str, Any]:
+    def describe(self) -> JsonObject:
         """The drawn truth."""
         return self._truth
 
@@ -186,7 +187,7 @@ class FixedTasksWorld:
         """Reward and regret of an arm; an IndexError when there is no such arm."""
         return self._worlds[agent].pull(agent, turn, arm)
 
-    def describe(self) -> dict[str, Any]:
+    def describe(self) -> JsonObject:
         """The truth of the first agent's world."""
         return self._worlds[0].describe()
 

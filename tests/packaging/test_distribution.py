@@ -174,6 +174,9 @@ def test_an_editable_clone_exposes_one_name(clone: Path, stub: Path, links: bool
     run(sys.executable, "-m", "pip", "--python", python, "install", *options, "-e", clone, where=tmp_path)
     made = [clone / "coband" / name for name in PARTS if (clone / "coband" / name).is_symlink()]
     assert made
+    where = "from importlib.machinery import PathFinder; print(PathFinder.find_spec('coband').origin)"
+    seen = Path(run(python, "-c", where, where=tmp_path).strip())  # by type checkers and editors
+    assert (seen.parent / "simulator" / "api" / "running.py").is_file()
     if not links:  # a file system that has none
         for place in made:
             place.unlink()

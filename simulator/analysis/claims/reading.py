@@ -7,9 +7,10 @@ import json
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from pydantic import BaseModel, ValidationError
+from pydantic.json_schema import JsonSchemaValue
 
 from coband.simulator.analysis.claims.claim import Claim, ClaimedStudy, Paper, PlacedClaim
 from coband.simulator.experiments.scenario.explain import Explainer
@@ -126,5 +127,5 @@ def _read(path: Path, model: type[Model]) -> Model:
 
 
 @cache
-def _schema(model: type[BaseModel]) -> dict[str, Any]:
+def _schema(model: type[BaseModel]) -> JsonSchemaValue:
     return model.model_json_schema()

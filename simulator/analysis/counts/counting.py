@@ -99,7 +99,7 @@ def _broken(failure: Failure) -> str:
     return f"{failure.label} broke off ({last}), so there is nothing to count; to see why: {failure.replay}"
 
 
-def counts_of(record: Record, names: Iterable[str]) -> dict[str, Any]:
+def counts_of(record: Record, names: Iterable[str]) -> dict[str, object]:
     """The counts of one finished job: those of the metrics ``names`` that it has."""
     return {name: record[name] for name in names if record.get(name) is not None}
 

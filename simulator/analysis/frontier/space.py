@@ -68,7 +68,7 @@ class Space:
 def spaces(root: MappingNode, grid: Grid, vary: Sequence[str], only: Sequence[str], registry: Registry) -> list[Space]:
     """The spaces of the entries of a scenario.
 
-    A parameter is searched if the file's grid or ``vary`` says so; of several that speak of one parameter the last
+    A parameter is searched if the file's grid or ``vary`` says so; of several about one parameter the last
     counts. Where neither says anything, the ranges count that algorithms declare.
 
     Args:

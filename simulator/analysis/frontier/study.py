@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 from coband.simulator.analysis.frontier.budget import LEAST_FRESH, SEARCH_REPLICATIONS, Budget, BudgetError
 from coband.simulator.analysis.frontier.candidates import Candidates
@@ -17,10 +16,11 @@ from coband.simulator.analysis.frontier.space import Space, spaces
 from coband.simulator.analysis.frontier.summary import summary
 from coband.simulator.experiments.registry.registry import Registry
 from coband.simulator.experiments.runs.planner import Planner
-from coband.simulator.experiments.runs.results import Failure
+from coband.simulator.experiments.runs.results import Failure, Results
 from coband.simulator.experiments.runs.study import Study
 from coband.simulator.experiments.scenario.files import ScenarioText, read_scenario
 from coband.simulator.experiments.scenario.input_problems import ScenarioError
+from coband.simulator.experiments.store.manifest import Manifest
 from coband.simulator.experiments.sweep.address import configuration_digest
 from coband.simulator.experiments.sweep.study import divided
 from coband.simulator.metrics import Metric
@@ -73,7 +73,7 @@ class Search(Study):
         """How many jobs there are at most."""
         return self.budget.jobs
 
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> Manifest:
         return {"objectives": [metric.name for metric in self.chosen], "budget": self.budget.jobs}
 
     def planner(self) -> Planner:
@@ -93,7 +93,7 @@ class Search(Study):
         ]
         return FrontierPlanner(self, tracks, self.budget, self.chosen, self.candidates.new)
 
-    def summary(self, planner: Planner, failures: Sequence[Failure]) -> dict[str, Any]:
+    def summary(self, planner: Planner, failures: Sequence[Failure]) -> Results:
         """The object that ``coband frontier --json`` prints and results.json holds."""
         assert isinstance(planner, FrontierPlanner)
         return summary(self, planner, failures)

@@ -12,7 +12,7 @@ from coband.simulator.analysis.frontier.choice import choices
 from coband.simulator.analysis.frontier.planner import FrontierPlanner
 from coband.simulator.analysis.frontier.space import Space
 from coband.simulator.experiments.runs import results
-from coband.simulator.experiments.runs.results import Failure
+from coband.simulator.experiments.runs.results import Entry, Failure, Results, Spread
 from coband.simulator.experiments.runs.variant import FRESH, Variant
 from coband.simulator.experiments.statistics.dominance import Standing, standings
 from coband.simulator.experiments.sweep.planner import TUNING
@@ -40,13 +40,13 @@ class Searched(Protocol):
         """What is searched."""
 
 
-def summary(search: Searched, planner: FrontierPlanner, failures: Sequence[Failure]) -> dict[str, Any]:
+def summary(search: Searched, planner: FrontierPlanner, failures: Sequence[Failure]) -> Results:
     """The object that ``coband frontier --json`` prints and results.json holds.
 
     It is that of a sweep with tuning, and ``frontier`` beside: the objectives, what was searched, all ``candidates``
     with their means in the search, the ``points`` that were evaluated again, and the ``choices`` among these.
     """
-    entries = [
+    entries: list[Entry] = [
         entry(variant, phase, planner)
         for phase in (FRESH, TUNING)
         for variant in search.variants
@@ -74,9 +74,7 @@ def _named(variant: Variant) -> dict[str, Any]:
     return {"label": variant.label, "entry": variant.entry, "parameters": parameters(variant)}
 
 
-def _estimates(
-    chosen: Sequence[Metric], planner: FrontierPlanner, variant: Variant, phase: str
-) -> dict[str, dict[str, Any]]:
+def _estimates(chosen: Sequence[Metric], planner: FrontierPlanner, variant: Variant, phase: str) -> dict[str, Spread]:
     """Objective -> number of replications, mean and interval."""
     records = planner.records(variant.number, phase)
     return {metric.name: estimated(results.numbers(metric.name, records)) for metric in chosen}

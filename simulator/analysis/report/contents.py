@@ -62,7 +62,7 @@ class NamedFigure:
 
 
 def rendered(found: NamedFigure, kind: str, resolution: int = RESOLUTION) -> bytes:
-    """A figure as the bytes of a pdf, svg or png file with white background; equal runs give equal bytes."""
+    """A figure as the bytes of a pdf, svg or png file with white background; the same runs give an identical file."""
     with styled():
         buffer = io.BytesIO()
         found.figure.savefig(buffer, format=kind, dpi=resolution, facecolor="white", metadata=UNDATED[kind])
@@ -159,18 +159,18 @@ DRAWINGS = (
     ),
     Drawing(
         "trade_off",
-        "Final regret against scalars sent and simulated time, with 95 % intervals; what nothing beats is marked, and "
-        "the table has it.",
+        "Final regret against scalars sent and simulated time, with 95 % intervals; points that are not dominated are "
+        "marked, and listed in the table.",
         _trade_off,
     ),
     Drawing(
         "communication",
-        "Scalars and messages by kind and direction for each algorithm; the table has them.",
+        "Scalars and messages by kind and direction for each algorithm; the same numbers are in the table.",
         lambda found: rows.side_by_side(rows.communication(found)),
     ),
     Drawing(
         "differences",
-        "Differences between algorithms with 95 % intervals; the tables have the numbers.",
+        "Differences between algorithms with 95 % intervals; the same numbers are in the tables.",
         lambda found: rows.side_by_side(rows.differences(found)[:MAX_PANELS]),
     ),
     Drawing("theory", "Growth of regret and communication beside the bounds of theorems; the table has it.", _theory),

@@ -1,4 +1,4 @@
-"""The trade-off of a report: regret against what it costs, a point per label, and what nothing else beats."""
+"""The trade-off of a report: regret against what it costs, a point per label, and which of them are not dominated."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from coband.simulator.experiments.statistics.estimates import Estimate
 from coband.simulator.experiments.statistics.numerals import between
 
 COSTS = ("scalars", "simulated_time")
-VERDICTS = {"frontier": "nothing beats it", "undecided": "not distinguishable", "beaten": "beaten by "}
+VERDICTS = {"frontier": "not dominated", "undecided": "not distinguishable", "beaten": "dominated by "}
 
 
 @dataclass(frozen=True)
@@ -159,8 +159,8 @@ def standing_table(analysis: Analysis) -> ReportTable | None:
     for cost, _, _ in found:
         header += [cost.title, f"verdict on {found[0][1].title} and {cost.title}"]
     caption = (
-        "What nothing else beats: no other label is at least as good in both numbers and better in one. A label is "
-        "beaten, or is not, where paired differences show it; each verdict holds with 95 %."
+        "Not dominated: no other label is at least as good in both numbers and better in one. A label is "
+        "dominated, or is not, where paired differences show it; each verdict holds with 95 %."
     )
     return ReportTable(caption, ("label", *header), tuple(rows))
 

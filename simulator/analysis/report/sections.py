@@ -120,7 +120,7 @@ def _sweep(sheet: Sheet) -> Section | None:
         tuned=any(cell.variant.phase == "tuning" for cell in surface.cells),
         three=any(len(surface.choices(entry)) > 2 for entry in surface.entries),
     )
-    return Section("sweep", "Parameters", "What one chooses, and what one faces", body)
+    return Section("sweep", "Parameters", "Parameters of the algorithms and of the environment", body)
 
 
 def _regret(sheet: Sheet) -> Section | None:

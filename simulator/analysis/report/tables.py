@@ -67,7 +67,7 @@ def _levels(analysis: Analysis) -> str:
     text = (
         "Lower is better everywhere."
         if better == {"lower"}
-        else "Whether lower or higher is better, the sentence says."
+        else "The sentence above says whether lower or higher is better."
     )
     pairs = max(len(one.differences[analysis.measures[0].key]) for one in analysis.within)
     if analysis.swept:
@@ -117,7 +117,7 @@ def _caption(found: Sequence[Difference]) -> str:
         return "Differences within the same replication (same arms, same noise); n pairs."
     if any(one.paired for one in found):
         return "Differences within the same replication where n says pairs; otherwise of independent means (Welch)."
-    return "Differences of independent means (Welch): the runs did not meet the same worlds."
+    return "Differences of independent means (Welch): the runs had different arms and noise."
 
 
 def _row(one: Difference) -> tuple[str, ...]:

@@ -92,7 +92,7 @@ def growths(measurement: Measurement) -> list[Growth]:
 
 
 class _Bounded:
-    """The quantities that bounds speak of, and the bounds."""
+    """The quantities that bounds use, and the bounds."""
 
     def __init__(self, measurement: Measurement, algorithm: Algorithm) -> None:
         self._measurement, self._algorithm = measurement, algorithm
@@ -141,7 +141,7 @@ class _Bounded:
         return tuple(broken), tuple(unchecked)
 
     def _known(self, formula: str) -> dict[str, Any]:
-        """What is known of the quantities that a condition speaks of."""
+        """What is known of the quantities that a condition uses."""
         horizons = [int(series.turns[-1]) for series in self._measurement.series]
         found = {**self._values, **({"horizon": max(horizons)} if horizons else {})}
         return found | (self._variances() if {"kmin", "kmax"} & set(names_in(formula)) else {})

@@ -9,6 +9,7 @@ from typing import Any, cast
 
 from coband.simulator.core.audit import trace as tr
 from coband.simulator.core.network.local import SEEN
+from coband.simulator.experiments.runs.results import Record
 from coband.simulator.experiments.store.damage import stored_rows
 from coband.simulator.experiments.store.store import StoredJob, StoredRun
 
@@ -59,7 +60,7 @@ def _verify_job(job: StoredJob) -> TraceVerification:
     return TraceVerification(job, walker.events, "", tuple(found))
 
 
-def _against_record(record: dict[str, Any], walker: TraceWalk, fingerprint: str) -> Iterator[str]:
+def _against_record(record: Record, walker: TraceWalk, fingerprint: str) -> Iterator[str]:
     if fingerprint != record["fingerprint"]:
         yield f"the fingerprint of the stored events is {fingerprint}, and the run's was {record['fingerprint']}"
     total = sum(sent[2] for sent in walker.sent.values())

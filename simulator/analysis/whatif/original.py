@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 from coband.simulator.analysis.whatif.question import QuestionError
 from coband.simulator.experiments.runs.variant import Parameter
@@ -12,7 +13,7 @@ from coband.simulator.experiments.scenario.scenario import Scenario
 from coband.simulator.experiments.store.store import StoredJob, StoredRun
 from coband.simulator.experiments.store.variants import variants
 
-MANIFEST_KEY = "whatif"
+MANIFEST_KEY: Final = "whatif"
 """Key of a manifest that only the manifest of a what-if run has."""
 
 

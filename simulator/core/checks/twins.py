@@ -137,7 +137,7 @@ class Twins:
         self._follow(node, received, outbox, cause)
 
     def reminded(self, node: Node, timer: Message, outbox: Outbox | None, cause: int) -> None:
-        """A timer has rung; None: in vain. A silence comes from the host, any other timer from the node itself."""
+        """A timer has rung; None: nobody waits for it. A silence comes from the host, others from the node itself."""
 
         def reminded(twin: Node) -> Outbox:
             found = twin.on_timer(timer if isinstance(timer, Silence) else self._own[timer])

@@ -124,7 +124,7 @@ def _algorithm(algorithm: Algorithm) -> Item:
 
 
 def _bound(bound: Bound) -> Item:
-    """A theorem's bound, with the meaning of what its formula speaks of beside parameters and other formulas."""
+    """A theorem's bound, with the meaning of the quantities of its formula beside parameters and other formulas."""
     used = dict.fromkeys(name for text in (bound.formula, *bound.where.values()) for name in names_in(text))
     where = {name: f"= {formula}" for name, formula in bound.where.items()}
     where |= {name: meaning for name, meaning in {**BOUND_QUANTITIES, **bound.constants}.items() if name in used}
@@ -186,7 +186,7 @@ def _message(message: MessageSize) -> Item:
 
 
 def _quantities(algorithm: Algorithm) -> Iterator[tuple[str, str]]:
-    """What the formulas of an algorithm speak of, beside its parameters: (name, meaning), in alphabetical order."""
+    """What the formulas of an algorithm use, beside its parameters: (name, meaning), in alphabetical order."""
     meanings = {**COMMON_QUANTITIES, **RUN_QUANTITIES}
     meanings |= {metric.name: metric.meaning for metric in (*CORE, *algorithm.metrics)}
     meanings |= {name: f"= {formula}" for name, formula in algorithm.where.items()}

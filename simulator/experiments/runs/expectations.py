@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from coband.simulator.experiments.runs.hardware import hardware
-from coband.simulator.experiments.runs.results import numbers
+from coband.simulator.experiments.runs.results import Record, Results, numbers
 from coband.simulator.experiments.statistics import estimates as statistics
 from coband.simulator.scenario_errors import RequestError
 
@@ -71,7 +71,7 @@ def require(scenario: Scenario, only: Sequence[str] = (), replications: Sequence
             )
 
 
-def compare(scenario: Scenario, report: dict[str, Any]) -> list[Comparison]:
+def compare(scenario: Scenario, report: Results) -> list[Comparison]:
     """Every expectation about labels that ran, for each of their replications or for all together.
 
     Raises:
@@ -90,7 +90,7 @@ def compare(scenario: Scenario, report: dict[str, Any]) -> list[Comparison]:
     return found
 
 
-def close_calls(comparisons: Sequence[Comparison], report: dict[str, Any]) -> list[str]:
+def close_calls(comparisons: Sequence[Comparison], report: Results) -> list[str]:
     """Why counts may differ on another computer: what this one computes with, and how close decisions were."""
     wrong = dict.fromkeys(item.label for item in comparisons if not item.holds)
     if not wrong:
@@ -121,14 +121,14 @@ def _compare_mean(item: Any, each: Sequence[Comparison]) -> Comparison:
     return Comparison(item.label, item.count, None, f"{words} on average", mean.mean, holds, mean.interval)
 
 
-def _compare(item: Any, records: Sequence[dict[str, Any]]) -> Iterator[Comparison]:
+def _compare(item: Any, records: Sequence[Record]) -> Iterator[Comparison]:
     for replication, number in _counts(item.label, item.count, records).items():
         wanted, tests = _wanted(item, replication)
         holds = number is not None and all(test(number) for test in tests)
         yield Comparison(item.label, item.count, replication, wanted, number, holds)
 
 
-def _compare_labels(item: Any, records: Sequence[dict[str, Any]], others: Sequence[dict[str, Any]]) -> Comparison:
+def _compare_labels(item: Any, records: Sequence[Record], others: Sequence[Record]) -> Comparison:
     """Whether a count is less than another label's: all of the interval of the paired difference is below 0.
 
     The interval needs two replications; the difference of a single one is taken as it is.
@@ -148,7 +148,7 @@ def _compare_labels(item: Any, records: Sequence[dict[str, Any]], others: Sequen
     return Comparison(item.label, item.count, None, words, mean.mean, highest < 0, mean.interval)
 
 
-def _counts(label: str, count: str, records: Sequence[dict[str, Any]]) -> dict[int, Number | None]:
+def _counts(label: str, count: str, records: Sequence[Record]) -> dict[int, Number | None]:
     """A count of every replication.
 
     Raises:

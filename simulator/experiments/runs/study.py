@@ -6,11 +6,11 @@ import difflib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from coband.simulator.experiments.runs import results
 from coband.simulator.experiments.runs.planner import Planner, Task
-from coband.simulator.experiments.runs.results import Failure
+from coband.simulator.experiments.runs.results import Failure, Results
 from coband.simulator.experiments.runs.variant import FRESH, Variant
 from coband.simulator.experiments.scenario.document import Until
 from coband.simulator.experiments.scenario.files import ScenarioText
@@ -21,6 +21,7 @@ from coband.simulator.scenario_errors import RequestError
 
 if TYPE_CHECKING:
     from coband.simulator.experiments.registry.registry import Registry
+    from coband.simulator.experiments.store.manifest import Manifest
     from coband.simulator.problems.data_error import DataError
 
 
@@ -93,14 +94,14 @@ class Study:
         more = "" if self.until is None else f" to {self.until.max_replications:,}"
         return f"{self.replications:,}{more} replication{'s' * (bool(more) or self.replications != 1)}"
 
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> Manifest:
         """What the manifest says beside."""
         return {}
 
     def planner(self) -> Planner:
         return Planner(self)
 
-    def summary(self, planner: Planner, failures: Sequence[Failure]) -> dict[str, Any]:
+    def summary(self, planner: Planner, failures: Sequence[Failure]) -> Results:
         """The object that ``--json`` prints and results.json holds."""
         entries = [planner.summary(variant, FRESH) for variant in self.variants]
         return results.report(self.name, entries, failures)

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
 from coband.simulator.core.engine import RunResult
 from coband.simulator.experiments.runs.code_version import code_version, sha256
@@ -134,7 +133,7 @@ def _packed(job: Job, scenario: Scenario, on_pull: OnPull | None) -> JobResult:
     """Run a job whose results travel."""
     if job.trace != "off":
         return _traced(job, scenario, on_pull)
-    tables: dict[str, Any] = {}
+    tables: dict[str, Rows] = {}
 
     def keep(result: RunResult) -> None:
         tables.update(recording.tables(job.id, result))

@@ -66,7 +66,7 @@ class WorkerPool(ABC):
         return False
 
     def abandon(self) -> None:  # noqa: B027, where nothing is ever under way
-        """Let go of jobs under way: they are lost."""
+        """Abandon jobs that have not ended: they are lost."""
 
     def close(self) -> None:
         """The end."""

@@ -55,9 +55,9 @@ class Scenario:
     share: bool
     base: Path = field(compare=False)
 
-    def resolved(self) -> dict[str, Any]:
+    def resolved(self) -> dict[str, object]:
         """The scenario with all defaults, in JSON types; loading it gives an equal scenario."""
-        document: dict[str, Any] = {}
+        document: dict[str, object] = {}
         for key in _SECTIONS:
             value = getattr(self, key)
             document[key] = value.model_dump(mode="json", by_alias=True) if isinstance(value, BaseModel) else value

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -93,7 +93,7 @@ def _header(text: str) -> Iterator[str]:
         yield line.removeprefix("#").removeprefix(" ").rstrip()
 
 
-def _data(document: dict[str, Any]) -> str | None:
+def _data(document: Mapping[str, Any]) -> str | None:
     for *sections, key in DATA_KEYS:
         part = document
         for section in sections:

@@ -150,7 +150,7 @@ def _fitting(variants: list[Schema], data: Any) -> list[Schema]:
     return fitting or variants
 
 
-def _agrees(schema: Schema, key: str, data: dict[str, Any]) -> bool:
+def _agrees(schema: Schema, key: str, data: Mapping[str, object]) -> bool:
     tags = _tags(schema, key)
     return not tags or data.get(key) in tags
 

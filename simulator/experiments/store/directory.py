@@ -15,11 +15,12 @@ from typing import TYPE_CHECKING, Any
 
 from coband.simulator.experiments.runs.job import Job, Outcome
 from coband.simulator.experiments.runs.planner import Task
-from coband.simulator.experiments.runs.results import Record, dump
+from coband.simulator.experiments.runs.results import Record, Results, dump
 from coband.simulator.experiments.runs.status import Status, now
 from coband.simulator.experiments.scenario import attachments
 from coband.simulator.experiments.scenario.yaml_text import to_yaml
 from coband.simulator.experiments.store import digests, recording, schema, seal
+from coband.simulator.experiments.store.manifest import Manifest
 from coband.simulator.experiments.store.uri import address, is_too_long
 from coband.simulator.scenario_errors import RequestError
 
@@ -77,7 +78,7 @@ class RunDirectory:
         self.path = path
         self.remarks: dict[str, None] = {}
         self._parts = path / JOBS
-        self._manifest: dict[str, Any] = {}
+        self._manifest: Manifest = {}
         self._jobs: dict[Task, Job] = {}
         self._written = -1
         self._last_write = self._write_seconds = 0.0
@@ -104,9 +105,9 @@ class RunDirectory:
         self._study = study
         self._database = schema.connect(str(self.path / DATABASE), collected=True)
 
-    def begin(self, manifest: dict[str, Any]) -> None:
+    def begin(self, manifest: Manifest) -> None:
         """Write scenario and manifest, and the files that the scenario needs beside it."""
-        self._manifest = {**manifest, "scenario_sha256": _sha256(self._study.text)}
+        self._manifest = manifest | {"scenario_sha256": _sha256(self._study.text)}
         attachments.write(((one.scenario.problem, one.scenario.base) for one in self._study.variants), self.path)
         replace_text(self.path / SCENARIO, self._study.text)
         self._store_meta(scenario=self._study.text)
@@ -224,14 +225,14 @@ class RunDirectory:
         new, waited = status.ended - self._written, time.monotonic() - self._last_write
         return new > 0 and (SELDOM * new >= status.ended or waited + pause >= OFTEN * self._write_seconds)
 
-    def write(self, status: Status, summary: Callable[[], dict[str, Any]]) -> None:
-        """Write how far it is: results.json, so that it holds all that is finished, but for jobs of a moment."""
+    def write(self, status: Status, summary: Callable[[], Results]) -> None:
+        """Write how far it is: results.json, with all that is finished, unless jobs take very little time."""
         begun, self._written = time.monotonic(), status.ended
         replace_text(self.path / RESULTS, dump(summary(), indented=False))
         self._last_write = time.monotonic()
         self._write_seconds = self._last_write - begun
 
-    def end(self, status: Status, summary: dict[str, Any]) -> None:
+    def end(self, status: Status, summary: Results) -> None:
         """Write results and manifest, and make the store one file that can be copied and read anywhere."""
         text = dump(summary)
         replace_text(self.path / RESULTS, text)
@@ -247,7 +248,7 @@ class RunDirectory:
             self._parts.rmdir()
 
     def close(self) -> None:
-        """Let go of the store; what is finished stays readable."""
+        """Close the store; what is finished stays readable."""
         if self._database is not None:
             self._database.close()
             self._database = None

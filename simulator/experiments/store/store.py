@@ -18,11 +18,11 @@ from numpy.typing import NDArray
 from coband.simulator.arrays import FloatArray
 from coband.simulator.core.audit.trace import EVENTS
 from coband.simulator.experiments.runs import results
-from coband.simulator.experiments.runs.results import Failure, Record
+from coband.simulator.experiments.runs.results import Failure, Record, Results
 from coband.simulator.experiments.store import damage, directory, schema
 from coband.simulator.experiments.store.errors import DamagedStoreError as DamagedStoreError
 from coband.simulator.experiments.store.errors import StoreError as StoreError
-from coband.simulator.experiments.store.manifest import declared
+from coband.simulator.experiments.store.manifest import Manifest, declared
 from coband.simulator.metrics import Metric, by_name
 from coband.simulator.scenario_errors import RequestError
 
@@ -137,7 +137,7 @@ class StoredRun:
         except BaseException:
             self.close()
             raise
-        self.manifest: dict[str, Any] = json.loads(self.meta("manifest") or "{}")
+        self.manifest: Manifest = json.loads(self.meta("manifest") or "{}")
         self.scenario: str = self.meta("scenario") or ""
 
     def _add(self, file: Path, whole: bool) -> None:
@@ -196,7 +196,7 @@ class StoredRun:
         """label -> algorithm, in the run's order."""
         return {job.label: job.algorithm for job in self.jobs}
 
-    def results(self) -> dict[str, Any]:
+    def results(self) -> Results:
         """The object that results.json holds, from what is stored."""
         records: dict[str, list[Record]] = {}
         failures = []
@@ -224,7 +224,7 @@ class StoredRun:
                 series.append(Series(job.replication, whole[0], times, regret, whole[1]))
         return series
 
-    def by_agent(self, label: str) -> list[dict[str, Any]]:
+    def by_agent(self, label: str) -> list[Record]:
         """The agents of a label's finished jobs, by replication and agent, with what each reports of itself.
 
         Raises:

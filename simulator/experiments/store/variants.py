@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 from weakref import WeakKeyDictionary
 
+from coband.simulator.core.config import JsonObject
 from coband.simulator.experiments.runs.variant import Parameter
 from coband.simulator.experiments.scenario.nodes import plain
 from coband.simulator.experiments.scenario.yaml_nodes import read
@@ -44,9 +44,9 @@ class StoredVariant:
         """Name -> value of all other keys of the grid: world, network, schedule, agents, which one faces."""
         return {one.name: one.text for one in self.parameters if not one.key.startswith(CHOICES)}
 
-    def scenario(self) -> dict[str, Any]:
+    def scenario(self) -> JsonObject:
         """Its own scenario as plain values."""
-        found: dict[str, Any] = plain(read(self.text, "run.sqlite")[0])
+        found: JsonObject = plain(read(self.text, "run.sqlite")[0])
         return found
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -99,7 +99,9 @@ def configuration_digest(scenario: Scenario, files: Files) -> dict[str, str]:
     return {entry.label: _entry_digest(world, sections, scenario, entry, files) for entry in scenario.algorithms}
 
 
-def _entry_digest(world: str, sections: dict[str, Any], scenario: Scenario, entry: ScenarioEntry, files: Files) -> str:
+def _entry_digest(
+    world: str, sections: Mapping[str, object], scenario: Scenario, entry: ScenarioEntry, files: Files
+) -> str:
     config = _dumped(entry.config)
     modules = list(_modules(scenario, entry, [*sections.values(), config]))
     code = code_of(modules) + (code_of_session(entry.algorithm) if SESSION in modules else "")

@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from coband.simulator.experiments.registry.registry import Registry
 from coband.simulator.experiments.runs.job import Level
@@ -28,7 +28,8 @@ from coband.simulator.experiments.sweep.grid import Coordinates, Grid, Key, Valu
 
 if TYPE_CHECKING:
     from coband.simulator.experiments.runs.planner import Planner
-    from coband.simulator.experiments.runs.results import Failure
+    from coband.simulator.experiments.runs.results import Failure, Results
+    from coband.simulator.experiments.store.manifest import Manifest
 
 _PLAIN = re.compile(r"[\w./-]+")
 MOST_POINTS = 20_000
@@ -63,7 +64,7 @@ class Sweep(Study):
         tuned = f"{size} × {counted(self.tuning.replications, 'replication')}"
         return tuned, f" for tuning, then the best × {self.replications_in_words()}"
 
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> Manifest:
         """The size of the grid."""
         return {"points": self.points, "variants": len(self.variants)}
 
@@ -74,7 +75,7 @@ class Sweep(Study):
 
         return TuningPlanner(self, self.tuning)
 
-    def summary(self, planner: Planner, failures: Sequence[Failure]) -> dict[str, Any]:
+    def summary(self, planner: Planner, failures: Sequence[Failure]) -> Results:
         """The object that ``coband sweep --json`` prints and results.json holds."""
         from coband.simulator.experiments.sweep.summary import summary  # not needed to validate
 

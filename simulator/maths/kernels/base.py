@@ -29,8 +29,8 @@ class _Described:
     """Kernels are dataclasses, which pydantic reads; the docstrings below their fields describe them."""
 
     @classmethod
-    def __get_pydantic_json_schema__(cls, core_schema: Any, handler: Any) -> dict[str, Any]:
-        schema: dict[str, Any] = handler(core_schema)
+    def __get_pydantic_json_schema__(cls, core_schema: Any, handler: Any) -> dict[str, object]:
+        schema: dict[str, object] = handler(core_schema)
         properties = handler.resolve_ref_schema(schema).get("properties", {})
         describe_properties(cls, properties, {name: name for name in properties})
         return schema

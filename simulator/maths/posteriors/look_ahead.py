@@ -37,7 +37,7 @@ MOST_PENDING = 256
 MOST_IDLE = 256
 """Solves of pulled arms that are kept for the time when they become rows of the log."""
 AHEAD = 2
-"""Turns of an agent that are prepared in advance: of those further ahead more would turn out to be in vain."""
+"""Turns of an agent that are prepared in advance: of those further ahead more would not be used."""
 STAGES = (0.25, 0.375, 0.5, 0.625, 0.8, 1.0)
 """Parts of the rows after which it is looked whether an arm that was not prepared can still be the best."""
 SETS_AT_ONCE = 8

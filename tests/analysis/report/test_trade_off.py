@@ -1,4 +1,4 @@
-"""The figure of regret against communication and time: intervals, curves of parameters, and what nothing beats."""
+"""The figure of regret against communication and time: intervals, curves of parameters, and what is not dominated."""
 
 from __future__ import annotations
 
@@ -69,9 +69,9 @@ def test_signs_say_what_is_known() -> None:
     legend = axis.figure.legends[0]
     assert [text.get_text() for text in legend.get_texts()] == [
         "A",
-        "nothing beats it",
+        "not dominated",
         "not distinguishable",
-        "beaten",
+        "dominated",
     ]
 
 
