@@ -108,7 +108,6 @@ class ArraysProblem(Problem):
         return cls(kind="arrays", **given, **{key: value for key, value in options.items() if value is not None})
 
     def validate_for(self, agents: int) -> Iterator[tuple[tuple[str, ...], str]]:
-        """Rewards of each agent need as many agents."""
         if self._arrays is not None and (wrong := _wrong_agents(self._arrays, agents)):
             yield (("rewards",) if self.content is None else ("content",)), wrong
 

@@ -60,7 +60,6 @@ class BenchmarkFunction:
     maximum: float
 
     def __call__(self, arms: FloatArray) -> FloatArray:
-        """f of each arm: (turns, n, d) -> (turns, n)."""
         return self.function(arms)
 
     def describe(self) -> dict[str, Any]:

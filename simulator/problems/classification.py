@@ -55,12 +55,10 @@ class ClusterLabels:
     """Bernoulli rewards: the class of a random member of the cluster, 1 with probability `mean`, else 0."""
 
     def draws(self, rng: np.random.Generator, turns: int) -> list[float]:
-        """One uniform variable per turn, the same for every arm."""
         values: list[float] = rng.random(turns).tolist()
         return values
 
     def reward(self, mean: float, draw: float) -> float:
-        """1 if the uniform variable is below the mean."""
         return float(draw < mean)
 
 

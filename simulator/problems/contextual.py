@@ -65,7 +65,6 @@ class ContextualWorld:
         self._blocks: dict[int, Blocks[_Turn]] = {}
 
     def arms(self, agent: int, turn: int) -> FloatArray:
-        """Arms of the turn, (n, d)."""
         return self._at(agent, turn)[0]
 
     def upcoming(self, agent: int, turn: int) -> list[FloatArray]:
@@ -77,11 +76,9 @@ class ContextualWorld:
         self._expected = turns
 
     def means(self, agent: int, turn: int) -> FloatArray:
-        """f of the turn's arms, (n,)."""
         return self._at(agent, turn)[1]
 
     def pull(self, agent: int, turn: int, arm: int) -> tuple[float, float]:
-        """Reward and pseudo-regret of an arm; an IndexError when there is no such arm."""
         _, means, best, draw = self._at(agent, turn)
         check_arm(arm, len(means))
         mean = float(means[arm])
@@ -89,7 +86,6 @@ class ContextualWorld:
         return reward, best - (reward if self.realised else mean)
 
     def describe(self) -> dict[str, Any]:
-        """The drawn reward function."""
         return self._reward.describe()
 
     def _at(self, agent: int, turn: int) -> _Turn:

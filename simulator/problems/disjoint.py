@@ -89,7 +89,6 @@ class DisjointWorld:
         return float(right), float(not right)
 
     def describe(self) -> dict[str, Any]:
-        """Number of rows, in total and by class."""
         counts = np.bincount(self._labels, minlength=self._classes)
         return {"rows": len(self._rows), "by_class": counts.tolist()}
 

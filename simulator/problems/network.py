@@ -136,14 +136,12 @@ class TaskFunction:
         self._kernel, self._function, self._context = kernel, function, context
 
     def __call__(self, arms: FloatArray) -> FloatArray:
-        """f_v of each arm: (turns, n, d) -> (turns, n)."""
         turns, count, dimension = arms.shape
         tasks = np.broadcast_to(self._context, (turns * count, len(self._context)))
         points = self._kernel.points(tasks, arms.reshape(-1, dimension), np.zeros(len(tasks), dtype=np.int64))
         return self._function(points.reshape(turns, count, -1))
 
     def describe(self) -> dict[str, Any]:
-        """The agent's context and F."""
         return {"context": self._context.tolist(), **self._function.describe()}
 
 
@@ -165,11 +163,9 @@ class NetworkWorld(Measured, ContextualWorld):
         self._rewards, self._centres = rewards, centres
 
     def reward_of(self, agent: int) -> RewardFunction:
-        """f_v, the agent's own mean reward."""
         return self._rewards[agent]
 
     def shift_arms(self, agent: int, arms: FloatArray) -> FloatArray:
-        """Move the arms by the agent's centre."""
         shifted: FloatArray = arms + self._centres[agent]
         return shifted
 
@@ -192,7 +188,6 @@ class FixedNetworkWorld(Measured, FixedTasksWorld):
         )
 
     def describe(self) -> dict[str, Any]:
-        """F, and the agents' contexts."""
         return {**super().describe(), "contexts": self.contexts.tolist()}
 
 

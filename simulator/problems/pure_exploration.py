@@ -184,17 +184,14 @@ class PureExplorationWorld:
         return self._pairs
 
     def arms(self, agent: int, turn: int) -> FloatArray:
-        """The agent's pairs, (n, d)."""
         pairs: FloatArray = self._pairs[agent]
         return pairs
 
     def means(self, agent: int, turn: int) -> FloatArray:
-        """F of the agent's pairs, (n,)."""
         means: FloatArray = self._means[agent]
         return means
 
     def pull(self, agent: int, turn: int, arm: int) -> tuple[float, float]:
-        """Reward and pseudo-regret of one pull; an IndexError when there is no such arm."""
         check_arm(arm, self._means.shape[1])
         if agent not in self._turns:
             rng = self._streams("world", agent, "noise")
@@ -241,7 +238,6 @@ class PureExplorationWorld:
         return {"correct": answer == int(self._means[agent].argmax())}
 
     def describe(self) -> dict[str, Any]:
-        """The means."""
         return {"means": self._means.tolist()}
 
 
@@ -260,13 +256,11 @@ class PureExplorationProblem(Problem):
     """statistics: with Gaussian noise, draw the mean of a batch at once; pulls: draw every pull."""
 
     def validate_for(self, agents: int) -> Iterator[tuple[tuple[str, ...], str]]:
-        """Report a list of tasks that does not have one entry per agent."""
         wrong = self.features.count_error(agents) if isinstance(self.features, TableFeatures) else None
         if wrong is not None:
             yield ("features", "tasks"), wrong
 
     def extent(self, agents: int) -> Extent:
-        """The pairs of all agents."""
         features = self.features
         if isinstance(features, KernelFeatures):
             d, arms, change = features.task_dimension + features.arm_dimension, float(features.count), "count"

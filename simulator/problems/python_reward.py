@@ -29,7 +29,6 @@ class PythonReward(Reward):
         return self
 
     def draw(self, rng: np.random.Generator, source: ArmSource) -> RewardFunction:
-        """The function; nothing is drawn."""
         return _Rewarded(self.function, load(self.function))
 
 
@@ -52,5 +51,4 @@ class _Rewarded:
         return values
 
     def describe(self) -> dict[str, Any]:
-        """The function's name."""
         return {"function": self._name}

@@ -32,7 +32,6 @@ class RatingDataset(PublicDataset):
 
     @property
     def columns(self) -> str:
-        """The fields that are read from a line."""
         return "user, item, rating"
 
 

@@ -224,7 +224,6 @@ class RecommenderWorld:
         return float(right), float(not right)
 
     def describe(self) -> dict[str, Any]:
-        """Numbers of users, items and ratings, and the users of each agent by their names in the file."""
         matrix, names = self._data.ratings.matrix, self._data.ratings.user_names
         return {
             "users": int(matrix.shape[0]),
@@ -288,7 +287,6 @@ class RecommenderProblem(Problem):
     """normalise: user and item features to norm 1/sqrt(2); unit_ball: divided by the largest norms; none: as is."""
 
     def peek(self, base: Path | None, most: int) -> str | None:
-        """Look at the first ratings of a large file."""
         source = RATINGS[self.data.name]
         file = locate(source, self.data.path, base)
         if file.stat().st_size <= most:

@@ -72,12 +72,10 @@ class RidgeFunction:
     profile: Callable[[FloatArray], FloatArray]
 
     def __call__(self, arms: FloatArray) -> FloatArray:
-        """f of each arm: (turns, n, d) -> (turns, n)."""
         projections: FloatArray = np.vecdot(arms, self.theta)
         return self.profile(projections)
 
     def describe(self) -> dict[str, Any]:
-        """The drawn theta."""
         return {"theta": self.theta.tolist()}
 
 
@@ -122,7 +120,6 @@ class CosineReward(_RidgeReward):
     """cos(3 x . theta): f1 of Li et al. 2023 and h1 of Pavlovic et al. 2024."""
 
     def draw(self, rng: np.random.Generator, source: ArmSource) -> RewardFunction:
-        """Draw theta."""
         return self._draw(rng, source, cosine)
 
 
@@ -133,7 +130,6 @@ class SquareReward(_RidgeReward):
     """10 (x . theta)^2: Dai et al. 2023, where theta is on the sphere."""
 
     def draw(self, rng: np.random.Generator, source: ArmSource) -> RewardFunction:
-        """Draw theta."""
         return self._draw(rng, source, square)
 
 
@@ -146,7 +142,6 @@ class CubicReward(_RidgeReward):
     """async: u^3 - 3u^2 - u + 3 (f2 of Li et al. 2023); duets: u^3 - 3u^2 + 3u + 3 (h2 of Pavlovic et al. 2024)."""
 
     def draw(self, rng: np.random.Generator, source: ArmSource) -> RewardFunction:
-        """Draw theta."""
         return self._draw(rng, source, cubic_async if self.form == "async" else cubic_duets)
 
 
@@ -167,7 +162,6 @@ class _AdditiveNoise(Config):
     """Noise added to the mean."""
 
     def reward(self, mean: float, draw: float) -> float:
-        """Mean plus noise."""
         return mean + draw
 
 
@@ -180,7 +174,6 @@ class GaussianNoise(_AdditiveNoise):
     """Standard deviation, in units of the reward."""
 
     def draws(self, rng: np.random.Generator, turns: int) -> list[float]:
-        """One N(0, sd^2) variable per turn."""
         values: list[float] = (self.sd * rng.standard_normal(turns)).tolist()
         return values
 
@@ -194,7 +187,6 @@ class UniformNoise(_AdditiveNoise):
     """Largest absolute value, in units of the reward."""
 
     def draws(self, rng: np.random.Generator, turns: int) -> list[float]:
-        """One uniform variable per turn."""
         values: list[float] = (self.half_width * (2.0 * rng.random(turns) - 1.0)).tolist()
         return values
 

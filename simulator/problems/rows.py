@@ -49,15 +49,12 @@ class TableWorld:
         self._blocks: dict[int, Blocks[_Turn]] = {}
 
     def arms(self, agent: int, turn: int) -> FloatArray:
-        """Arms of the turn, (n, d)."""
         return self._at(agent, turn)[0]
 
     def means(self, agent: int, turn: int) -> FloatArray:
-        """Mean rewards of the turn's arms, (n,)."""
         return self._at(agent, turn)[1]
 
     def pull(self, agent: int, turn: int, arm: int) -> tuple[float, float]:
-        """Reward and regret of an arm; an IndexError when there is no such arm."""
         _, means, best, draw = self._at(agent, turn)
         check_arm(arm, len(means))
         mean = float(means[arm])
@@ -65,7 +62,6 @@ class TableWorld:
         return reward, best - (reward if self.realised else mean)
 
     def describe(self) -> dict[str, Any]:
-        """Number of rows, and the range of their rewards."""
         return described(self._rewards)
 
     def _at(self, agent: int, turn: int) -> _Turn:

@@ -137,15 +137,12 @@ class FixedArmsWorld:
         self._truth = truth
 
     def arms(self, agent: int, turn: int) -> FloatArray:
-        """The arm set, (n, d)."""
         return self._arms
 
     def means(self, agent: int, turn: int) -> FloatArray:
-        """The means, (n,)."""
         return self._means
 
     def pull(self, agent: int, turn: int, arm: int) -> tuple[float, float]:
-        """Reward and pseudo-regret of an arm; an IndexError when there is no such arm."""
         check_arm(arm, len(self._mean_of))
         draws = self._draws.get(agent)
         if draws is None:
@@ -155,7 +152,6 @@ class FixedArmsWorld:
         return reward, self._best - (reward if self.realised else mean)
 
     def describe(self) -> dict[str, Any]:
-        """The drawn truth."""
         return self._truth
 
     def _open(self, agent: int) -> Blocks[float]:
@@ -175,19 +171,15 @@ class FixedTasksWorld:
         self._worlds = worlds
 
     def arms(self, agent: int, turn: int) -> FloatArray:
-        """The arm set, (n, d)."""
         return self._worlds[agent].arms(agent, turn)
 
     def means(self, agent: int, turn: int) -> FloatArray:
-        """The agent's own means, (n,)."""
         return self._worlds[agent].means(agent, turn)
 
     def pull(self, agent: int, turn: int, arm: int) -> tuple[float, float]:
-        """Reward and regret of an arm; an IndexError when there is no such arm."""
         return self._worlds[agent].pull(agent, turn, arm)
 
     def describe(self) -> dict[str, Any]:
-        """The truth of the first agent's world."""
         return self._worlds[0].describe()
 
 

@@ -77,18 +77,15 @@ class OneAtATime(BaseSchedule):
         return self
 
     def total_turns(self, agents: int) -> int:
-        """Turns of all agents together."""
         return self.turns
 
     def turns_per_agent(self, agents: int, streams: Streams) -> int | None:
-        """Turns that every agent gets at least; None when a duration may end the run earlier."""
         if self.duration is not None:
             return None
         acting = np.fromiter(self._agents(agents, streams("schedule", 0, "agent")), dtype=np.intp, count=self.turns)
         return int(np.bincount(acting, minlength=agents).min())
 
     def ticks(self, agents: int, streams: Streams) -> Iterator[tuple[float, int]]:
-        """(time, agent) of every tick, in order of time."""
         for tick, agent in enumerate(self._agents(agents, streams("schedule", 0, "agent")), start=1):
             yield tick * self.interval, agent
 
@@ -116,15 +113,12 @@ class Rounds(BaseSchedule):
     """Simulated time between two rounds."""
 
     def total_turns(self, agents: int) -> int:
-        """Turns of all agents together."""
         return self.turns * agents
 
     def turns_per_agent(self, agents: int, streams: Streams) -> int | None:
-        """Turns of each agent; None when a duration may end the run earlier."""
         return self.turns if self.duration is None else None
 
     def ticks(self, agents: int, streams: Streams) -> Iterator[tuple[float, int]]:
-        """(time, agent) of every tick, in order of time and then of agents."""
         for time, everyone in self.rounds(agents):
             for agent in everyone:
                 yield time, agent
@@ -156,11 +150,9 @@ class Renewal(AnySchedule):
         return self
 
     def total_turns(self, agents: int) -> int | None:
-        """Turns of all agents together, None when only the duration limits them."""
         return None if self.turns is None else self.turns * agents
 
     def turns_per_agent(self, agents: int, streams: Streams) -> int | None:
-        """Turns of each agent; None when a duration may end the run earlier."""
         return self.turns if self.duration is None else None
 
 
@@ -185,17 +177,14 @@ class Recorded(BaseSchedule):
         return 1 + max(agent for _, agent in _read_turns(self.file))
 
     def total_turns(self, agents: int) -> int:
-        """Turns of all agents together."""
         return len(_read_turns(self.file))
 
     def turns_per_agent(self, agents: int, streams: Streams) -> int | None:
-        """Turns that every agent gets at least; None when a duration may end the run earlier."""
         if self.duration is not None:
             return None
         return int(np.bincount([agent for _, agent in _read_turns(self.file)], minlength=agents).min())
 
     def ticks(self, agents: int, streams: Streams) -> Iterator[tuple[float, int]]:
-        """(time, agent) of every tick, in order of time and then of agents."""
         return iter(_read_turns(self.file))
 
 

@@ -101,7 +101,6 @@ class AgentHost(ClientHost):
 
     @property
     def due(self) -> int:
-        """Turns that the schedule has allowed and the agent has not started."""
         return self._due
 
     def _start_turn(self) -> None:

@@ -44,7 +44,6 @@ class Always(BaseAvailability):
     kind: Literal["always"] = "always"
 
     def windows(self, agent: Address, rng: np.random.Generator) -> Windows:
-        """None."""
         return iter(())
 
 
@@ -58,7 +57,6 @@ class MarkovOnOff(BaseAvailability):
     """Mean time for which it stays down."""
 
     def windows(self, agent: Address, rng: np.random.Generator) -> Windows:
-        """The agent's times down."""
         now = 0.0
         if rng.random() >= self.mean_down / (self.mean_up + self.mean_down):
             now = self.mean_up * rng.standard_exponential()
@@ -89,7 +87,6 @@ class Recorded(BaseAvailability):
         return max(_read_times(self.file), default=-1) + 1
 
     def windows(self, agent: Address, rng: np.random.Generator) -> Windows:
-        """The agent's times down."""
         now = 0.0
         for up, down in _read_times(self.file).get(agent, [(0.0, math.inf)]):
             if up > now:

@@ -49,7 +49,6 @@ class BaseKernel(_Described):
         return symmetric(K, self.diag(X)) if X is Y else K
 
     def against(self, Y: FloatArray) -> BoundKernel:
-        """This kernel with its second argument fixed to Y (m, d)."""
         return BoundBaseKernel.of(self, Y)
 
     def diag(self, X: FloatArray) -> FloatArray:
@@ -183,11 +182,9 @@ class CompositeKernel(_Described):
         return max(part.largest_column for part in self._parts())
 
     def on_columns(self, start: int, width: int) -> Self:
-        """This kernel on coordinates ``start`` .. ``start + width - 1`` of longer points."""
         raise NotImplementedError
 
     def __call__(self, X: FloatArray, Y: FloatArray) -> FloatArray:
-        """The matrix k(X, Y), shape (n, m); exactly symmetric with exact diagonal when X is Y."""
         K: FloatArray = self._combine.reduce([part(X, Y) for part in self._parts()])
         return K
 
@@ -197,7 +194,6 @@ class CompositeKernel(_Described):
         return diagonal
 
     def against(self, Y: FloatArray) -> BoundKernel:
-        """This kernel with its second argument fixed to Y (m, d)."""
         return BoundComposite(self._combine, tuple(part.against(Y) for part in self._parts()))
 
 

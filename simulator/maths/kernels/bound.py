@@ -93,11 +93,9 @@ class BoundBaseKernel:
 
     @property
     def size(self) -> int:
-        """Number of points m."""
         return self._size
 
     def evaluate(self, X: FloatArray) -> FloatArray:
-        """The matrix k(X, Y), shape (n, m)."""
         if X.ndim > 2:
             return self._evaluate_stack(X)
         left = self._kernel.left(select_columns(X, self._kernel.columns))
@@ -115,14 +113,12 @@ class BoundBaseKernel:
         return self._kernel.finish(G)
 
     def appended(self, Y: FloatArray) -> BoundBaseKernel:
-        """Bound to the present points followed by Y (p, d)."""
         right = self._kernel.right(select_columns(Y, self._kernel.columns))
         rows = self._rows if self._rows.size == self._size else self._rows.forked(self._size)
         rows.append(right)
         return BoundBaseKernel(self._kernel, rows, self._cancels or self._kernel.cancels(right))
 
     def leading(self, size: int) -> BoundBaseKernel:
-        """Bound to the first ``size`` points."""
         if size == self._size:
             return self
         part = BoundBaseKernel(self._kernel, self._rows, self._cancels)
@@ -140,20 +136,16 @@ class BoundComposite:
 
     @property
     def size(self) -> int:
-        """Number of points m."""
         return self._parts[0].size
 
     def evaluate(self, X: FloatArray) -> FloatArray:
-        """The matrix k(X, Y), shape (n, m)."""
         K = self._parts[0].evaluate(X)
         for part in self._parts[1:]:
             self._combine(K, part.evaluate(X), out=K)
         return K
 
     def appended(self, Y: FloatArray) -> BoundComposite:
-        """Bound to the present points followed by Y (p, d)."""
         return BoundComposite(self._combine, tuple(part.appended(Y) for part in self._parts))
 
     def leading(self, size: int) -> BoundComposite:
-        """Bound to the first ``size`` points."""
         return BoundComposite(self._combine, tuple(part.leading(size) for part in self._parts))

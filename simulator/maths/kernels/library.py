@@ -149,15 +149,12 @@ class Linear(BaseKernel):
         self.check_columns()
 
     def diag(self, X: FloatArray) -> FloatArray:
-        """k(x, x) = variance ||x||^2 + bias, shape (n,)."""
         return self.finish(self.variance * squared_norms(X, self.columns))
 
     def left(self, X: FloatArray) -> FloatArray:
-        """variance X."""
         return X * self.variance
 
     def finish(self, G: FloatArray) -> FloatArray:
-        """Add the bias."""
         G += self.bias
         return G
 
@@ -183,15 +180,12 @@ class Polynomial(BaseKernel):
         self.check_columns()
 
     def diag(self, X: FloatArray) -> FloatArray:
-        """k(x, x) = (scale ||x||^2 + bias)^degree, shape (n,)."""
         return self.finish(self.scale * squared_norms(X, self.columns))
 
     def left(self, X: FloatArray) -> FloatArray:
-        """scale X."""
         return X * self.scale
 
     def finish(self, G: FloatArray) -> FloatArray:
-        """Add the bias and raise to the degree."""
         G += self.bias
         return np.power(G, self.degree, out=G)
 
@@ -216,7 +210,6 @@ class Product(CompositeKernel):
         return self.factors
 
     def on_columns(self, start: int, width: int) -> Self:
-        """All factors on those coordinates."""
         return replace(self, factors=tuple(factor.on_columns(start, width) for factor in self.factors))
 
 
@@ -240,7 +233,6 @@ class Sum(CompositeKernel):
         return self.terms
 
     def on_columns(self, start: int, width: int) -> Self:
-        """All terms on those coordinates."""
         return replace(self, terms=tuple(term.on_columns(start, width) for term in self.terms))
 
 

@@ -153,15 +153,12 @@ class DomainPosterior(Posterior):
 
     @property
     def log_det(self) -> float:
-        """log det(I + K/lam)."""
         return self._log.log_det(self._log.size)
 
     def update(self, observations: Observations) -> None:
-        """Learn observations of points of the domain."""
         self._log.extend(self._log.size, observations)
 
     def predict(self, arms: Points) -> tuple[FloatArray, FloatArray]:
-        """Mean and variance (Li et al. 2023, eq. 1) of n points of the domain, each (n,)."""
         log = self._log
         return _at(log.domain, arms, log.mean, log.unscaled, log.lam)
 
@@ -195,7 +192,6 @@ class DomainLogPosterior(Posterior):
 
     @property
     def log_det(self) -> float:
-        """log det(I + K_all/lam)."""
         return self._log.log_det(self._known) + self._gain
 
     @property
@@ -204,7 +200,6 @@ class DomainLogPosterior(Posterior):
         return self._gain
 
     def update(self, observations: Observations) -> None:
-        """Add own observations, of points of the domain."""
         entries = self._log.domain.entries(observations.points).tolist()
         for entry, reward in zip(entries, observations.rewards.tolist(), strict=True):
             self._append(entry, reward)
@@ -227,7 +222,6 @@ class DomainLogPosterior(Posterior):
             self._append(entry, y)
 
     def predict(self, arms: Points) -> tuple[FloatArray, FloatArray]:
-        """Mean and variance (Li et al. 2023, eq. 1) of n points of the domain given all known data, each (n,)."""
         return _at(self._log.domain, arms, *self._predicted, self._log.lam)
 
     def _append(self, entry: int, y: float) -> None:

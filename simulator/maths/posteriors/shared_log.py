@@ -183,7 +183,6 @@ class LogPosterior(Posterior):
 
     @property
     def log_det(self) -> float:
-        """log det(I + K_all/lam)."""
         return self._log.log_det(self._known) + self.log_det_gain
 
     @property
@@ -192,7 +191,6 @@ class LogPosterior(Posterior):
         return 0.0 if self._own is None else self._own.log_det
 
     def update(self, observations: Observations) -> None:
-        """Add own observations."""
         if len(observations):
             self._extend_own(observations.points, observations.rewards)
 
@@ -212,11 +210,9 @@ class LogPosterior(Posterior):
             self._extend_own(own.points[own_taken:], own.rewards[own_taken:])
 
     def prefetch(self, arms: Points) -> None:
-        """Announce the arms to all agents of the log."""
         self._log.prefetch(arms)
 
     def predict(self, arms: Points) -> tuple[FloatArray, FloatArray]:
-        """Mean and variance (Li et al. 2023, eq. 1) of n arms given all known data, each (n,)."""
         log, X = self._log, features_of(arms)
         V = log.solve(arms, self._known)
         mean: FloatArray = np.vecdot(V.T, log.whitened_rewards(self._known))  # equal columns give equal bits
@@ -228,7 +224,6 @@ class LogPosterior(Posterior):
         return mean, scaled(variance, log.lam)
 
     def scores_of_sets(self, arms: ArmSet, counts: Sequence[int], alpha: FloatArray) -> FloatArray:
-        """mu + alpha sigma (n,); -inf for arms whose score is certainly below the largest of their set."""
         places = None if self._own is not None else contenders(self._log, self._known, arms.features, counts, alpha)
         if places is None:
             return super().scores_of_sets(arms, counts, alpha)
@@ -238,11 +233,9 @@ class LogPosterior(Posterior):
         return scores
 
     def look_ahead(self, arms: ArmSet) -> None:
-        """Announce the arm set of a coming turn of this agent's."""
         self._log.look_ahead(arms)
 
     def scores(self, arms: ArmSet, alpha: float) -> FloatArray:
-        """mu + alpha sigma (n,) given all known data; -inf for arms whose score is certainly below the largest."""
         scores = self._log.scores(arms, alpha, self._known, self._own)
         return super().scores(arms, alpha) if scores is None else scores
 
