@@ -143,8 +143,7 @@ class BoxArms(_Region):
 
     def points(self, rng: np.random.Generator, shape: tuple[int, ...]) -> FloatArray:
         low, high = np.asarray(self.low, dtype=np.float64), np.asarray(self.high, dtype=np.float64)
-        points: FloatArray = low + (high - low) * rng.random((*shape, self.dimension))
-        return points
+        return low + (high - low) * rng.random((*shape, self.dimension))
 
 
 class NormalisedCubeArms(_Region):

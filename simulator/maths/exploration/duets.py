@@ -95,8 +95,7 @@ def theoretical_width(norm: float, noise: float, lam: float, delta: float) -> fl
 
 def drawn(active: IndexArray, coin: np.random.Generator, number: int) -> IndexArray:
     """So many arms, each uniform among the ``active`` ones, from one call of the coin."""
-    chosen: IndexArray = active[coin.integers(len(active), size=number)]
-    return chosen
+    return active[coin.integers(len(active), size=number)]
 
 
 class Induced:
@@ -122,8 +121,7 @@ class Induced:
 
     def projection(self, arms: IndexArray, y: FloatArray) -> FloatArray:
         """v = Z^T Y (m,) of pulls of active ``arms`` (p,) with rewards y (p,) (Pavlovic et al. 2024, eq. 7)."""
-        v: FloatArray = self.Z[np.searchsorted(self.active, arms)].T @ y
-        return v
+        return self.Z[np.searchsorted(self.active, arms)].T @ y
 
     def gram(self, arms: IndexArray) -> FloatArray:
         """Z^T Z (m, m) of pulls of active ``arms`` (p,)."""

@@ -77,8 +77,7 @@ class BaseKernel(_Described):
     def on_columns(self, start: int, width: int) -> Self:
         """This kernel on coordinates ``start`` .. ``start + width - 1`` of longer points."""
         columns = tuple(range(width)) if self.columns is None else self.columns
-        moved: Self = replace(self, columns=tuple(start + column for column in columns))  # type: ignore[type-var]
-        return moved
+        return replace(self, columns=tuple(start + column for column in columns))  # type: ignore[type-var]
 
     @property
     def largest_column(self) -> int:

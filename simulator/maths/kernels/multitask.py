@@ -42,8 +42,7 @@ class Table:
 
     def diag(self, X: FloatArray) -> FloatArray:
         numbers = X[:, self.column].astype(np.intp)
-        values: FloatArray = self.table[numbers, numbers]
-        return values
+        return self.table[numbers, numbers]
 
     def against(self, Y: FloatArray) -> BoundKernel:
         return BoundTable(self, Y[:, self.column].astype(np.intp))
@@ -62,8 +61,7 @@ class BoundTable:
 
     def evaluate(self, X: FloatArray) -> FloatArray:
         rows = self.kernel.table[X[..., self.kernel.column].astype(np.intp)]
-        values: FloatArray = rows[..., self.numbers]
-        return values
+        return rows[..., self.numbers]
 
     def appended(self, Y: FloatArray) -> BoundTable:
         return BoundTable(self.kernel, np.concatenate([self.numbers, Y[:, self.kernel.column].astype(np.intp)]))
@@ -126,12 +124,10 @@ class Combined:
         return np.multiply if self.composition == "product" else np.add
 
     def __call__(self, X: FloatArray, Y: FloatArray) -> FloatArray:
-        K: FloatArray = reduce(self._combine, [part(X, Y) for part in self.parts])
-        return K
+        return reduce(self._combine, [part(X, Y) for part in self.parts])
 
     def diag(self, X: FloatArray) -> FloatArray:
-        diagonal: FloatArray = reduce(self._combine, [part.diag(X) for part in self.parts])
-        return diagonal
+        return reduce(self._combine, [part.diag(X) for part in self.parts])
 
     def against(self, Y: FloatArray) -> BoundKernel:
         return BoundComposite(self._combine, tuple(part.against(Y) for part in self.parts))

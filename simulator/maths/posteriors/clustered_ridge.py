@@ -75,8 +75,7 @@ class ClusteredRidge:
         self._links[:, numbers] &= ~far.T
 
     def _radii(self) -> FloatArray:
-        radii: FloatArray = self._alpha_2 * np.sqrt((1.0 + np.log1p(self._counts)) / (1.0 + self._counts))
-        return radii
+        return self._alpha_2 * np.sqrt((1.0 + np.log1p(self._counts)) / (1.0 + self._counts))
 
     def _component(self, agent: int) -> BoolArray:
         """Who is connected with an agent, (N,)."""

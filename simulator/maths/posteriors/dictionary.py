@@ -100,8 +100,7 @@ class Dictionary:
         """L^(-T) H for H (m,) or (m, p): weights of kernel rows k_S(x) for weights of embeddings."""
         if H.ndim == 1 or not H.size:
             return self._inverse_root.T @ H
-        weights: FloatArray = dtrmm(1.0, self._inverse_root.T, H, lower=0)  # half of the multiplications
-        return weights
+        return dtrmm(1.0, self._inverse_root.T, H, lower=0)  # half of the multiplications
 
     def _whitened(self, K: FloatArray) -> FloatArray:
         """The rows L^(-1) k of kernel rows K (n, m), in place."""

@@ -108,8 +108,7 @@ class _Turn:
     def bounds(self) -> FloatArray:
         """Upper bounds of the scores, (n,)."""
         deviation = np.sqrt(np.maximum(self.prior - self.squares, 0.0) / self.lam)
-        bounds: FloatArray = self.mean + self.alpha * deviation + self.margin
-        return bounds
+        return self.mean + self.alpha * deviation + self.margin
 
     def bound(self, place: int, squares: float) -> float:
         """The upper bound of one score when the leading entries of its v have this squared norm."""
@@ -248,8 +247,7 @@ class LookAhead:
     def _covariances(self, X: FloatArray, K: FloatArray, known: int, points: FloatArray) -> FloatArray:
         """Covariances (q, n) of arms X, whose kernel rows are K (n, known), with points (q, d), given the rows."""
         backward = [self.solves.backward(x.tobytes(), known) for x in points]
-        covariances: FloatArray = self._log.kernel(points, X) - np.stack(backward) @ K.T
-        return covariances
+        return self._log.kernel(points, X) - np.stack(backward) @ K.T
 
     # --- many turns
 

@@ -149,8 +149,7 @@ class NystromModel(Predictor):
         if self._embeds:
             return core
         inverse_root = self.dictionary.inverse_root
-        form: FloatArray = inverse_root.T @ core @ inverse_root
-        return form
+        return inverse_root.T @ core @ inverse_root
 
     def _dual(self, h: FloatArray) -> FloatArray:
         return h if self._embeds else self.dictionary.dual(h)

@@ -167,8 +167,7 @@ class DiagonalRidge(Ridge):
         return self._V
 
     def inverse(self) -> FloatArray:
-        inverse: FloatArray = 1.0 / self._V
-        return inverse
+        return 1.0 / self._V
 
     def forked(self) -> Self:
         copy = super().forked()
@@ -279,8 +278,7 @@ class RidgeRegression(Ridge):
 
     def _rows_times(self, g: FloatArray) -> FloatArray:
         S = self._rows.all
-        product: FloatArray = S.T @ (S @ g)
-        return product
+        return S.T @ (S @ g)
 
     def _add_up(self) -> None:
         """Take the rows of updates into the base, in place unless somebody else holds it."""
