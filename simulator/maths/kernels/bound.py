@@ -8,10 +8,13 @@ A bound kernel keeps ``right(Y)``.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from coband.simulator.arrays import FloatArray
 from coband.simulator.maths.linalg.growing_rows import GrowingRows
+
+if TYPE_CHECKING:
+    from coband.simulator.maths.kernels.base import BaseKernel
 
 
 class BoundKernel(Protocol):
@@ -34,29 +37,6 @@ class BoundKernel(Protocol):
         """The same kernel bound to the first ``size`` points."""
 
 
-class LiftedKernel(Protocol):
-    """What a base kernel must offer to be bound: ``k(X, Y) = finish(mend(left(X) right(Y)^T))``."""
-
-    @property
-    def columns(self) -> tuple[int, ...] | None:
-        """The coordinates of a point that the kernel sees; None for all."""
-
-    def left(self, X: FloatArray) -> FloatArray:
-        """Lifted first argument (n, r)."""
-
-    def right(self, Y: FloatArray) -> FloatArray:
-        """Lifted second argument (m, r)."""
-
-    def cancels(self, right: FloatArray) -> bool:
-        """Whether the product with these lifted points can lose digits that matter, so that ``mend`` is needed."""
-
-    def mend(self, G: FloatArray, left: FloatArray, right: FloatArray) -> None:
-        """Recompute, in place, the entries of G (n, m) that suffer from cancellation."""
-
-    def finish(self, G: FloatArray) -> FloatArray:
-        """The elementwise part, in place on G (n, m)."""
-
-
 def select_columns(X: FloatArray, columns: tuple[int, ...] | None) -> FloatArray:
     """The coordinates ``columns`` of the points X (n, d); all of them for None.
 
@@ -76,24 +56,20 @@ class BoundBaseKernel:
     Snapshots share the storage. Only the longest one may write into the spare room; any other copies first.
     """
 
-    def __init__(self, kernel: LiftedKernel, rows: GrowingRows, cancels: bool) -> None:
+    def __init__(self, kernel: BaseKernel, rows: GrowingRows, cancels: bool) -> None:
         self._kernel = kernel
         self._rows = rows
         self._cancels = cancels
-        self._size = rows.size
+        self.size = rows.size
         self._right = rows.all
 
     @classmethod
-    def of(cls, kernel: LiftedKernel, Y: FloatArray) -> BoundBaseKernel:
+    def of(cls, kernel: BaseKernel, Y: FloatArray) -> BoundBaseKernel:
         """Bind ``kernel`` to the points Y (m, d)."""
         right = kernel.right(select_columns(Y, kernel.columns))
         rows = GrowingRows(right.shape[1], max(16, len(right)))
         rows.append(right)
         return cls(kernel, rows, kernel.cancels(right))
-
-    @property
-    def size(self) -> int:
-        return self._size
 
     def evaluate(self, X: FloatArray) -> FloatArray:
         if X.ndim > 2:
@@ -105,7 +81,7 @@ class BoundBaseKernel:
         left = self._kernel.left(select_columns(X.reshape(-1, X.shape[-1]), self._kernel.columns))
         # One product for each matrix: the last bits of a product depend on its number of rows.
         products = left.reshape(*X.shape[:-1], -1) @ self._right.T
-        return self._finished(products.reshape(-1, self._size), left).reshape(products.shape)
+        return self._finished(products.reshape(-1, self.size), left).reshape(products.shape)
 
     def _finished(self, G: FloatArray, left: FloatArray) -> FloatArray:
         if self._cancels:
@@ -114,15 +90,15 @@ class BoundBaseKernel:
 
     def appended(self, Y: FloatArray) -> BoundBaseKernel:
         right = self._kernel.right(select_columns(Y, self._kernel.columns))
-        rows = self._rows if self._rows.size == self._size else self._rows.forked(self._size)
+        rows = self._rows if self._rows.size == self.size else self._rows.forked(self.size)
         rows.append(right)
         return BoundBaseKernel(self._kernel, rows, self._cancels or self._kernel.cancels(right))
 
     def leading(self, size: int) -> BoundBaseKernel:
-        if size == self._size:
+        if size == self.size:
             return self
         part = BoundBaseKernel(self._kernel, self._rows, self._cancels)
-        part._size = size
+        part.size = size
         part._right = self._rows.leading(size)
         return part
 
