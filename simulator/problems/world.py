@@ -6,6 +6,7 @@ replication meet the same arms and the same noise, whatever they send and in wha
 
 from __future__ import annotations
 
+import abc
 from collections.abc import Callable, Sequence
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -108,6 +109,58 @@ def longest_block(agents: int, values_per_turn: int, expected: bool = False) -> 
     turns = BLOCK_MEMORY // (8 * max(1, agents) * values_per_turn)
     longest = min(LONGEST_BLOCK, max(1, turns))
     return max(longest, min(LONGEST_EXPECTED, turns // 4)) if expected else longest
+
+
+Turn = tuple[FloatArray, FloatArray, float, float]
+"""One turn: arms (n, d), their means (n,), the largest mean, the draw of the noise."""
+
+
+class TurnsWorld(abc.ABC):
+    """A world whose arms change from turn to turn; an agent's turns are drawn in blocks, in their order.
+
+    Args:
+        dimension: d.
+        noise: of the rewards.
+        streams: the replication's random streams.
+        realised: whether ``pull`` returns the realised regret.
+    """
+
+    fixed_arms = False
+
+    def __init__(self, dimension: int, noise: Noise, streams: Streams, realised: bool = False) -> None:
+        self.dimension, self.realised = dimension, realised
+        self._noise, self._streams = noise, streams
+        self._blocks: dict[int, Blocks[Turn]] = {}
+
+    @abc.abstractmethod
+    def _open(self, agent: int) -> Blocks[Turn]:
+        """The turns of an agent that acts for the first time."""
+
+    def _of(self, agent: int) -> Blocks[Turn]:
+        blocks = self._blocks.get(agent)
+        if blocks is None:
+            blocks = self._blocks[agent] = self._open(agent)
+        return blocks
+
+    def arms(self, agent: int, turn: int) -> FloatArray:
+        return self._of(agent).at(turn)[0]
+
+    def means(self, agent: int, turn: int) -> FloatArray:
+        return self._of(agent).at(turn)[1]
+
+    def pull(self, agent: int, turn: int, arm: int) -> tuple[float, float]:
+        _, means, best, draw = self._of(agent).at(turn)
+        check_arm(arm, len(means))
+        mean = float(means[arm])
+        reward = self._noise.reward(mean, draw)
+        return reward, best - (reward if self.realised else mean)
+
+
+def one_right(arms: FloatArray, right: int) -> Turn:
+    """A turn without noise in which one arm has reward 1 and all others 0."""
+    means = np.zeros(len(arms))
+    means[right] = 1.0
+    return read_only(arms), read_only(means), 1.0, 0.0
 
 
 class FixedArmsWorld:
