@@ -72,8 +72,7 @@ class Post:
         """The copy of a message that was delivered, which must say what it said when it was sent."""
         made = self._copies.get(message)
         if made is None:
-            text = f"node {node} was handed a {message.kind!r} that nobody has sent"
-            raise InvariantViolation(text, cause)
+            raise InvariantViolation(f"node {node} was handed a {message.kind!r} that nobody has sent", cause)
         changed = difference(made, message, UNCHANGED)
         if changed is not None:
             text = f"{changed!r} of a {message.kind!r} to node {node} was changed after it was sent"
@@ -241,8 +240,7 @@ class Twins:
     def _compare_outboxes(self, twin: Node, outbox: Outbox, step: Step) -> None:
         kinds, expected = ([message.kind for _, message in box] for box in (outbox, step.outbox))
         if kinds != expected:
-            text = f"{_unlike(twin)} sends {_listed(kinds)}, not {_listed(expected)}"
-            raise InvariantViolation(text, step.cause)
+            raise InvariantViolation(f"{_unlike(twin)} sends {_listed(kinds)}, not {_listed(expected)}", step.cause)
         for (recipient, message), (other, copy), sent in zip(outbox, step.outbox, step.sent, strict=True):
             self._own[sent] = message
             if isinstance(recipient, Later) and recipient == other:
@@ -252,8 +250,7 @@ class Twins:
                 raise InvariantViolation(text, step.cause)
             field = difference(copy, message)
             if field is not None:
-                text = f"{_unlike(twin)} sends {message.kind!r} with another {field!r}"
-                raise InvariantViolation(text, step.cause)
+                raise InvariantViolation(f"{_unlike(twin)} sends {message.kind!r} with another {field!r}", step.cause)
 
 
 def standing_of(node: Node) -> Standing:
