@@ -28,21 +28,13 @@ from coband.simulator.core.network.direct import Direct
 from coband.simulator.core.network.local import Local
 from coband.simulator.core.network.network import Network
 from coband.simulator.core.network.transport import Transport
+from coband.simulator.core.nodes.context import NodeContext
 from coband.simulator.core.nodes.decisions import ClosestDecision
 from coband.simulator.core.nodes.graphs import Graph
 from coband.simulator.core.nodes.message import Message
-from coband.simulator.core.nodes.node import (
-    SERVER,
-    Address,
-    Agent,
-    BatchAgent,
-    Client,
-    Node,
-    NodeContext,
-    Server,
-    Sharing,
-    UnsupportedScenario,
-)
+from coband.simulator.core.nodes.node import Agent, BatchAgent, Client, Node, Server, UnsupportedScenario
+from coband.simulator.core.nodes.outbox import SERVER, Address
+from coband.simulator.core.nodes.sharing import Sharing
 from coband.simulator.core.plan import Plan
 from coband.simulator.core.randomness.distributions import BaseDistribution, Draws, is_zero
 from coband.simulator.core.randomness.streams import Streams

@@ -14,21 +14,13 @@ import numpy as np
 import pydantic
 from pydantic import Field
 
+from coband.simulator.core.world import World
 from coband.simulator.problems.array_files import Arrays, file_of, read_arrays
 from coband.simulator.problems.functions import contextual_of, rewards_of
+from coband.simulator.problems.problem import InstanceError, Problem, ProblemEntry, Streams
 from coband.simulator.problems.rewards import NoiseSpec, as_noise
 from coband.simulator.problems.rows import RowsOf, TableWorld, described, drawn_rows, own_turns, shuffled_turns
-from coband.simulator.problems.world import (
-    FixedArmsWorld,
-    FixedTasksWorld,
-    InstanceError,
-    Noise,
-    Problem,
-    ProblemEntry,
-    Streams,
-    World,
-    longest_block,
-)
+from coband.simulator.problems.world import FixedArmsWorld, FixedTasksWorld, Noise, longest_block
 from coband.simulator.scenario_errors import InputProblem, ScenarioError
 
 MOST_INLINE = 500

@@ -21,17 +21,11 @@ from pydantic import Field
 
 from coband.simulator.arrays import FloatArray
 from coband.simulator.core.config import REWARD, Config
+from coband.simulator.core.world import World
 from coband.simulator.problems.datasets import DATASETS, DataError, LabelledRows, file_version, find, load, locate
+from coband.simulator.problems.problem import Problem, ProblemEntry, Streams
 from coband.simulator.problems.rewards import GaussianNoise
-from coband.simulator.problems.world import (
-    FixedArmsWorld,
-    Noise,
-    Problem,
-    ProblemEntry,
-    Streams,
-    World,
-    read_only,
-)
+from coband.simulator.problems.world import FixedArmsWorld, Noise, read_only
 
 ATTEMPTS = 20
 """Number of k-means starts after which an empty cluster is an error."""

@@ -10,22 +10,11 @@ import pydantic
 from pydantic import Field
 
 from coband.simulator.arrays import FloatArray
+from coband.simulator.core.world import World
 from coband.simulator.problems.arms import ArmSource, ArmSpec, extent_of
+from coband.simulator.problems.problem import Extent, Problem, ProblemEntry, Streams
 from coband.simulator.problems.rewards import AnyReward, NoiseSpec, RewardFunction, as_noise
-from coband.simulator.problems.world import (
-    Blocks,
-    Extent,
-    FixedArmsWorld,
-    Noise,
-    Problem,
-    ProblemEntry,
-    Streams,
-    Turn,
-    TurnsWorld,
-    World,
-    longest_block,
-    read_only,
-)
+from coband.simulator.problems.world import Blocks, FixedArmsWorld, Noise, Turn, TurnsWorld, longest_block, read_only
 
 
 class ContextualWorld(TurnsWorld):

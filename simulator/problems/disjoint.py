@@ -17,20 +17,11 @@ from pydantic import Field
 
 from coband.simulator.arrays import FloatArray
 from coband.simulator.core.config import Config
+from coband.simulator.core.world import World
 from coband.simulator.problems.datasets import find, load
+from coband.simulator.problems.problem import Problem, ProblemEntry, Streams
 from coband.simulator.problems.rewards import as_noise
-from coband.simulator.problems.world import (
-    Blocks,
-    Problem,
-    ProblemEntry,
-    Streams,
-    Turn,
-    TurnsWorld,
-    World,
-    longest_block,
-    one_right,
-    read_only,
-)
+from coband.simulator.problems.world import Blocks, Turn, TurnsWorld, longest_block, one_right, read_only
 
 Scale = Literal["normalise_standardise", "standardise", "normalise", "none"]
 

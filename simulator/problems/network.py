@@ -22,6 +22,7 @@ from pydantic import Field
 
 from coband.simulator.arrays import FloatArray
 from coband.simulator.core.config import Config
+from coband.simulator.core.world import World
 from coband.simulator.maths.graphs.covers import centres, classes_of, greedy_colouring, half_diameter, power_graph
 from coband.simulator.maths.kernels.base import KernelSpec
 from coband.simulator.maths.kernels.multitask import Augmented, augmented
@@ -30,20 +31,10 @@ from coband.simulator.metrics import Metric
 from coband.simulator.problems.arms import ArmSource, ArmSpec, extent_of, uniform_ball, uniform_sphere
 from coband.simulator.problems.contextual import ContextualWorld
 from coband.simulator.problems.data_error import DataError
+from coband.simulator.problems.problem import Extent, Problem, ProblemEntry, Streams, check_columns
 from coband.simulator.problems.rewards import NoiseSpec, RewardFunction, as_noise
 from coband.simulator.problems.rkhs import RkhsFunction
-from coband.simulator.problems.world import (
-    Extent,
-    FixedArmsWorld,
-    FixedTasksWorld,
-    Noise,
-    Problem,
-    ProblemEntry,
-    Streams,
-    World,
-    check_columns,
-    read_only,
-)
+from coband.simulator.problems.world import FixedArmsWorld, FixedTasksWorld, Noise, read_only
 
 Distances = npt.NDArray[np.int64]
 MOST_CONTEXTS = 2_000

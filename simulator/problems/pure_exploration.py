@@ -20,24 +20,14 @@ from pydantic import Field
 
 from coband.simulator.arrays import FloatArray
 from coband.simulator.core.config import REWARD, Config
+from coband.simulator.core.world import World
 from coband.simulator.maths.exploration.conditions import smallest_norm
 from coband.simulator.maths.kernels.library import Linear
 from coband.simulator.maths.kernels.registry import AnyKernel
 from coband.simulator.metrics import Metric
+from coband.simulator.problems.problem import Extent, InstanceError, Problem, ProblemEntry, Streams, check_columns
 from coband.simulator.problems.rewards import GaussianNoise, NoiseSpec, as_noise
-from coband.simulator.problems.world import (
-    Blocks,
-    Extent,
-    InstanceError,
-    Noise,
-    Problem,
-    ProblemEntry,
-    Streams,
-    World,
-    check_arm,
-    check_columns,
-    read_only,
-)
+from coband.simulator.problems.world import Blocks, Noise, check_arm, read_only
 
 IntArray = npt.NDArray[np.int64]
 ATTEMPTS = 1000

@@ -33,18 +33,8 @@ from coband.simulator.core.checks.twins import Post, Twins
 from coband.simulator.core.clock.clock import Clock
 from coband.simulator.core.nodes.graphs import Graph
 from coband.simulator.core.nodes.message import Message
-from coband.simulator.core.nodes.node import (
-    SERVER,
-    Address,
-    Agent,
-    BatchAgent,
-    Client,
-    Later,
-    Neighbours,
-    Node,
-    Outbox,
-    Server,
-)
+from coband.simulator.core.nodes.node import Agent, BatchAgent, Client, Node, Server
+from coband.simulator.core.nodes.outbox import SERVER, Address, Later, Neighbours, Outbox
 from coband.simulator.core.packet import Flood, Packet
 from coband.simulator.core.result import RunResult
 
