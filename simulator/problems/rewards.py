@@ -106,11 +106,14 @@ class _RidgeReward(Reward):
     """Where theta is drawn from: uniform in the unit ball (Li et al. 2023) or on the unit sphere (Pavlovic et al.
     2024)."""
 
-    def _draw(
-        self, rng: np.random.Generator, source: ArmSource, profile: Callable[[FloatArray], FloatArray]
-    ) -> RidgeFunction:
+    @property
+    @abc.abstractmethod
+    def profile(self) -> Callable[[FloatArray], FloatArray]:
+        """g, with f(x) = g(x . theta)."""
+
+    def draw(self, rng: np.random.Generator, source: ArmSource) -> RewardFunction:
         draw_theta = uniform_ball if self.theta == "ball" else uniform_sphere
-        return RidgeFunction(np.ascontiguousarray(draw_theta(rng, (), source.dimension)), profile)
+        return RidgeFunction(np.ascontiguousarray(draw_theta(rng, (), source.dimension)), self.profile)
 
 
 class CosineReward(_RidgeReward):
@@ -119,8 +122,9 @@ class CosineReward(_RidgeReward):
     kind: Literal["cosine"]
     """cos(3 x . theta): f1 of Li et al. 2023 and h1 of Pavlovic et al. 2024."""
 
-    def draw(self, rng: np.random.Generator, source: ArmSource) -> RewardFunction:
-        return self._draw(rng, source, cosine)
+    @property
+    def profile(self) -> Callable[[FloatArray], FloatArray]:
+        return cosine
 
 
 class SquareReward(_RidgeReward):
@@ -129,8 +133,9 @@ class SquareReward(_RidgeReward):
     kind: Literal["square"]
     """10 (x . theta)^2: Dai et al. 2023, where theta is on the sphere."""
 
-    def draw(self, rng: np.random.Generator, source: ArmSource) -> RewardFunction:
-        return self._draw(rng, source, square)
+    @property
+    def profile(self) -> Callable[[FloatArray], FloatArray]:
+        return square
 
 
 class CubicReward(_RidgeReward):
@@ -141,8 +146,9 @@ class CubicReward(_RidgeReward):
     form: Literal["async", "duets"] = "async"
     """async: u^3 - 3u^2 - u + 3 (f2 of Li et al. 2023); duets: u^3 - 3u^2 + 3u + 3 (h2 of Pavlovic et al. 2024)."""
 
-    def draw(self, rng: np.random.Generator, source: ArmSource) -> RewardFunction:
-        return self._draw(rng, source, cubic_async if self.form == "async" else cubic_duets)
+    @property
+    def profile(self) -> Callable[[FloatArray], FloatArray]:
+        return cubic_async if self.form == "async" else cubic_duets
 
 
 REWARDS: Kinds[type[Reward]] = Kinds.of("rewards", Reward)

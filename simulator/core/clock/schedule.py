@@ -9,7 +9,7 @@ from __future__ import annotations
 import csv
 import math
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Literal
@@ -188,6 +188,22 @@ class Recorded(BaseSchedule):
         return iter(_read_turns(self.file))
 
 
+def recorded_rows(file: str, columns: Sequence[str]) -> Iterator[tuple[str, list[str]]]:
+    """The place and the values of each row of a CSV file that begins with the names of its columns.
+
+    Raises:
+        ValueError: the file is missing, or begins otherwise.
+    """
+    path = Path(file)
+    if not path.is_file():
+        raise ValueError(f"file {file!r} does not exist; give a CSV file with the columns {', '.join(columns)}")
+    with path.open(newline="") as stream:
+        rows = csv.reader(stream)
+        if [name.strip() for name in next(rows, [])] != columns:
+            raise ValueError(f"file {file!r} must begin with the line {','.join(columns)}")
+        yield from ((f"{file}:{rows.line_num}", row) for row in rows if row)
+
+
 @lru_cache(maxsize=16)
 def _read_turns(file: str) -> tuple[tuple[float, int], ...]:
     """(time, agent) of every turn in a file, in order.
@@ -195,14 +211,7 @@ def _read_turns(file: str) -> tuple[tuple[float, int], ...]:
     Raises:
         ValueError: the file is missing, or a line is no agent,time; the text names the line.
     """
-    path = Path(file)
-    if not path.is_file():
-        raise ValueError(f"file {file!r} does not exist; give a CSV file with the columns agent, time")
-    with path.open(newline="") as stream:
-        rows = csv.reader(stream)
-        if [name.strip() for name in next(rows, [])] != COLUMNS:
-            raise ValueError(f"file {file!r} must begin with the line agent,time")
-        turns = sorted(_turn_of(row, f"{file}:{rows.line_num}") for row in rows if row)
+    turns = sorted(_turn_of(row, place) for place, row in recorded_rows(file, COLUMNS))
     if not turns:
         raise ValueError(f"file {file!r} has no turns; give a line agent,time for each")
     return tuple(turns)
@@ -234,10 +243,6 @@ class Phases(AnySchedule):
     """Phases of each agent at most; null: until it stops by its own rule."""
 
     def total_turns(self, agents: int) -> None:
-        """Nobody knows beforehand how many pulls an algorithm asks for."""
-        return None
-
-    def turns_per_agent(self, agents: int, streams: Streams) -> None:
         """Nobody knows beforehand how many pulls an algorithm asks for."""
         return None
 

@@ -167,13 +167,25 @@ def check_nonnegative(**values: float) -> None:
 
 
 class CompositeKernel(_Described):
-    """What products and sums share: ``_combine`` is the numpy function that joins two kernel matrices in place."""
+    """What products and sums share.
+
+    Attributes:
+        _combine: the numpy function that joins two kernel matrices in place.
+        _field: the name of the field with the kernels that are joined.
+    """
 
     __pydantic_config__ = STRICT
     _combine: ClassVar[np.ufunc]
+    _field: ClassVar[str]
+
+    def __post_init__(self) -> None:
+        if not self._parts():
+            raise ValueError(f"{self._field}(={self._parts()}) must hold at least one kernel.")
+        object.__setattr__(self, self._field, tuple(self._parts()))
 
     def _parts(self) -> tuple[KernelSpec, ...]:
-        raise NotImplementedError
+        parts: tuple[KernelSpec, ...] = getattr(self, self._field)
+        return parts
 
     @property
     def largest_column(self) -> int:
@@ -181,7 +193,8 @@ class CompositeKernel(_Described):
         return max(part.largest_column for part in self._parts())
 
     def on_columns(self, start: int, width: int) -> Self:
-        raise NotImplementedError
+        moved = tuple(part.on_columns(start, width) for part in self._parts())
+        return replace(self, **{self._field: moved})  # type: ignore[type-var]
 
     def __call__(self, X: FloatArray, Y: FloatArray) -> FloatArray:
         K: FloatArray = self._combine.reduce([part(X, Y) for part in self._parts()])

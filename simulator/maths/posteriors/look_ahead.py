@@ -272,7 +272,7 @@ class LookAhead:
         self._waiting.update(keys)
         leaders = self._leaders(keys, V, np.array(owners), alpha)
         S = self._log.factor.solve_transposed(np.column_stack([V[:, leaders], z]))
-        self.solves.refresh_weights(S[:, -1].copy())
+        self.solves.base_weights = S[:, -1].copy()
         for place, s in zip(leaders, S.T, strict=False):
             self.solves.held[keys[place]].s = s.copy()
 

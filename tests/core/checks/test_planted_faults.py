@@ -38,6 +38,7 @@ from coband.simulator.core.router import Router
 from coband.simulator.core.talks import Talks
 from coband.simulator.maths.posteriors.ridge import RidgeRegression
 from coband.simulator.problems.contextual import ContextualWorld
+from coband.simulator.problems.world import TurnsWorld
 from tests.every import every
 
 Patch = pytest.MonkeyPatch
@@ -421,7 +422,7 @@ SEEN: dict[str, tuple[Plant, Callable[[], Any], str]] = {
     # worlds and agents
     "one noise for all agents": (one_noise_for_all, star, "noise"),
     "another agent's arms": (
-        before(ContextualWorld, "pull", lambda agent, turn, arm: ((agent + 1) % 4, turn, arm)),
+        before(TurnsWorld, "pull", lambda agent, turn, arm: ((agent + 1) % 4, turn, arm)),
         star,
         "regret",
     ),
