@@ -64,7 +64,6 @@ class Gram:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """(p, p)."""
         return self.rows.shape[1], self.rows.shape[1]
 
     @property
@@ -147,7 +146,6 @@ class GrowingGram:
 
     @property
     def matrix(self) -> Gram:
-        """W."""
         return Gram(self._rows.all, self._base)
 
 

@@ -182,7 +182,6 @@ class NystromPosterior(Posterior):
 
     @property
     def size(self) -> int:
-        """Number of own points."""
         return self._H.size
 
     @property
