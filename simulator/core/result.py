@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,13 +12,15 @@ from coband.simulator.arrays import FloatArray
 from coband.simulator.core.audit.age import NO_AGES, Ages
 from coband.simulator.core.audit.invariants import Audit
 from coband.simulator.core.audit.ledger import Ledger
-from coband.simulator.core.audit.per_agent import AgentMetrics, per_agent_metrics
 from coband.simulator.core.audit.progress import Progress
 from coband.simulator.core.nodes.graphs import Graph
 from coband.simulator.core.nodes.node import BatchAgent, Client, Node, Server
 from coband.simulator.core.run_context import RunContext
 from coband.simulator.core.world import BatchWorld, World
 from coband.simulator.metrics import Metric
+
+AgentMetrics = dict[str, int | float | None]
+"""One agent's numbers: ``agent``, its turns, regret, rounds and scalars, what it reports, and its score."""
 
 
 @dataclass
@@ -167,3 +169,37 @@ class Ended:
 def warnings_of(nodes: Iterable[Node]) -> tuple[str, ...]:
     """What nodes warn of, each sentence once."""
     return tuple(dict.fromkeys(sentence for node in nodes for sentence in node.warnings()))
+
+
+def per_agent_metrics(
+    agents: Sequence[Client],
+    pulls: tuple[Sequence[int], Sequence[int], Sequence[float]],
+    ledger: Ledger,
+    score_of: Callable[[int], AgentMetrics],
+) -> list[AgentMetrics]:
+    """The numbers of all agents, in order.
+
+    Args:
+        agents: at the end of the run.
+        pulls: of each pull or batch, which agent's it was, how many pulls, and their regret.
+        ledger: scalars; those of LOCAL messages are not counted by agent, since agents pass
+            them on for each other, so that there ``peer_scalars`` is None.
+        score_of: what the problem says of an agent's result.
+    """
+    whose, counts, regrets = pulls
+    turns = np.bincount(whose, counts, len(agents)).astype(np.int64).tolist()
+    regret = np.bincount(whose, regrets, len(agents)).tolist()
+    return [
+        {
+            "agent": index,
+            "turns": turns[index],
+            "regret": regret[index],
+            "rounds": agent.rounds,
+            "uplink_scalars": ledger.uplink_by_agent[index],
+            "downlink_scalars": ledger.downlink_by_agent[index],
+            "peer_scalars": ledger.peer_by_agent[index] if ledger.deliveries is None else None,
+            **agent.report_own(),
+            **score_of(index),
+        }
+        for index, agent in enumerate(agents)
+    ]

@@ -34,7 +34,7 @@ from coband.simulator.problems.data_error import DataError
 from coband.simulator.problems.problem import Extent, Problem, ProblemEntry, Streams, check_columns
 from coband.simulator.problems.rewards import NoiseSpec, RewardFunction, as_noise
 from coband.simulator.problems.rkhs import RkhsFunction
-from coband.simulator.problems.world import FixedArmsWorld, FixedTasksWorld, Noise, read_only
+from coband.simulator.problems.world import FixedArmsWorld, Noise, read_only
 
 Distances = npt.NDArray[np.int64]
 MOST_CONTEXTS = 2_000
@@ -161,7 +161,7 @@ class NetworkWorld(Measured, ContextualWorld):
         return shifted
 
 
-class FixedNetworkWorld(Measured, FixedTasksWorld):
+class FixedNetworkWorld(Measured, FixedArmsWorld):
     """One arm set for all turns of all agents; every agent has its own reward function."""
 
     def __init__(
@@ -174,12 +174,9 @@ class FixedNetworkWorld(Measured, FixedTasksWorld):
         network_kernel: KernelSpec | None,
     ) -> None:
         self.contexts, self.network_kernel = contexts, network_kernel
-        super().__init__(
-            [FixedArmsWorld(arms, reward(arms[None])[0], noise, streams, reward.describe()) for reward in rewards]
-        )
-
-    def describe(self) -> dict[str, Any]:
-        return {**super().describe(), "contexts": self.contexts.tolist()}
+        means = np.array([reward(arms[None])[0] for reward in rewards])
+        truth = {**rewards[0].describe(), "contexts": contexts.tolist()}
+        super().__init__(arms, means, noise, streams, truth)
 
 
 class NetworkProblem(Problem):

@@ -164,7 +164,14 @@ def one_right(arms: FloatArray, right: int) -> Turn:
 
 
 class FixedArmsWorld:
-    """One arm set for all turns of all agents; only the noise changes."""
+    """One arm set for all turns of all agents; only the noise changes.
+
+    Args:
+        arms: (n, d).
+        means: f(x) of the arms, (n,); (agents, n) where agents have tasks of their own.
+        noise, streams, realised: see `TurnsWorld`.
+        truth: what ``describe`` returns.
+    """
 
     fixed_arms = True
 
@@ -177,32 +184,33 @@ class FixedArmsWorld:
         truth: dict[str, Any],
         realised: bool = False,
     ) -> None:
-        """Args: arms (n, d); means f(x) of the arms, (n,); truth, what `describe` returns; regret realised or not."""
         self.realised = realised
         self.dimension = int(arms.shape[1])
         self._arms = read_only(arms)
-        self._means = read_only(means)
-        self._mean_of: list[float] = means.tolist()
-        self._best = max(self._mean_of)
-        self._noise = noise
-        self._streams = streams
+        self._means = read_only(np.atleast_2d(means))
+        self._own = means.ndim > 1
+        self._mean_of: list[list[float]] = self._means.tolist()
+        self._best = list(map(max, self._mean_of))
+        self._noise, self._streams, self._truth = noise, streams, truth
         self._draws: dict[int, Blocks[float]] = {}
-        self._truth = truth
 
     def arms(self, agent: int, turn: int) -> FloatArray:
         return self._arms
 
     def means(self, agent: int, turn: int) -> FloatArray:
-        return self._means
+        means: FloatArray = self._means[agent if self._own else 0]
+        return means
 
     def pull(self, agent: int, turn: int, arm: int) -> tuple[float, float]:
-        check_arm(arm, len(self._mean_of))
+        task = agent if self._own else 0
+        means = self._mean_of[task]
+        check_arm(arm, len(means))
         draws = self._draws.get(agent)
         if draws is None:
             draws = self._draws[agent] = self._open(agent)
-        mean = self._mean_of[arm]
+        mean = means[arm]
         reward = self._noise.reward(mean, draws.at(turn))
-        return reward, self._best - (reward if self.realised else mean)
+        return reward, self._best[task] - (reward if self.realised else mean)
 
     def describe(self) -> dict[str, Any]:
         return self._truth
@@ -210,30 +218,6 @@ class FixedArmsWorld:
     def _open(self, agent: int) -> Blocks[float]:
         rng = self._streams("world", agent, "noise")
         return Blocks(lambda turns: self._noise.draws(rng, turns))
-
-
-class FixedTasksWorld:
-    """One arm set for all turns of all agents; every agent has a task of its own."""
-
-    fixed_arms = True
-
-    def __init__(self, worlds: Sequence[FixedArmsWorld]) -> None:
-        """Args: worlds, that of each agent, all with the same arms."""
-        self.realised = worlds[0].realised
-        self.dimension = worlds[0].dimension
-        self._worlds = worlds
-
-    def arms(self, agent: int, turn: int) -> FloatArray:
-        return self._worlds[agent].arms(agent, turn)
-
-    def means(self, agent: int, turn: int) -> FloatArray:
-        return self._worlds[agent].means(agent, turn)
-
-    def pull(self, agent: int, turn: int, arm: int) -> tuple[float, float]:
-        return self._worlds[agent].pull(agent, turn, arm)
-
-    def describe(self) -> dict[str, Any]:
-        return self._worlds[0].describe()
 
 
 def check_arm(arm: int, count: int) -> None:

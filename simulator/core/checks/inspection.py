@@ -187,6 +187,7 @@ class Inspection:
     # --- what nodes do
 
     def handled(self, node: Node, packet: Packet, outbox: Outbox, cause: int) -> None:
+        """A node has handled a packet: a message, a timer of its own, or that its message was given up."""
         self._sent(node, outbox, cause)
         if node is self._server and packet.source != SERVER:
             self._take_in(packet, cause)
@@ -202,10 +203,12 @@ class Inspection:
         self._check(node, packet, cause)
 
     def ignored(self, node: Node, timer: Message, cause: int) -> None:
+        """A node has no use for a timer any more."""
         self._timing.timer_rang(node.context.index, timer, self._clock.now, cause)
         self._twins.reminded(node, timer, None, cause)
 
     def heard(self, node: Agent, messages: Sequence[tuple[Address, Message]], outbox: Outbox, cause: int) -> None:
+        """An agent has handled LOCAL messages that reached it at one moment."""
         self._sent(node, outbox, cause)
         for source, message in messages:
             self._handed(node, source, message, None, cause)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from coband.simulator.arms import ArmSet
 from coband.simulator.arrays import FloatArray
@@ -14,12 +14,15 @@ from coband.simulator.core.audit.age import NEVER
 from coband.simulator.core.audit.progress import Progress
 from coband.simulator.core.audit.trace import Trace
 from coband.simulator.core.clock.clock import TURN, Clock
-from coband.simulator.core.hosts.host import ClientHost, Inspector, Send
+from coband.simulator.core.hosts.host import ClientHost, Send
 from coband.simulator.core.nodes.message import Message
 from coband.simulator.core.nodes.node import Address, Agent, Neighbours, Outbox
 from coband.simulator.core.packet import Packet
 from coband.simulator.core.randomness.distributions import Draws
 from coband.simulator.core.world import World
+
+if TYPE_CHECKING:
+    from coband.simulator.core.checks.inspection import Inspection
 
 
 @dataclass(slots=True)
@@ -67,7 +70,7 @@ class AgentHost(ClientHost):
         trace: Trace,
         handling: Draws | None,
         send: Send,
-        check: Inspector | None,
+        check: Inspection | None,
         *,
         world: World,
         compute: Draws | None,

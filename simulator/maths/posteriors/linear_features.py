@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from copy import copy
 from weakref import WeakSet
 
 import numpy as np
@@ -52,9 +53,9 @@ class TaskFeatures:
 
     def copied(self) -> TaskFeatures:
         """The same, to go on with apart."""
-        copy = TaskFeatures(None)
-        copy._dictionary, copy._met = self._dictionary, set(self._met)
-        return copy
+        other = copy(self)
+        other._met = set(self._met)
+        return other
 
     @property
     def basis(self) -> Dictionary | None:
@@ -111,8 +112,7 @@ class PrimalKnowledge:
 
     def forked(self) -> PrimalKnowledge:
         """The same, for agents that are about to know more than its holders."""
-        fork = object.__new__(PrimalKnowledge)
-        fork.kernel, fork.add_up, fork._arms = self.kernel, self.add_up, self._arms
+        fork = copy(self)
         fork.tasks, fork.ridge, fork.holders = self.tasks.copied(), self.ridge.forked(), WeakSet()
         return fork
 

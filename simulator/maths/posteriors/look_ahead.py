@@ -20,15 +20,19 @@ import math
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from coband.simulator.arms import ArmSet
 from coband.simulator.arrays import FloatArray, IndexArray
 from coband.simulator.maths.posteriors.contenders import rounding
-from coband.simulator.maths.posteriors.prepared_solves import PreparedSolves, Rows, Solve
+from coband.simulator.maths.posteriors.prepared_solves import PreparedSolves, Solve
 from coband.simulator.maths.posteriors.protocol import Posterior
+
+if TYPE_CHECKING:
+    from coband.simulator.maths.posteriors.own_points import OwnPoints
+    from coband.simulator.maths.posteriors.shared_log import SharedLog
 
 FEWEST_ROWS = 512
 """With fewer rows than these all arms are solved for at once: it takes no longer."""
@@ -42,24 +46,6 @@ STAGES = (0.25, 0.375, 0.5, 0.625, 0.8, 1.0)
 """Parts of the rows after which it is looked whether an arm that was not prepared can still be the best."""
 SETS_AT_ONCE = 8
 """Arm sets whose kernel rows are in memory together."""
-
-
-class Extra(Protocol):
-    """Points that an agent knows besides the first rows of the log."""
-
-    @property
-    def points(self) -> FloatArray:
-        """The points, (q, d)."""
-
-    @property
-    def whitened(self) -> FloatArray:
-        """Their whitened rewards, (q,)."""
-
-    def solve(self, X: FloatArray, V: FloatArray) -> FloatArray:
-        """The rows (q, n) that they add to the solve V (known, n) of X (n, d)."""
-
-    def solve_cross(self, cross: FloatArray) -> FloatArray:
-        """The same, (q, n), from the covariances (q, n) of X with the points, given the first rows of the log."""
 
 
 class _Reach:
@@ -103,7 +89,7 @@ class _Turn:
     alpha: float
     lam: float
     margin: float
-    extra: Extra | None
+    extra: OwnPoints | None
 
     def bounds(self) -> FloatArray:
         """Upper bounds of the scores, (n,)."""
@@ -142,7 +128,7 @@ class LookAhead:
         log: the rows.
     """
 
-    def __init__(self, log: Rows) -> None:
+    def __init__(self, log: SharedLog) -> None:
         self._log = log
         self.solves = PreparedSolves(log)
         self._lags: deque[int] = deque(maxlen=64)  # rows that agents did not know yet at the last turns
@@ -154,7 +140,7 @@ class LookAhead:
         """Announce the arm set of a coming turn; ``scores`` will be asked about this object."""
         self._coming[arms] = None
 
-    def scores(self, arms: ArmSet, alpha: float, known: int, extra: Extra | None) -> FloatArray | None:
+    def scores(self, arms: ArmSet, alpha: float, known: int, extra: OwnPoints | None) -> FloatArray | None:
         """mu + alpha sigma of n arms given the first ``known`` rows and the ``extra`` points, (n,).
 
         -inf for arms whose score is certainly below the largest. None where it is better to solve for all arms.

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
+from copy import copy
 from typing import Self
 
 import numpy as np
@@ -122,15 +123,11 @@ class Ridge(Posterior):
 
     def forked(self) -> Self:
         """A copy that grows by itself."""
-        copy = object.__new__(type(self))
-        copy.lam, copy._b, copy._theta = self.lam, self._b, self._theta
-        return copy
+        return self.copied()
 
     def copied(self) -> Self:
         """A copy that can ``follow`` sums which have grown out of the same ones; this one stays as it is."""
-        copy = object.__new__(type(self))
-        copy.__dict__.update(self.__dict__)
-        return copy
+        return copy(self)
 
 
 class DiagonalRidge(Ridge):
@@ -170,9 +167,9 @@ class DiagonalRidge(Ridge):
         return 1.0 / self._V
 
     def forked(self) -> Self:
-        copy = super().forked()
-        copy._V = self._V.copy()
-        return copy
+        fork = super().forked()
+        fork._V = self._V.copy()
+        return fork
 
 
 class RidgeRegression(Ridge):
@@ -324,19 +321,14 @@ class RidgeRegression(Ridge):
         return Downdate(self._rows.all, self._base)
 
     def copied(self) -> Self:
-        copy = super().copied()
-        copy._rows, copy._diagonal = self._rows.forked(self._rows.size), self._diagonal.copy()
-        copy._held = self._held = True
-        return copy
+        other = super().copied()
+        other._rows, other._diagonal = self._rows.forked(self._rows.size), self._diagonal.copy()
+        other._held = self._held = True
+        return other
 
     def forked(self) -> Self:
-        copy = super().forked()
-        copy.cadence, copy.block = self.cadence, self.block
-        copy._before = (*self._before, self._followed) if self._followed.grown else self._before
-        copy._own = GrowingGram(self.dimension, self.cadence)
-        copy._followed = copy._own.matrix
-        copy._base, copy._rows = self._base, self._rows.forked(self._rows.size)
-        copy._held = self._held = True
-        copy._diagonal = self._diagonal.copy()
-        copy._log_det = self._log_det
-        return copy
+        fork = super().forked()
+        fork._before = (*self._before, self._followed) if self._followed.grown else self._before
+        fork._own = GrowingGram(self.dimension, self.cadence)
+        fork._followed = fork._own.matrix
+        return fork

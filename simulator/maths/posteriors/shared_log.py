@@ -24,7 +24,7 @@ from coband.simulator.maths.linalg.cholesky import GrowingCholesky
 from coband.simulator.maths.linalg.growing_rows import GrowingRows
 from coband.simulator.maths.linalg.solve_cache import SolveCache
 from coband.simulator.maths.posteriors.contenders import contenders
-from coband.simulator.maths.posteriors.look_ahead import Extra, LookAhead
+from coband.simulator.maths.posteriors.look_ahead import LookAhead
 from coband.simulator.maths.posteriors.observations import Observations
 from coband.simulator.maths.posteriors.own_points import OwnPoints, solve_lower
 from coband.simulator.maths.posteriors.protocol import Posterior
@@ -44,6 +44,7 @@ class SharedLog:
 
     Attributes:
         size: number of observations n.
+        scale: largest |y| and largest k(x, x)/lam of the rows, whichever is larger, and at least 1.
     """
 
     def __init__(self, kernel: Kernel, lam: float) -> None:
@@ -108,7 +109,7 @@ class SharedLog:
         """Announce the arm set of a coming turn, so that it can be prepared together with others."""
         self._look_ahead.look_ahead(arms)
 
-    def scores(self, arms: ArmSet, alpha: float, known: int, own: Extra | None = None) -> FloatArray | None:
+    def scores(self, arms: ArmSet, alpha: float, known: int, own: OwnPoints | None = None) -> FloatArray | None:
         """mu + alpha sigma (n,) over the first ``known`` rows and own points: see :class:`LookAhead`."""
         return self._look_ahead.scores(arms, alpha, known, own)
 

@@ -22,7 +22,6 @@ from coband.simulator.core.assembly import Assembly
 from coband.simulator.core.audit.age import Ages
 from coband.simulator.core.audit.invariants import Audit, InvariantViolation
 from coband.simulator.core.audit.ledger import DOWN, UP, Ledger
-from coband.simulator.core.audit.per_agent import per_agent_metrics
 from coband.simulator.core.audit.progress import Progress
 from coband.simulator.core.churn import Churn
 from coband.simulator.core.hosts.agent_host import AgentHost
@@ -33,7 +32,7 @@ from coband.simulator.core.network.links import LinkRule, Stage
 from coband.simulator.core.network.network import Network
 from coband.simulator.core.nodes.node import Client
 from coband.simulator.core.randomness.streams import Streams
-from coband.simulator.core.result import Ended
+from coband.simulator.core.result import Ended, per_agent_metrics
 from coband.simulator.core.router import Router
 from coband.simulator.core.talks import Talks
 from coband.simulator.maths.posteriors.ridge import RidgeRegression
