@@ -9,7 +9,7 @@ al. 2024 is "Order-Optimal Regret in Distributed Kernel Bandits using Uniform Sa
 from __future__ import annotations
 
 import abc
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal, Protocol
 
@@ -153,13 +153,6 @@ class CubicReward(_RidgeReward):
 
 REWARDS: Kinds[type[Reward]] = Kinds.of("rewards", Reward)
 """The rewards that scenarios can name."""
-
-
-def rewards() -> Mapping[str, type[Reward]]:
-    """The classes of rewards by kind."""
-    return REWARDS.known()
-
-
 AnyReward = Annotated[Reward, REWARDS.field()]
 """Any `problem.reward` section."""
 

@@ -5,24 +5,20 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from coband.simulator.arms import ArmSet
 from coband.simulator.arrays import FloatArray
 from coband.simulator.core.audit import trace as tr
 from coband.simulator.core.audit.age import NEVER
 from coband.simulator.core.audit.progress import Progress
-from coband.simulator.core.audit.trace import Trace
-from coband.simulator.core.clock.clock import TURN, Clock
-from coband.simulator.core.hosts.host import ClientHost, Send
+from coband.simulator.core.clock.clock import TURN
+from coband.simulator.core.hosts.host import ClientHost
 from coband.simulator.core.nodes.message import Message
 from coband.simulator.core.nodes.node import Address, Agent, Neighbours, Outbox
 from coband.simulator.core.packet import Packet
 from coband.simulator.core.randomness.distributions import Draws
 from coband.simulator.core.world import World
-
-if TYPE_CHECKING:
-    from coband.simulator.core.checks.inspection import Inspection
 
 
 @dataclass(slots=True)
@@ -54,6 +50,7 @@ class AgentHost(ClientHost):
     """Wraps one agent and gives it its turns.
 
     Args:
+        host: see :class:`~coband.simulator.core.hosts.host.Host`.
         world: where arms and rewards come from.
         compute: draws the time that a turn takes; None for none.
         progress: takes note of every pull.
@@ -65,22 +62,16 @@ class AgentHost(ClientHost):
 
     def __init__(
         self,
-        node: Agent,
-        clock: Clock,
-        trace: Trace,
-        handling: Draws | None,
-        send: Send,
-        check: Inspection | None,
-        *,
+        *host: Any,
         world: World,
         compute: Draws | None,
         progress: Progress,
         after_turn: Callable[[int], None] | None,
         upcoming: Callable[[Address, int], Sequence[FloatArray]] | None = None,
     ) -> None:
-        super().__init__(node, clock, trace, handling, send, check)
+        super().__init__(*host)
         self._world, self._compute, self._progress, self._after_turn = world, compute, progress, after_turn
-        self._domain = node.context.domain
+        self._domain = self.node.context.domain
         self._prefetched: ArmSet | None = None
         self._upcoming = upcoming
         self._ahead: deque[ArmSet] = deque()

@@ -11,12 +11,7 @@ from coband.simulator.maths.posteriors.shared_log import SharedLog, column_squar
 
 
 class ExactPosterior(Posterior):
-    """Exact posterior of one agent on its own growing data (Li et al. 2023, eq. 1).
-
-    Args:
-        kernel: the kernel.
-        lam: ridge parameter lam > 0.
-    """
+    """Exact posterior of one agent on its own growing data (Li et al. 2023, eq. 1), with ridge parameter lam > 0."""
 
     def __init__(self, kernel: Kernel, lam: float) -> None:
         self._log = SharedLog(kernel, lam)

@@ -167,9 +167,6 @@ class DomainLogPosterior(Posterior):
 
     ``update`` adds own observations, further rows v on top of the prefix; ``adopt`` learns more of the log.
 
-    Args:
-        log: the shared log.
-
     Attributes:
         known: number of leading rows of the log that this agent knows.
         log_det_gain: log det(I + K_all/lam) - log det(I + K_known/lam), the own points' share.

@@ -99,12 +99,8 @@ class DomainNystromPosterior(Posterior):
 class DomainEmbedding:
     """The embeddings of a domain's points in one dictionary.
 
-    Args:
-        domain: the points.
-        dictionary: a dictionary of m points.
-
     Attributes:
-        dictionary: the same.
+        dictionary: of m points.
         Z: embeddings of the distinct points, (M, m).
     """
 

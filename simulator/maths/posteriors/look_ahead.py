@@ -122,11 +122,7 @@ class ComingTurns:
 
 
 class LookAhead:
-    """Scores mu + alpha sigma of the arms of a turn, exact for every arm that can be the best.
-
-    Args:
-        log: the rows.
-    """
+    """Scores mu + alpha sigma of the arms of a turn, exact for every arm that can be the best."""
 
     def __init__(self, log: SharedLog) -> None:
         self._log = log

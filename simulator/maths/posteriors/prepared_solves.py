@@ -32,9 +32,6 @@ class Solve:
 class PreparedSolves:
     """Solves of some points by key, the bytes of their features.
 
-    Args:
-        log: the rows.
-
     Attributes:
         base: number b of rows of the base.
         base_weights: of the base, (b,); replaced by those of a new solve, rounding does not add up.

@@ -156,9 +156,6 @@ class LogPosterior(Posterior):
     log's: with W = L^(-1) k(X_known, X_own), it is the factor of the Schur complement
     k(X_own, X_own) + lam I - W^T W.
 
-    Args:
-        log: the shared log.
-
     Attributes:
         known: number of leading rows of the log that this agent knows.
     """
