@@ -21,7 +21,7 @@ from coband.simulator.core.clock.clock import Clock
 from coband.simulator.core.clock.schedule import Phases, Recorded, Renewal, Rounds
 from coband.simulator.core.hosts.agent_host import AgentHost
 from coband.simulator.core.hosts.cohort import Cohort, chooses_together
-from coband.simulator.core.hosts.host import ClientHost, Host, Send
+from coband.simulator.core.hosts.host import ClientHost, Host, Inspector, Send
 from coband.simulator.core.hosts.speed import SlowPeriod, SlowPeriodDraws
 from coband.simulator.core.hosts.turns import Turns
 from coband.simulator.core.network.direct import Direct
@@ -43,7 +43,6 @@ from coband.simulator.core.run_context import RunContext
 from coband.simulator.core.world import BatchWorld, World
 
 if TYPE_CHECKING:
-    from coband.simulator.core.checks.inspection import Inspection
     from coband.simulator.core.checks.timing import Timing
     from coband.simulator.core.whatif.changes import WhatIf
 
@@ -61,7 +60,7 @@ class HostContext:
     run: RunContext
     progress: Progress
     send: Send
-    check: Inspection | None
+    check: Inspector | None
     think: Callable[[int], None]
 
 

@@ -10,23 +10,41 @@ resumed when the node is up again.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
 
+from coband.simulator.arms import ArmSet
+from coband.simulator.arrays import FloatArray, IntArray
 from coband.simulator.core.audit import trace as tr
 from coband.simulator.core.audit.invariants import InvariantViolation
 from coband.simulator.core.audit.trace import Trace
 from coband.simulator.core.clock.clock import DELIVERY, TIMER, Clock
 from coband.simulator.core.nodes.message import Message
-from coband.simulator.core.nodes.node import Address, Client, Later, Node, Outbox
+from coband.simulator.core.nodes.node import Address, Agent, BatchAgent, Client, Later, Node, Outbox
 from coband.simulator.core.nodes.timers import Silence, Timer
 from coband.simulator.core.packet import Packet
 from coband.simulator.core.randomness.distributions import Draws
 
-if TYPE_CHECKING:
-    from coband.simulator.core.checks.inspection import Inspection
-
 Send = Callable[[Address, Any, Any, int], None]
+
+
+class Inspector(Protocol):
+    """Looks at what nodes do, after each message and turn, when its messages are on their way."""
+
+    def handled(self, node: Node, packet: Packet, outbox: Outbox, cause: int) -> None:
+        """A node has handled a packet: a message, a timer of its own, or that its message was given up."""
+
+    def ignored(self, node: Node, timer: Message, cause: int) -> None:
+        """A node has no use for a timer any more."""
+
+    def heard(self, node: Agent, messages: Sequence[tuple[Address, Message]], outbox: Outbox, cause: int) -> None:
+        """An agent has handled LOCAL messages that reached it at one moment."""
+
+    def pulled(self, node: Agent, arms: ArmSet, arm: int, reward: float, outbox: Outbox, cause: int) -> None:
+        """An agent has taken a turn."""
+
+    def pulled_batch(self, node: BatchAgent, counts: IntArray, means: FloatArray, outbox: Outbox, cause: int) -> None:
+        """A batch agent has ended a phase."""
 
 
 class Host:
@@ -40,7 +58,7 @@ class Host:
     """
 
     def __init__(
-        self, node: Node, clock: Clock, trace: Trace, handling: Draws | None, send: Send, check: Inspection | None
+        self, node: Node, clock: Clock, trace: Trace, handling: Draws | None, send: Send, check: Inspector | None
     ) -> None:
         self.node, self.address = node, node.context.index
         self._clock, self._trace, self._handling, self._send, self._check = clock, trace, handling, send, check

@@ -10,7 +10,8 @@ import numpy as np
 from annotated_types import Ge, Gt
 
 from coband.simulator.arrays import FloatArray
-from coband.simulator.maths.kernels.bound import BoundBaseKernel, BoundComposite, BoundKernel, select_columns
+from coband.simulator.maths.kernels.bound import BoundComposite, BoundKernel
+from coband.simulator.maths.linalg.growing_rows import GrowingRows
 from coband.simulator.plugins.docstrings import describe_properties
 
 Positive = Annotated[float, Gt(0)]
@@ -34,6 +35,19 @@ class _Described:
         properties = handler.resolve_ref_schema(schema).get("properties", {})
         describe_properties(cls, properties, {name: name for name in properties})
         return schema
+
+
+def select_columns(X: FloatArray, columns: tuple[int, ...] | None) -> FloatArray:
+    """The coordinates ``columns`` of the points X (n, d); all of them for None.
+
+    Raises:
+        ValueError: a column is not a coordinate of X.
+    """
+    if columns is None:
+        return X
+    if max(columns) >= X.shape[1]:
+        raise ValueError(f"columns={columns} must be below the dimension of the points, {X.shape[1]}.")
+    return X[:, list(columns)]
 
 
 class BaseKernel(_Described):
@@ -90,6 +104,59 @@ class BaseKernel(_Described):
             object.__setattr__(self, "columns", tuple(self.columns))
             if not self.columns or min(self.columns) < 0:
                 raise ValueError(f"columns(={self.columns}) must name at least one coordinate, each >= 0.")
+
+
+class BoundBaseKernel:
+    """A base kernel bound to points: keeps the lifted points in growing storage.
+
+    Snapshots share the storage. Only the longest one may write into the spare room; any other copies first.
+    """
+
+    def __init__(self, kernel: BaseKernel, rows: GrowingRows, cancels: bool) -> None:
+        self._kernel = kernel
+        self._rows = rows
+        self._cancels = cancels
+        self.size = rows.size
+        self._right = rows.all
+
+    @classmethod
+    def of(cls, kernel: BaseKernel, Y: FloatArray) -> BoundBaseKernel:
+        """Bind ``kernel`` to the points Y (m, d)."""
+        right = kernel.right(select_columns(Y, kernel.columns))
+        rows = GrowingRows(right.shape[1], max(16, len(right)))
+        rows.append(right)
+        return cls(kernel, rows, kernel.cancels(right))
+
+    def evaluate(self, X: FloatArray) -> FloatArray:
+        if X.ndim > 2:
+            return self._evaluate_stack(X)
+        left = self._kernel.left(select_columns(X, self._kernel.columns))
+        return self._finished(left @ self._right.T, left)
+
+    def _evaluate_stack(self, X: FloatArray) -> FloatArray:
+        left = self._kernel.left(select_columns(X.reshape(-1, X.shape[-1]), self._kernel.columns))
+        # One product for each matrix: the last bits of a product depend on its number of rows.
+        products = left.reshape(*X.shape[:-1], -1) @ self._right.T
+        return self._finished(products.reshape(-1, self.size), left).reshape(products.shape)
+
+    def _finished(self, G: FloatArray, left: FloatArray) -> FloatArray:
+        if self._cancels:
+            self._kernel.mend(G, left, self._right)
+        return self._kernel.finish(G)
+
+    def appended(self, Y: FloatArray) -> BoundBaseKernel:
+        right = self._kernel.right(select_columns(Y, self._kernel.columns))
+        rows = self._rows if self._rows.size == self.size else self._rows.forked(self.size)
+        rows.append(right)
+        return BoundBaseKernel(self._kernel, rows, self._cancels or self._kernel.cancels(right))
+
+    def leading(self, size: int) -> BoundBaseKernel:
+        if size == self.size:
+            return self
+        part = BoundBaseKernel(self._kernel, self._rows, self._cancels)
+        part.size = size
+        part._right = self._rows.leading(size)
+        return part
 
 
 class StationaryKernel(BaseKernel):

@@ -8,22 +8,17 @@ Means from weights serve only to leave arms out, with a margin for rounding.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from coband.simulator.arrays import FloatArray, IndexArray
-
-if TYPE_CHECKING:
-    from coband.simulator.maths.posteriors.shared_log import SharedLog
+from coband.simulator.maths.posteriors.prepared_solves import Rows
 
 FEWEST_ROWS = 192
 """With fewer rows than these a solve for all arms takes no longer."""
 
 
-def contenders(
-    log: SharedLog, known: int, X: FloatArray, counts: Sequence[int], alpha: FloatArray
-) -> IndexArray | None:
+def contenders(log: Rows, known: int, X: FloatArray, counts: Sequence[int], alpha: FloatArray) -> IndexArray | None:
     """Places of the arms whose score mu + alpha sigma may be the largest of their set.
 
     Args:
@@ -46,6 +41,6 @@ def contenders(
     return np.flatnonzero(bounds >= np.repeat(largest, counts))
 
 
-def rounding(log: SharedLog, known: int) -> float:
+def rounding(log: Rows, known: int) -> float:
     """Far more than the rounding of a score from weights: the condition of K + lam I is at most n k(x, x)/lam."""
     return 1e-12 * (known + 1) * log.scale * log.scale

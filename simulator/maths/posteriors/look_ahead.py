@@ -20,19 +20,15 @@ import math
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from coband.simulator.arms import ArmSet
 from coband.simulator.arrays import FloatArray, IndexArray
 from coband.simulator.maths.posteriors.contenders import rounding
-from coband.simulator.maths.posteriors.prepared_solves import PreparedSolves, Solve
+from coband.simulator.maths.posteriors.own_points import OwnPoints
+from coband.simulator.maths.posteriors.prepared_solves import PreparedSolves, Rows, Solve
 from coband.simulator.maths.posteriors.protocol import Posterior
-
-if TYPE_CHECKING:
-    from coband.simulator.maths.posteriors.own_points import OwnPoints
-    from coband.simulator.maths.posteriors.shared_log import SharedLog
 
 FEWEST_ROWS = 512
 """With fewer rows than these all arms are solved for at once: it takes no longer."""
@@ -124,7 +120,7 @@ class ComingTurns:
 class LookAhead:
     """Scores mu + alpha sigma of the arms of a turn, exact for every arm that can be the best."""
 
-    def __init__(self, log: SharedLog) -> None:
+    def __init__(self, log: Rows) -> None:
         self._log = log
         self.solves = PreparedSolves(log)
         self._lags: deque[int] = deque(maxlen=64)  # rows that agents did not know yet at the last turns

@@ -11,14 +11,39 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 import numpy as np
 
 from coband.simulator.arrays import FloatArray
+from coband.simulator.maths.kernels.library import Kernel
+from coband.simulator.maths.linalg.cholesky import GrowingCholesky
 
-if TYPE_CHECKING:
-    from coband.simulator.maths.posteriors.shared_log import SharedLog
+
+class Rows(Protocol):
+    """What is asked of a log."""
+
+    kernel: Kernel
+    lam: float
+    factor: GrowingCholesky
+
+    @property
+    def size(self) -> int:
+        """Number of rows n."""
+
+    def cross(self, X: FloatArray, known: int) -> FloatArray:
+        """The matrix k(X, X_known), shape (n, known)."""
+
+    def whitened_rewards(self, known: int) -> FloatArray:
+        """z = L^(-1) y over the first ``known`` rows, shape (known,)."""
+
+    @property
+    def points(self) -> FloatArray:
+        """The points in order, (n, d)."""
+
+    @property
+    def scale(self) -> float:
+        """Largest |y| and largest k(x, x)/lam of the rows, whichever is larger, and at least 1."""
 
 
 @dataclass(slots=True)
@@ -38,7 +63,7 @@ class PreparedSolves:
         active: whether there has been a base yet; before, nothing is kept.
     """
 
-    def __init__(self, log: SharedLog) -> None:
+    def __init__(self, log: Rows) -> None:
         self._log = log
         self.base_weights = np.empty(0)
         self._pending: list[FloatArray | None] = []  # s of the rows since the base

@@ -44,7 +44,6 @@ class SharedLog:
 
     Attributes:
         size: number of observations n.
-        scale: largest |y| and largest k(x, x)/lam of the rows, whichever is larger, and at least 1.
     """
 
     def __init__(self, kernel: Kernel, lam: float) -> None:
