@@ -140,17 +140,9 @@ class NetworkWorld(Measured, ContextualWorld):
     """Fresh arms at each turn; every agent has its own reward function and its own centre of arms."""
 
     def __init__(
-        self,
-        source: ArmSource,
-        rewards: list[RewardFunction],
-        noise: Noise,
-        streams: Streams,
-        contexts: FloatArray,
-        centres: FloatArray,
-        network_kernel: KernelSpec | None,
+        self, source: ArmSource, rewards: list[RewardFunction], noise: Noise, streams: Streams, centres: FloatArray
     ) -> None:
         super().__init__(source, rewards[0], noise, streams, len(rewards))
-        self.contexts, self.network_kernel = contexts, network_kernel
         self._rewards, self._centres = rewards, centres
 
     def reward_of(self, agent: int) -> RewardFunction:
@@ -163,20 +155,6 @@ class NetworkWorld(Measured, ContextualWorld):
 
 class FixedNetworkWorld(Measured, FixedArmsWorld):
     """One arm set for all turns of all agents; every agent has its own reward function."""
-
-    def __init__(
-        self,
-        arms: FloatArray,
-        rewards: list[RewardFunction],
-        noise: Noise,
-        streams: Streams,
-        contexts: FloatArray,
-        network_kernel: KernelSpec | None,
-    ) -> None:
-        self.contexts, self.network_kernel = contexts, network_kernel
-        means = np.array([reward(arms[None])[0] for reward in rewards])
-        truth = {**rewards[0].describe(), "contexts": contexts.tolist()}
-        super().__init__(arms, means, noise, streams, truth)
 
 
 class NetworkProblem(Problem):
@@ -225,11 +203,16 @@ class NetworkProblem(Problem):
         contexts = read_only(self.contexts.draw(streams("world", 0, "contexts"), agents, distances))
         rewards = self._rewards(streams("world", 0, "reward"), source, contexts)
         noise = as_noise(self.noise)
+        world: NetworkWorld | FixedNetworkWorld
         if source.fixed is not None:
-            return FixedNetworkWorld(source.fixed, rewards, noise, streams, contexts, self.network_kernel)
-        directions = uniform_sphere(streams("world", 0, "shift"), (contexts.shape[1],), source.dimension)
-        around = self.shift * (contexts @ directions)
-        return NetworkWorld(source, rewards, noise, streams, contexts, around, self.network_kernel)
+            means = np.array([reward(source.fixed[None])[0] for reward in rewards])
+            truth = {**rewards[0].describe(), "contexts": contexts.tolist()}
+            world = FixedNetworkWorld(source.fixed, means, noise, streams, truth)
+        else:
+            directions = uniform_sphere(streams("world", 0, "shift"), (contexts.shape[1],), source.dimension)
+            world = NetworkWorld(source, rewards, noise, streams, self.shift * (contexts @ directions))
+        world.contexts, world.network_kernel = contexts, self.network_kernel
+        return world
 
     def _rewards(self, rng: np.random.Generator, source: ArmSource, contexts: FloatArray) -> list[RewardFunction]:
         tasks = contexts[:, :0] if self.network_kernel is None else contexts
