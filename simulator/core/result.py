@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -155,9 +155,27 @@ class Ended:
         return {key: declared[key].combined(found) if key in declared else sum(found) for key, found in values.items()}
 
     def _by_agent(self) -> list[AgentMetrics]:
-        progress = self.progress
-        pulls = (progress.agents, progress.pulls, progress.regrets)
-        return per_agent_metrics(self.agents, pulls, self.run.ledger, self._score_of)
+        """The numbers of all agents, in order.
+
+        Scalars of LOCAL messages are not counted by agent, since agents pass them on for each other.
+        """
+        progress, ledger, agents = self.progress, self.run.ledger, self.agents
+        turns = np.bincount(progress.agents, progress.pulls, len(agents)).astype(np.int64).tolist()
+        regret = np.bincount(progress.agents, progress.regrets, len(agents)).tolist()
+        return [
+            {
+                "agent": index,
+                "turns": turns[index],
+                "regret": regret[index],
+                "rounds": agent.rounds,
+                "uplink_scalars": ledger.uplink_by_agent[index],
+                "downlink_scalars": ledger.downlink_by_agent[index],
+                "peer_scalars": ledger.peer_by_agent[index] if ledger.deliveries is None else None,
+                **agent.report_own(),
+                **self._score_of(index),
+            }
+            for index, agent in enumerate(agents)
+        ]
 
     def _score_of(self, index: int) -> AgentMetrics:
         agent = self.agents[index]
@@ -169,37 +187,3 @@ class Ended:
 def warnings_of(nodes: Iterable[Node]) -> tuple[str, ...]:
     """What nodes warn of, each sentence once."""
     return tuple(dict.fromkeys(sentence for node in nodes for sentence in node.warnings()))
-
-
-def per_agent_metrics(
-    agents: Sequence[Client],
-    pulls: tuple[Sequence[int], Sequence[int], Sequence[float]],
-    ledger: Ledger,
-    score_of: Callable[[int], AgentMetrics],
-) -> list[AgentMetrics]:
-    """The numbers of all agents, in order.
-
-    Args:
-        agents: at the end of the run.
-        pulls: of each pull or batch, which agent's it was, how many pulls, and their regret.
-        ledger: scalars; those of LOCAL messages are not counted by agent, since agents pass
-            them on for each other, so that there ``peer_scalars`` is None.
-        score_of: what the problem says of an agent's result.
-    """
-    whose, counts, regrets = pulls
-    turns = np.bincount(whose, counts, len(agents)).astype(np.int64).tolist()
-    regret = np.bincount(whose, regrets, len(agents)).tolist()
-    return [
-        {
-            "agent": index,
-            "turns": turns[index],
-            "regret": regret[index],
-            "rounds": agent.rounds,
-            "uplink_scalars": ledger.uplink_by_agent[index],
-            "downlink_scalars": ledger.downlink_by_agent[index],
-            "peer_scalars": ledger.peer_by_agent[index] if ledger.deliveries is None else None,
-            **agent.report_own(),
-            **score_of(index),
-        }
-        for index, agent in enumerate(agents)
-    ]

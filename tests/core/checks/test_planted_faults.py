@@ -32,7 +32,7 @@ from coband.simulator.core.network.links import LinkRule, Stage
 from coband.simulator.core.network.network import Network
 from coband.simulator.core.nodes.node import Client
 from coband.simulator.core.randomness.streams import Streams
-from coband.simulator.core.result import Ended, per_agent_metrics
+from coband.simulator.core.result import Ended
 from coband.simulator.core.router import Router
 from coband.simulator.core.talks import Talks
 from coband.simulator.maths.posteriors.ridge import RidgeRegression
@@ -250,11 +250,13 @@ def stragglers_twice(factors: list[float], config: AgentsConfig, streams: Stream
 
 
 def regret_of_others(patch: Patch) -> None:
-    def reversed_(*given: Any) -> list[Any]:
-        found = per_agent_metrics(*given)
+    by_agent = Ended._by_agent
+
+    def reversed_(self: Ended) -> list[Any]:
+        found = by_agent(self)
         return [{**one, "regret": other["regret"]} for one, other in zip(found, found[::-1], strict=True)]
 
-    patch.setattr("coband.simulator.core.result.per_agent_metrics", reversed_)
+    patch.setattr(Ended, "_by_agent", reversed_)
 
 
 def without_headers(patch: Patch) -> None:
