@@ -1,4 +1,9 @@
-"""What kernels share: how base kernels are bound to points, accurate distances for stationary ones, composites."""
+"""What kernels share: how base kernels are bound to points, accurate distances for stationary ones, composites.
+
+A base kernel lifts its arguments so that one matrix product carries all the arithmetic between two points,
+``G = left(X) right(Y)^T``, followed by an elementwise function in place: ``k(X, Y) = finish(G)``.
+A bound kernel keeps ``right(Y)``.
+"""
 
 from __future__ import annotations
 

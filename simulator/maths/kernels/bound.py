@@ -1,9 +1,4 @@
-"""Kernels bound to a set of points, so that what depends on those points alone is computed once.
-
-A base kernel lifts its arguments so that one matrix product carries all the arithmetic between two points,
-``G = left(X) right(Y)^T``, followed by an elementwise function in place: ``k(X, Y) = finish(G)``.
-A bound kernel keeps ``right(Y)``.
-"""
+"""Kernels bound to a set of points, so that what depends on those points alone is computed once."""
 
 from __future__ import annotations
 
