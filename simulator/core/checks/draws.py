@@ -24,7 +24,6 @@ from coband.simulator.core.randomness.streams import Streams
 ONCE = ("network", "compute", "faults")
 """Roles of streams that only one part of a run draws from; nodes may replay coins, and turns are counted beforehand."""
 Opened = dict[tuple[str, int, str], np.random.Generator]
-
 KEYS = ("latency", "bandwidth", "loss", "duplicate", "reorder")
 
 

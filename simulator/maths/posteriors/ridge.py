@@ -47,6 +47,9 @@ class Ridge(Posterior):
         dimension: p.
         lam: ridge parameter lam > 0.
 
+    Attributes:
+        b: sum y g, (p,).
+
     Raises:
         ValueError: lam is not positive.
     """
@@ -55,31 +58,26 @@ class Ridge(Posterior):
         if not lam > 0:
             raise ValueError(f"lam(={lam}) must be > 0.")
         self.lam = lam
-        self._b = np.zeros(dimension)
+        self.b = np.zeros(dimension)
         self._theta: FloatArray | None = np.zeros(dimension)
 
     @property
     def dimension(self) -> int:
         """Number of features p."""
-        return len(self._b)
-
-    @property
-    def b(self) -> FloatArray:
-        """sum y g, (p,)."""
-        return self._b
+        return len(self.b)
 
     @property
     def theta(self) -> FloatArray:
         """V^(-1) b, (p,)."""
         if self._theta is None:
-            self._theta = self.solve(self._b)
+            self._theta = self.solve(self.b)
         return self._theta
 
     def update(self, observations: Observations) -> None:
         """W += G^T G and b += G^T y for observations with features G (n, p)."""
         G = observations.features
         self.add_squares(G)
-        self._b = self._b + G.T @ observations.rewards
+        self.b = self.b + G.T @ observations.rewards
         self._theta = None
 
     def predict(self, arms: Points) -> tuple[FloatArray, FloatArray]:
@@ -143,7 +141,7 @@ class DiagonalRidge(Ridge):
 
     def follow(self, W: Gram | FloatArray, b: FloatArray) -> None:
         assert isinstance(W, np.ndarray)
-        self._V, self._b, self._theta = self.lam + W, b, None
+        self._V, self.b, self._theta = self.lam + W, b, None
 
     def squares_of(self, G: FloatArray) -> FloatArray:
         return Gram(G).diagonal
@@ -211,7 +209,7 @@ class RidgeRegression(Ridge):
 
     def follow(self, W: Gram | FloatArray, b: FloatArray) -> None:
         assert isinstance(W, Gram)
-        self._b = b
+        self.b = b
         self._follow(W)
 
     def squares_of(self, G: FloatArray) -> Gram:
@@ -225,7 +223,7 @@ class RidgeRegression(Ridge):
         self._add_up()
         self._restart(padded(entries(self._base), dimension, 1.0 / self.lam), dimension)
         self._diagonal = np.concatenate([self._diagonal, np.full(more, float(self.lam))])
-        self._b, self._theta = np.concatenate([self._b, np.zeros(more)]), None
+        self.b, self._theta = np.concatenate([self.b, np.zeros(more)]), None
         self._before = tuple(part.padded(dimension) for part in self._before)
         self._own = self._own.padded(dimension)
         self._followed = self._own.matrix
