@@ -72,7 +72,6 @@ class Packet:
 
     @property
     def pair(self) -> tuple[Address, Address]:
-        """(source, destination)."""
         return self.source, self.destination
 
     @property

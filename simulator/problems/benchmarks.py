@@ -39,8 +39,7 @@ def branin(x: FloatArray) -> FloatArray:
     """
     u, v = 15.0 * x[..., 0] - 5.0, 15.0 * x[..., 1]
     bowl = v - 5.1 / (4.0 * np.pi**2) * u**2 + 5.0 / np.pi * u - 6.0
-    value: FloatArray = (44.81 - bowl**2 - (10.0 - 10.0 / (8.0 * np.pi)) * np.cos(u)) / 51.95
-    return value
+    return (44.81 - bowl**2 - (10.0 - 10.0 / (8.0 * np.pi)) * np.cos(u)) / 51.95
 
 
 def hartmann(x: FloatArray) -> FloatArray:
@@ -61,7 +60,6 @@ class BenchmarkFunction:
     maximum: float
 
     def __call__(self, arms: FloatArray) -> FloatArray:
-        """f of each arm: (turns, n, d) -> (turns, n)."""
         return self.function(arms)
 
     def describe(self) -> JsonObject:
@@ -75,7 +73,6 @@ class BenchmarkReward(Reward):
     benchmark: ClassVar[BenchmarkFunction]
 
     def draw(self, rng: np.random.Generator, source: ArmSource) -> BenchmarkFunction:
-        """Return the test function."""
         return self.benchmark
 
 

@@ -35,7 +35,6 @@ class _RegionPoints(Config, abc.ABC):
     """sobol: a scrambled Sobol sequence, which leaves no gaps; uniform: independent points."""
 
     def draw(self, rng: np.random.Generator) -> FloatArray:
-        """The points, (points, d)."""
         if self.method == "uniform":
             return self.independent(rng)
         from scipy.stats import qmc  # takes half as long to import as all of coband
@@ -74,11 +73,9 @@ class BoxPoints(_RegionPoints):
         return self
 
     def independent(self, rng: np.random.Generator) -> FloatArray:
-        """Independent uniform points, (points, d)."""
         return self.mapped(rng.random((self.points, self.dimension)))
 
     def mapped(self, cube: FloatArray) -> FloatArray:
-        """Scale the unit cube to [low, high]^d."""
         return self.low + (self.high - self.low) * cube
 
 
@@ -96,7 +93,6 @@ class BallPoints(_RegionPoints):
         return self.dimension + 1
 
     def independent(self, rng: np.random.Generator) -> FloatArray:
-        """Independent uniform points, (points, d)."""
         return uniform_ball(rng, (self.points,), self.dimension, self.radius)
 
     def mapped(self, cube: FloatArray) -> FloatArray:
@@ -113,7 +109,6 @@ class SpherePoints(_RegionPoints):
     """Radius of the sphere."""
 
     def independent(self, rng: np.random.Generator) -> FloatArray:
-        """Independent uniform points, (points, d)."""
         return uniform_sphere(rng, (self.points,), self.dimension, self.radius)
 
     def mapped(self, cube: FloatArray) -> FloatArray:

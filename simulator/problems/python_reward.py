@@ -30,7 +30,6 @@ class PythonReward(Reward):
         return self
 
     def draw(self, rng: np.random.Generator, source: ArmSource) -> RewardFunction:
-        """The function; nothing is drawn."""
         return _Rewarded(self.function, load(self.function))
 
 
@@ -53,5 +52,4 @@ class _Rewarded:
         return values
 
     def describe(self) -> JsonObject:
-        """The function's name."""
         return {"function": self._name}

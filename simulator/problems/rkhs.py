@@ -34,7 +34,6 @@ class RkhsFunction:
     weights: FloatArray
 
     def __call__(self, arms: FloatArray) -> FloatArray:
-        """f of each arm: (turns, n, d) -> (turns, n)."""
         # The values of a turn do not depend on the turns drawn with it: each has a matrix of its own in the stack.
         at_once = max(1, ENTRIES // (arms.shape[1] * len(self.weights)))
         parts = [arms[start : start + at_once] for start in range(0, len(arms), at_once)]
@@ -50,7 +49,6 @@ class RkhsFunction:
         return math.sqrt(max(0.0, float(self.weights @ self.kernel(self.centres, self.centres) @ self.weights)))
 
     def describe(self) -> JsonObject:
-        """The drawn centres and weights."""
         return {"centres": self.centres.tolist(), "weights": self.weights.tolist()}
 
 

@@ -167,7 +167,6 @@ class SlowPeriodDraws(Draws):
         self._slow_period = slow_period
 
     def __call__(self, about: object = None) -> float:
-        """The next value."""
         return super().__call__() * self._slow_period.factor()
 
 

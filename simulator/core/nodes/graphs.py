@@ -44,7 +44,6 @@ class Graph:
 
     @property
     def nodes(self) -> int:
-        """Number of nodes V."""
         return len(self.adjacency)
 
     @cached_property
@@ -54,7 +53,6 @@ class Graph:
 
     @property
     def edges(self) -> int:
-        """Number of edges."""
         return sum(self.degrees) // 2
 
     @cached_property
@@ -77,7 +75,6 @@ class Graph:
 
     @property
     def connected(self) -> bool:
-        """Whether there is a path between any two nodes."""
         return bool((self.distances >= 0).all())
 
     @property

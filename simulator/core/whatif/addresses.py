@@ -49,7 +49,6 @@ class AddressBook:
         self._positions: dict[Stream, Positions] = {}
 
     def positions(self, stream: Stream) -> Positions:
-        """The positions in one stream."""
         return self._positions.setdefault(stream, {})
 
     def about_copy(self, packet: Packet) -> None:

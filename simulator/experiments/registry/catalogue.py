@@ -22,13 +22,13 @@ from coband.simulator.experiments.registry.registry import CLASSES, RESERVED, Re
 from coband.simulator.experiments.scenario.input_problems import did_you_mean, quoted
 from coband.simulator.experiments.scenario.shipped import ShippedScenario, paths, shipped_scenario, shipped_scenarios
 from coband.simulator.experiments.scenario.wording import TAG_KEYS, Wording
-from coband.simulator.maths.kernels.registry import kernels
+from coband.simulator.maths.kernels.registry import KERNELS
 from coband.simulator.metrics import Metric
 from coband.simulator.plugins.entry_points import summary_of
 from coband.simulator.problems.datasets import DATASETS, DataError, PublicDataset
 from coband.simulator.problems.graph_datasets import GRAPH_DATASETS
 from coband.simulator.problems.ratings import RATINGS
-from coband.simulator.problems.rewards import rewards
+from coband.simulator.problems.rewards import REWARDS
 from coband.simulator.problems.world import ProblemEntry
 
 SOURCES: Mapping[str, PublicDataset] = {**DATASETS, **RATINGS, **GRAPH_DATASETS}
@@ -89,7 +89,7 @@ def describe(name: str, registry: Registry) -> list[Item]:
                 "licence": source.licence,
             }
         )
-    for kind, classes in (("kernel", kernels()), ("reward", rewards())):
+    for kind, classes in (("kernel", KERNELS.known()), ("reward", REWARDS.known())):
         if name in classes:
             found.append(_class(kind, name, classes[name]))
     if name in paths():

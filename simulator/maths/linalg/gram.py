@@ -64,7 +64,6 @@ class Gram:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """(p, p)."""
         return self.rows.shape[1], self.rows.shape[1]
 
     @property
@@ -147,19 +146,13 @@ class GrowingGram:
 
     @property
     def matrix(self) -> Gram:
-        """W."""
         return Gram(self._rows.all, self._base)
 
 
 class MeanInverse:
-    """The average of inverses that are followed as they change.
+    """The average of inverses that are followed as they change."""
 
-    Args:
-        block: rows after which they are added up.
-    """
-
-    def __init__(self, block: int = BLOCK) -> None:
-        self._block = block
+    def __init__(self) -> None:
         self._bases: list[Base | None] = []
         self._taken: list[int] = []
         self._base, self._rows = np.empty((0, 0)), GrowingRows(0)
@@ -174,7 +167,7 @@ class MeanInverse:
             self._rows.append(inverse.rows[self._taken[number] :] / math.sqrt(len(inverses)))
             self._taken[number] = len(inverse.rows)
         average = Downdate(self._rows.all, self._base)
-        if self._rows.size >= self._block:
+        if self._rows.size >= BLOCK:
             self._base, self._rows = average.dense(), GrowingRows(len(self._base))
         return average
 
