@@ -44,3 +44,11 @@ class OutOfPatience(Timer):
     kind: ClassVar[str] = "patience"
     about: int
     number: int
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Overdue(Timer):
+    """The time for which a node wants to wait for the answers to its question is over; ``question``: its number."""
+
+    kind: ClassVar[str] = "overdue"
+    question: int

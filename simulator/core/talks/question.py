@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Generator
 from dataclasses import dataclass
-from typing import Any, ClassVar, Generic, Literal, TypeVar
+from typing import Any, ClassVar, Literal, TypeVar
 
 from coband.simulator.core.nodes.message import Message
 from coband.simulator.core.nodes.outbox import Address
-from coband.simulator.core.nodes.timers import Timer
 
 Reason = Literal["undelivered", "silent", "declined"]
 Kinds = tuple[type[Message], ...]
-Undo = Callable[[Any], None]
 M = TypeVar("M", bound=Message)
-R = TypeVar("R")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,21 +46,37 @@ class Declined(Message):
     kind: ClassVar[str] = "declined"
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Overdue(Timer):
-    """The time for which a node wants to wait for the answers to its question is over."""
+class Line:
+    """A queue in which conversations stand.
 
-    kind: ClassVar[str] = "overdue"
-    question: int
+    Args:
+        limit: so many of them are served at a time; None: all.
+    """
+
+    def __init__(self, limit: int | None) -> None:
+        self.limit = limit
+        self._standing: list[Any] = []
+
+    def enter(self, conversation: Any) -> bool:
+        """Stand at its end; whether it is served at once."""
+        self._standing.append(conversation)
+        return self.limit is None or len(self._standing) <= self.limit
+
+    def leave(self, conversation: Any) -> Any:
+        """Give up its place; who is served instead, or None."""
+        place, limit = self._standing.index(conversation), self.limit
+        del self._standing[place]
+        return self._standing[limit - 1] if limit is not None and place < limit <= len(self._standing) else None
 
 
-class Question(Generic[R]):
+class Question:
     """What a conversation waits for.
 
     Args:
         kinds: messages that may end the wait.
         members: nodes whose messages are waited for; None: that of any one node.
-        outcome: what came of it.
+        outcome: what came of it, as whoever awaits it is told.
+        how: attributes.
 
     Attributes:
         pending: the members from whom nothing has come.
@@ -77,10 +90,10 @@ class Question(Generic[R]):
         undo: called with the question, once, as soon as it is certain that the other node will never have it.
         attempts: how often it is asked again after it was given up; None: as the scenario's recovery says.
         held: it was given up, and is to be asked again.
-        taking: given each answer when it comes, and its sender; the answer is not kept.
+        limit: time after which it is overdue.
+        needed: so many answers are enough when it is overdue.
         together: the answers of some are worth nothing without those of the others.
-        needed: so many answers are enough when the time is over.
-        overdue: the time is over.
+        taking: given each answer when it comes, and its sender; what it returns is kept in place of the answer.
         line: in which a place is waited for, and no message.
         conversation: that waits.
     """
@@ -89,19 +102,23 @@ class Question(Generic[R]):
     public = held = together = overdue = False
     message: Message | None = None
     where: Callable[[Any], bool] | None = None
-    undo: Undo | None = None
+    undo: Callable[[Any], None] | None = None
     attempts: int | None = None
-    taking: Callable[[Any, Address], None] | None = None
-    line: Any = None
+    limit: float | None = None
+    taking: Callable[..., Any] | None = None
+    line: Line | None = None
     conversation: Any
 
-    def __init__(self, kinds: Kinds, members: Collection[Address] | None, outcome: Callable[[Question[R]], R]) -> None:
+    def __init__(
+        self, kinds: Kinds, members: Collection[Address] | None, outcome: Callable[[Question], Any], **how: Any
+    ) -> None:
+        self.__dict__.update(how)
         self.kinds, self.members, self.outcome = kinds, members, outcome
         self.pending = set(members or ())
         self.answers: dict[Address, Any] = {}
         self.left: dict[Address, Reason] = {}
 
-    def __await__(self) -> Generator[Question[R], None, R]:
+    def __await__(self) -> Generator[Question, None, Any]:
         yield self
         return self.outcome(self)
 
@@ -110,21 +127,20 @@ class Question(Generic[R]):
         expected = source in self.pending or self.members is None
         return expected and isinstance(message, self.kinds) and (self.where is None or self.where(message))
 
+    def take(self, message: Message, source: Address) -> None:
+        """An answer has come."""
+        self.answers[source] = message if self.taking is None else self.taking(message, source)
+        self.pending.discard(source)
+        if message.asks == 1:
+            self.conversation.owes[source] = message.talk
+
     @property
     def over(self) -> bool:
         """Whether nothing more is waited for."""
-        if self.members is None:
-            return bool(self.answers)
-        enough = self.overdue and len(self.answers) >= self.needed
-        return not self.pending or enough or (self.together and bool(self.left))
-
-    def take(self, message: Message, source: Address) -> None:
-        """An answer has come."""
-        self.answers[source] = message
-        if self.taking is not None:
-            self.taking(message, source)
-            self.answers[source] = None
-        self.pending.discard(source)
+        if self.pending:
+            enough = self.overdue and len(self.answers) >= self.needed
+            return enough or (self.together and bool(self.left))
+        return self.members is not None or bool(self.answers)
 
     def __str__(self) -> str:
         return " or ".join(kind.__name__ for kind in self.kinds) or "a place in a line"
@@ -135,8 +151,7 @@ class Question(Generic[R]):
 
     def first(self) -> Any:
         """The message that came, and its sender."""
-        ((source, message),) = self.answers.items()
-        return message, source
+        return next((message, source) for source, message in self.answers.items())
 
     def all(self) -> Answers[Any]:
         """The answers in the order of addresses."""

@@ -12,9 +12,8 @@ from typing import Any, ClassVar, TypedDict, TypeVar, Unpack
 from coband.simulator.core.nodes.message import Message
 from coband.simulator.core.nodes.node import Node, NodeContext, Server
 from coband.simulator.core.nodes.outbox import ALL_AGENTS, Address, Later, Outbox, Recipient
-from coband.simulator.core.nodes.timers import OutOfPatience, Resend, Silence
-from coband.simulator.core.talks.conversation import Conversation, Conversations, Line, Steps
-from coband.simulator.core.talks.question import Answers, Declined, Kinds, Overdue, Question, Unanswered, Undo
+from coband.simulator.core.talks.conversation import Conversation, Conversations, Steps
+from coband.simulator.core.talks.question import Answers, Declined, Kinds, Line, Question, Unanswered
 
 M = TypeVar("M", bound=Message)
 F = TypeVar("F", bound=Callable[..., Any])
@@ -32,7 +31,7 @@ class How(TypedDict, total=False):
         where: which of them.
     """
 
-    undo: Undo
+    undo: Callable[[Any], None]
     attempts: int
     limit: float
     public: bool
@@ -100,7 +99,7 @@ class Talks(Node):
 
     def __init__(self, context: NodeContext) -> None:
         super().__init__(context)
-        self.talks = Conversations(self, self.each, self._lose)
+        self.talks = Conversations(self, self.each, self._handled)
 
     # --- what authors write
 
@@ -118,12 +117,8 @@ class Talks(Node):
         Returns:
             The answer, or `Unanswered`; to be awaited.
         """
-        question: Question[M | Unanswered] = Question(
-            reply if isinstance(reply, tuple) else (reply,), (to,), Question.one
-        )
-        limit = how.pop("limit", None)
-        question.__dict__.update(how)
-        return self.talks.put(question, message, to, limit)
+        kinds = reply if isinstance(reply, tuple) else (reply,)
+        return self.talks.put(Question(kinds, (to,), Question.one, **how), message, to)
 
     def gather(
         self,
@@ -152,11 +147,11 @@ class Talks(Node):
         Returns:
             The answers; to be awaited.
         """
-        members = range(self.context.agents) if to is None else sorted(to)
-        question: Question[Answers[M]] = Question((reply,), members, Question.all)
-        question.where, question.taking, question.together = where, taking, together
-        question.public, question.needed = message is None, len(members) if quorum is None else quorum
-        return self.talks.put(question, message, ALL_AGENTS if to is None else list(members), timeout)
+        members = list(range(self.context.agents) if to is None else sorted(to))
+        question = Question((reply,), members, Question.all, where=where, together=together, taking=taking)
+        question.public, question.limit = message is None, timeout
+        question.needed = len(members) if quorum is None else quorum
+        return self.talks.put(question, message, ALL_AGENTS if to is None else members)
 
     def hear(self, *kinds: type[M], where: Callable[[M], bool] | None = None) -> Awaitable[tuple[M, Address]]:
         """Wait for a message of these kinds that nobody was asked for.
@@ -168,15 +163,11 @@ class Talks(Node):
         Returns:
             The message and its sender; to be awaited.
         """
-        question: Question[tuple[M, Address]] = Question(kinds, None, Question.first)
-        question.public, question.where = True, where
-        return self.talks.expect(question)
+        return self.talks.put(Question(kinds, None, Question.first, public=True, where=where))
 
     def enter(self, line: Line) -> Awaitable[None]:
         """Stand in a line; the place is given up when the conversation ends, however it ends. To be awaited."""
-        place: Question[None] = Question((), None, lambda _: None)
-        place.line = line
-        return self.talks.expect(place)
+        return self.talks.put(Question((), None, lambda place: None, line=line))
 
     def tell(self, to: Recipient, message: Message) -> None:
         """Send a message, and do not wait for an answer. Within a conversation it answers what ``to`` has asked.
@@ -218,8 +209,7 @@ class Talks(Node):
     @property
     def collected(self) -> list[Message]:
         """Answers that have come to questions that still wait for others, in the order of arrival."""
-        answers = [answer for question in self.talks.waits for answer in question.answers.values()]
-        return [answer for answer in answers if answer is not None]
+        return [answer for question in self.talks.waits for answer in question.answers.values() if answer is not None]
 
     @property
     def blocked_on(self) -> Iterator[str]:
@@ -235,35 +225,30 @@ class Talks(Node):
         talks = self._called()
         if isinstance(self, Server):
             self.applied += message.pulls
-        if talks.kept:
-            talks.arrived(source)
+        talks.arrived(source)
         question = talks.open.get(message.answers)
         if question is not None and type(message) is Declined:
             talks.leave_out(question, source, "declined")
-        elif question is not None and question.takes(message, source):
-            self._overhear(message, source, question)
-            talks.answered(question, message, source)
-        elif not self._overhear(message, source, None):
-            self._handle(message, source, wanted=False)
+            return talks.take()
+        heard = takers = [one for one in talks.listening if one.takes(message, source)]
+        if question is not None and question.takes(message, source):
+            takers = [*heard, question]
+        elif not heard or any(one.number for one in heard):  # who asks hears what is for others, too
+            self._handle(message, source, wanted=bool(heard))
+        for one in takers:
+            if one.conversation.question is one and one.takes(message, source):
+                talks.answered(one, message, source)
         return talks.take()
 
     def undelivered(self, message: Message, recipient: Address) -> Outbox:
         """Send it again while somebody waits for an answer; otherwise it is undone."""
-        talks = self._called()
-        talks.undelivered(message, recipient)
-        return talks.take()
+        self._called().undelivered(message, recipient)
+        return self.talks.take()
 
     def on_timer(self, timer: Message) -> Outbox | None:
         """Send something again, notice a silence, or go on without an answer."""
-        talks, matters = self._called(), False
-        if isinstance(timer, Silence):
-            matters = talks.missed(timer.about) or self._handled("on", timer, timer.about)
-        elif isinstance(timer, Resend):
-            matters = talks.resend(timer)
-        elif isinstance(timer, OutOfPatience):
-            matters = talks.go_on(timer)
-        elif isinstance(timer, Overdue):
-            matters = talks.expire(timer)
+        talks = self._called()
+        matters = getattr(talks, timer.kind)(timer)
         outbox = talks.take()
         return outbox if matters or outbox else None
 
@@ -281,29 +266,22 @@ class Talks(Node):
                     raise TypeError(f"{type(self).__name__}.main sends before it waits; begin with `await self.hear`")
         return talks
 
-    def _overhear(self, message: Message, source: Address, answered: Question[Any] | None) -> bool:
-        """Give it to those who listen; True if somebody has heard it, and nothing else is to be done."""
-        listening = self.talks.listening
-        heard = [one for one in listening if one is not answered and one.takes(message, source)]
-        if answered is None and any(one.number for one in heard):  # who asks hears what is for others, too
-            self._handle(message, source, wanted=True)
-        for question in heard:
-            if question in listening:
-                self.talks.answered(question, message, source)
-        return bool(heard)
-
-    def _lose(self, message: Message, recipient: Address) -> bool:
-        name, _ = self._handlers.get(("lost", type(message)), ("", False))
-        if name:
-            getattr(self, name)(message, recipient)
-        return bool(name)
-
     def _handled(self, what: str, message: Message, source: Address) -> bool:
-        """Call the method that is marked for its kind; False if there is none."""
-        handler = self._handlers.get((what, type(message)))
-        if handler is not None:
-            self._call(*handler, message, source)
-        return handler is not None
+        """Call the method that is marked for its kind, and see to what it returns; False if there is none."""
+        if (handler := self._handlers.get((what, type(message)))) is None:
+            return False
+        name, blocking = handler
+        found, talks = getattr(self, name)(message, source), self.talks
+        owed = {source: message.talk} if message.asks == 1 and what != "lost" else {}
+        if found is None:
+            talks.decline({} if message.answers else owed)
+        elif isinstance(found, Message):
+            talks.tell(source, found, owed.get(source, 0))
+        elif isinstance(found, list):
+            talks.outbox += found
+        else:
+            talks.begin(Conversation(found, owed, blocking, (name, source)))
+        return True
 
     def _handle(self, message: Message, source: Address, *, wanted: bool) -> None:
         """Call the method that handles its kind; ``wanted``: somebody else has a use for it."""
@@ -314,30 +292,18 @@ class Talks(Node):
         elif not (wanted or isinstance(message, (*self.ignores, Declined))):
             self._refuse(message, source)
 
-    def _call(self, name: str, blocking: bool, message: Message, source: Address) -> None:
-        found, talks = getattr(self, name)(message, source), self.talks
-        owed = {source: message.talk} if message.asks == 1 else {}
-        if found is None:
-            talks.decline({} if message.answers else owed)
-        elif isinstance(found, Message):
-            talks.tell(source, found, owed.get(source, 0))
-        elif isinstance(found, list):
-            talks.outbox += found
-        else:
-            talks.begin(Conversation(found, owed, blocking, (name, source)))
-
     def _refuse(self, message: Message, source: Address) -> None:
         """Nobody has a use for it: its sender is told if it waits, and the author if it must not happen."""
-        kind = type(message).__name__
+        name, kind = type(self).__name__, type(message).__name__
         if message.pulls and isinstance(self, Server):
             raise TypeError(
-                f"{type(self).__name__} got a {message.kind!r} with {message.pulls} pulls that nobody waits for: say "
-                f"what becomes of them in a method that is marked @late({kind})"
+                f"{name} got a {message.kind!r} with {message.pulls} pulls that nobody waits for: say what becomes of "
+                f"them in a method that is marked @late({kind})"
             )
         if message.asks == 1:
             self.talks.decline({source: message.talk})
         elif not (message.answers or message.asks):
             raise TypeError(
-                f"{type(self).__name__} has no use for a {message.kind!r} from node {source}: mark a method with "
-                f"@on({kind}), or add {kind} to `keeps` or `ignores`. " + "; ".join(self.blocked_on)
+                f"{name} has no use for a {message.kind!r} from node {source}: mark a method with @on({kind}), or add "
+                f"{kind} to `keeps` or `ignores`. " + "; ".join(self.blocked_on)
             )

@@ -91,7 +91,7 @@ def test_a_quorum_is_enough_once_the_time_is_over() -> None:
     wire.ring()
     assert head.rounds == []
     wire.deliver()
-    assert [list(answers) for answers in head.rounds] == [[0, 1]]
+    assert [(list(answers), answers.left) for answers in head.rounds] == [([0, 1], {2: "silent"})]
     wire.settle()
     assert head.late == [2]
     assert [member.log for member in members] == [[7], [7], [7]]  # the news to all answers the late one, too
@@ -114,7 +114,7 @@ def test_together_means_all_or_none() -> None:
     wire.deliver()
     wire.post(SERVER, head.receive(_decline(wire.packets[0].message), 2))
     assert list(head.rounds[0]) == []
-    assert head.rounds[0].left == {2: "declined"}
+    assert head.rounds[0].left == {0: "silent", 1: "silent", 2: "declined"}
 
 
 def _decline(question: Message) -> Message:
