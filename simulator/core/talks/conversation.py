@@ -8,7 +8,7 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from coband.simulator.core.nodes.message import Message
-from coband.simulator.core.nodes.node import Client, Node
+from coband.simulator.core.nodes.node import Client, Node, Server
 from coband.simulator.core.nodes.outbox import SERVER, Address, Later, Outbox, Recipient
 from coband.simulator.core.nodes.timers import OutOfPatience, Overdue, Resend, Silence
 from coband.simulator.core.talks.question import Declined, Kinds, Line, Question, Reason
@@ -72,6 +72,7 @@ class Conversations:
     def __init__(self, node: Node, each: Kinds, handled: Callable[[str, Message, Address], bool]) -> None:
         self.node, self._each, self._handled = node, each, handled
         self.client = node if isinstance(node, Client) else None
+        self.server = node if isinstance(node, Server) else None
         self.outbox: Outbox = []
         self.under_way: dict[object, Conversation] = {}
         self.open: dict[int, Question] = {}
@@ -266,8 +267,10 @@ class Conversations:
             del self.open[question.follows]
             if not question.answers:
                 question.conversation.owes.update(dict.fromkeys(question.members or (), question.follows))
-        if message is None or question.undo is None or (question.answers and not question.public):
+        if message is None or question.undo is None:
             return
+        if any(answer.answers == question.number for answer in question.answers.values()):
+            return  # it has come
         if question.held:
             question.undo(message)
         else:

@@ -147,7 +147,9 @@ class Question:
 
     def one(self) -> Any:
         """The answer of the only member, or why there is none."""
-        return next(iter(self.answers.values()), None) or Unanswered(next(iter(self.left.values()), "silent"))
+        for answer in self.answers.values():
+            return answer
+        return Unanswered(next(iter(self.left.values()), "silent"))
 
     def first(self) -> Any:
         """The message that came, and its sender."""

@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping
 from typing import Any, ClassVar, TypedDict, TypeVar, Unpack
 
 from coband.simulator.core.nodes.message import Message
-from coband.simulator.core.nodes.node import Node, NodeContext, Server
+from coband.simulator.core.nodes.node import Node, NodeContext
 from coband.simulator.core.nodes.outbox import ALL_AGENTS, Address, Later, Outbox, Recipient
 from coband.simulator.core.talks.conversation import Conversation, Conversations, Steps
 from coband.simulator.core.talks.question import Answers, Declined, Kinds, Line, Question, Unanswered
@@ -223,20 +223,21 @@ class Talks(Node):
     def receive(self, message: Message, source: Address) -> Outbox:
         """Give a message to those who wait for it, or to the method that handles its kind."""
         talks = self._called()
-        if isinstance(self, Server):
-            self.applied += message.pulls
-        talks.arrived(source)
+        if talks.server is not None:
+            talks.server.applied += message.pulls
+        if talks.kept:
+            talks.arrived(source)
         question = talks.open.get(message.answers)
         if question is not None and type(message) is Declined:
             talks.leave_out(question, source, "declined")
             return talks.take()
-        heard = takers = [one for one in talks.listening if one.takes(message, source)]
+        heard = [one for one in talks.listening if one is not question and one.takes(message, source)]
         if question is not None and question.takes(message, source):
-            takers = [*heard, question]
+            heard.append(question)
         elif not heard or any(one.number for one in heard):  # who asks hears what is for others, too
             self._handle(message, source, wanted=bool(heard))
-        for one in takers:
-            if one.conversation.question is one and one.takes(message, source):
+        for one in heard:
+            if one.conversation.question is one:
                 talks.answered(one, message, source)
         return talks.take()
 
@@ -295,7 +296,7 @@ class Talks(Node):
     def _refuse(self, message: Message, source: Address) -> None:
         """Nobody has a use for it: its sender is told if it waits, and the author if it must not happen."""
         name, kind = type(self).__name__, type(message).__name__
-        if message.pulls and isinstance(self, Server):
+        if message.pulls and self.talks.server is not None:
             raise TypeError(
                 f"{name} got a {message.kind!r} with {message.pulls} pulls that nobody waits for: say what becomes of "
                 f"them in a method that is marked @late({kind})"

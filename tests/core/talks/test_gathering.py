@@ -97,6 +97,24 @@ def test_a_quorum_is_enough_once_the_time_is_over() -> None:
     assert [member.log for member in members] == [[7], [7], [7]]  # the news to all answers the late one, too
 
 
+def test_what_goes_to_all_ends_a_wait_and_does_not_show_that_the_answer_came() -> None:
+    members, head, wire = room()
+    held(wire, head, quorum=2, timeout=5.0)
+    for _ in range(AGENTS):
+        wire.deliver()
+    lost = wire.packets.pop()  # the answer of agent 2
+    wire.deliver()
+    wire.deliver()
+    wire.ring()
+    while wire.packets:
+        wire.deliver()
+    assert members[2].log == [7]
+    assert members[2].undone == []
+    wire.packets.append(lost)
+    wire.lose()
+    assert members[2].undone == [lost.message]
+
+
 def test_before_the_time_is_over_a_quorum_waits_for_all() -> None:
     _, head, wire = room()
     held(wire, head, quorum=1, timeout=5.0)
