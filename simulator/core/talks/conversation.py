@@ -350,8 +350,7 @@ class Conversations:
 
     def overdue(self, timer: Overdue) -> bool:
         """The time of a question is over; False if it has ended before."""
-        question = self.open.get(timer.question)
-        if question is not None:
+        if (question := self.open.get(timer.question)) is not None:
             question.overdue = True
             self._settle(question)
         return question is not None

@@ -12,7 +12,7 @@ import pytest
 from coband.simulator.core.nodes.message import Message
 from coband.simulator.core.nodes.node import SERVER, Address
 from coband.simulator.core.nodes.timers import Silence
-from coband.simulator.core.talks import Unanswered, on
+from coband.simulator.core.talks import on
 from tests.core.talks.talking import Ask, Call, Centre, News, Reply, Talker, Wire, context, pair
 
 
