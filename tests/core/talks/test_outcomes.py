@@ -1,4 +1,4 @@
-"""Whatever is lost, doubled, reordered or late, each question has one outcome, and is undone if it never came."""
+"""Whatever is lost, doubled or late, and in which order pairs of nodes are served, each question has one outcome, and is undone if it never came."""
 
 from __future__ import annotations
 
@@ -88,11 +88,17 @@ def play(choices: list[int], wire: Wire, agents: list[Partner], server: Room, do
         elif steps[step] == "ring":
             wire.ring(place % len(wire.timers))
         elif steps[step] == "lose":
-            wire.lose(place % len(wire.packets))
+            wire.lose(first(wire, place))
         else:
-            wire.deliver(place % len(wire.packets), keep=steps[step] == "double")
+            wire.deliver(first(wire, place), keep=steps[step] == "double")
     wire.settle()
     return begun
+
+
+def first(wire: Wire, place: int) -> int:
+    """The oldest message of some pair of nodes, between which the transport keeps the order."""
+    pairs = [(packet.source, packet.to) for packet in wire.packets]
+    return pairs.index(pairs[place % len(pairs)])
 
 
 @settings(max_examples=400, deadline=None)
