@@ -1,4 +1,4 @@
-"""Whatever is lost, doubled or late, and in which order pairs of nodes are served, each question has one outcome, and is undone if it never came."""
+"""Whatever is lost, doubled or late, each question has one outcome, and is undone if it never came."""
 
 from __future__ import annotations
 
