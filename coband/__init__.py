@@ -63,6 +63,8 @@ if TYPE_CHECKING:
     from coband.simulator.core.randomness.distributions import BaseDistribution
     from coband.simulator.core.result import RunResult
     from coband.simulator.core.talks import Answers, Declined, Line, Talks, Unanswered, late, lost, on
+    from coband.simulator.core.wire.adversaries import BaseBehaviour, Sight
+    from coband.simulator.core.wire.defences import BaseDefence
     from coband.simulator.core.wire.encodings import BaseEncoding
     from coband.simulator.core.world import World
     from coband.simulator.experiments.registry.registry import register
@@ -194,6 +196,8 @@ _HOMES = {
     ),
     "coband.simulator.core.randomness.distributions": ("BaseDistribution",),
     "coband.simulator.core.result": ("RunResult",),
+    "coband.simulator.core.wire.adversaries": ("BaseBehaviour", "Sight"),
+    "coband.simulator.core.wire.defences": ("BaseDefence",),
     "coband.simulator.core.wire.encodings": ("BaseEncoding",),
     "coband.simulator.experiments.registry.registry": ("register",),
     "coband.simulator.plugins.entry_points": ("PluginError",),
@@ -224,6 +228,8 @@ __all__ = [
     "Assumption",
     "BaseAvailability",
     "BaseBandwidth",
+    "BaseBehaviour",
+    "BaseDefence",
     "BaseDistribution",
     "BaseEncoding",
     "BaseGraph",
@@ -282,6 +288,7 @@ __all__ = [
     "ScenarioError",
     "Server",
     "Sharing",
+    "Sight",
     "Silence",
     "StationaryKernel",
     "Sweep",

@@ -35,7 +35,7 @@ class Projection(Message):
     """Up, Algorithm 1, line 14: the agent's rewards projected on the inducing set, v = Z^T Y."""
 
     kind: ClassVar[str] = "projection"
-    v: FloatArray = payload("m", kind="moment")
+    v: FloatArray = payload("m", kind="moment", adds="all")
 
     @property
     def m(self) -> int:

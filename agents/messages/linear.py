@@ -15,8 +15,8 @@ class LinearUpload(Message):
     """Up: the agent's new statistics, W = sum x x^T and b = sum y x."""
 
     kind: ClassVar[str] = "upload"
-    W: Gram = payload("d", "d", kind="gram", symmetric=True)
-    b: FloatArray = payload("d", kind="moment")
+    W: Gram = payload("d", "d", kind="gram", symmetric=True, adds="news")
+    b: FloatArray = payload("d", kind="moment", adds="news")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -33,7 +33,7 @@ class PointsUpload(Message):
     """Up: W = sum x x^T of the agent's new pulls, and their number."""
 
     kind: ClassVar[str] = "upload"
-    W: Gram = payload("d", "d", kind="gram", symmetric=True)
+    W: Gram = payload("d", "d", kind="gram", symmetric=True, adds="news")
     count: int = payload(kind="count", of="pulls")
 
 
@@ -51,7 +51,7 @@ class Gradient(Message):
     """Up: the gradient of the agent's loss, summed over all its data. ``step``: of the iterate that asked for it."""
 
     kind: ClassVar[str] = "gradient"
-    gradient: FloatArray = payload("d", kind="moment")
+    gradient: FloatArray = payload("d", kind="moment", adds="all")
     step: int = 0
 
 

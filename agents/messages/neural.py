@@ -21,9 +21,9 @@ class NeuralUpload(Message):
     """
 
     kind: ClassVar[str] = "upload"
-    W: Gram | FloatArray = payload(kind="gram", symmetric=True)
-    B: FloatArray = payload("p", kind="moment")
-    theta: FloatArray = payload("p", kind="weights")
+    W: Gram | FloatArray = payload(kind="gram", symmetric=True, adds="news")
+    B: FloatArray = payload("p", kind="moment", adds="news")
+    theta: FloatArray = payload("p", kind="weights", adds="all")
     alpha: float = payload()
     inverse: Gram | FloatArray = payload(kind="gram", symmetric=True)
     loss: float | None = payload()

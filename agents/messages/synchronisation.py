@@ -70,8 +70,8 @@ class LocalStatistics(Message):
     """Up: embedded statistics of all data of the agent."""
 
     kind: ClassVar[str] = "statistics"
-    A: FloatArray = payload("m", "m", kind="gram", symmetric=True)
-    b: FloatArray = payload("m", kind="moment")
+    A: FloatArray = payload("m", "m", kind="gram", symmetric=True, adds="all")
+    b: FloatArray = payload("m", kind="moment", adds="all")
 
     @property
     def m(self) -> int:

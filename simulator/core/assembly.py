@@ -121,7 +121,7 @@ class Assembly:
         """What carries messages over links."""
         plan = self._plan
         reliable = plan.network.transport == "reliable"
-        mending = reliable and (plan.network.faulty or plan.intermittent)
+        mending = reliable and (plan.network.faulty or plan.intermittent or plan.withholds)
         if self._whatif is not None:
             from coband.simulator.core.whatif.transports import transport_of
 
@@ -145,17 +145,28 @@ class Assembly:
             audit.acknowledges = mending
             audit.draws = LinkDraws(self._streams, network.config)
 
-    def wire(self) -> Wire | None:
+    def wire(self, clock: Clock) -> Wire | None:
         """What is done to messages before they are sent; None: nothing."""
         plan, count = self._plan, self._plan.agents.count
-        if plan.messages.plain:
+        if not plan.wired:
             return None
+        from coband.simulator.core.wire.adversaries import Liars
         from coband.simulator.core.wire.wire import Wire
 
+        liars = Liars(plan.adversaries, count, self._streams, lambda: clock.now) if plan.adversaries else None
         total = plan.schedule.total_turns(count)
         arms = len(self._world.arms(0, 1)) if self._world.fixed_arms else None
         limits = {"agents": count, "arms": arms, "turns": total, "pulls": total}
-        return Wire(plan.messages, limits, plan.network.scalar_bits, self._streams, count)
+        return Wire(
+            plan.messages,
+            limits,
+            plan.network.scalar_bits,
+            self._streams,
+            count,
+            liars,
+            self._graph,
+            plan.server.aggregate,
+        )
 
     def _describe(self, message: Message) -> str | None:
         """What the wire has done to a message, and at level ``full`` its payload, as JSON for the trace."""
@@ -180,7 +191,7 @@ class Assembly:
     def turns(self, algorithm: Algorithm, run: RunContext, progress: Progress, local: Local | None) -> Turns:
         """The schedule at work; in rounds all agents act on what they know, so turns can be prepared together."""
         plan = self._plan
-        floods = local if plan.messages.plain else None
+        floods = None if plan.wired else local
         cohort = Cohort(run, progress, floods, plan.share, plan.checks == "full") if self._cohorts else None
         agent = algorithm.agent
         together = cohort is not None and plan.share and issubclass(agent, Agent) and chooses_together(agent)
@@ -215,6 +226,7 @@ class Assembly:
                 f"{algorithm.name} needs one arm set for all turns of all agents; this problem offers fresh arms each "
                 "turn; give problem.arms kind: pool"
             )
+        self._check_points(algorithm)
         self._check_columns(config)
         sharing = Sharing(self._plan.share if share is None else share)
         count, world = self._plan.agents.count, self._world
@@ -256,6 +268,17 @@ class Assembly:
         """The nodes once more, by address, the server last, each with all of its work to itself."""
         agents, server = self.nodes(algorithm, config, share=False)
         return [*agents, *([] if server is None else [server])]
+
+    def _check_points(self, algorithm: Algorithm) -> None:
+        """Refuse encodings that change points which nodes look up."""
+        encoding = self._plan.messages.encoding
+        for kind in {size.message for size in algorithm.messages} if algorithm.needs.exact_points else ():
+            for name in kind.payload_fields():
+                if kind.meaning(name) == "points" and not encoding.of(kind, name).exact:
+                    raise UnsupportedScenario(
+                        f"messages.encoding: {algorithm.name} looks arms up by their coordinates, which must arrive as "
+                        f"they were sent; give {kind.__name__}.{name} float64 in messages.encoding.kinds"
+                    )
 
     def _check_columns(self, config: BaseModel) -> None:
         """Refuse kernels that are restricted to coordinates which there are not."""

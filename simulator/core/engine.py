@@ -70,7 +70,7 @@ class Engine:
     ) -> None:
         spec = plan.network.graph
         self.world = world
-        if plan.messages.lossy:  # nodes that are told the same may have heard it differently
+        if plan.altered:  # nodes that are told the same may have heard it differently
             plan = replace(plan, share=False)
         if plan.checks == "full":
             from coband.simulator.core.checks.draws import RecordedStreams  # like all checks, few runs need it
@@ -97,9 +97,12 @@ class Engine:
             self._due = None if plan.schedule.duration is not None else plan.schedule.total_turns(plan.agents.count)
         around = HostContext(self._run, self.progress, self._router.send, self._inspection, self._turns.think)
         self._hosts = assembly.hosts(self.agents, self.server, around)
-        wire = assembly.wire()
+        wire = assembly.wire(self.clock)
+        self._dishonest = frozenset[int]() if wire is None else wire.dishonest
+        self.transport.withholds = plan.withholds
         if wire is not None and self._inspection is not None:
             wire.watch = self._inspection.leaves
+            self._inspection.as_sent = plan.distrusts
         self._router.connect(self._hosts, self.transport, local, wire)
         if plan.intermittent:
             Churn(plan, self._run, self._hosts, self.server is not None, self.transport, local).start(streams)
@@ -159,6 +162,7 @@ class Engine:
             self._router.last_delivery,
             stalled=sum(host.due for host in clients if not host.node.done),
             declared=self._declared,
+            dishonest=self._dishonest,
         )
 
 

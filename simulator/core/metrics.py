@@ -58,6 +58,9 @@ ALWAYS: tuple[Metric, ...] = (
 CORE: tuple[Metric, ...] = (
     *ALWAYS,
     Metric("regret_per_agent", "units of the reward", "regret of an average agent"),
+    Metric("dishonest", "agents", "agents that do not send what their protocol says"),
+    Metric("honest_regret", "units of the reward", "regret of the honest agents", better="lower"),
+    Metric("honest_regret_per_agent", "units of the reward", "regret of an average honest agent", better="lower"),
     Metric("uplink_scalars_per_agent", "scalars", "uplink scalars of an average agent"),
     Metric(
         "scalars_per_agent",

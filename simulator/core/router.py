@@ -44,7 +44,12 @@ class Router:
     def send(self, source: Address, recipient: Recipient, message: Message, cause: int) -> None:
         """Put a message on the network, because of the event ``cause``."""
         if self._wire is not None:
-            message = self._wire.leave(source, recipient, message)
+            for receiver, sent in self._wire.leave(source, recipient, message):
+                self._send(source, receiver, sent, cause)
+        else:
+            self._send(source, recipient, message, cause)
+
+    def _send(self, source: Address, recipient: Recipient, message: Message, cause: int) -> None:
         if self._local is not None:
             self._local.send(source, recipient, message, cause)
         else:
@@ -56,6 +61,7 @@ class Router:
         if self._wire is not None and not self._acknowledging:
             self._wire.heard(packet)
         if self._local is None:
+            packet = packet if self._wire is None else self._wire.taken(packet)
             self.last_delivery = self._clock.now
             self._hosts[packet.destination].on_packet(packet)  # the server is last, so its address -1 finds it
         else:

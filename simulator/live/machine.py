@@ -112,10 +112,10 @@ class Machine:
         scenario, job = share.scenario, share.job
         entry, streams = entry_of(job, scenario), Streams(job.seed, job.replication)
         self.plan: Plan = plan(scenario, entry.ties)
-        if not self.plan.messages.plain:
+        if self.plan.wired:
             raise UnsupportedScenario(
-                "messages: live processes send numbers as they are; run a scenario with encodings or packed counting "
-                "with `coband run`"
+                "messages, adversaries: live processes send messages as they are; use `coband run` for a scenario with "
+                "encodings, packed counting or adversaries"
             )
         _, self.world = graph_and_world(scenario, streams)
         self.rows: list[tr.PlainRow] = []

@@ -72,7 +72,7 @@ class ReliableTransport(Transport):
             self._repeat(packet)
 
     def _repeat(self, packet: Packet) -> None:
-        if packet.attempts < self._network.config.retransmission.max_attempts:
+        if packet.attempts < self._network.config.retransmission.max_attempts and not packet.withheld:
             self._ledger.repetition(packet.scalars, self._ledger.bits_of(packet.message))
             self._event(tr.RETRANSMIT, packet)
             self._put(packet)

@@ -60,6 +60,8 @@ class Transport:
 
     mends = False
     """Whether copies are acknowledged, repeated and given up."""
+    withholds = False
+    """Whether messages may be lost behind their nodes."""
 
     def send(self, source: Address, recipient: Recipient, message: Message, cause: int) -> None:
         """Send ``message`` from ``source``, because of the event ``cause``."""
@@ -133,6 +135,9 @@ class Transport:
         self._audit.sent(packet)
         packet.attempts += 1
         now = start = self._clock.now
+        if self.withholds and packet.withheld:
+            self._lost(packet, "silent")
+            return now
         if self._ideal:  # what leaves in order arrives in order
             self._schedule(packet, now)
             return now

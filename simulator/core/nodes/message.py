@@ -32,7 +32,13 @@ EXACT = frozenset(("index", "count", "flag"))
 """The meanings whose values are exact in whatever way they are sent."""
 
 
-def payload(*shape: str, kind: Meaning = "number", symmetric: bool = False, of: str = "") -> Any:
+def payload(
+    *shape: str,
+    kind: Meaning = "number",
+    symmetric: bool = False,
+    of: str = "",
+    adds: Literal["", "news", "all"] = "",
+) -> Any:
     """Mark a dataclass field as payload: its scalars are counted.
 
     Args:
@@ -41,8 +47,11 @@ def payload(*shape: str, kind: Meaning = "number", symmetric: bool = False, of: 
         kind: what it holds, so that encodings, noise and adversaries know what they may do to it.
         symmetric: its matrices are; so m (m + 1) / 2 of the m^2 entries say everything.
         of: of an index or a count, what there is at most: agents, arms, turns (of one agent) or pulls (of all).
+        adds: of an upload, that the server wants the sum over agents alone, so that a defence may take its place: of
+            what is new since the agent's upload before (``news``), or of all that it has, once in each round (``all``).
     """
-    return field(metadata={"payload": True, "shape": shape, "kind": kind, "symmetric": symmetric, "of": of})
+    about = {"shape": shape, "kind": kind, "symmetric": symmetric, "of": of, "adds": adds}
+    return field(metadata={"payload": True, **about})
 
 
 _SIZES: dict[type, int] = {int: 1, float: 1, type(None): 0}
@@ -82,6 +91,7 @@ class Passage:
         number: among the messages of its sender, from 1.
         unheard: receivers of whom its sender does not know that they have it.
         lost: whether it was given up.
+        withheld: it is lost behind its node.
     """
 
     original: Message
@@ -89,6 +99,7 @@ class Passage:
     number: int
     unheard: int
     lost: bool = False
+    withheld: bool = False
 
 
 class _Kept:

@@ -6,19 +6,24 @@ of the message among those that it sends. The node keeps its original: when the 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from coband.simulator.arrays import FloatArray
+from coband.simulator.core.nodes.graphs import Graph
 from coband.simulator.core.nodes.message import EXACT, Message, Passage, size_of
+from coband.simulator.core.nodes.node import SERVER, UnsupportedScenario
 from coband.simulator.core.nodes.outbox import Address, Multicast, Recipient
 from coband.simulator.core.packet import Packet
 from coband.simulator.core.randomness.streams import Streams
+from coband.simulator.core.wire.adversaries import Adversary, Fields, Liars
 from coband.simulator.core.wire.config import MessagesConfig
+from coband.simulator.core.wire.defences import SUM, BaseDefence, Defended
 from coband.simulator.core.wire.encodings import BaseEncoding, Sender, index_bits
+from coband.simulator.core.wire.values import of_the_form, reals, replaced, semidefinite
 
 Limits = Mapping[str, int | None]
 """How many agents, arms, turns and pulls there are at most; None where nobody knows."""
@@ -49,6 +54,9 @@ class Wire:
         scalar_bits: of a number that is sent as it is.
         streams: of the replication.
         agents: how many there are.
+        liars: those of them that are dishonest; None: nobody is.
+        graph: of the agents; None in a star.
+        defence: what the server takes in place of sums.
 
     Attributes:
         watch: told of every message that is sent in place of another one; None: nobody is.
@@ -56,32 +64,88 @@ class Wire:
 
     watch: Callable[[Message], None] | None = None
 
-    def __init__(self, config: MessagesConfig, limits: Limits, scalar_bits: int, streams: Streams, agents: int) -> None:
+    def __init__(
+        self,
+        config: MessagesConfig,
+        limits: Limits,
+        scalar_bits: int,
+        streams: Streams,
+        agents: int,
+        liars: Liars | None = None,
+        graph: Graph | None = None,
+        defence: BaseDefence = SUM,
+    ) -> None:
+        self._liars, self._graph = liars, graph
+        self._defended = None if defence.sums else Defended(defence)
         self._config, self._limits, self._scalar_bits, self._streams = config, limits, scalar_bits, streams
         self._agents, self._packed = agents, config.counting == "packed"
         self._fields: dict[type[Message], tuple[Field, ...]] = {}
         self._senders: dict[tuple[Address, Recipient, type[Message]], dict[tuple[str, int], Sender]] = {}
         self._numbers: dict[Address, int] = {}
 
-    def leave(self, source: Address, recipient: Recipient, message: Message) -> Message:
-        """What goes on the network in place of a message: the same one, if it is sent once more."""
+    @property
+    def dishonest(self) -> frozenset[Address]:
+        """The agents that are not honest."""
+        return frozenset() if self._liars is None else self._liars.dishonest
+
+    def leave(self, source: Address, recipient: Recipient, message: Message) -> list[tuple[Recipient, Message]]:
+        """What goes on the network in place of a message, and to whom: the same, if it is sent once more."""
+        lie = None if self._liars is None else self._liars.lie(source, message)
+        if lie is not None and lie.behaviour.each and not isinstance(recipient, int):
+            return [(one, self._sent(source, one, message, lie)) for one in self._each(source, recipient)]
+        return [(recipient, self._sent(source, recipient, message, lie))]
+
+    def _sent(self, source: Address, recipient: Recipient, message: Message, lie: Adversary | None) -> Message:
         sent = message.sent_as.get(recipient)
         if sent is not None:
             self._again(source, recipient, sent)
             return sent
         number = self._numbers[source] = self._numbers.get(source, 0) + 1
-        values, bits = self._encoded(source, recipient, message, number)
-        if not values:
+        lies: Fields = {}
+        if self._liars is not None:
+            lies = self._liars.told(source, message, lie, lambda: self._stream(source, number, "adversary"))
+        values, bits, encoded = self._encoded(source, recipient, message, number, lies)
+        withheld = lie is not None and lie.behaviour.withholds
+        if not values and not withheld:
             message.__dict__["field_bits"] = bits
             return message
-        done = {"encoding": {name: self._name(message, name) for name in values}}
+        done: dict[str, Any] = {"encoding": encoded} if encoded else {}
+        if lie is not None and (lies or withheld):
+            done["adversary"] = lie.behaviour.kind  # type: ignore[attr-defined]
         sent = replaced(message, values)
-        passage = Passage(message, done, number, self._receivers(recipient))
+        passage = Passage(message, done, number, self._receivers(recipient), withheld=withheld)
         sent.__dict__.update(field_bits=bits, passage=passage)
         message.__dict__["sent_as"] = {**message.sent_as, recipient: sent}
         if self.watch is not None:
             self.watch(sent)
         return sent
+
+    def _each(self, source: Address, recipient: Recipient) -> Sequence[Address]:
+        """The receivers of a message one by one."""
+        if isinstance(recipient, Multicast):
+            return [agent for agent in range(self._agents) if agent != recipient.excluding]
+        assert self._graph is not None
+        if getattr(recipient, "hops", 1) > 1:
+            raise UnsupportedScenario(
+                "adversaries: equivocate needs messages for one receiver each, and agents pass these on over several "
+                "hops; set gamma to 1, or choose another behaviour"
+            )
+        return self._graph.adjacency[source]
+
+    def taken(self, packet: Packet) -> Packet:
+        """What the server is handed in place of a packet."""
+        message = packet.message
+        if self._defended is None or packet.destination != SERVER:
+            return packet
+        adding = {name: value for name, value in reals(message).items() if message.declared(name)["adds"]}
+        if not adding:
+            return packet
+        changes = self._defended.taken(packet.origin, message, adding)
+        found = replaced(message, {name: of_the_form(getattr(message, name), new) for name, new in changes.items()})
+        found.__dict__.update(field_bits=message.field_bits, passage=Passage(message.original, {}, 0, 0))
+        if self.watch is not None:
+            self.watch(found)
+        return replace(packet, message=found)
 
     # --- what becomes of it
 
@@ -139,12 +203,17 @@ class Wire:
         return Field(name, declared["symmetric"], None if encoding.exact else encoding, width)
 
     def _encoded(
-        self, source: Address, recipient: Recipient, message: Message, number: int
-    ) -> tuple[dict[str, Any], tuple[int, ...]]:
-        """The values of fields that arrive otherwise than they are, and the bits of all fields."""
-        values, bits, rng = dict[str, Any](), list[int](), None
+        self, source: Address, recipient: Recipient, message: Message, number: int, lies: Fields
+    ) -> tuple[dict[str, Any], tuple[int, ...], dict[str, str]]:
+        """The values of fields that arrive otherwise than they are, the bits of all, and the encodings of some."""
+        values, bits, encoded = dict[str, Any](), list[int](), dict[str, str]()
+        rng = None
         for field in self._fields_of(type(message)):
             value = getattr(message, field.name)
+            if field.name in lies and field.encoding is None:
+                bits.append(self._exact_bits(field, value))
+                values[field.name] = self._arrived(field, value, lies[field.name])
+                continue
             if field.encoding is None or value is None:
                 bits.append(self._exact_bits(field, value))
                 continue
@@ -154,10 +223,12 @@ class Wire:
             coded = []
             for place, item in enumerate(items):
                 sender = senders.setdefault((field.name, place), field.encoding.sender())
-                coded.append(self._coded(field, item, sender, number, rng))
+                entries = np.asarray(lies.get(field.name, item), dtype=np.float64)
+                coded.append(self._coded(field, item, entries, sender, number, rng))
             values[field.name] = tuple(item for item, _ in coded) if isinstance(value, tuple) else coded[0][0]
             bits.append(sum(size for _, size in coded))
-        return values, tuple(bits)
+            encoded[field.name] = field.encoding.kind  # type: ignore[attr-defined]
+        return values, tuple(bits), encoded
 
     def _exact_bits(self, field: Field, value: Any) -> int:
         if isinstance(value, tuple):
@@ -171,27 +242,23 @@ class Wire:
         return self._packed and field.matrix and len(getattr(value, "shape", ())) == 2
 
     def _coded(
-        self, field: Field, value: Any, sender: Sender, number: int, rng: np.random.Generator
+        self, field: Field, value: Any, entries: FloatArray, sender: Sender, number: int, rng: np.random.Generator
     ) -> tuple[Any, int]:
-        """What arrives of a value, and its bits."""
-        entries, encoding = np.asarray(value, dtype=np.float64), field.encoding
+        """What arrives of a value that has these entries, and its bits."""
+        encoding = field.encoding
         assert encoding is not None
-        halves = self._halves(field, value)
-        upper = np.triu_indices(len(entries)) if halves else None
+        upper = np.triu_indices(len(entries)) if self._halves(field, value) else None
         numbers = entries.ravel() if upper is None else entries[upper]
         decoded, bits = sender.encode(number, numbers, rng).decoded, encoding.size(len(numbers))
         if upper is None:
-            arrived = decoded.reshape(entries.shape)
-        else:
-            arrived = np.zeros(entries.shape)
-            arrived[upper] = decoded
-            arrived += np.triu(arrived, 1).T
-        if field.matrix and arrived.ndim == 2:
-            arrived = semidefinite(arrived)
-        return of_the_form(value, arrived), bits
+            return self._arrived(field, value, decoded.reshape(entries.shape)), bits
+        whole = np.zeros(entries.shape)
+        whole[upper] = decoded
+        return self._arrived(field, value, whole + np.triu(whole, 1).T), bits
 
-    def _name(self, message: Message, name: str) -> str:
-        return self._config.encoding.of(type(message), name).kind  # type: ignore[attr-defined,no-any-return]
+    def _arrived(self, field: Field, value: Any, entries: FloatArray) -> Any:
+        """Entries as the receiver takes them, in the form of the value in whose place they come."""
+        return of_the_form(value, semidefinite(entries) if field.matrix and entries.ndim == 2 else entries)
 
     def _stream(self, source: Address, number: int, stage: str) -> np.random.Generator:
         return self._streams("wire", source if source >= 0 else self._agents, f"{stage} {number}")
@@ -199,27 +266,3 @@ class Wire:
 
 def _halved(m: int) -> int:
     return m * (m + 1) // 2
-
-
-def semidefinite(matrix: FloatArray) -> FloatArray:
-    """The matrix symmetrised, and with the smallest multiple of the identity that makes it positive semidefinite."""
-    symmetric = 0.5 * (matrix + matrix.T)
-    smallest = float(np.linalg.eigvalsh(symmetric)[0]) if len(matrix) else 0.0
-    if smallest < 0.0:
-        symmetric.flat[:: len(matrix) + 1] -= smallest
-    return symmetric
-
-
-def of_the_form(value: Any, entries: FloatArray) -> Any:
-    """Entries in the form in which a payload had its value: a number, an array, or what stands for a matrix."""
-    if isinstance(value, int | float | np.number):
-        return float(entries)
-    entries.flags.writeable = False
-    return entries if isinstance(value, np.ndarray) else value.with_entries(entries)
-
-
-def replaced(message: Message, values: Mapping[str, Any]) -> Message:
-    """A message with other values in some fields and the same headers."""
-    made: Message = object.__new__(type(message))
-    made.__dict__.update({item.name: getattr(message, item.name) for item in fields(message)} | dict(values))
-    return made

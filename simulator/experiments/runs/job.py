@@ -245,6 +245,7 @@ def plan(scenario: Scenario, ties: Ties, trace: Level | None = None) -> Plan:
         share=scenario.share,
         ties=ties,
         messages=scenario.messages,
+        adversaries=scenario.adversaries,
     )
 
 

@@ -15,6 +15,7 @@ from coband.simulator.core.clock.schedule import AnySchedule
 from coband.simulator.core.hosts.speed import AgentsConfig, ServerConfig
 from coband.simulator.core.network.network import NetworkConfig
 from coband.simulator.core.plan import Ties
+from coband.simulator.core.wire.adversaries import Adversary
 from coband.simulator.core.wire.config import MessagesConfig
 from coband.simulator.experiments.registry.registry import Registry
 from coband.simulator.experiments.scenario.document import (
@@ -59,6 +60,7 @@ class Scenario:
     share: bool
     base: Path = field(compare=False)
     messages: MessagesConfig = NOTHING
+    adversaries: tuple[Adversary, ...] = ()
 
     def resolved(self) -> dict[str, Any]:
         """The scenario with all defaults, in JSON types; loading it gives an equal scenario."""
@@ -68,6 +70,9 @@ class Scenario:
             if _LATER.get(key) == value:
                 continue
             document[key] = in_json_types(value) if isinstance(value, BaseModel) else value
+        if self.server.aggregate.sums:
+            del document["server"]["aggregate"]
+        document |= {"adversaries": [in_json_types(one) for one in self.adversaries]} if self.adversaries else {}
         document["algorithms"] = [
             {
                 "algorithm": entry.algorithm.name,
@@ -93,5 +98,5 @@ class Scenario:
 
 
 _SECTIONS = tuple(name for name in Scenario.__dataclass_fields__ if name != "base")
-_LATER = {"messages": NOTHING}
+_LATER = {"messages": NOTHING, "adversaries": ()}
 """Sections that are left out where they say nothing, so that scenarios without them stay what they were."""

@@ -13,7 +13,7 @@ from coband.agents.messages.linear import LinearUpload
 from coband.simulator.conformance.runs import Run, run
 from coband.simulator.core.audit import trace as tr
 from coband.simulator.core.wire.config import MessagesConfig
-from coband.simulator.core.wire.wire import semidefinite
+from coband.simulator.core.wire.values import semidefinite
 from coband.simulator.maths.linalg.gram import Gram
 
 RING: dict[str, Any] = {"topology": {"kind": "ring"}}
