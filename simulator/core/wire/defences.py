@@ -21,7 +21,7 @@ from coband.simulator.core.nodes.outbox import Address
 from coband.simulator.core.wire.values import semidefinite
 from coband.simulator.plugins.kinds import Kinds
 
-ITERATIONS, CLOSE, TINY = 200, 1e-12, 1e-250
+ITERATIONS, CLOSE, TINY = 1000, 1e-12, 1e-250
 
 
 class BaseDefence(Config):
@@ -88,7 +88,8 @@ class TrimmedMean(BaseDefence):
 
 
 class GeometricMedian(BaseDefence):
-    """The point with the least sum of distances to all statistics, by Weiszfeld's iteration (Jadbabaie et al. 2022)."""
+    """The point with the least sum of distances to all statistics (Jadbabaie et al. 2022), by Weiszfeld's iteration as
+    Vardi and Zhang 2000 have it, which does not stop at one of them by mistake."""
 
     kind: Literal["geometric_median"]
 
@@ -96,11 +97,16 @@ class GeometricMedian(BaseDefence):
         found = np.median(statistics, axis=0)
         size = float(np.abs(statistics).max(initial=0.0))
         for _ in range(ITERATIONS if size > TINY else 0):
-            weights = 1.0 / np.maximum(np.linalg.norm(statistics - found, axis=1), CLOSE * size)
-            moved = weights @ statistics / weights.sum()
-            if float(np.abs(moved - found).max(initial=0.0)) <= CLOSE * size:
-                return np.asarray(moved)
-            found = moved
+            apart = statistics - found
+            distances = np.linalg.norm(apart, axis=1)
+            far = distances > CLOSE * size
+            weights = 1.0 / distances[far]
+            pull = float(np.linalg.norm(weights @ apart[far]))
+            stay = min(1.0, (len(far) - int(far.sum())) / pull) if pull else 1.0
+            step = (1.0 - stay) * (weights @ apart[far]) / weights.sum() if far.any() else 0.0 * found
+            found = found + step
+            if float(np.abs(step).max(initial=0.0)) <= CLOSE * size:
+                break
         return np.asarray(found)
 
 

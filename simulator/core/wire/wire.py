@@ -128,7 +128,7 @@ class Wire:
         if getattr(recipient, "hops", 1) > 1:
             raise UnsupportedScenario(
                 "adversaries: equivocate needs messages for one receiver each, and agents pass these on over several "
-                "hops; set gamma to 1, or choose another behaviour"
+                "hops; set hops: 1, or choose another behaviour"
             )
         return self._graph.adjacency[source]
 

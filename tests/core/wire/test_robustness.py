@@ -52,7 +52,6 @@ def check(name: str, messages: dict[str, Any], lies: dict[str, Any] | None) -> s
     try:
         result = run(name, small, agents=5, messages=messages, adversaries=adversaries, **parts).result
     except (UnsupportedScenario, NoBestArm) as refusal:
-        assert len(str(refusal)) > 20
         return f"refused: {refusal}"
     numbers = [value for value in result.totals.values() if value is not None]
     assert all(math.isfinite(value) for value in (result.regret, *numbers))
