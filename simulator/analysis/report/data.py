@@ -22,7 +22,7 @@ WORLD = ("seed", "agents.count", "problem", "network.topology")
 REGRET = "regret"
 CHOICES = "algorithms."
 """Keys of a grid that begin so are parameters of algorithms; all others are the environment."""
-SETTING = ("agents", "schedule", "network", "server")
+SETTING = ("agents", "schedule", "network", "server", "messages", "adversaries")
 """Further keys in which two runs should agree for their numbers to be comparable."""
 
 
