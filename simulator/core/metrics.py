@@ -59,7 +59,7 @@ CORE: tuple[Metric, ...] = (
     *ALWAYS,
     Metric("regret_per_agent", "units of the reward", "regret of an average agent"),
     Metric("dishonest", "agents", "agents that do not send what their protocol says"),
-    Metric("honest_regret", "units of the reward", "regret of the honest agents", better="lower"),
+    Metric("honest_regret", "units of the reward", "regret of the honest agents"),
     Metric("honest_regret_per_agent", "units of the reward", "regret of an average honest agent", better="lower"),
     Metric("uplink_scalars_per_agent", "scalars", "uplink scalars of an average agent"),
     Metric(
@@ -88,7 +88,7 @@ CORE: tuple[Metric, ...] = (
         "time since the newest message was sent that the agent had learnt from, on average over decisions",
         aggregate="mean",
     ),
-    Metric("bits", "bits", "payload and headers of all messages", better="lower", verb="sends the fewest bits"),
+    Metric("bits", "bits", "payload and headers of all messages"),
     *(Metric(f"{name}_bits", "bits", f"payload of all messages that holds {what}") for name, what in HELD.items()),
     Metric("wire_messages", "messages", "messages, repetitions and acknowledgements of the transport"),
     Metric("wire_scalars", "scalars", "real numbers sent, repetitions included"),

@@ -65,12 +65,6 @@ triangle = open_lists_plugin:Triangle
 on_a_line = open_lists_plugin:OnALine
 [coband.losses]
 every_nth = open_lists_plugin:EveryNth
-[coband.encodings]
-halves = open_lists_plugin:Halves
-[coband.adversaries]
-mirror = open_lists_plugin:Mirror
-[coband.defences]
-midrange = open_lists_plugin:Midrange
 [coband.bandwidths]
 dear_start = open_lists_plugin:DearStart
 [coband.schedules]
@@ -83,6 +77,12 @@ growing = open_lists_plugin:Growing
 odd_even = open_lists_plugin:OddEven
 [coband.outages]
 one_at_random = open_lists_plugin:OneAtRandom
+[coband.encodings]
+halves = open_lists_plugin:Halves
+[coband.adversaries]
+mirror = open_lists_plugin:Mirror
+[coband.defences]
+midrange = open_lists_plugin:Midrange
 [coband.metrics]
 worst_agent = open_lists_plugin:METRIC
 """
