@@ -84,6 +84,10 @@ class Assembly:
         if expect is not None and turns is not None:
             expect(-(-turns // plan.agents.count))
 
+    def tells(self, world: World) -> None:
+        """Have agents pull another world than the one that was given."""
+        self._world = world
+
     def run_context(self, sink: tr.Sink | None, timing: Timing | None = None) -> RunContext:
         """The clock and empty accounts.
 

@@ -81,6 +81,12 @@ class Engine:
         timing = assembly.timing(config) if plan.checks == "full" else None
         self._run = assembly.run_context(sink, timing)
         self.clock, self.trace = self._run.clock, self._run.trace
+        if plan.poisoned:
+            from coband.simulator.core.wire.poisoning import PoisonedWorld  # few runs need it
+
+            count = plan.agents.count
+            self.world = PoisonedWorld(world, plan.adversaries, count, streams, lambda: self.clock.now)
+            assembly.tells(self.world)
         self.ledger, self.audit = self._run.ledger, self._run.audit
         self.progress = assembly.progress(self.ledger, on_pull)
         self._declared = by_name(algorithm.metrics)

@@ -54,6 +54,11 @@ class Plan:
         return bool(self.adversaries) or not self.server.aggregate.sums
 
     @property
+    def poisoned(self) -> bool:
+        """Whether the world lies about rewards."""
+        return any(one.behaviour.poisons for one in self.adversaries)
+
+    @property
     def withholds(self) -> bool:
         """Whether some agents are silent."""
         return any(one.behaviour.withholds for one in self.adversaries)

@@ -24,6 +24,8 @@ from coband.simulator.experiments.scenario.loading import BAD_INPUT, from_docume
 from coband.simulator.experiments.scenario.scenario import Scenario
 from coband.simulator.experiments.scenario.yaml_text import to_yaml
 
+REFUSALS: tuple[type[Exception], ...] = (*BAD_INPUT, NoBestArm)
+"""Why a run ends without a regret."""
 HONEST: dict[str, Any] = {"kind": "scale", "factor": 1.0}
 """What a liar does whose messages stay as they are."""
 BEHAVIOURS: tuple[dict[str, Any], ...] = (
@@ -84,7 +86,7 @@ class Attacks:
         for behaviour in BEHAVIOURS:
             try:
                 yield Attack(label, behaviour, self.most, self.cost(label, behaviour, self.most))
-            except (*BAD_INPUT, NoBestArm) as refusal:
+            except REFUSALS as refusal:
                 yield Attack(label, behaviour, self.most, float("nan"), str(refusal))
 
     def shrunk(self, attack: Attack, least: float) -> Attack:

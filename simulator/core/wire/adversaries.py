@@ -62,6 +62,7 @@ class BaseBehaviour(Config):
         colludes: it knows what honest agents send.
         withholds: it sends nothing.
         each: it answers each receiver of a message by itself.
+        poisons: it is no agent but its environment that lies, about rewards (`core.wire.poisoning`).
         remembers: so many messages of its own.
     """
 
@@ -69,6 +70,7 @@ class BaseBehaviour(Config):
     colludes: ClassVar[bool] = False
     withholds: ClassVar[bool] = False
     each: ClassVar[bool] = False
+    poisons: ClassVar[bool] = False
 
     @property
     def remembers(self) -> int:
@@ -239,6 +241,21 @@ class Equivocate(BaseBehaviour):
         return {name: -self.scale * values if flips else values for name, values in fields.items()}
 
 
+class RewardPoisoning(BaseBehaviour):
+    """The agents are honest and get false rewards: the truth is moved towards minus a factor times it, as far as what
+    is left of a budget goes. The regret is that of the true rewards."""
+
+    kind: Literal["reward_poisoning"]
+    poisons: ClassVar[bool] = True
+    scale: Factor = 1.0
+    """The factor."""
+    budget: Annotated[float, Field(ge=0, le=LARGEST)]
+    """Sum of all changes, in absolute value, to the rewards of one agent."""
+
+    def corrupt(self, fields: Fields, about: Sight) -> Fields:
+        return fields
+
+
 ADVERSARIES: Kinds[type[BaseBehaviour]] = Kinds.of(
     "adversaries",
     BaseBehaviour,
@@ -254,6 +271,7 @@ ADVERSARIES: Kinds[type[BaseBehaviour]] = Kinds.of(
         FreeRider,
         Silent,
         Equivocate,
+        RewardPoisoning,
     ),
 )
 """The behaviours that scenarios can name."""
@@ -321,7 +339,11 @@ class Liars:
         self, adversaries: Sequence[Adversary], agents: int, streams: Streams, now: Callable[[], float]
     ) -> None:
         self._agents, self._streams, self._now = agents, streams, now
-        drawn = [(one, one.drawn(number, agents, streams)) for number, one in enumerate(adversaries)]
+        drawn = [
+            (one, one.drawn(number, agents, streams))
+            for number, one in enumerate(adversaries)
+            if not one.behaviour.poisons
+        ]
         self.dishonest = frozenset(agent for _, who in drawn for agent in who)
         self._of = {agent: [one for one, who in drawn if agent in who] for agent in self.dishonest}
         self._collude = any(one.behaviour.colludes for one in adversaries)

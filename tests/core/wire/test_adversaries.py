@@ -6,6 +6,7 @@ import json
 import math
 from collections import defaultdict
 from statistics import NormalDist, median
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from coband.simulator.core.nodes.node import UnsupportedScenario
 from coband.simulator.core.randomness.streams import Streams
 from coband.simulator.core.wire.adversaries import Adversary
 from coband.simulator.core.wire.defences import BaseDefence, Defence
+from coband.simulator.core.wire.poisoning import PoisonedWorld
 
 RING: dict[str, Any] = {"topology": {"kind": "ring"}}
 Sent = list[tuple[int, LinearUpload, float]]
@@ -174,6 +176,34 @@ def test_messages_that_are_not_named_are_left_alone() -> None:
     plain = run("dis_lin_ucb", {"threshold": 0.3}, agents=5).result.fingerprint
     assert lying({"kind": "constant", "value": 9.0}, messages=["model"]).result.fingerprint == plain
     assert lying({"kind": "constant", "value": 9.0}, messages=["upload"]).result.fingerprint != plain
+
+
+def test_poisoned_rewards_are_moved_as_far_as_the_budget_goes() -> None:
+    """Two agents of three, each with a budget of 2.5, from time 2 on: by a plain loop over their rewards."""
+    truth = [1.0, -0.5, 0.75, 0.25, -2.0, 0.5, 0.5]
+    times = iter(range(len(truth)))
+    behaviour = {"kind": "reward_poisoning", "budget": 2.5, "scale": 0.5}
+    adversary = TypeAdapter(Adversary).validate_python({"agents": [0, 2], "behaviour": behaviour, "start": 2.0})
+    world: Any = SimpleNamespace(pull=lambda agent, turn, arm: (truth[turn], 0.125), dimension=7)
+    poisoned = PoisonedWorld(world, [adversary], 3, Streams(0), lambda: next(times))
+    left, expected = 2.5, []
+    for time, reward in enumerate(truth):
+        change = min(1.5 * abs(reward), left) if time >= 2 else 0.0
+        left -= change
+        expected.append(reward - math.copysign(change, reward))
+    assert left == 0.0
+    assert [poisoned.pull(2, turn, 0) for turn in range(len(truth))] == [(told, 0.125) for told in expected]
+    assert [poisoned.pull(1, turn, 0)[0] for turn in range(len(truth))] == truth
+    assert poisoned.dimension == 7
+
+
+def test_agents_that_are_lied_to_are_honest() -> None:
+    poison = {"agents": {"fraction": 0.4}, "behaviour": {"kind": "reward_poisoning", "budget": 50.0}}
+    made = run("dis_lin_ucb", {"threshold": 0.3}, agents=5, adversaries=[poison])
+    assert "honest_regret" not in made.result.totals
+    assert made.result.fingerprint != run("dis_lin_ucb", {"threshold": 0.3}, agents=5).result.fingerprint
+    with pytest.raises(UnsupportedScenario, match="pulled in batches"):
+        run("co_kernel_fc", {}, adversaries=[poison])
 
 
 def test_regret_of_the_honest_is_theirs() -> None:

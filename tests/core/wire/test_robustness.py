@@ -36,6 +36,7 @@ BEHAVIOURS: dict[str, dict[str, Any]] = {
     "free_rider": {"behaviour": {"kind": "free_rider"}},
     "silent": {"behaviour": {"kind": "silent"}},
     "equivocate": {"behaviour": {"kind": "equivocate"}},
+    "reward_poisoning": {"behaviour": {"kind": "reward_poisoning", "budget": 20.0}},
     "late": {"behaviour": {"kind": "sign_flip"}, "start": 20.0, "stop": 40.0},
 }
 TALKATIVE = [name for name, one in registry().algorithms.items() if one.messages]
@@ -55,7 +56,8 @@ def check(name: str, messages: dict[str, Any], lies: dict[str, Any] | None) -> s
         return f"refused: {refusal}"
     numbers = [value for value in result.totals.values() if value is not None]
     assert all(math.isfinite(value) for value in (result.regret, *numbers))
-    assert ("honest_regret" in result.totals) == (lies is not None)
+    poisoned = lies is not None and lies["behaviour"]["kind"] == "reward_poisoning"
+    assert ("honest_regret" in result.totals) == (lies is not None and not poisoned)
     return "finished"
 
 
