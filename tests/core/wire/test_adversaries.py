@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
 
@@ -285,6 +285,7 @@ def test_robust_means_by_hand(rows: list[list[float]]) -> None:
 
 @settings(max_examples=50, deadline=None)
 @given(TABLES)
+@example([[0.0, 0.0], [0.0, 0.5], [3.0, 0.5], [3.0, 0.5]])
 def test_no_point_near_the_geometric_median_has_a_smaller_sum_of_distances(rows: list[list[float]]) -> None:
     point = defence("geometric_median").mean(np.array(rows))
 
