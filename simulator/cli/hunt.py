@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -11,13 +12,21 @@ from coband.simulator.cli.options import FILE, ONLY, SHIPPED, BadInput, Request,
 
 if TYPE_CHECKING:
     from coband.simulator.analysis.hunt.hunt import FailingRun, Schedule
+    from coband.simulator.experiments.scenario.scenario import Scenario
 
 
 @click.command(epilog=SHIPPED)
 @FILE
 @settings()
 @ONLY
-@click.option("--seeds", default="0:10", metavar="A:B", help="Seeds of the faults.")
+@click.option("--seeds", default="0:10", metavar="A:B", help="Seeds of the faults, or of the worlds.")
+@click.option("--attack", is_flag=True, help="Look for liars instead of faults.")
+@click.option(
+    "--cost",
+    type=click.FloatRange(min=1.0, min_open=True),
+    default=2.0,
+    help="With --attack: what an attack must multiply the regret of honest agents by.",
+)
 @out_directory("Directory of the scenarios that reproduce failures; by default they are printed.")
 @click.pass_context
 def hunt(
@@ -27,6 +36,8 @@ def hunt(
     settings: tuple[str, ...],
     only: tuple[str, ...],
     seeds: str,
+    attack: bool,
+    cost: float,
     out: Path | None,
 ) -> None:
     """Run the algorithms of the scenario in FILE under faults drawn at random, with all checks.
@@ -34,6 +45,9 @@ def hunt(
     Then the network heals, and every run must end with all turns taken. A failure is shrunk to the faults that it
     takes, and given as a scenario that reproduces it. Ends with status 1 when there is one. An algorithm that cannot
     run on the network that the faults make, such as one that needs every message where datagrams are lost, is refused.
+
+    With --attack it tries every behaviour of dishonest agents with 40 % liars, and shrinks the worst to as few as still
+    multiply the honest agents' regret by --cost.
     """
     from coband.simulator.analysis.hunt.hunt import Hunt
     from coband.simulator.experiments.runs.study import study_of
@@ -41,6 +55,8 @@ def hunt(
     first, last = _range(seeds)
     scenario = Request(file=file, settings=settings).load()
     labels = [variant.label for variant in study_of(scenario, only).variants]
+    if attack:
+        context.exit(int(_attacked(scenario, labels, range(first, last), cost, out)))
     found = runs = refused = 0
     for schedule in Hunt(scenario, labels).seeds(range(first, last)):
         click.echo(_line(schedule))
@@ -52,6 +68,32 @@ def hunt(
     more = f", {refused} refused" if refused else ""
     click.echo(f"{found} {'failure' if found == 1 else 'failures'} in {runs} runs{more}")
     context.exit(int(found > 0))
+
+
+def _attacked(scenario: Scenario, labels: Sequence[str], seeds: Sequence[int], cost: float, out: Path | None) -> bool:
+    """Show what liars cost each algorithm; whether any attack costs as much as is asked."""
+    from coband.simulator.analysis.hunt.attack import Attacks
+
+    attacks, broken = Attacks(scenario, seeds), False
+    for label in labels:
+        worst = None
+        for tried in attacks.tried(label):
+            said = f"refused: {tried.why}" if tried.why else f"honest regret x {tried.cost:.3g}"
+            click.echo(f"{label}: {tried.liars} liars, {_in_words(tried.behaviour)}: {said}")
+            if not tried.why and (worst is None or tried.cost > worst.cost):
+                worst = tried
+        if worst is None or worst.cost < cost:
+            click.echo(f"{label}: no attack multiplies the regret of honest agents by {cost:g}")
+            continue
+        broken, worst = True, attacks.shrunk(worst, cost)
+        few, words = f"{worst.liars} of {scenario.agents.count}", _in_words(worst.behaviour)
+        click.echo(f"{label}: {few} are enough: {words}, honest regret x {worst.cost:.3g}")
+        _keep(attacks.scenario(worst), f"{scenario.name}-{_file_words(label)}-attack", out)
+    return broken
+
+
+def _in_words(behaviour: dict[str, Any]) -> str:
+    return " ".join([behaviour["kind"], *(f"{key}={value:g}" for key, value in behaviour.items() if key != "kind")])
 
 
 def _line(schedule: Schedule) -> str:
@@ -72,11 +114,19 @@ def _show(catch: FailingRun, name: str, out: Path | None) -> None:
     click.echo(f"{catch.label}, seed {catch.seed}: {catch.error.rstrip()}")
     for fault in catch.faults:
         click.echo(f"  with {fault}")
+    _keep(catch.scenario, f"{name}-{_file_words(catch.label)}-{catch.seed}", out)
+
+
+def _file_words(label: str) -> str:
+    return "".join(letter if letter.isalnum() else "_" for letter in label)
+
+
+def _keep(scenario: str, name: str, out: Path | None) -> None:
+    """Print a scenario, or write it to a file."""
     if out is None:
-        click.echo(catch.scenario)
+        click.echo(scenario)
         return
     out.mkdir(parents=True, exist_ok=True)
-    words = "".join(letter if letter.isalnum() else "_" for letter in catch.label)
-    file = out / f"{name}-{words}-{catch.seed}.yaml"
-    file.write_text(catch.scenario)
+    file = out / f"{name}.yaml"
+    file.write_text(scenario)
     click.echo(f"  to see it again: coband run {file} --trace full")

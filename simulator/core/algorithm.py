@@ -45,6 +45,7 @@ class Needs:
         problems: kinds of problem it can run on; empty for any that offers arms turn by turn.
         horizon: the number of turns must be known; a schedule with a duration needs the parameter ``horizon``.
         schedules: kinds of schedule it can run on.
+        exact_points: its nodes look arms up by their coordinates, which must arrive as they were sent.
         ends_together: it ends for all of its agents when one of them is lost, since it cannot do without any.
     """
 
@@ -56,6 +57,7 @@ class Needs:
     horizon: bool = False
     schedules: tuple[str, ...] = ("one_at_a_time", "rounds", "renewal", "trace")
     ends_together: bool = False
+    exact_points: bool = False
 
 
 @dataclass(frozen=True)

@@ -45,6 +45,7 @@ from coband.simulator.core.world import BatchWorld, World
 if TYPE_CHECKING:
     from coband.simulator.core.checks.timing import Timing
     from coband.simulator.core.whatif.changes import WhatIf
+    from coband.simulator.core.wire.wire import Wire
 
 
 @dataclass(frozen=True)
@@ -74,6 +75,10 @@ class Assembly:
         expect, turns = getattr(world, "expect", None), plan.schedule.total_turns(plan.agents.count)
         if expect is not None and turns is not None:
             expect(-(-turns // plan.agents.count))
+
+    def tells(self, world: World) -> None:
+        """Have agents pull another world than the one that was given."""
+        self._world = world
 
     def run_context(self, sink: tr.Sink | None, timing: Timing | None = None) -> RunContext:
         """The clock and empty accounts.
@@ -112,7 +117,7 @@ class Assembly:
         """What carries messages over links."""
         plan = self._plan
         reliable = plan.network.transport == "reliable"
-        mending = reliable and (plan.network.faulty or plan.intermittent)
+        mending = reliable and (plan.network.faulty or plan.intermittent or plan.withholds)
         if self._whatif is not None:
             from coband.simulator.core.whatif.transports import Datagrams, InOrder, Mending
 
@@ -136,11 +141,35 @@ class Assembly:
             audit.acknowledges = mending
             audit.draws = LinkDraws(self._streams, network.config)
 
-    def _describe(self, message: Message) -> str | None:
-        """A message's payload as JSON, for the trace at level ``full``."""
-        if self._plan.trace != tr.FULL:
+    def wire(self, clock: Clock) -> Wire | None:
+        """What is done to messages before they are sent; None: nothing."""
+        plan, count = self._plan, self._plan.agents.count
+        if not plan.wired:
             return None
-        return json.dumps({name: _plain(getattr(message, name)) for name in message.payload_fields()})
+        from coband.simulator.core.wire.adversaries import Liars
+        from coband.simulator.core.wire.wire import Wire
+
+        liars = Liars(plan.adversaries, count, self._streams, lambda: clock.now) if plan.adversaries else None
+        total = plan.schedule.total_turns(count)
+        arms = len(self._world.arms(0, 1)) if self._world.fixed_arms else None
+        limits = {"agents": count, "arms": arms, "turns": total, "pulls": total}
+        return Wire(
+            plan.messages,
+            limits,
+            plan.network.scalar_bits,
+            self._streams,
+            count,
+            liars,
+            self._graph,
+            plan.server.aggregate,
+        )
+
+    def _describe(self, message: Message) -> str | None:
+        """What the wire has done to a message, and at level ``full`` its payload, as JSON for the trace."""
+        done = {} if message.passage is None else {"wire": message.passage.done}
+        if self._plan.trace != tr.FULL:
+            return json.dumps(done) if done else None
+        return json.dumps({name: _plain(getattr(message, name)) for name in message.payload_fields()} | done)
 
     def local(self, run: RunContext, transport: Transport, router: Router) -> Local | None:
         """The LOCAL service of a graph; None in a star."""
@@ -158,7 +187,8 @@ class Assembly:
     def turns(self, algorithm: Algorithm, run: RunContext, progress: Progress, local: Local | None) -> Turns:
         """The schedule at work; in rounds all agents act on what they know, so turns can be prepared together."""
         plan = self._plan
-        cohort = Cohort(run, progress, local, plan.share, plan.checks == "full") if self._cohorts else None
+        floods = None if plan.wired else local
+        cohort = Cohort(run, progress, floods, plan.share, plan.checks == "full") if self._cohorts else None
         agent = algorithm.agent
         together = cohort is not None and plan.share and issubclass(agent, Agent) and chooses_together(agent)
         prepares = issubclass(agent, Agent) and agent.prefetch is not Agent.prefetch
@@ -193,6 +223,7 @@ class Assembly:
                 f"{algorithm.name} needs one arm set for all turns of all agents; this problem offers fresh arms each "
                 "turn; give problem.arms kind: pool"
             )
+        self._check_points(algorithm)
         self._check_columns(config)
         sharing = Sharing(self._plan.share if share is None else share)
         count, world = self._plan.agents.count, self._world
@@ -234,6 +265,17 @@ class Assembly:
         """The nodes once more, by address, the server last, each with all of its work to itself."""
         agents, server = self.nodes(algorithm, config, share=False)
         return [*agents, *([] if server is None else [server])]
+
+    def _check_points(self, algorithm: Algorithm) -> None:
+        """Refuse encodings that change points which nodes look up."""
+        encoding = self._plan.messages.encoding
+        for kind in {size.message for size in algorithm.messages} if algorithm.needs.exact_points else ():
+            for name in kind.payload_fields():
+                if kind.meaning(name) == "points" and not encoding.of(kind, name).exact:
+                    raise UnsupportedScenario(
+                        f"messages.encoding: {algorithm.name} looks arms up by their coordinates, which must arrive as "
+                        f"they were sent; give {kind.__name__}.{name} float64 in messages.encoding.kinds"
+                    )
 
     def _check_columns(self, config: BaseModel) -> None:
         """Refuse kernels that are restricted to coordinates which there are not."""

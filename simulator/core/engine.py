@@ -6,6 +6,7 @@ algorithm + agents + schedule + network + world + streams  ->  events  ->  ledge
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -69,6 +70,8 @@ class Engine:
     ) -> None:
         spec = plan.network.graph
         self.world = world
+        if plan.altered:  # nodes that are told the same may have heard it differently
+            plan = replace(plan, share=False)
         if plan.checks == "full":
             from coband.simulator.core.checks.draws import RecordedStreams  # like all checks, few runs need it
 
@@ -78,6 +81,12 @@ class Engine:
         timing = assembly.timing(config) if plan.checks == "full" else None
         self._run = assembly.run_context(sink, timing)
         self.clock, self.trace = self._run.clock, self._run.trace
+        if plan.poisoned:
+            from coband.simulator.core.wire.poisoning import PoisonedWorld  # few runs need it
+
+            count = plan.agents.count
+            self.world = PoisonedWorld(world, plan.adversaries, count, streams, lambda: self.clock.now)
+            assembly.tells(self.world)
         self.ledger, self.audit = self._run.ledger, self._run.audit
         self.progress = assembly.progress(self.ledger, on_pull)
         self._declared = by_name(algorithm.metrics)
@@ -94,7 +103,13 @@ class Engine:
             self._due = None if plan.schedule.duration is not None else plan.schedule.total_turns(plan.agents.count)
         around = HostContext(self._run, self.progress, self._router.send, self._inspection, self._turns.think)
         self._hosts = assembly.hosts(self.agents, self.server, around)
-        self._router.connect(self._hosts, self.transport, local)
+        wire = assembly.wire(self.clock)
+        self._dishonest = frozenset[int]() if wire is None else wire.dishonest
+        self.transport.withholds = plan.withholds
+        if wire is not None and self._inspection is not None:
+            wire.watch = self._inspection.leaves
+            self._inspection.as_sent = plan.distrusts
+        self._router.connect(self._hosts, self.transport, local, wire)
         if plan.intermittent:
             Churn(plan, self._run, self._hosts, self.server is not None, self.transport, local).start(streams)
 
@@ -153,6 +168,7 @@ class Engine:
             self._router.last_delivery,
             stalled=sum(host.due for host in clients if not host.node.done),
             declared=self._declared,
+            dishonest=self._dishonest,
         )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from operator import attrgetter
 
+from coband.simulator.core.nodes.message import HELD
 from coband.simulator.metrics import DICTIONARY_SIZE, Metric, RunMetric
 from coband.simulator.plugins.entry_points import PluginError, kind_of
 from coband.simulator.plugins.kinds import Kinds
@@ -57,6 +58,9 @@ ALWAYS: tuple[Metric, ...] = (
 CORE: tuple[Metric, ...] = (
     *ALWAYS,
     Metric("regret_per_agent", "units of the reward", "regret of an average agent"),
+    Metric("dishonest", "agents", "agents that do not send what their protocol says"),
+    Metric("honest_regret", "units of the reward", "regret of the honest agents"),
+    Metric("honest_regret_per_agent", "units of the reward", "regret of an average honest agent", better="lower"),
     Metric("uplink_scalars_per_agent", "scalars", "uplink scalars of an average agent"),
     Metric(
         "scalars_per_agent",
@@ -85,6 +89,7 @@ CORE: tuple[Metric, ...] = (
         aggregate="mean",
     ),
     Metric("bits", "bits", "payload and headers of all messages"),
+    *(Metric(f"{name}_bits", "bits", f"payload of all messages that holds {what}") for name, what in HELD.items()),
     Metric("wire_messages", "messages", "messages, repetitions and acknowledgements of the transport"),
     Metric("wire_scalars", "scalars", "real numbers sent, repetitions included"),
     Metric("wire_bits", "bits", "payload and headers of all that the transport sent"),

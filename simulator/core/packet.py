@@ -66,6 +66,12 @@ class Packet:
         return self.source if self.flood is None else self.flood.origin
 
     @property
+    def withheld(self) -> bool:
+        """Whether its node is silent about it."""
+        passage = self.message.passage
+        return passage is not None and passage.withheld
+
+    @property
     def hop(self) -> int:
         """Links passed by a LOCAL message, 0 for others."""
         return 0 if self.flood is None else self.flood.hop

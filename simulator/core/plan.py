@@ -9,6 +9,8 @@ from coband.simulator.core.clock.schedule import Schedule
 from coband.simulator.core.hosts.speed import AgentsConfig, ServerConfig
 from coband.simulator.core.network.network import NetworkConfig
 from coband.simulator.core.randomness.distributions import is_zero
+from coband.simulator.core.wire.adversaries import Adversary
+from coband.simulator.core.wire.config import MessagesConfig
 
 Ties = Literal["random", "first"]
 """Which of several arms with exactly the same score an agent pulls: one drawn uniformly, or the first."""
@@ -26,6 +28,8 @@ class Plan:
     checks: Literal["cheap", "full"] = "cheap"
     share: bool = True
     ties: Ties = "random"
+    messages: MessagesConfig = field(default_factory=MessagesConfig)
+    adversaries: tuple[Adversary, ...] = ()
     cohorts: bool = True
     """Whether turns are taken and prepared together where that changes nothing; False: each by itself."""
 
@@ -35,9 +39,34 @@ class Plan:
         return self.agents.intermittent or bool(self.network.outages)
 
     @property
+    def wired(self) -> bool:
+        """Whether anything is done to messages."""
+        return not self.messages.plain or self.altered
+
+    @property
+    def altered(self) -> bool:
+        """Whether a message may arrive other than its node sent it."""
+        return self.messages.lossy or self.distrusts
+
+    @property
+    def distrusts(self) -> bool:
+        """Whether agents lie, or the server reckons with that; then its statistics are no sums of real pulls."""
+        return bool(self.adversaries) or not self.server.aggregate.sums
+
+    @property
+    def poisoned(self) -> bool:
+        """Whether the world lies about rewards."""
+        return any(one.behaviour.poisons for one in self.adversaries)
+
+    @property
+    def withholds(self) -> bool:
+        """Whether some agents are silent."""
+        return any(one.behaviour.withholds for one in self.adversaries)
+
+    @property
     def ideal(self) -> bool:
-        """True when no link delays or loses anything and all nodes are up."""
-        return self.network.ideal and not self.intermittent
+        """True when no link delays or loses anything, all nodes are up and nobody is silent."""
+        return self.network.ideal and not self.intermittent and not self.withholds
 
     @property
     def walks_hops(self) -> bool:

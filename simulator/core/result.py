@@ -77,6 +77,7 @@ class Ended:
         last_delivery: when a message last reached a node.
         stalled: turns that were never taken.
         declared: the metrics that the algorithm declares, by name.
+        dishonest: the agents that do not send what their protocol says.
     """
 
     run: RunContext
@@ -88,6 +89,7 @@ class Ended:
     last_delivery: float
     stalled: int
     declared: Mapping[str, Metric]
+    dishonest: frozenset[int] = frozenset()
 
     def result(self) -> RunResult:
         """The run summed up."""
@@ -131,7 +133,7 @@ class Ended:
         """The ledger's counts, what was lost, the nodes' own numbers, and how right the answers are."""
         audit, world = self.run.audit, self.world
         totals = self.run.ledger.totals() | {"dropped": audit.dropped_copies, "expired": audit.given_up}
-        totals |= self._reported() | dict(getattr(world, "measures", {}))
+        totals |= self._of_honest() | self._reported() | dict(getattr(world, "measures", {}))
         if isinstance(world, BatchWorld):
             batch_agents = [agent for agent in self.agents if isinstance(agent, BatchAgent)]
             totals.update(world.score([agent.answer for agent in batch_agents]))
@@ -140,6 +142,17 @@ class Ended:
                 for agent in batch_agents:
                     totals.update(agent.report_in_hindsight(means))
         return totals
+
+    def _of_honest(self) -> dict[str, int | float]:
+        """The regret of honest agents, where not all are."""
+        if not self.dishonest:
+            return {}
+        pairs = zip(self.progress.agents, self.progress.regrets, strict=True)
+        regret = float(np.sum([regret for agent, regret in pairs if agent not in self.dishonest]))
+        honest = len(self.agents) - len(self.dishonest)
+        return {"dishonest": len(self.dishonest), "honest_regret": regret} | (
+            {"honest_regret_per_agent": regret / honest} if honest else {}
+        )
 
     def _reported(self) -> dict[str, int | float]:
         """The numbers that nodes report, each combined as its metric says; the sum where nobody declares it."""
@@ -174,6 +187,7 @@ class Ended:
                 "peer_scalars": ledger.peer_by_agent[index] if ledger.deliveries is None else None,
                 **agent.report_own(),
                 **self._score_of(index),
+                **({"dishonest": int(index in self.dishonest)} if self.dishonest else {}),
             }
             for index, agent in enumerate(agents)
         ]

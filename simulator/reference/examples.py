@@ -60,6 +60,15 @@ VALUES: Mapping[str, Any] = {
     "ArraysProblem.content": "abcd" + "0" * 60,
     "ArraysProblem.count": 2,
     "ArraysProblem.rewards": [0.1, 0.4, 0.3],
+    "adversaries": [{"agents": {"fraction": 0.2}, "behaviour": {"kind": "sign_flip"}}],
+    "adversaries.agents": {"fraction": 0.2},
+    "adversaries.fields": ["moment"],
+    "adversaries.messages": ["upload"],
+    "messages": {"counting": "packed"},
+    "messages.counting": "packed",
+    "messages.encoding": {"default": "float32"},
+    "messages.encoding.default": "float32",
+    "messages.encoding.kinds": {"upload": {"gram": "float32"}},
     "problem.arms.low": -1,
     "problem.arms.points": [[0, 1], [1, 0], [0.6, 0.8]],
     "problem.data.path": "data/magic04.data",
@@ -76,6 +85,7 @@ VALUES: Mapping[str, Any] = {
     "schedule.turns": 1000,
     "seed": 7,
     "server": {"handling": 0.01},
+    "server.aggregate": {"kind": "clip", "factor": 1.5},
     "TableProblem.features": ["age"],
     "TableProblem.reward": "reward",
     "tuning.on": "uplink_scalars",
@@ -106,7 +116,7 @@ ALONE = ("bits", "content", "equals", "file", "gamma", "half_width", "less_than"
 """Keys that stand in the place of such keys."""
 
 _GRID: Mapping[str, Any] = {"grid": {"algorithms.*.alpha": [0.5, 1, 2]}}
-SECTIONS: Mapping[str, Mapping[str, Any]] = {
+SECTIONS: dict[str, Mapping[str, Any]] = {
     "matrix": {"agents": {"count": 2}},
     "matrix.file": {"agents": {"count": 2}},
     "matrix.values": {"agents": {"count": 2}},
@@ -124,7 +134,15 @@ SECTIONS: Mapping[str, Mapping[str, Any]] = {
 PREFERRED = "ContextualProblem"
 """The model of which a key is shown that several have."""
 
+_SUMS: Mapping[str, Any] = {"algorithms": [{"algorithm": "dis_lin_ucb"}]}
+_DEFENCES = ("clip", "coordinate_median", "geometric_median", "reject_outliers", "trimmed_mean")
+SECTIONS |= dict.fromkeys((*_DEFENCES, "server.aggregate", "server.aggregate.f", "server.aggregate.factor"), _SUMS)
+
 SNIPPETS: Mapping[str, str] = {
+    "adversaries.agents.fraction": """\
+adversaries:
+  - agents: {fraction: 0.2}
+    behaviour: {kind: sign_flip}""",
     "branin": """\
 problem:
   kind: fixed_domain

@@ -210,6 +210,7 @@ def test_an_algorithm_has_messages_closed_forms_parameters_and_its_paper(pages: 
     assert [line for line in text.splitlines() if line.startswith("## ")] == [
         "## Parameters",
         "## Messages",
+        "## Fields",
         "## Communication",
         "## Where",
         "## Theorems",

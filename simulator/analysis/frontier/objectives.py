@@ -11,6 +11,8 @@ from coband.simulator.experiments.statistics.dominance import Values
 from coband.simulator.metrics import Metric
 
 DEFAULT_COST = "scalars"
+ON_DEMAND = ("bits",)
+"""Costs of which less is better, though nobody is ranked by them."""
 LEAST, MOST = 2, 4
 
 
@@ -26,7 +28,7 @@ def objectives(names: Sequence[str], aim: str, metrics: Mapping[str, Metric], op
         ScenarioError: a name is unknown or given twice, nobody is better for it, or there are too few or too many.
     """
     wanted = list(names) or [aim, DEFAULT_COST]
-    allowed = [name for name, metric in metrics.items() if metric.better is not None]
+    allowed = [name for name, metric in metrics.items() if metric.better is not None or name in ON_DEMAND]
     mark = Mark(option)
     for name in wanted:
         if name not in allowed:

@@ -40,3 +40,16 @@ def flows(contender: Contender) -> list[Flow]:
             totals[kind, direction] = [before + count for before, count in zip(total, counts, strict=True)]
     order = sorted(totals, key=lambda key: (DIRECTIONS.index(key[1]), key[0]))
     return [Flow(*key, *(total / len(contender.jobs) for total in totals[key])) for key in order]
+
+
+def fields(contender: Contender) -> list[tuple[str, str, str, str, float, float]]:
+    """Kind of message, direction, field, what it holds, and mean scalars and bits; empty for stores of before."""
+    query = "SELECT kind, direction, field, meaning, scalars, bits FROM ledger_by_field WHERE job = ?"
+    there = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'ledger_by_field'"
+    totals: dict[tuple[str, str, str, str], tuple[float, float]] = {}
+    for job in contender.jobs:
+        for *key, scalars, bits in job.part.execute(query, (job.id,)) if job.part.execute(there).fetchone() else ():
+            so_far = totals.get((*key,), (0.0, 0.0))
+            totals[*key,] = so_far[0] + scalars / len(contender.jobs), so_far[1] + bits / len(contender.jobs)
+    order = sorted(totals, key=lambda key: (DIRECTIONS.index(key[1]), key[0], key[2]))
+    return [(*key, *totals[key]) for key in order if totals[key][0]]

@@ -21,7 +21,7 @@ from coband.simulator.scenario_errors import RequestError
 WORLD = ("seed", "agents.count", "problem", "network.topology")
 """Keys of a scenario that determine arms and noise; the topology matters only to problems on a graph."""
 REGRET = "regret"
-SETTING = ("agents", "schedule", "network", "server")
+SETTING = ("agents", "schedule", "network", "server", "messages", "adversaries")
 """Further keys in which two runs should agree for their numbers to be comparable."""
 
 

@@ -140,7 +140,9 @@ def _regret(sheet: Sheet) -> Section | None:
 def _communication(sheet: Sheet) -> Section:
     found = [(one.environment, tables.communication(one)) for one in sheet.within if not one.silent]
     standings = [(one.environment, table) for one in sheet.within if (table := standing_table(one)) is not None]
-    body = sheet.fill("communication", tables=found, standings=standings)
+    fields = [(one.environment, table) for one in sheet.within if (table := tables.fields(one)).rows]
+    liars = [(one.environment, table) for one in sheet.within if (table := tables.liars(one)).rows]
+    body = sheet.fill("communication", tables=found, standings=standings, fields=fields, liars=liars)
     return Section("communication", "Communication", "Communication", body)
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from coband.simulator.analysis.report import communication as communication_of
 from coband.simulator.analysis.report import rounds, times
 from coband.simulator.analysis.report.analysis import Analysis, Timing
 from coband.simulator.analysis.report.communication import ARROWS
@@ -150,6 +151,32 @@ def communication(analysis: Analysis) -> ReportTable:
     return ReportTable(
         "Means of a replication. A broadcast to N agents is one send and N messages.", header, rows, texts=3
     )
+
+
+def fields(analysis: Analysis) -> ReportTable:
+    """Scalars and bits by label, kind, direction and field."""
+    rows = tuple(
+        (one.label, kind, ARROWS[direction], field, meaning, *(number(round(value, 1)) for value in (scalars, bits)))
+        for one in analysis.contenders
+        for kind, direction, field, meaning, scalars, bits in communication_of.fields(one)
+    )
+    header = ("label", "kind", "direction", "field", "holds", "scalars", "bits")
+    return ReportTable("Means of a replication, without headers.", header, rows, texts=5)
+
+
+def liars(analysis: Analysis) -> ReportTable:
+    """Who was dishonest, in each replication of each label, and the regret of the honest."""
+    rows = []
+    for one in analysis.contenders:
+        for replication, record in sorted(one.records.items()):
+            who = [str(agent["agent"]) for agent in record.get("agents", ()) if agent.get("dishonest")]
+            if who:
+                regret = (
+                    number(round(record["honest_regret_per_agent"], 3)) if len(who) < len(record["agents"]) else "–"
+                )
+                rows.append((one.label, str(replication), ", ".join(who), regret))
+    header = ("label", "replication", "dishonest agents", "regret of an honest agent")
+    return ReportTable("When they lied, the trace says: `wire` in the detail of a send.", header, tuple(rows), texts=3)
 
 
 def shares(timings: Sequence[Timing]) -> ReportTable:

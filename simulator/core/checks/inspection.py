@@ -184,6 +184,9 @@ class Inspection:
         self._uploads: list[tuple[Address, Message]] = []
         self._sent_at: WeakKeyDictionary[Message, dict[Address | None, float]] = WeakKeyDictionary()  # None: to several
 
+    as_sent = False
+    """Whether agents may lie: what nodes say of their statistics need not hold, and sums are those of what was sent."""
+
     # --- what nodes do
 
     def handled(self, node: Node, packet: Packet, outbox: Outbox, cause: int) -> None:
@@ -195,11 +198,15 @@ class Inspection:
             self._timing.timer_rang(node.context.index, message, self._clock.now, cause)
             self._twins.reminded(node, message, outbox, cause)
         elif packet.expired:
-            self._twins.told(node, message, packet.destination, outbox, cause)
+            self._twins.told(node, message.original, packet.destination, outbox, cause)
         else:
             self._handed(node, packet.origin, message, packet.hop or None, cause)
             self._twins.received(node, packet.origin, message, outbox, cause, self._when_sent(message, node))
         self._check(node, packet, cause)
+
+    def leaves(self, message: Message) -> None:
+        """The wire sends a message in place of a node's own."""
+        self._post.sent(message)
 
     def ignored(self, node: Node, timer: Message, cause: int) -> None:
         self._timing.timer_rang(node.context.index, timer, self._clock.now, cause)
@@ -234,7 +241,7 @@ class Inspection:
 
     def _when_sent(self, message: Message, node: Node) -> float:
         """When a message that a node was handed was sent to it: once more to it alone, if the first was given up."""
-        times = self._sent_at.get(message, {})
+        times = self._sent_at.get(message.original, {})
         return times.get(node.context.index, times.get(None, NEVER))
 
     @property
@@ -263,12 +270,15 @@ class Inspection:
                 text = f"{hidden!r} of a {message.kind!r} of node {address} is no payload and more than a header may be"
                 raise InvariantViolation(text, cause)
             self._receivers.sent(address, recipient, message, cause)
+            if message.sent_as and recipient not in message.sent_as:
+                continue  # it went to each receiver by itself
             if self._graph is not None and isinstance(recipient, Neighbours):
-                self._audit.accounts.flooded(message, self._graph, address, recipient.hops, size)
+                sent = message.sent_as.get(recipient, message)
+                self._audit.accounts.flooded(sent, self._graph, address, recipient.hops, size)
 
     def _handed(self, node: Node, source: Address, message: Message, hop: int | None, cause: int) -> None:
         self._post.delivered(message, node.context.index, cause)
-        self._receivers.handed(node.context.index, source, message, hop, cause)
+        self._receivers.handed(node.context.index, source, message.original, hop, cause)
 
     def _take_in(self, packet: Packet, cause: int) -> None:
         """The server has handled a message of an agent."""
@@ -279,7 +289,7 @@ class Inspection:
 
     def _check(self, node: Node, packet: Packet | None, cause: int) -> None:
         """The node's own invariants, and that every pull is somewhere, once."""
-        for sentence in node.broken_invariants():
+        for sentence in () if self.as_sent else node.broken_invariants():
             raise InvariantViolation(sentence, cause)
         missing = self._missing()
         if packet is not None and packet.expired and 0 < -missing <= packet.message.pulls:

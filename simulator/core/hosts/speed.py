@@ -13,6 +13,7 @@ from coband.simulator.core.config import TIME, Config
 from coband.simulator.core.hosts.availability import Always, Availability, Recorded
 from coband.simulator.core.randomness.distributions import ZERO, Distribution, Draws
 from coband.simulator.core.randomness.streams import Streams
+from coband.simulator.core.wire.defences import SUM, Defence
 from coband.simulator.plugins.kinds import Kinds
 
 
@@ -175,3 +176,6 @@ class ServerConfig(Config):
 
     handling: Annotated[Distribution, TIME] = ZERO
     """Time that handling one message takes the server."""
+    aggregate: Defence = SUM
+    """What it takes of the statistics that agents send, where its protocol sums them; sum: no defence against agents
+    that lie."""

@@ -15,6 +15,7 @@ from coband.simulator.experiments.registry.registry import Registry
 from coband.simulator.experiments.scenario.input_problems import InputProblem, KeyPath, did_you_mean, quoted
 from coband.simulator.experiments.scenario.magnitudes import magnitudes
 from coband.simulator.experiments.scenario.nodes import Node, ScalarNode, SequenceNode, descend
+from coband.simulator.experiments.scenario.wire_checks import of_the_wire
 
 
 def _entries(root: Node) -> Iterator[tuple[int, str | None, str]]:
@@ -47,6 +48,9 @@ def cross_check(root: Node, valid: Mapping[str, Any], registry: Registry) -> Ite
     yield from _until(root, valid)
     yield from _expectations(root, valid)
     yield from _counted(root, valid, registry)
+    entries = [name for _, name, _ in _entries(root)]
+    for path, message in of_the_wire(valid, [registry.algorithms.get(str(name)) for name in entries]):
+        yield _at(root, path, message)
     for index, name, _ in _entries(root):
         if name is not None and name in registry.algorithms:
             yield from _needs(root, valid, registry.algorithms[name], index)

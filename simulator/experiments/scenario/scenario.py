@@ -15,6 +15,8 @@ from coband.simulator.core.clock.schedule import AnySchedule
 from coband.simulator.core.hosts.speed import AgentsConfig, ServerConfig
 from coband.simulator.core.network.network import NetworkConfig
 from coband.simulator.core.plan import Ties
+from coband.simulator.core.wire.adversaries import Adversary
+from coband.simulator.core.wire.config import MessagesConfig
 from coband.simulator.experiments.registry.registry import Registry
 from coband.simulator.experiments.scenario.document import (
     Expectation,
@@ -22,6 +24,8 @@ from coband.simulator.experiments.scenario.document import (
 from coband.simulator.experiments.scenario.yaml_text import to_yaml
 from coband.simulator.metrics import Metric
 from coband.simulator.problems.world import Problem
+
+NOTHING = MessagesConfig()
 
 
 @dataclass(frozen=True)
@@ -54,13 +58,14 @@ class Scenario:
     checks: Literal["cheap", "full"]
     share: bool
     base: Path = field(compare=False)
+    messages: MessagesConfig = NOTHING
+    adversaries: tuple[Adversary, ...] = ()
 
     def resolved(self) -> dict[str, object]:
         """The scenario with all defaults, in JSON types; loading it gives an equal scenario."""
-        document: dict[str, object] = {}
-        for key in _SECTIONS:
-            value = getattr(self, key)
-            document[key] = value.model_dump(mode="json", by_alias=True) if isinstance(value, BaseModel) else value
+        document = {key: _plain(getattr(self, key)) for key in _SECTIONS if _LATER.get(key) != getattr(self, key)}
+        if self.server.aggregate.sums:
+            document["server"] = self.server.model_dump(mode="json", by_alias=True, exclude={"aggregate"})
         document["algorithms"] = [
             {
                 "algorithm": entry.algorithm.name,
@@ -85,4 +90,12 @@ class Scenario:
         return to_yaml(self.resolved())
 
 
+def _plain(value: object) -> object:
+    if isinstance(value, tuple):
+        return [_plain(one) for one in value]
+    return value.model_dump(mode="json", by_alias=True) if isinstance(value, BaseModel) else value
+
+
 _SECTIONS = tuple(name for name in Scenario.__dataclass_fields__ if name != "base")
+_LATER = {"messages": NOTHING, "adversaries": ()}
+"""Sections that are left out where they say nothing, so that scenarios without them stay what they were."""

@@ -20,6 +20,8 @@ from coband.simulator.problems.data_error import DataError
 
 WORLD = ("agents", "server", "schedule", "network", "problem", "checks", "share")
 """The sections of a scenario that results depend on, beside the algorithm's own."""
+ON_THE_WIRE = ("messages", "adversaries")
+"""Further ones that count where they say anything."""
 LONGEST_NAME = 1000
 """Longer texts in a scenario are not looked up as names of files."""
 
@@ -92,6 +94,9 @@ def configuration_digest(scenario: Scenario, files: Files) -> dict[str, str]:
     Files count by their content, wherever they are.
     """
     sections = {name: _dumped(getattr(scenario, name)) for name in WORLD}
+    sections |= {name: said for name, said in scenario.resolved().items() if name in ON_THE_WIRE}
+    if scenario.server.aggregate.sums:
+        del sections["server"]["aggregate"]
     content = _data_set(scenario, files)
     if content:
         sections["problem"]["data"]["path"] = content

@@ -4,7 +4,7 @@ nothing else of coband. The test copies this file into a folder and makes a dist
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -19,7 +19,10 @@ from coband import (
     ArmSource,
     BaseAvailability,
     BaseBandwidth,
+    BaseBehaviour,
+    BaseDefence,
     BaseDistribution,
+    BaseEncoding,
     BaseGraph,
     BaseLatency,
     BaseLoss,
@@ -40,6 +43,7 @@ from coband import (
     RewardFunction,
     RunMetric,
     RunResult,
+    Sight,
     StationaryKernel,
     World,
 )
@@ -73,6 +77,12 @@ growing = open_lists_plugin:Growing
 odd_even = open_lists_plugin:OddEven
 [coband.outages]
 one_at_random = open_lists_plugin:OneAtRandom
+[coband.encodings]
+halves = open_lists_plugin:Halves
+[coband.adversaries]
+mirror = open_lists_plugin:Mirror
+[coband.defences]
+midrange = open_lists_plugin:Midrange
 [coband.metrics]
 worst_agent = open_lists_plugin:METRIC
 """
@@ -220,6 +230,39 @@ class OnALine(BaseLatency):
     @property
     def largest_mean(self) -> float:
         return 10 * self.step.mean
+
+
+class Halves(BaseEncoding):
+    """Whole multiples of one half in 16 bits."""
+
+    kind: Literal["halves"]
+
+    def widths(self, n: int) -> Sequence[tuple[int, int]]:
+        return [(n, 16)]
+
+    def encode(self, values: FloatArray, rng: np.random.Generator) -> Sequence[Any]:
+        return [(np.clip(np.rint(2.0 * values), -32768, 32767) + 32768.0).astype(np.uint64)]
+
+    def decode(self, parts: Sequence[Any], n: int) -> FloatArray:
+        return (parts[0].astype(np.float64) - 32768.0) / 2.0
+
+
+class Mirror(BaseBehaviour):
+    """Sends the fields of its messages backwards."""
+
+    kind: Literal["mirror"]
+
+    def corrupt(self, fields: Mapping[str, FloatArray], about: Sight) -> Mapping[str, FloatArray]:
+        return {name: values[::-1].copy() if values.ndim == 1 else values for name, values in fields.items()}
+
+
+class Midrange(BaseDefence):
+    """Half-way between the least and the largest number of any agent."""
+
+    kind: Literal["midrange"]
+
+    def mean(self, statistics: FloatArray) -> FloatArray:
+        return (statistics.min(axis=0) + statistics.max(axis=0)) / 2.0
 
 
 class EveryNth(BaseLoss):

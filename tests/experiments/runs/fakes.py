@@ -22,6 +22,8 @@ from coband.simulator.core.network.network import NetworkConfig
 from coband.simulator.core.nodes.message import Message, payload
 from coband.simulator.core.nodes.node import ALL_AGENTS, SERVER, Agent, NodeContext, Outbox, Server
 from coband.simulator.core.plan import Ties
+from coband.simulator.core.wire.adversaries import Adversary
+from coband.simulator.core.wire.config import MessagesConfig
 from coband.simulator.metrics import Metric, by_name
 
 
@@ -185,6 +187,8 @@ class FakeScenario:
     server: ServerConfig = field(default_factory=ServerConfig)
     checks: str = "cheap"
     share: bool = True
+    messages: MessagesConfig = field(default_factory=MessagesConfig)
+    adversaries: tuple[Adversary, ...] = ()
     base: Path = Path()
 
     @property

@@ -34,6 +34,10 @@ NO_PART = {
 }
 """Keys that say nothing about the result of a job; what is below them does not either."""
 OTHERS: dict[str, Any] = {
+    "adversaries.behaviour": {"kind": "free_rider"},
+    "messages.counting": "paper",
+    "messages.encoding.default": "float16",
+    "messages.encoding.default.of": "float32",
     "agents": {"count": 3},
     "agents.availability": {"kind": "markov_on_off", "mean_up": 5.0, "mean_down": 1.0},
     "algorithms": [{"algorithm": "lin_ucb"}],

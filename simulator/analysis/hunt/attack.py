@@ -1,0 +1,129 @@
+"""Search for the worst attack: which behaviour costs honest agents most, and how few liars are enough.
+
+Every behaviour is tried with the largest share of liars. The worst one is shrunk: liars become honest one by one as
+long as the attack still costs what it is asked to cost. Costs are ratios of the honest agents' mean regret to that of
+the same agents in the same worlds when the others are honest too.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from coband.simulator.core.engine import Engine
+from coband.simulator.core.nodes.node import NoBestArm
+from coband.simulator.core.randomness.streams import Streams
+from coband.simulator.experiments.runs.blas import one_thread
+from coband.simulator.experiments.runs.job import graph_and_world, plan
+from coband.simulator.experiments.scenario.loading import BAD_INPUT, from_document
+from coband.simulator.experiments.scenario.scenario import Scenario
+from coband.simulator.experiments.scenario.yaml_text import to_yaml
+
+REFUSALS: tuple[type[Exception], ...] = (*BAD_INPUT, NoBestArm)
+"""Why a run ends without a regret."""
+HONEST: dict[str, Any] = {"kind": "scale", "factor": 1.0}
+"""What a liar does whose messages stay as they are."""
+BEHAVIOURS: tuple[dict[str, Any], ...] = (
+    {"kind": "sign_flip", "scale": 1.0},
+    {"kind": "sign_flip", "scale": 3.0},
+    {"kind": "scale", "factor": 10.0},
+    {"kind": "noise", "sigma": 10.0},
+    {"kind": "constant", "value": -10.0},
+    {"kind": "random_arm_model"},
+    {"kind": "inner_product", "scale": 3.0},
+    {"kind": "alie"},
+    {"kind": "alie", "z": 1.5},
+    {"kind": "stale"},
+    {"kind": "free_rider"},
+    {"kind": "silent"},
+    {"kind": "equivocate"},
+)
+"""What is tried."""
+
+
+@dataclass(frozen=True)
+class Attack:
+    """What a behaviour costs an algorithm.
+
+    Attributes:
+        label: of the algorithm.
+        behaviour: what liars do.
+        liars: how many there are.
+        cost: honest agents' regret over what it is without lies; NaN where the run was refused.
+        why: of a refusal.
+    """
+
+    label: str
+    behaviour: dict[str, Any]
+    liars: int
+    cost: float
+    why: str = ""
+
+
+class Attacks:
+    """Attacks on the algorithms of a scenario.
+
+    Args:
+        scenario: its own adversaries are replaced, its expectations ignored.
+        seeds: of the worlds over which regrets are averaged.
+        most: largest share of liars.
+    """
+
+    def __init__(self, scenario: Scenario, seeds: Sequence[int], most: float = 0.4) -> None:
+        self._base, self._seeds, self._count = scenario.base, seeds, scenario.agents.count
+        document = {**scenario.resolved(), "replications": 1, "expect": [], "trace": "off"}
+        self._document = json.dumps(document)
+        self.most = max(1, round(most * self._count))
+        self._known: dict[str, float] = {}
+
+    def tried(self, label: str) -> Iterator[Attack]:
+        """Every behaviour with the largest share of liars."""
+        for behaviour in BEHAVIOURS:
+            try:
+                yield Attack(label, behaviour, self.most, self.cost(label, behaviour, self.most))
+            except REFUSALS as refusal:
+                yield Attack(label, behaviour, self.most, float("nan"), str(refusal))
+
+    def shrunk(self, attack: Attack, least: float) -> Attack:
+        """The same attack with as few liars as cost so much: one less would cost less than ``least``."""
+        while attack.liars > 1:
+            fewer = self.cost(attack.label, attack.behaviour, attack.liars - 1)
+            if not fewer >= least:
+                break
+            attack = Attack(attack.label, attack.behaviour, attack.liars - 1, fewer)
+        return attack
+
+    def cost(self, label: str, behaviour: dict[str, Any], liars: int) -> float:
+        """Mean regret of the honest agents over what it is without lies."""
+        return self._regret(label, behaviour, liars) / max(self._regret(label, HONEST, liars), 1e-300)
+
+    def scenario(self, attack: Attack) -> str:
+        """Text of a scenario file with the attack."""
+        return to_yaml(self._with(attack.label, attack.behaviour, attack.liars, self._seeds[0]))
+
+    def _with(self, label: str, behaviour: dict[str, Any], liars: int, seed: int) -> dict[str, Any]:
+        document: dict[str, Any] = json.loads(self._document)
+        document["seed"] = seed
+        document["algorithms"] = [entry for entry in document["algorithms"] if entry["label"] == label]
+        document["adversaries"] = [{"agents": {"fraction": liars / self._count}, "behaviour": behaviour}]
+        return document
+
+    def _regret(self, label: str, behaviour: dict[str, Any], liars: int) -> float:
+        key = json.dumps([label, behaviour, liars])
+        if key not in self._known:
+            runs = [self._run(self._with(label, behaviour, liars, seed)) for seed in self._seeds]
+            self._known[key] = float(np.mean(runs))
+        return self._known[key]
+
+    def _run(self, document: dict[str, Any]) -> float:
+        scenario = from_document(document, "attack", Path(self._base))
+        entry, streams = scenario.algorithms[0], Streams(scenario.seed)
+        graph, world = graph_and_world(scenario, streams)
+        with one_thread():
+            engine = Engine(plan(scenario, entry.ties), entry.algorithm, entry.config, world, streams, graph=graph)
+            return float(engine.run().totals["honest_regret_per_agent"])

@@ -1,0 +1,268 @@
+"""The pipeline between a node's outbox and the ledger.
+
+A message is changed once, however often it is sent again; what a stage draws is addressed by the sender and the number
+of the message among those that it sends. The node keeps its original: when the message is given up, it is told of that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from coband.simulator.arrays import FloatArray
+from coband.simulator.core.nodes.graphs import Graph
+from coband.simulator.core.nodes.message import EXACT, Message, Passage, size_of
+from coband.simulator.core.nodes.node import SERVER, UnsupportedScenario
+from coband.simulator.core.nodes.outbox import Address, Multicast, Recipient
+from coband.simulator.core.packet import Packet
+from coband.simulator.core.randomness.streams import Streams
+from coband.simulator.core.wire.adversaries import Adversary, Fields, Liars
+from coband.simulator.core.wire.config import MessagesConfig
+from coband.simulator.core.wire.defences import SUM, BaseDefence, Defended
+from coband.simulator.core.wire.encodings import BaseEncoding, Sender, index_bits
+from coband.simulator.core.wire.values import of_the_form, reals, replaced, semidefinite
+
+Limits = Mapping[str, int | None]
+"""How many agents, arms, turns and pulls there are at most; None where nobody knows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """What a payload field is, and how it is written.
+
+    Attributes:
+        matrix: its matrices are symmetric.
+        encoding: of its real numbers; None: they are exact.
+        width: bits of each of its whole numbers; 0: it has none, or they count as any number.
+    """
+
+    name: str
+    matrix: bool
+    encoding: BaseEncoding | None
+    width: int
+
+
+class Wire:
+    """The stages of a run.
+
+    Args:
+        config: what is done to messages.
+        limits: for the width of indices.
+        scalar_bits: of a number that is sent as it is.
+        streams: of the replication.
+        agents: how many there are.
+        liars: those of them that are dishonest; None: nobody is.
+        graph: of the agents; None in a star.
+        defence: what the server takes in place of sums.
+
+    Attributes:
+        watch: told of every message that is sent in place of another one; None: nobody is.
+    """
+
+    watch: Callable[[Message], None] | None = None
+
+    def __init__(
+        self,
+        config: MessagesConfig,
+        limits: Limits,
+        scalar_bits: int,
+        streams: Streams,
+        agents: int,
+        liars: Liars | None = None,
+        graph: Graph | None = None,
+        defence: BaseDefence = SUM,
+    ) -> None:
+        self._liars, self._graph = liars, graph
+        self._defended = None if defence.sums else Defended(defence)
+        self._config, self._limits, self._scalar_bits, self._streams = config, limits, scalar_bits, streams
+        self._agents, self._packed = agents, config.counting == "packed"
+        self._fields: dict[type[Message], tuple[Field, ...]] = {}
+        self._senders: dict[tuple[Address, Recipient, type[Message]], dict[tuple[str, int], Sender]] = {}
+        self._numbers: dict[Address, int] = {}
+
+    @property
+    def dishonest(self) -> frozenset[Address]:
+        """The agents that are not honest."""
+        return frozenset() if self._liars is None else self._liars.dishonest
+
+    def leave(self, source: Address, recipient: Recipient, message: Message) -> list[tuple[Recipient, Message]]:
+        """What goes on the network in place of a message, and to whom: the same, if it is sent once more."""
+        lie = None if self._liars is None else self._liars.lie(source, message)
+        if lie is not None and lie.behaviour.each and not isinstance(recipient, int):
+            return [(one, self._sent(source, one, message, lie)) for one in self._each(source, recipient)]
+        return [(recipient, self._sent(source, recipient, message, lie))]
+
+    def _sent(self, source: Address, recipient: Recipient, message: Message, lie: Adversary | None) -> Message:
+        sent = message.sent_as.get(recipient)
+        if sent is not None:
+            self._again(source, recipient, sent)
+            return sent
+        number = self._numbers[source] = self._numbers.get(source, 0) + 1
+        lies: Fields = {}
+        if self._liars is not None:
+            lies = self._liars.told(source, message, lie, lambda: self._stream(source, number, "adversary"))
+        values, bits, encoded = self._encoded(source, recipient, message, number, lies)
+        withheld = lie is not None and lie.behaviour.withholds
+        if not values and not withheld:
+            message.__dict__["field_bits"] = bits
+            return message
+        done: dict[str, Any] = {"encoding": encoded} if encoded else {}
+        if lie is not None and (lies or withheld):
+            done["adversary"] = lie.behaviour.kind  # type: ignore[attr-defined]
+        sent = replaced(message, values)
+        passage = Passage(message, done, number, self._receivers(recipient), withheld=withheld)
+        sent.__dict__.update(field_bits=bits, passage=passage)
+        message.__dict__["sent_as"] = {**message.sent_as, recipient: sent}
+        if self.watch is not None:
+            self.watch(sent)
+        return sent
+
+    def _each(self, source: Address, recipient: Recipient) -> Sequence[Address]:
+        """The receivers of a message one by one."""
+        if isinstance(recipient, Multicast):
+            return [agent for agent in range(self._agents) if agent != recipient.excluding]
+        assert self._graph is not None
+        if getattr(recipient, "hops", 1) > 1:
+            raise UnsupportedScenario(
+                "adversaries: equivocate needs messages for one receiver each, and agents pass these on over several "
+                "hops; set hops: 1, or choose another behaviour"
+            )
+        return self._graph.adjacency[source]
+
+    def taken(self, packet: Packet) -> Packet:
+        """What the server is handed in place of a packet."""
+        message = packet.message
+        if self._defended is None or packet.destination != SERVER:
+            return packet
+        adding = {name: value for name, value in reals(message).items() if message.declared(name)["adds"]}
+        if not adding:
+            return packet
+        changes = self._defended.taken(packet.origin, message, adding)
+        found = replaced(message, {name: of_the_form(getattr(message, name), new) for name, new in changes.items()})
+        found.__dict__.update(field_bits=message.field_bits, passage=Passage(message.original, {}, 0, 0))
+        if self.watch is not None:
+            self.watch(found)
+        return replace(packet, message=found)
+
+    # --- what becomes of it
+
+    def heard(self, packet: Packet) -> None:
+        """The sender of a packet knows that its receiver has it."""
+        passage = packet.message.passage
+        if passage is not None:
+            passage.unheard -= 1
+            if not passage.unheard:
+                self._tell(packet, Sender.acknowledged)
+
+    def lost(self, packet: Packet) -> None:
+        """The sender of a packet knows that its receiver will never have it."""
+        passage = packet.message.passage
+        if passage is not None and passage.unheard == 1 and not passage.lost:
+            passage.lost = True
+            self._tell(packet, Sender.lost)
+
+    def _tell(self, packet: Packet, what: Callable[[Sender, int], None]) -> None:
+        passage = packet.message.passage
+        assert passage is not None
+        for recipient, sent in passage.original.sent_as.items():
+            if sent is packet.message:
+                for sender in self._senders.get((packet.source, recipient, type(sent)), {}).values():
+                    what(sender, passage.number)
+
+    def _again(self, source: Address, recipient: Recipient, sent: Message) -> None:
+        """A message is sent once more by its node."""
+        passage = sent.passage
+        assert passage is not None
+        if passage.lost:
+            passage.lost, passage.unheard = False, self._receivers(recipient)
+            for sender in self._senders.get((source, recipient, type(sent)), {}).values():
+                sender.repeated(passage.number)
+
+    def _receivers(self, recipient: Recipient) -> int:
+        """How many nodes acknowledge a message; LOCAL messages are not acknowledged."""
+        if isinstance(recipient, Multicast):
+            return self._agents - (recipient.excluding is not None)
+        return 1 if isinstance(recipient, int) else 0
+
+    # --- encoding
+
+    def _fields_of(self, kind: type[Message]) -> tuple[Field, ...]:
+        if kind not in self._fields:
+            self._fields[kind] = tuple(self._field(kind, name) for name in kind.payload_fields())
+        return self._fields[kind]
+
+    def _field(self, kind: type[Message], name: str) -> Field:
+        declared, encoding = kind.declared(name), self._config.encoding.of(kind, name)
+        limit, width = self._limits.get(declared["of"]), 0
+        if self._packed and declared["kind"] in EXACT:
+            whole = {"flag": 2, "index": limit, "count": None if limit is None else limit + 1}[declared["kind"]]
+            width = self._scalar_bits if whole is None else index_bits(whole)
+        return Field(name, declared["symmetric"], None if encoding.exact else encoding, width)
+
+    def _encoded(
+        self, source: Address, recipient: Recipient, message: Message, number: int, lies: Fields
+    ) -> tuple[dict[str, Any], tuple[int, ...], dict[str, str]]:
+        """The values of fields that arrive otherwise than they are, the bits of all, and the encodings of some."""
+        values, bits, encoded = dict[str, Any](), list[int](), dict[str, str]()
+        rng = None
+        for field in self._fields_of(type(message)):
+            value = getattr(message, field.name)
+            if field.name in lies and field.encoding is None:
+                bits.append(self._exact_bits(field, value))
+                values[field.name] = self._arrived(field, value, lies[field.name])
+                continue
+            if field.encoding is None or value is None:
+                bits.append(self._exact_bits(field, value))
+                continue
+            rng = self._stream(source, number, "encoding") if rng is None else rng
+            senders = self._senders.setdefault((source, recipient, type(message)), {})
+            items = value if isinstance(value, tuple) else (value,)
+            coded = []
+            for place, item in enumerate(items):
+                sender = senders.setdefault((field.name, place), field.encoding.sender())
+                entries = np.asarray(lies.get(field.name, item), dtype=np.float64)
+                coded.append(self._coded(field, item, entries, sender, number, rng))
+            values[field.name] = tuple(item for item, _ in coded) if isinstance(value, tuple) else coded[0][0]
+            bits.append(sum(size for _, size in coded))
+            encoded[field.name] = field.encoding.kind  # type: ignore[attr-defined]
+        return values, tuple(bits), encoded
+
+    def _exact_bits(self, field: Field, value: Any) -> int:
+        if isinstance(value, tuple):
+            return sum(self._exact_bits(field, item) for item in value)
+        if field.width:
+            return size_of(value) * field.width
+        return self._scalar_bits * (_halved(value.shape[0]) if self._halves(field, value) else size_of(value))
+
+    def _halves(self, field: Field, value: Any) -> bool:
+        """Whether only one of two symmetric entries is sent."""
+        return self._packed and field.matrix and len(getattr(value, "shape", ())) == 2
+
+    def _coded(
+        self, field: Field, value: Any, entries: FloatArray, sender: Sender, number: int, rng: np.random.Generator
+    ) -> tuple[Any, int]:
+        """What arrives of a value that has these entries, and its bits."""
+        encoding = field.encoding
+        assert encoding is not None
+        upper = np.triu_indices(len(entries)) if self._halves(field, value) else None
+        numbers = entries.ravel() if upper is None else entries[upper]
+        decoded, bits = sender.encode(number, numbers, rng).decoded, encoding.size(len(numbers))
+        if upper is None:
+            return self._arrived(field, value, decoded.reshape(entries.shape)), bits
+        whole = np.zeros(entries.shape)
+        whole[upper] = decoded
+        return self._arrived(field, value, whole + np.triu(whole, 1).T), bits
+
+    def _arrived(self, field: Field, value: Any, entries: FloatArray) -> Any:
+        """Entries as the receiver takes them, in the form of the value in whose place they come."""
+        return of_the_form(value, semidefinite(entries) if field.matrix and entries.ndim == 2 else entries)
+
+    def _stream(self, source: Address, number: int, stage: str) -> np.random.Generator:
+        return self._streams("wire", source if source >= 0 else self._agents, f"{stage} {number}")
+
+
+def _halved(m: int) -> int:
+    return m * (m + 1) // 2

@@ -1,0 +1,85 @@
+"""Rules of the sections ``messages`` and ``adversaries``: they speak of messages, fields and agents that there are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from coband.simulator.core.algorithm import Algorithm
+from coband.simulator.core.nodes.message import Message
+from coband.simulator.core.wire.config import SINGLE
+from coband.simulator.core.wire.encodings import BaseEncoding
+from coband.simulator.experiments.scenario.input_problems import KeyPath, did_you_mean, quoted
+
+Mistakes = Iterator[tuple[KeyPath, str]]
+Kinds = Sequence[type[Message]]
+
+
+def of_the_wire(valid: Mapping[str, Any], algorithms: Sequence[Algorithm | None]) -> Mistakes:
+    """(key path, what is wrong with it).
+
+    Args:
+        valid: the sections that are valid when considered alone.
+        algorithms: of all entries; None for one that is not known, whose messages are not known either.
+    """
+    known = [one for one in algorithms if one is not None]
+    sent = list(dict.fromkeys(size.message for one in known for size in one.messages))
+    complete = len(known) == len(algorithms)
+    if "messages" in valid and not valid["messages"].plain:
+        yield from _encodings(valid["messages"].encoding, sent, complete)
+        yield from _acknowledgements(valid)
+    if "server" in valid and not valid["server"].aggregate.sums:
+        for one in known:
+            if not any(
+                size.message.declared(name)["adds"] for size in one.messages for name in size.message.payload_fields()
+            ):
+                message = f"{one.name} sends no statistics that a server sums, so no defence can take their place"
+                yield ("server", "aggregate"), message
+    for number, one in enumerate(valid.get("adversaries", ())):
+        for place, name in enumerate(one.messages or ()):
+            if complete and not _named(sent, name):
+                yield ("adversaries", number, "messages", place), _unknown(sent, name)
+        count = valid["agents"].count if "agents" in valid else None
+        strange = [agent for agent in one.agents if agent >= count] if count and isinstance(one.agents, tuple) else []
+        if strange:
+            message = f"speaks of agent {strange[0]}: must be < {count}, the agents.count; agents are numbered from 0"
+            yield ("adversaries", number, "agents"), message
+
+
+def _named(sent: Kinds, name: str) -> Kinds:
+    return [one for one in sent if name in (one.__name__, one.kind)]
+
+
+def _unknown(sent: Kinds, name: str) -> str:
+    known = sorted({one.__name__ for one in sent if one.payload_fields()})
+    near = did_you_mean(name, [*known, *(one.kind for one in sent)]) or ";"
+    return f"no algorithm here sends a message {quoted(name)}{near} messages: {', '.join(known) or 'none'}"
+
+
+def _encodings(config: Any, sent: Kinds, complete: bool) -> Mistakes:
+    for name, fields in config.kinds.items():
+        path, found = ("messages", "encoding", "kinds", name), _named(sent, name)
+        if not found and complete:
+            yield path, _unknown(sent, name)
+        for field, encoding in fields.items() if found else ():
+            yield from (((*path, field), text) for text in _of_field(found, field, encoding))
+
+
+def _of_field(found: Kinds, field: str, encoding: BaseEncoding) -> Iterator[str]:
+    meanings = {name: kind.meaning(name) for kind in found for name in kind.payload_fields()}
+    meant = {meaning for name, meaning in meanings.items() if field in (name, meaning)}
+    if not meant:
+        there = sorted({*meanings, *meanings.values()})
+        near = did_you_mean(field, there) or ";"
+        yield f"{found[0].__name__} carries no {quoted(field)}{near} it carries: {', '.join(there)}"
+    if encoding.sums and meant & set(SINGLE):
+        kind = getattr(encoding, "kind", "it")
+        yield f"{kind} is for sums and models; give points and rewards a float or {{kind: stochastic}}"
+
+
+def _acknowledgements(valid: Mapping[str, Any]) -> Mistakes:
+    network = valid.get("network")
+    acknowledged = network is not None and network.transport == "reliable" and network.graph is None
+    if not acknowledged and any(one.acknowledged for one in valid["messages"].encoding.used):
+        message = "a delta counts from what was acknowledged, which needs network.transport: reliable on a star"
+        yield ("messages", "encoding"), message
