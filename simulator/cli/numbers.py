@@ -10,6 +10,8 @@ import click
 LARGEST = 2**63 - 1
 """The largest whole number in a SQLite database."""
 MOST_WORKERS = 10_000
+UNITS = {"m": 1 / 60, "h": 1.0, "d": 24.0}
+"""Of durations, in hours."""
 
 
 class AtLeast(click.IntRange):
@@ -34,3 +36,13 @@ class Finite(click.FloatRange):
         if not math.isfinite(number):
             self.fail(f"{value} is not a finite number", param, ctx)
         return number
+
+
+class Hours(Finite):
+    """A duration in hours, or with a unit: 90m, 3h, 2d."""
+
+    name = "hours"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        text, unit = str(value), UNITS.get(str(value)[-1:])
+        return super().convert(text if unit is None else text[:-1], param, ctx) * (unit or 1.0)

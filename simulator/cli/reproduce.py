@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from coband.simulator.cli import sweep_view, tables
-from coband.simulator.cli.numbers import AtLeast, Finite
+from coband.simulator.cli.numbers import AtLeast, Hours
 from coband.simulator.cli.options import JSON, BadInput, out_directory
 from coband.simulator.cli.workers import RESUME, placed, pool
 
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 OUT = Path("runs/reproduce")
 SAMPLE_SEED = 1
 INTERRUPTED = 130
+LOWEST = 19
+"""Of priorities."""
 
 
 @click.command(
@@ -31,7 +34,8 @@ INTERRUPTED = 130
 @click.option("--quick", is_flag=True, help="Scaled-down studies: the mechanics, not the papers' sizes.")
 @click.option("--full", is_flag=True, help="The papers' sizes; the default.")
 @click.option("--seed", type=AtLeast(0), metavar="N", help="Seed of all studies, instead of their own.")
-@click.option("--budget", type=Finite(0, 100_000, min_open=True), metavar="HOURS", help="Stop after this time.")
+@click.option("--budget", type=Hours(0, 100_000, min_open=True), metavar="HOURS", help="Stop after this time: 3h, 90m.")
+@click.option("--nice", is_flag=True, help="At the lowest priority, beside other work.")
 @placed
 @click.option(
     "--results",
@@ -64,6 +68,7 @@ def reproduce(
     full: bool,
     seed: int | None,
     budget: float | None,
+    nice: bool,
     workers: int | None,
     cluster: str | None,
     cluster_options: tuple[str, ...],
@@ -76,8 +81,9 @@ def reproduce(
 ) -> None:
     """Try what papers claim on our own runs, with intervals and verdicts.
 
-    Replications go on until every condition of a claim is decided, its replications are used up, or the budget ends.
-    Claims share jobs. The verdicts of several claims have a false discovery rate of at most 5 %.
+    Replications go where they decide: to the claim that seems to need the least time. Every step is saved, and any
+    look is allowed: a claim ends when it is decided, or dearer than the budget. Claims share jobs. The verdicts of
+    several claims have a false discovery rate of at most 5 %.
     """
     if quick and full:
         raise BadInput("give --quick or --full, not both.")
@@ -93,8 +99,10 @@ def reproduce(
         _pages(where, pages)
     else:
         _begin(out, resume)
+        if nice:
+            os.nice(LOWEST)
         with pool(workers, cluster, cluster_options) as found:
-            status = _run(claims, out, where, "quick" if quick else "full", seed, budget, found, as_json)
+            status = _run(claims, out, where, "quick" if quick else "full", seed, budget, resume, found, as_json)
         if pages is not None:
             _pages(where, pages)
         context.exit(status)
@@ -134,6 +142,7 @@ def _run(
     size: Size,
     seed: int | None,
     budget: float | None,
+    resume: bool,
     workers: WorkerPool,
     as_json: bool,
 ) -> int:
@@ -144,10 +153,17 @@ def _run(
     interrupted = False
     try:
         reproduction = Reproduction(
-            claims, out, workers, size=size, budget=budget, origin=origin.origin(seed), listener=sweep_view.View
+            claims,
+            out,
+            workers,
+            size=size,
+            budget=budget,
+            origin=origin.origin(seed),
+            listener=sweep_view.View,
+            earlier=results.read(where) if resume else None,
         )
-        reproduction.run(_told)
-    except SampleError as error:
+        reproduction.run(_told, lambda outcomes: results.write(where, outcomes, {}))
+    except (SampleError, results.ResultsError) as error:
         raise BadInput(str(error)) from error
     except Stopped:
         interrupted = True
@@ -179,7 +195,7 @@ def _show(outcomes: Sequence[Outcome], as_json: bool) -> None:
     counts = ", ".join(f"{found.count(one)} {one}" for one in dict.fromkeys(found))
     click.echo(
         f"{len(found)} claim{'' if len(found) == 1 else 's'}: {counts}; "
-        "at most 5 % of the verdicts on claims of this table are expected to be wrong (Benjamini and Yekutieli 2001)"
+        "at most 5 % of the verdicts on claims of this table are expected to be wrong (closed e-BH)"
     )
 
 
@@ -192,7 +208,7 @@ def remark(outcome: Outcome, verdict: Verdict) -> str:
     parts = [outcome.reason] if outcome.reason else []
     if verdict == "undecided" and outcome.needed is not None:
         cost = "" if outcome.cost_hours is None else f", about {outcome.cost_hours:.2g} CPU hours more"
-        parts.append(f"about {outcome.needed} replications would decide it{cost}")
+        parts.append(f"about {outcome.needed} replications seem to decide it{cost}")
     return "; ".join(parts)
 
 

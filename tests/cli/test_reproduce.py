@@ -195,4 +195,4 @@ def test_a_damaged_results_file_is_refused(coband: Coband) -> None:
     (folder / "small.json").write_text('{"version": 9}')
     status, _, err = coband("reproduce", "--pages", "pages")
     assert status == 2
-    assert "is of version 9; this coband reads version 1" in err
+    assert "is of version 9; this coband reads version 2" in err

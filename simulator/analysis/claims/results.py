@@ -10,7 +10,7 @@ from typing import Any
 from coband.simulator.analysis.claims.outcome import Outcome
 from coband.simulator.experiments.runs.results import dump
 
-VERSION = 1
+VERSION = 2
 
 
 class ResultsError(ValueError):
@@ -66,7 +66,9 @@ def _write(path: Path, found: Mapping[str, Outcome], figures: list[dict[str, Any
         "jobs": {study: jobs[study] for study in sorted(used)},
         "figures": _joined(earlier["figures"], figures or []),
     }
-    path.write_text(_compact(content), encoding="utf-8")
+    draft = path.with_suffix(".new")
+    draft.write_text(_compact(content), encoding="utf-8")
+    draft.replace(path)
     return path
 
 
@@ -76,9 +78,13 @@ def _joined(earlier: Sequence[Mapping[str, Any]], new: Sequence[Mapping[str, Any
     for one in new:
         known = found.setdefault(one.get("title", one.get("label")), dict(one))
         parts = {key: _joined(known[key], one[key]) for key in ("panels", "lines") if key in one}
-        if "x" not in one or len(one["x"]) >= len(known["x"]):
+        if "x" not in one or _weight(one) >= _weight(known):
             known.update({**one, **parts})
     return list(found.values())
+
+
+def _weight(line: Mapping[str, Any]) -> tuple[int, int]:
+    return len(line["x"]), line["replications"]
 
 
 def _without_jobs(outcome: Outcome) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from pathlib import Path
 from coband.simulator.analysis.claims.claim import PlacedClaim, Size
 from coband.simulator.analysis.claims.outcome import DIGITS, Outcome
 from coband.simulator.analysis.claims.studies import Needed, needed
+from coband.simulator.analysis.claims.trials import settings_of
 from coband.simulator.experiments.runs.driver import drive
 from coband.simulator.experiments.runs.workers import WorkerPool
 from coband.simulator.experiments.sweep.directory import SweepDirectory
@@ -55,7 +56,8 @@ def sample(
     """
     found: dict[tuple[str, str, int], tuple[Needed, str, int, str]] = {}
     with_jobs = [one for one in claims if one.key in outcomes and outcomes[one.key].fingerprints]
-    studies = {size: _by_name(with_jobs, size) for size in {outcomes[one.key].size for one in with_jobs}}
+    sizes = {outcomes[one.key].size for one in with_jobs}
+    studies = {size: _by_name([(one, outcomes[one.key]) for one in with_jobs], size) for size in sizes}
     for placed in with_jobs:
         outcome = outcomes[placed.key]
         by_name = studies[outcome.size]
@@ -70,9 +72,10 @@ def sample(
     return [found[key] for key in random.Random(seed).sample(keys, min(count, len(keys)))]
 
 
-def _by_name(claims: Sequence[PlacedClaim], size: Size) -> dict[str, Needed]:
+def _by_name(claims: Sequence[tuple[PlacedClaim, Outcome]], size: Size) -> dict[str, Needed]:
     """The studies of all claims, each with the variants that any of them needs: claims share the jobs of a study."""
-    return {study.name: study for study in needed(claims, size).values()}
+    tried = [one for placed, outcome in claims for _, one in settings_of(placed.claim, outcome.chosen)]
+    return {study.name: study for study in needed(tried, size).values()}
 
 
 def verify(

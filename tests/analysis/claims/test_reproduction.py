@@ -112,8 +112,9 @@ def test_a_claim_runs_the_variants_that_it_is_about_alone(tmp_path: Path) -> Non
     claims = [placed(tmp_path, CLAIM + TRUE, "three"), placed(tmp_path, more + FALSE, "five")]
     outcomes, jobs = reproduced(tmp_path, *claims)
     assert ([one.replications for one in outcomes], jobs) == ([3, 5], 8)
-    (prints,) = outcomes[0].fingerprints.values()
-    assert {label: len(found) for label, found in prints.items()} == {"One [turns=20]": 3, "N [turns=20]": 5}
+    prints = [prints for one in outcomes for prints in one.fingerprints.values()]
+    lengths = [{label: len(found) for label, found in variants.items()} for variants in prints]
+    assert lengths == [{"One [turns=20]": 3}, {"N [turns=20]": 5}]
 
 
 def test_the_claim_that_costs_least_comes_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -137,17 +138,15 @@ def test_an_open_claim_runs_all_its_replications(tmp_path: Path) -> None:
         assert (outcome.replications, jobs) == (6, 12)
         assert outcome.needed is None or outcome.needed > 3
     else:
-        assert outcome.replications in (3, 6)
-    assert outcome.looks == 2
+        assert 3 <= outcome.replications <= 6
 
 
-def test_a_verdict_is_tried_at_planned_looks_alone(tmp_path: Path) -> None:
-    """Five replications that others needed are there; the claim looks at three, and its next look would be at six."""
+def test_replications_that_others_needed_count(tmp_path: Path) -> None:
+    """A verdict may be tried at any time."""
     greedy = placed(tmp_path, CLAIM.replace("first: 3, most: 6", "first: 5, most: 5") + TRUE, "greedy")
     reproduced(tmp_path, greedy)
     outcomes, jobs = reproduced(tmp_path, placed(tmp_path, CLAIM + TRUE))
-    assert jobs == 0
-    assert outcomes[0].replications == 3
+    assert (jobs, outcomes[0].replications) == (0, 5)
 
 
 def test_without_budget_nothing_is_decided_and_the_reason_is_said(tmp_path: Path) -> None:
@@ -163,7 +162,7 @@ def test_the_rest_of_the_budget_is_not_spent_on_what_it_cannot_pay(
 ) -> None:
     """After the first replication it is known that the next ones take longer than there is time."""
     claim = placed(tmp_path, CLAIM + TRUE)
-    monkeypatch.setattr(StudyProgress, "left", lambda self, numbers, count, key: 7200.0 if self.done(0) else 0.0)
+    monkeypatch.setattr(StudyProgress, "left", lambda self, numbers, end, start, key: 7200.0 if self.done(0) else 0.0)
     pool = Counted()
     reproduction = Reproduction([claim], tmp_path / "out", pool, budget=1)
     began = time.monotonic()
@@ -183,14 +182,14 @@ def test_a_budget_is_of_time_and_costs_are_of_computing(tmp_path: Path, monkeypa
 
     def read(self: StudyProgress, cache: ResultCache) -> None:
         reading(self, cache)
-        for found in self.samples.found.values():
-            for sample in found:
+        for variant in self.study.sweep.variants:
+            for sample in self.found(variant.number).values():
                 sample.record.update(times)
 
     monkeypatch.setattr(StudyProgress, "read", read)
     reproduction.run()
     (outcome,) = reproduction.outcomes()
-    assert outcome.reason == "the budget ended before 6 replications, which take about 10 h more"
+    assert outcome.reason == "the budget ended before 6 replications, which take about 1.5 CPU hours more"
     assert outcome.cpu_hours == pytest.approx(2 * 0.15)
 
 
