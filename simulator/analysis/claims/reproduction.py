@@ -208,8 +208,7 @@ class Reproduction:
         done, first = self._done(placed), placed.claim.replications.first
         if not self._trials[placed.key]:
             return placed.claim.tuning.replications
-        needed_ = self.outcome(placed).needed
-        return max(done + 1, first, needed_ or 0)
+        return max(done + 1, first, self.outcome(placed).needed or 2 * done)
 
     def _cost(self, placed: PlacedClaim, end: int | None = None) -> float:
         """Seconds of wall time until it is decided, or has some replications, as far as is known."""

@@ -68,9 +68,9 @@ class Requirement:
         if len(x) < 2:
             return UNKNOWN
         if self.share is not None:
-            return _of_share(int((x > 0).sum()), len(x), self.share)
+            return _of_share(int((x > 0).sum()), len(x), self.share, len(x))
         if self.test == "signs" or (self.coarse and (x == x[0]).all()):
-            return _of_share(int((x > 0).sum()), int((x != 0).sum()), 0.5)
+            return _of_share(int((x > 0).sum()), int((x != 0).sum()), 0.5, len(x))
         holds, fails = map(float, mean_processes(x, self.strict))
         spread = float(x.std(ddof=1))
         growth = math.inf if spread == 0 else 0.5 * math.log1p((float(x.mean()) / spread) ** 2)
@@ -101,12 +101,13 @@ def mean_of_logs(logs: Sequence[float]) -> float:
     return float(np.logaddexp.reduce(logs)) - math.log(len(logs))
 
 
-def _of_share(successes: int, n: int, share: float) -> Evidence:
+def _of_share(successes: int, n: int, share: float, count: int) -> Evidence:
+    """Of trials that are some of the replications; the others say nothing."""
     holds, fails = share_process(successes, n, share), share_process(n - successes, n, 1 - share)
     p = successes / n if n else share
     parts = ((p, share), (1 - p, 1 - share))
-    growth = sum(one * math.log(one / other) for one, other in parts if one > 0)
-    return Evidence(holds, fails, None, _needed(n, max(holds, fails), growth))
+    growth = n / count * sum(one * math.log(one / other) for one, other in parts if one > 0)
+    return Evidence(holds, fails, None, _needed(count, max(holds, fails), growth))
 
 
 def _needed(n: int, log_e: float, growth: float) -> int | None:
