@@ -59,7 +59,8 @@ def _panel(panel: Panel, study: ClaimedStudy, cache: ResultCache, size: Size) ->
         variants = samples.matching(term.label, at)
         found = _curve(samples, variants, panel) if panel.against in AXES else _means(samples, variants, panel)
         if found is not None:
-            lines.append({"label": str(term), **found})
+            printed = {"printed": panel.printed[str(term)]} if str(term) in panel.printed else {}
+            lines.append({"label": str(term), **found, **printed})
     return {"title": panel.title, "of": panel.of, "against": panel.against, "lines": lines}
 
 

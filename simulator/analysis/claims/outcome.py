@@ -40,6 +40,7 @@ class Outcome:
         settings: digest of what it was tried with; empty where that was not noted.
         quantifier: any: it holds if it does at some setting of what is open; all: only if it does at all of them.
         chosen: label -> setting that tuning chose for it.
+        before: the verdict that stood before the replications of this outcome; empty where there was none.
     """
 
     claim: str
@@ -54,6 +55,7 @@ class Outcome:
     settings: str = ""
     quantifier: Literal["any", "all"] = "all"
     chosen: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    before: Verdict | Literal[""] = ""
 
     def parts(self) -> dict[str, list[Finding]]:
         """The findings at each setting."""

@@ -12,7 +12,7 @@ from typing import Any
 from coband.simulator.analysis.claims import trials
 from coband.simulator.analysis.claims.claim import Claim, PlacedClaim, Size
 from coband.simulator.analysis.claims.conditions import Finding
-from coband.simulator.analysis.claims.outcome import Outcome, fails_of, holds_of
+from coband.simulator.analysis.claims.outcome import Outcome, Verdict, fails_of, holds_of, verdicts
 from coband.simulator.analysis.claims.progress import Seconds, StudyProgress
 from coband.simulator.analysis.claims.samples import SampleError
 from coband.simulator.analysis.claims.settings import is_of_other_settings, settings_digest
@@ -69,7 +69,9 @@ class Reproduction:
         self._cache = ResultCache(place / JOBS)
         self._end = None if budget is None else time.monotonic() + budget * HOUR
         self._origin = dict(origin or {})
-        self._earlier = {one.key: found for one in self._claims if (found := self._same(one, earlier or {}))}
+        known = dict(earlier or {})
+        self._before: dict[str, Verdict] = dict(zip(known, verdicts(list(known.values())), strict=True))
+        self._earlier = {one.key: found for one in self._claims if (found := self._same(one, known))}
         self._reasons: dict[str, str] = {}
         self._checked: set[str] = set()
         self._known_outcomes: dict[str, tuple[list[tuple[int, int]], Outcome]] = {}
@@ -158,6 +160,7 @@ class Reproduction:
             self._digests[placed.key],
             "any" if placed.claim.quantifier == "any" else "all",
             self._chosen.get(placed.key, {}),
+            self._before.get(placed.key, ""),
         )
         return found if earlier is None else found.joined(earlier)
 
