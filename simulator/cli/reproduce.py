@@ -226,6 +226,7 @@ def _verify(claims: Sequence[PlacedClaim], where: Path, count: int, workers: Wor
         raise BadInput(f"{where} has no results of these claims.")
     with TemporaryDirectory(prefix="coband-verify-") as place:
         found = verification.verify(jobs, Path(place), workers)
+        wrong = list(verification.disagreements(claims, outcomes, jobs, Path(place)))
     same, lost = sum(one.same for one in found), [one for one in found if one.missing]
     different = len(found) - same - len(lost)
     if different:
@@ -234,9 +235,11 @@ def _verify(claims: Sequence[PlacedClaim], where: Path, count: int, workers: Wor
     tables.show(["study", "variant", "replication", "fingerprint"], rows, left=2)
     for why in dict.fromkeys(one.missing for one in lost):
         click.echo(f"no fingerprint: {why}", err=True)
+    for sentence in wrong:
+        click.echo(sentence, err=True)
     without = f", {len(lost)} without a fingerprint" if lost else ""
     click.echo(f"{len(found)} jobs run again: {same} the same, {different} different{without}")
-    return int(same < len(found))
+    return int(same < len(found) or bool(wrong))
 
 
 def _name_hardware(outcomes: Sequence[Outcome]) -> None:

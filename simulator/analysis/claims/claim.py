@@ -172,14 +172,14 @@ class Panel(_Strict):
         default="turns", description="turns, turns_per_agent, scalars, times, or a key of the sweep's grid"
     )
     at: dict[str, str | int | float] = Field(default={}, description="values of the other keys of the grid, for all")
-    printed: dict[str, float] = Field(default={}, description="line -> its end as the paper prints it in numbers")
+    published: dict[str, float] = Field(default={}, description="line -> its end as the authors publish it in numbers")
 
     @model_validator(mode="after")
     def _drawn(self) -> Self:
         if self.against in AXES and self.of not in HEIGHTS:
             raise ValueError(f"of(={self.of}) must be one of {', '.join(HEIGHTS)} against {self.against}")
-        if unknown := self.printed.keys() - set(map(str, self.labels)):
-            raise ValueError(f"printed names {', '.join(sorted(unknown))}, which are no lines of the panel")
+        if unknown := self.published.keys() - set(map(str, self.labels)):
+            raise ValueError(f"published names {', '.join(sorted(unknown))}, which are no lines of the panel")
         return self
 
 

@@ -59,8 +59,7 @@ def _panel(panel: Panel, study: ClaimedStudy, cache: ResultCache, size: Size) ->
         variants = samples.matching(term.label, at)
         found = _curve(samples, variants, panel) if panel.against in AXES else _means(samples, variants, panel)
         if found is not None:
-            printed = {"printed": panel.printed[str(term)]} if str(term) in panel.printed else {}
-            lines.append({"label": str(term), **found, **printed})
+            lines.append({"label": str(term), **found})
     return {"title": panel.title, "of": panel.of, "against": panel.against, "lines": lines}
 
 

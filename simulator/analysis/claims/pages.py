@@ -25,6 +25,8 @@ MARKS: Mapping[Verdict, str] = {
 }
 SHORT = re.compile(r"\(([^()]+)\)$")
 """Authors and year at the end of a paper's title."""
+READINGS = re.compile("_(shared|public_code|same_constants|same_rule)$")
+"""What tells claims apart that are one claim of the paper, read in several ways."""
 NOTE = """Verdicts hold whenever one looks: each has an e-value of at least 20, and at most 5 % of them are expected to
 be wrong. [How to read them](../howto/reproduce.md#read-a-verdict), and [how far to trust
 them](../evidence.md)."""
@@ -140,9 +142,10 @@ def _paper(
         n = str(counts[0]) if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
         lines += [f"## {figure['title']}", "", f"![{figure['title']}]({name}_{number}.svg)", ""]
         lines += [f"Drawn as {figure['where']}: means over {n} replications, 95 % Student intervals.", ""]
-        lines += _printed(figure)
+        lines += _published(figure, paper)
     for one in claims:
         lines += _claim(one, outcomes.get(one.key), found.get(one.key, "not run"))
+        lines += _others(one, claims, found)
     return "\n".join(lines).rstrip() + "\n"
 
 
@@ -216,18 +219,37 @@ def _count(number: int) -> str:
     return words[number] if number < len(words) else str(number)
 
 
-def _printed(figure: Mapping[str, Any]) -> list[str]:
-    """What the paper prints of a figure's lines, beside the ends of ours."""
+def _published(figure: Mapping[str, Any], paper: Paper) -> list[str]:
+    """What the authors publish of a figure in numbers, in the paper or with its code, beside the ends of our lines."""
+    panels = [panel for one in paper.figures if one.title == figure["title"] for panel in one.panels]
+    published = {(panel.title, label): value for panel in panels for label, value in panel.published.items()}
     rows = []
     for panel in figure["panels"]:
         for line in panel["lines"]:
-            if line.get("printed") is not None:
-                low, high = (line[key] and line[key][-1] for key in ("low", "high"))
-                ours = numerals.like(line["mean"][-1], low and (low, high))
-                between = numerals.bounds(low and (low, high))
-                rows.append(f"| {panel['title']} | {_cell(line['label'])} | {line['printed']:g} | {ours} | {between} |")
-    head = ["| panel | line | printed in the paper | here | 95 % interval |", "|---|---|---|---|---|"]
+            value = published.get((panel["title"], line["label"]))
+            if value is not None:
+                band = None if line["low"] is None else (line["low"][-1], line["high"][-1])
+                ours = f"{numerals.like(line['mean'][-1], band)} | {numerals.bounds(band)} | {line['replications']}"
+                rows.append(f"| {panel['title']} | {_cell(line['label'])} | {value:g} | {ours} |")
+    head = [
+        "| panel | line | published by the authors | here | 95 % interval | replications |",
+        "|---|---|---|---|---|---|",
+    ]
     return [*head, *rows, ""] if rows else []
+
+
+def _others(placed: PlacedClaim, known: Sequence[PlacedClaim], found: Mapping[str, Verdict]) -> Iterator[str]:
+    """The same claim read in other ways: with networks in one storage, or constants of the public code."""
+    own = READINGS.sub("", placed.name)
+    others = [one for one in known if READINGS.sub("", one.name) == own and one.name != placed.name]
+    if others:
+        verdicts = (found.get(one.key, "not run") for one in others)
+        links = [
+            f"{MARKS[verdict]} {verdict}: [{one.claim.title}](#{_anchor(one)})"
+            for one, verdict in zip(others, verdicts, strict=True)
+        ]
+        yield f"*Side by side:* {'; '.join(links)}."
+        yield ""
 
 
 def _finding(one: Finding) -> str:

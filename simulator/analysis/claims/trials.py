@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from coband.simulator.analysis.claims.claim import Claim, Setting, Size
-from coband.simulator.analysis.claims.conditions import Finding, Term
+from coband.simulator.analysis.claims.conditions import Find, Finding, Term
 from coband.simulator.analysis.claims.outcome import DIGITS, Outcome
 from coband.simulator.analysis.claims.progress import Seconds, StudyProgress
 from coband.simulator.analysis.claims.samples import Sample, SampleError
@@ -68,13 +67,14 @@ class Trial:
         Raises:
             SampleError: a condition asks for what its study does not have.
         """
-        rows = [condition.rows(self._find()) for condition in self.claim.conditions]
+        rows = [condition.rows(self.find()) for condition in self.claim.conditions]
         if self.findings:
             rows = [[*old.rows, *new] for old, new in zip(self.findings, rows, strict=True)]  # type: ignore[list-item]
         judged = [one.judge(found) for one, found in zip(self.claim.conditions, rows, strict=True)]
         return [replace(one, setting=self.setting) for one in judged]
 
-    def _find(self) -> Any:
+    def find(self) -> Find:
+        """The samples of a term from the start on."""
         done, studies = self.done(), {progress.study.key: progress for progress, _ in self.used}
 
         def find(term: Term) -> list[Sample]:
@@ -156,7 +156,7 @@ def choice(claim: Claim, trials: Sequence[Trial]) -> dict[str, dict[str, Setting
 
 
 def _mean(trial: Trial, label: str, metric: str) -> float:
-    find, terms = trial._find(), [term for term in trial.claim.terms() if term.label == label]
+    find, terms = trial.find(), [term for term in trial.claim.terms() if term.label == label]
     values = [sample.metric(metric) for term in terms for sample in find(term)]
     if not values:
         raise SampleError("its tuning has not run.")

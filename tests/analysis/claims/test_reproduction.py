@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
+import coband
 from coband.simulator.analysis.claims.claim import PlacedClaim
 from coband.simulator.analysis.claims.outcome import Outcome, verdicts
+from coband.simulator.analysis.claims.pages import in_words
 from coband.simulator.analysis.claims.progress import Seconds, StudyProgress
 from coband.simulator.analysis.claims.reading import read_claim
 from coband.simulator.analysis.claims.reproduction import Reproduction, Stopped
@@ -279,3 +283,86 @@ def test_a_term_that_means_two_variants_says_which(tmp_path: Path) -> None:
 def test_mistakes_in_a_claim_are_reported_with_their_place(tmp_path: Path, text: str, message: str) -> None:
     with pytest.raises(ScenarioError, match=message):
         placed(tmp_path, text)
+
+
+SPACE = """open:
+  turns: {set: [schedule.turns], values: [6, 12], why: nobody says}
+"""
+
+
+def spaced(folder: Path, quantifier: str, condition: str, more: str = "") -> PlacedClaim:
+    """A claim about a study without a grid, at two numbers of turns."""
+    text = CLAIM.replace("{scenario: small.yaml}", "{scenario: small.yaml, set: {grid: null}}")
+    text = text.replace("conditions:", f"{SPACE}quantifier: {quantifier}\n{more}conditions:")
+    return placed(folder, text + condition)
+
+
+BETWEEN = "  - {kind: value, of: turns, term: One, at_least: 20, at_most: 30}\n"
+"""True for 12 turns of each of two agents."""
+
+
+@pytest.mark.parametrize(
+    ("quantifier", "condition", "verdict", "words"),
+    [
+        ("any", BETWEEN, "holds", "holds at turns = 12; does not hold at turns = 6"),
+        ("all", BETWEEN, "does not hold", "holds at turns = 12; does not hold at turns = 6"),
+        ("any", BETWEEN.replace("30", "20"), "does not hold", "does not hold at any of two settings"),
+        ("all", BETWEEN.replace("20", "1"), "holds", "holds at all of two settings"),
+    ],
+)
+def test_what_is_open_is_tried(tmp_path: Path, quantifier: str, condition: str, verdict: str, words: str) -> None:
+    claim = spaced(tmp_path, quantifier, condition)
+    (outcome,), jobs = reproduced(tmp_path, claim)
+    assert verdicts([outcome]) == [verdict]
+    assert in_words(outcome, claim.claim, verdicts([outcome])[0]) == words
+    assert jobs == 6
+
+
+def test_tuning_chooses_for_each_label_on_seeds_of_its_own(tmp_path: Path) -> None:
+    """The more scalars the better: twelve turns; the claim is then tried on its own seed."""
+    space = SPACE.replace(
+        "turns: {set: [schedule.turns], values: [6, 12]", "lam: {set: [algorithms.One.lam], values: [1, 9]"
+    )
+    more = "tuning: {by: regret, best: lowest, replications: 2}\n"
+    text = CLAIM.replace("{scenario: small.yaml}", "{scenario: small.yaml, set: {grid: null}}")
+    text = text.replace("conditions:", f"{space}quantifier: tuned\n{more}conditions:") + positive("One", "")
+    claim = placed(tmp_path, text)
+    (outcome,), jobs = reproduced(tmp_path, claim)
+    assert jobs == 2 * 2 + 3
+    (again,), more_jobs = reproduced(tmp_path, claim, earlier={outcome.claim: outcome})
+    assert (again.chosen, more_jobs) == (outcome.chosen, 0)
+    chosen = outcome.chosen["One"]["lam"]
+    scores = {}
+    for lam in (1, 9):
+        run = coband.run(
+            SCENARIO.partition("grid:")[0], set={"seed": 777_001, "replications": 2, "algorithms.One.lam": lam}
+        )
+        scores[lam] = float(np.mean(run.results.where(label="One")["regret"]))
+    assert chosen == min(scores, key=lambda lam: scores[lam])
+    assert in_words(outcome, claim.claim, "holds") == "holds tuned"
+
+
+@pytest.mark.parametrize("text", ["quantifier: any\n", SPACE])
+def test_a_quantifier_and_open_values_go_together(tmp_path: Path, text: str) -> None:
+    with pytest.raises(ScenarioError, match="open values need quantifier"):
+        placed(tmp_path, CLAIM.replace("conditions:", f"{text}conditions:") + TRUE)
+
+
+@pytest.mark.parametrize(("forged", "jobs"), [(False, 2), (True, 7)])
+def test_replications_of_a_results_file_count_only_with_their_fingerprints(
+    tmp_path: Path, forged: bool, jobs: int
+) -> None:
+    share = f"  - {{kind: share, of: scalars, term: {{label: One, {AT}}}, at_least: 0.9}}\n"  # open for long
+    (before,), _ = reproduced(tmp_path, placed(tmp_path, CLAIM + share))
+    prints = {
+        study: {label: ["0" * 16 if forged else one for one in found] for label, found in variants.items()}
+        for study, variants in before.fingerprints.items()
+    }
+    known = replace(before, fingerprints=prints, origin={"git": "of before"})
+    (tmp_path / "elsewhere").mkdir()
+    more = placed(tmp_path, CLAIM.replace("most: 6", "most: 7") + share)
+    pool = Counted()
+    reproduction = Reproduction([more], tmp_path / "elsewhere", pool, earlier={known.claim: known})
+    reproduction.run()
+    (outcome,) = reproduction.outcomes()
+    assert (pool.jobs, outcome.replications, len(outcome.findings[0].rows)) == (jobs, 7, 7)
