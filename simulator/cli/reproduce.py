@@ -129,7 +129,7 @@ def _begin(out: Path, resume: bool) -> None:
     Raises:
         BadInput: there are finished jobs already.
     """
-    from coband.simulator.analysis.claims.reproduction import JOBS
+    from coband.simulator.analysis.claims.jobs import JOBS
 
     if (out / JOBS).is_dir() and not resume:
         raise BadInput(f"{out} has finished jobs already; go on with --resume, or choose another --out DIR.")
@@ -147,7 +147,8 @@ def _run(
     as_json: bool,
 ) -> int:
     from coband.simulator.analysis.claims import figures, origin, results
-    from coband.simulator.analysis.claims.reproduction import Reproduction, Stopped
+    from coband.simulator.analysis.claims.jobs import Stopped
+    from coband.simulator.analysis.claims.reproduction import Reproduction
     from coband.simulator.analysis.claims.samples import SampleError
 
     interrupted = False

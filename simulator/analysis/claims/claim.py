@@ -47,7 +47,7 @@ class Replications(_Strict):
 
     first: int = Field(default=5, ge=2, description="replications before the first verdict")
     hours: float = Field(
-        default=2.0, gt=0, description="CPU hours; a claim that needs more stays open, with a forecast"
+        default=8.0, gt=0, description="CPU hours; a claim that needs more stays open, with a forecast"
     )
     most: int | None = Field(default=None, ge=2, description="replications after which an open verdict stays open")
 

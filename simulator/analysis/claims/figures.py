@@ -10,7 +10,7 @@ import numpy as np
 
 from coband.simulator.analysis.claims import reading
 from coband.simulator.analysis.claims.claim import ClaimedStudy, Figure, Panel, Size
-from coband.simulator.analysis.claims.reproduction import JOBS
+from coband.simulator.analysis.claims.jobs import JOBS
 from coband.simulator.analysis.claims.samples import AXES, Sample, SampleError, StudySamples
 from coband.simulator.analysis.claims.studies import loaded
 from coband.simulator.arrays import FloatArray

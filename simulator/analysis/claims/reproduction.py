@@ -12,6 +12,7 @@ from typing import Any
 from coband.simulator.analysis.claims import trials
 from coband.simulator.analysis.claims.claim import Claim, PlacedClaim, Size
 from coband.simulator.analysis.claims.conditions import Finding
+from coband.simulator.analysis.claims.jobs import Jobs
 from coband.simulator.analysis.claims.outcome import Outcome, Verdict, fails_of, holds_of, verdicts
 from coband.simulator.analysis.claims.progress import Seconds, StudyProgress
 from coband.simulator.analysis.claims.samples import SampleError
@@ -19,21 +20,15 @@ from coband.simulator.analysis.claims.settings import is_of_other_settings, sett
 from coband.simulator.analysis.claims.studies import Key, needed
 from coband.simulator.analysis.claims.trials import Trial
 from coband.simulator.experiments.runs.code_version import sha256
-from coband.simulator.experiments.runs.driver import Commands, Listener, drive
+from coband.simulator.experiments.runs.driver import Listener
 from coband.simulator.experiments.runs.workers import WorkerPool
 from coband.simulator.experiments.statistics.evidence import ENOUGH
-from coband.simulator.experiments.sweep.directory import SweepDirectory
-from coband.simulator.experiments.sweep.result_cache import ResultCache
 
-JOBS = "jobs"
-STUDIES = "studies"
 HOUR = 3600.0
+SMALLER = 1 / 40
+"""What a verdict on a smaller study is worth, of one on the paper's sizes."""
 SLICE = 600.0
 """CPU seconds of a step, about; after it everything is weighed again, and saved."""
-
-
-class Stopped(Exception):
-    """Somebody has interrupted it; what is finished is kept."""
 
 
 class Reproduction:
@@ -65,8 +60,7 @@ class Reproduction:
     ) -> None:
         self._claims = [one for one in claims if one.claim.not_run is None]
         self._skipped = [one for one in claims if one.claim.not_run is not None]
-        self._place, self._pool, self._size, self._listener = place, pool, size, listener
-        self._cache = ResultCache(place / JOBS)
+        self._pool, self._size, self._jobs = pool, size, Jobs(place, pool, listener)
         self._end = None if budget is None else time.monotonic() + budget * HOUR
         self._origin = dict(origin or {})
         known = dict(earlier or {})
@@ -86,7 +80,7 @@ class Reproduction:
             for trial in self._trials[key]:
                 trial.begin_at(earlier_)
         for progress in self._studies.values():
-            progress.read(self._cache)
+            self._jobs.read(progress)
 
     def run(
         self,
@@ -241,7 +235,7 @@ class Reproduction:
         """Whether the rest of the budget, or what a verdict on a claim is worth, is less than it seems to take."""
         rest = math.inf if self._end is None else self._end - time.monotonic()
         cost, cpu = self._cost(placed, count), self._seconds(placed, count)
-        most = placed.claim.replications.hours * HOUR
+        most = placed.claim.replications.hours * HOUR * (1 if self._size == "full" else SMALLER)
         spent = self.outcome(placed).cpu_hours * HOUR
         if rest > cost and spent + cpu <= most:
             return False
@@ -264,7 +258,7 @@ class Reproduction:
             self._check(placed)
         parts, first = self._open(placed), placed.claim.replications.first
         if not all(trial.known() for trial in parts):
-            self._run(parts, lambda trial: trial.done() + 1)
+            self._jobs.run(parts, lambda trial: trial.done() + 1)
             return
         done, wanted = self._done(placed), self._wanted(placed)
         each = self._seconds(placed, done + 1)
@@ -272,12 +266,12 @@ class Reproduction:
         end = max(done + step, min(first, wanted))
         if placed.claim.replications.most is not None:
             end = min(end, placed.claim.replications.most)
-        self._run(parts, lambda trial: end)
+        self._jobs.run(parts, lambda trial: end)
 
     def _tune(self, placed: PlacedClaim) -> None:
         """Run all settings on the tuning's seed, the same number of times each, and choose for each label."""
         claim, parts = placed.claim, self._tuning[placed.key]
-        self._run(parts, lambda trial: claim.tuning.replications)
+        self._jobs.run(parts, lambda trial: claim.tuning.replications)
         if any(trial.failure() for trial in parts):
             return
         chosen = trials.choice(claim, parts)
@@ -285,53 +279,22 @@ class Reproduction:
         ((setting, at),) = trials.settings_of(claim, chosen)
         studies = self._known([at])
         for progress in studies.values():
-            progress.read(self._cache)
+            self._jobs.read(progress)
         self._trials[placed.key] = [self._trial(setting, at, studies)]
 
     def _check(self, placed: PlacedClaim) -> None:
         """Run one replication of a results file again; where fingerprints differ, what the file says does not count."""
-        for trial in self._parts(placed):
-            if not trial.start or self._earlier[placed.key].origin.get("git") == self._origin.get("git"):
-                continue
-            replication = int(sha256(placed.key, trial.setting)[:8], 16) % trial.start
-            self._run([trial], lambda trial, end=replication + 1: end, replication)  # type: ignore[misc]
-            if not trial.repeats(replication):
-                trial.forget()
-
-    def _run(self, parts: Sequence[Trial], end_of: Callable[[Trial], int], start: int | None = None) -> None:
-        """Run the variants of some trials up to a number of replications."""
-        for trial in parts:
-            begin, end = trial.start if start is None else start, end_of(trial)
-            for progress, numbers in trial.used:
-                behind = progress.behind(numbers, end, begin)
-                if behind:
-                    self._drive(progress, behind, range(begin, end))
-
-    def _drive(self, progress: StudyProgress, numbers: Sequence[int], replications: range) -> None:
-        """Run some replications of some variants of a study; those that have run are not run again."""
-        study = progress.study.part(numbers, replications)
-        where = self._place / STUDIES / progress.study.name
-        where.mkdir(parents=True, exist_ok=True)
-        if study.missing is not None:
-            progress.failures.update(dict.fromkeys(numbers, f"its data are not here: {study.missing}"))
+        parts, earlier = self._parts(placed), self._earlier.get(placed.key)
+        if earlier is None or earlier.origin.get("git") == self._origin.get("git"):
             return
-        listener = None if self._listener is None else self._listener(progress.study.name)
-        report = drive(
-            study,
-            SweepDirectory(where, self._place / JOBS),
-            workers=self._pool,
-            commands=Commands(["coband", "run", progress.study.key[0]], ["coband", "reproduce"]),
-            listener=listener,
-        )
-        progress.starts.add(replications.start)
-        progress.read(self._cache)
-        if report.interrupted:
-            raise Stopped
-        reason = report.status.message or "no job has finished"
-        if report.failures:
-            reason = f"a job broke off: {report.failures[0].error.strip().splitlines()[-1]}"
-        late = progress.behind(numbers, replications.stop, replications.start)
-        progress.failures.update(dict.fromkeys(late, reason))
+        for trial in (one for one in parts if one.start):
+            replication = int(sha256(placed.key, trial.setting)[:8], 16) % trial.start
+            self._jobs.run([trial], lambda trial, end=replication + 1: end, replication)  # type: ignore[misc]
+            if not trial.repeats(replication):
+                for one in parts:
+                    one.forget()
+                del self._earlier[placed.key]
+                return
 
 
 def _stands(part: Sequence[Finding], enough: float) -> bool:

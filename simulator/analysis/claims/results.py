@@ -56,10 +56,10 @@ def _write(path: Path, found: Mapping[str, Outcome], figures: list[dict[str, Any
     jobs = {study: dict(variants) for study, variants in earlier["jobs"].items()}
     for outcome in found.values():
         for study, variants in outcome.fingerprints.items():
+            stored = jobs.setdefault(study, {})
             for label, prints in variants.items():
-                known = jobs.setdefault(study, {}).get(label, [])
-                if known[: len(prints)] != prints:  # otherwise another claim may have had more replications
-                    jobs[study][label] = prints
+                if stored.get(label, [])[: len(prints)] != prints:  # otherwise another claim may have had more of them
+                    stored[label] = prints
     used = {study for claim in claims.values() for study in claim["fingerprints"]}
     content = {
         "claims": dict(sorted(claims.items())),

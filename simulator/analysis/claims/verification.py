@@ -11,6 +11,7 @@ import numpy as np
 
 from coband.simulator.analysis.claims.claim import Claim, PlacedClaim, Size
 from coband.simulator.analysis.claims.conditions import Finding
+from coband.simulator.analysis.claims.jobs import JOBS
 from coband.simulator.analysis.claims.outcome import DIGITS, Outcome
 from coband.simulator.analysis.claims.progress import StudyProgress
 from coband.simulator.analysis.claims.studies import Needed, needed
@@ -19,8 +20,6 @@ from coband.simulator.experiments.runs.driver import drive
 from coband.simulator.experiments.runs.workers import WorkerPool
 from coband.simulator.experiments.sweep.directory import SweepDirectory
 from coband.simulator.experiments.sweep.result_cache import ResultCache
-
-JOBS = "jobs"
 
 
 @dataclass(frozen=True)
