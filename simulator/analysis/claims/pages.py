@@ -77,10 +77,11 @@ def badge(where: Path) -> str:
     dates = sorted(str(one.origin.get("date", "")) for one in outcomes.values())
     tried = sum(counts.values()) - counts["not run"]
     date = f"; last run {dates[-1]}" if dates else ""
+    same = counts["no practical difference"]
+    alike = f"{same} show no practical difference, " if same else ""
     return (
-        f"{tried} of {len(reading.claims())} claims tried: {counts['holds']} hold, "
-        f"{counts['does not hold']} do not, {counts['no practical difference']} make no practical difference, "
-        f"{counts['undecided']} are undecided{date}."
+        f"{tried} of {len(reading.claims())} claims tried: {counts['holds']} hold, {counts['does not hold']} do not, "
+        f"{alike}{counts['undecided']} are undecided{date}."
     )
 
 
