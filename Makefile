@@ -1,6 +1,6 @@
 PYTHON ?= .venv/bin/python
 
-.PHONY: venv check lint types test slow attacks mutants hunt-long bench golden docs pictures
+.PHONY: venv check lint types test slow attacks mutants hunt-long bench golden docs pictures evidence
 
 venv:
 	python3 -m venv .venv && .venv/bin/pip install -q -c constraints.txt -e '.[dev]'
@@ -43,3 +43,7 @@ docs:
 
 pictures:
 	$(PYTHON) docs/pictures.py
+
+BUDGET ?= 3h
+evidence:
+	$(PYTHON) -m coband reproduce all --resume --nice --workers 1 --budget $(BUDGET) --results docs/reproductions/results --pages docs/reproductions

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,7 +11,7 @@ import click
 
 from coband.simulator.cli import sweep_view, tables
 from coband.simulator.cli.options import JSON, BadInput, out_directory
-from coband.simulator.cli.types import FOLDER, AtLeast, Finite
+from coband.simulator.cli.types import FOLDER, AtLeast, Hours
 from coband.simulator.cli.workers import RESUME, placed, pool
 
 if TYPE_CHECKING:
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 OUT = Path("runs/reproduce")
 SAMPLE_SEED = 1
 INTERRUPTED = 130
+LOWEST = 19
+"""Of priorities."""
 
 
 @click.command(
@@ -31,7 +34,8 @@ INTERRUPTED = 130
 @click.option("--quick", is_flag=True, help="Scaled-down studies: the mechanics, not the papers' sizes.")
 @click.option("--full", is_flag=True, help="The papers' sizes; the default.")
 @click.option("--seed", type=AtLeast(0), help="Seed of all studies, instead of their own.")
-@click.option("--budget", type=Finite(0, 100_000, min_open=True), metavar="HOURS", help="Stop after this time.")
+@click.option("--budget", type=Hours(0, 100_000, min_open=True), metavar="HOURS", help="Stop after this time: 3h, 90m.")
+@click.option("--nice", is_flag=True, help="At the lowest priority, beside other work.")
 @placed
 @click.option("--results", type=FOLDER, help="Directory of the results files; by default results in that of --out.")
 @click.option(
@@ -56,6 +60,7 @@ def reproduce(
     full: bool,
     seed: int | None,
     budget: float | None,
+    nice: bool,
     results: Path | None,
     pages: Path | None,
     verify: int | None,
@@ -66,11 +71,12 @@ def reproduce(
 ) -> None:
     """Try what papers claim on our own runs, with intervals and verdicts.
 
-    Replications go on until every condition of a claim is decided, its replications are used up, or the budget ends.
-    Claims share jobs. The verdicts of several claims have a false discovery rate of at most 5 %.
+    Replications go where they decide: to the claim that seems to need the least time. Every step is saved, and any
+    look is allowed: a claim ends when it is decided, or dearer than the budget. Claims share jobs. The verdicts of
+    several claims have a false discovery rate of at most 5 %.
     """
+    from coband.simulator.analysis.claims.jobs import JOBS
     from coband.simulator.analysis.claims.reading import ALL, chosen
-    from coband.simulator.analysis.claims.reproduction import JOBS
 
     if quick and full:
         raise BadInput("give --quick or --full, not both.")
@@ -87,8 +93,10 @@ def reproduce(
     else:
         if (out / JOBS).is_dir() and not resume:
             raise BadInput(f"{out} has finished jobs already; go on with --resume, or choose another --out DIR.")
+        if nice:
+            os.nice(LOWEST)
         with pool(**place) as found:
-            status = _run(claims, out, where, "quick" if quick else "full", seed, budget, found, as_json)
+            status = _run(claims, out, where, "quick" if quick else "full", seed, budget, resume, found, as_json)
         if pages is not None:
             _pages(where, pages)
         context.exit(status)
@@ -107,18 +115,27 @@ def _run(
     size: Size,
     seed: int | None,
     budget: float | None,
+    resume: bool,
     workers: WorkerPool,
     as_json: bool,
 ) -> int:
     from coband.simulator.analysis.claims import figures, origin, results
-    from coband.simulator.analysis.claims.reproduction import Reproduction, Stopped
+    from coband.simulator.analysis.claims.jobs import Stopped
+    from coband.simulator.analysis.claims.reproduction import Reproduction
 
     interrupted = False
     reproduction = Reproduction(
-        claims, out, workers, size=size, budget=budget, origin=origin.origin(seed), listener=sweep_view.View
+        claims,
+        out,
+        workers,
+        size=size,
+        budget=budget,
+        origin=origin.origin(seed),
+        listener=sweep_view.View,
+        earlier=results.read(where) if resume else None,
     )
     try:
-        reproduction.run(_told)
+        reproduction.run(_told, lambda outcomes: results.write(where, outcomes, {}))
     except Stopped:
         interrupted = True
     outcomes = reproduction.outcomes()
@@ -148,7 +165,7 @@ def _show(outcomes: Sequence[Outcome], as_json: bool) -> None:
     counts = ", ".join(f"{found.count(one)} {one}" for one in dict.fromkeys(found))
     click.echo(
         f"{len(found)} claim{'' if len(found) == 1 else 's'}: {counts}; "
-        "at most 5 % of the verdicts on claims of this table are expected to be wrong (Benjamini and Yekutieli 2001)"
+        "at most 5 % of the verdicts on claims of this table are expected to be wrong (closed e-BH)"
     )
 
 
@@ -161,7 +178,7 @@ def remark(outcome: Outcome, verdict: Verdict) -> str:
     parts = [outcome.reason] if outcome.reason else []
     if verdict == "undecided" and outcome.needed is not None:
         cost = "" if outcome.cost_hours is None else f", about {outcome.cost_hours:.2g} CPU hours more"
-        parts.append(f"about {outcome.needed} replications would decide it{cost}")
+        parts.append(f"about {outcome.needed} replications seem to decide it{cost}")
     return "; ".join(parts)
 
 
@@ -176,6 +193,7 @@ def _verify(claims: Sequence[PlacedClaim], where: Path, count: int, workers: Wor
         raise BadInput(f"{where} has no results of these claims.")
     with TemporaryDirectory(prefix="coband-verify-") as place:
         found = verification.verify(jobs, Path(place), workers)
+        wrong = list(verification.disagreements(claims, outcomes, jobs, Path(place)))
     same, lost = sum(one.same for one in found), [one for one in found if one.missing]
     different = len(found) - same - len(lost)
     if different:
@@ -184,9 +202,11 @@ def _verify(claims: Sequence[PlacedClaim], where: Path, count: int, workers: Wor
     tables.show(["study", "variant", "replication", "fingerprint"], rows, left=2)
     for why in dict.fromkeys(one.missing for one in lost):
         click.echo(f"no fingerprint: {why}", err=True)
+    for sentence in wrong:
+        click.echo(sentence, err=True)
     without = f", {len(lost)} without a fingerprint" if lost else ""
     click.echo(f"{len(found)} jobs run again: {same} the same, {different} different{without}")
-    return int(same < len(found))
+    return int(same < len(found) or bool(wrong))
 
 
 def _name_hardware(outcomes: Sequence[Outcome]) -> None:

@@ -11,6 +11,8 @@ import click
 LARGEST = 2**63 - 1
 """The largest whole number in a SQLite database."""
 MOST_WORKERS = 10_000
+UNITS = {"m": 1 / 60, "h": 1.0, "d": 24.0}
+"""Of durations, in hours."""
 
 
 class AtLeast(click.IntRange):
@@ -50,3 +52,13 @@ class Place(click.Path):
 
 
 FILE_PATH, FOLDER = Place(path_type=Path, dir_okay=False), Place(path_type=Path, file_okay=False)
+
+
+class Hours(Finite):
+    """A duration in hours, or with a unit: 90m, 3h, 2d."""
+
+    name = "hours"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        text, unit = str(value), UNITS.get(str(value)[-1:])
+        return super().convert(text if unit is None else text[:-1], param, ctx) * (unit or 1.0)

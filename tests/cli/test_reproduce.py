@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import asdict, replace
 from pathlib import Path
+from shutil import rmtree
 from typing import Any
 
 import pytest
@@ -44,11 +46,8 @@ def test_from_claims_to_pages(coband: Coband, tmp_path: Path) -> None:
     assert "small/true: holds, 3 replications" in err
     assert "2 claims: 1 does not hold, 1 holds" in out
     index, page = (tmp_path / "pages" / name for name in ("index.md", "small.md"))
-    assert "🟢 1 holds, 🔴 1 does not hold" in index.read_text()
-    assert (
-        "| 🔴 | [false, sharing needs messages](small.md#small-false) | nowhere | does not hold | 3 |"
-        in index.read_text()
-    )
+    assert "| [A small paper](small.md) | 1 | 1 |  |  |  |" in index.read_text()
+    assert "- 🔴 [false, sharing needs messages](small.md#small-false) · nowhere · 3 replications" in index.read_text()
     assert "scalars: N is at least 1 | 0 | 0 to 0 |" in page.read_text()
     assert "![Curves](small_1.svg)" in page.read_text()
     assert "<svg" in (tmp_path / "pages" / "small_1.svg").read_text()
@@ -86,6 +85,62 @@ def test_verify_runs_jobs_again(coband: Coband) -> None:
     status, out, _ = coband("reproduce", "--verify", "1")
     assert status == 1
     assert "DIFFERS" in out
+
+
+def changed(change: Callable[[dict[str, Any]], None]) -> None:
+    """A results file changed by hand: what it says of the first condition of a claim."""
+    file = Path("runs/reproduce/results/small.json")
+    content = json.loads(file.read_text())
+    change(content["claims"]["small/true"]["findings"][0])
+    file.write_text(json.dumps(content))
+
+
+def test_a_claim_made_true_by_its_results_file_is_found(coband: Coband) -> None:
+    coband("reproduce", "true")
+    assert coband("reproduce", "--verify", "3")[0] == 0
+    changed(lambda finding: finding["evidence"].update(holds=-9.0, fails=9.0))
+    assert results.read(Path("runs/reproduce/results"))["small/true"].nearest[0] == "does not hold"
+    status, _, err = coband("reproduce", "--verify", "1")
+    assert (status, "does not follow from its replications" in err) == (1, True)
+
+
+def test_replications_changed_by_hand_are_found(coband: Coband) -> None:
+    """Evidence and estimates that follow from made-up replications: running them again tells."""
+    coband("reproduce", "true")
+
+    def lie(finding: dict[str, Any]) -> None:
+        (placed,) = (one for one in reading.claims() if one.name == "true")
+        fake = placed.claim.conditions[0].judge([[0.0]] * 3)
+        finding.update(asdict(fake))
+
+    changed(lie)
+    status, _, err = coband("reproduce", "--verify", "1")
+    assert (status, "gives other numbers than the file says" in err) == (1, True)
+
+
+def test_results_files_are_gone_on_with(coband: Coband) -> None:
+    """Without the finished jobs of before: one replication runs again, and its fingerprint decides."""
+    claim = Path("claims/small/true.yaml")
+    text = claim.read_text().partition("conditions:")[0]
+    claim.write_text(f"{text}conditions:\n  - {{kind: share, of: scalars, term: One, at_least: 0.9}}\n")
+    coband("reproduce", "true")
+    rmtree("runs/reproduce/jobs")
+    claim.write_text(claim.read_text().replace("most: 6", "most: 8"))
+    file = Path("runs/reproduce/results/small.json")
+    content = json.loads(file.read_text())
+    content["claims"]["small/true"]["origin"]["git"] = {"commit": "of before"}
+    file.write_text(json.dumps(content))
+    assert coband("reproduce", "true", "--resume")[0] == 0
+    found = results.read(Path("runs/reproduce/results"))["small/true"]
+    ((prints,),) = (variants.values() for variants in found.fingerprints.values())
+    assert (found.replications, len(found.findings[0].rows), len(prints)) == (8, 8, 8)
+    assert len(list(Path("runs/reproduce/jobs").rglob("*.json.gz"))) == 3  # two new ones, and one of the six before
+
+
+def test_a_budget_may_have_a_unit(coband: Coband) -> None:
+    assert coband("reproduce", "true", "--budget", "90m", "--nice")[0] == 0
+    status, _, err = coband("reproduce", "true", "--budget", "soon")
+    assert (status, "soon" in err) == (2, True)
 
 
 def add_silent(folder: Path) -> None:
@@ -152,7 +207,7 @@ def test_another_seed_gives_other_jobs_and_is_said(coband: Coband) -> None:
     own, other = ({job for study in one.values() for jobs in study.values() for job in jobs} for one in found)
     assert len(own) == len(other) == 3
     assert not own & other
-    assert "; seed 11; p" in Path("pages/small.md").read_text()
+    assert "; seed 11; e" in Path("pages/small.md").read_text()
     assert "<svg" in Path("pages/small_1.svg").read_text()
     assert coband("reproduce", "true", "--verify", "2", "--seed", "11", "--results", "others")[0] == 0
     status, _, err = coband("reproduce", "true", "--verify", "2", "--results", "others")
@@ -195,4 +250,4 @@ def test_a_damaged_results_file_is_refused(coband: Coband) -> None:
     (folder / "small.json").write_text('{"version": 9}')
     status, _, err = coband("reproduce", "--pages", "pages")
     assert status == 2
-    assert "is of version 9; this coband reads version 1" in err
+    assert "is of version 9; this coband reads version 2" in err

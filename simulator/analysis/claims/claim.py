@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import product
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
@@ -36,29 +37,45 @@ class ClaimedStudy(_Strict):
         more = {"full": {}, "quick": self.quick, "toy": {**self.quick, **self.toy}}[size]
         return tuple(f"{key}={dump(value, indented=False).strip()}" for key, value in {**self.set, **more}.items())
 
-    def seeded(self, seed: int | None) -> ClaimedStudy:
-        """The study with another seed; with its own if there is none."""
-        return self if seed is None else self.model_copy(update={"set": {**self.set, "seed": seed}})
+    def changed(self, changes: Mapping[str, Setting]) -> ClaimedStudy:
+        """The study with further changes."""
+        return self.model_copy(update={"set": {**self.set, **changes}})
 
 
 class Replications(_Strict):
-    """How often the studies of a claim run."""
+    """How often the studies of a claim run: until it is decided, or dearer than it is worth."""
 
     first: int = Field(default=5, ge=2, description="replications before the first verdict")
-    most: int = Field(default=20, ge=2, description="replications after which an open verdict stays open")
+    hours: float = Field(
+        default=8.0, gt=0, description="CPU hours; a claim that needs more stays open, with a forecast"
+    )
+    most: int | None = Field(default=None, ge=2, description="replications after which an open verdict stays open")
 
     @model_validator(mode="after")
     def _in_order(self) -> Self:
-        if self.first > self.most:
+        if self.most is not None and self.first > self.most:
             raise ValueError(f"first(={self.first}) must be at most most(={self.most})")
         return self
 
-    def looks(self) -> list[int]:
-        """The numbers of replications after which a verdict is tried: each twice the one before, up to the most."""
-        found = [self.first]
-        while found[-1] < self.most:
-            found.append(min(2 * found[-1], self.most))
-        return found
+
+class OpenSpace(_Strict):
+    """Values that the paper leaves open, each of which is tried."""
+
+    set: list[str] = Field(min_length=1, description="key paths of the studies that take the value together")
+    values: list[Setting] = Field(min_length=2, description="the values")
+    why: str = Field(description="what the paper says of it")
+
+
+class Tuning(_Strict):
+    """How ``quantifier: tuned`` chooses: each label alone, all with the same trials, on seeds that test nothing."""
+
+    by: str = Field(default="regret", description="the metric whose mean decides")
+    best: Literal["lowest", "highest"] = "lowest"
+    replications: int = Field(default=3, ge=1, description="of each label at each setting")
+    seed: int = Field(default=777_001, ge=0, description="of the studies")
+
+
+Quantifier = Literal["any", "all", "tuned"]
 
 
 def _named(given: Any) -> Any:
@@ -72,7 +89,13 @@ class Claim(_Strict):
     where: str = Field(description="figure, table or section of the paper")
     statement: str = Field(description="what is claimed, in our own words")
     source: Literal["paper", "public code", "coband"] = Field(default="paper", description="who claims it")
-    open: dict[str, str] = Field(default={}, description="what the paper leaves open, and what is used here")
+    open: dict[str, str | OpenSpace] = Field(
+        default={}, description="what the paper leaves open, and what is used here, or the values that are tried"
+    )
+    quantifier: Quantifier | None = Field(
+        default=None, description="of the open values: the claim is about any, all, or the best of each label (tuned)"
+    )
+    tuning: Tuning = Tuning()
     ours: dict[str, str] = Field(default={}, description="what differs here from what is printed, and why")
     studies: Annotated[dict[str, ClaimedStudy], BeforeValidator(_named)] = Field(
         default={}, description="the studies by name, or one study"
@@ -90,7 +113,40 @@ class Claim(_Strict):
             if (term.study or ONLY) not in self.studies and not (term.study is None and len(self.studies) == 1):
                 known = ", ".join(self.studies)
                 raise ValueError(f"{term} names study {term.study or ONLY}, but there are {known}")
+        if bool(self.spaces()) != (self.quantifier is not None):
+            raise ValueError("open values need quantifier: any, all or tuned, and a quantifier needs open values")
         return self
+
+    def spaces(self) -> dict[str, OpenSpace]:
+        """What is open and tried, by name."""
+        return {name: one for name, one in self.open.items() if isinstance(one, OpenSpace)}
+
+    def settings(self) -> list[dict[str, Setting]]:
+        """All combinations of the open values; one that is empty where nothing is tried."""
+        spaces = self.spaces()
+        return [dict(zip(spaces, values, strict=True)) for values in product(*(one.values for one in spaces.values()))]
+
+    def at(self, setting: Mapping[str, Setting], label: str | None = None) -> Claim:
+        """The claim with its studies at a setting.
+
+        Args:
+            setting: name of what is open -> value.
+            label: the one whose keys (``algorithms.LABEL.``) take the values; None for all.
+        """
+        keys = {
+            key: setting[name]
+            for name, one in self.spaces().items()
+            for key in one.set
+            if label is None or key.startswith(f"algorithms.{label}.")
+        }
+        return self._changed(keys)
+
+    def seeded(self, seed: int | None) -> Claim:
+        """The claim about studies with another seed; with their own if there is none."""
+        return self if seed is None else self._changed({"seed": seed})
+
+    def _changed(self, changes: Mapping[str, Setting]) -> Claim:
+        return self.model_copy(update={"studies": {name: one.changed(changes) for name, one in self.studies.items()}})
 
     def terms(self) -> list[Term]:
         """What the conditions are about."""
@@ -116,11 +172,14 @@ class Panel(_Strict):
         default="turns", description="turns, turns_per_agent, scalars, times, or a key of the sweep's grid"
     )
     at: dict[str, str | int | float] = Field(default={}, description="values of the other keys of the grid, for all")
+    published: dict[str, float] = Field(default={}, description="line -> its end as the authors publish it in numbers")
 
     @model_validator(mode="after")
     def _drawn(self) -> Self:
         if self.against in AXES and self.of not in HEIGHTS:
             raise ValueError(f"of(={self.of}) must be one of {', '.join(HEIGHTS)} against {self.against}")
+        if unknown := self.published.keys() - set(map(str, self.labels)):
+            raise ValueError(f"published names {', '.join(sorted(unknown))}, which are no lines of the panel")
         return self
 
 
@@ -157,5 +216,4 @@ class PlacedClaim(BaseModel):
 
     def seeded(self, seed: int | None) -> PlacedClaim:
         """The claim about studies with another seed; with their own if there is none."""
-        studies = {name: study.seeded(seed) for name, study in self.claim.studies.items()}
-        return self.model_copy(update={"claim": self.claim.model_copy(update={"studies": studies})})
+        return self.model_copy(update={"claim": self.claim.seeded(seed)})

@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import Literal
 
+import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
 from coband.simulator.analysis.claims.condition import (
+    MARGIN,
     AnyTerm,
-    BaseCondition,
     Find,
+    MetricCondition,
     PairCondition,
     RangedCondition,
     Term,
     in_words,
     metric_values,
-    paired,
     ratio_of,
     within,
 )
+from coband.simulator.arrays import FloatArray
 from coband.simulator.experiments.statistics import estimates
 from coband.simulator.experiments.statistics.evidence import Requirement
 
@@ -30,18 +33,21 @@ class Difference(PairCondition):
     kind: Literal["difference"]
     relation: Literal["less", "greater"]
     by: float = Field(default=0.0, ge=0, description="by more than this")
+    margin: float = Field(default=MARGIN, ge=0, lt=1, description="no practical difference: a share of the second mean")
 
     def describe(self) -> str:
         more = f" by more than {self.by:g}" if self.by else ""
         return f"{self.of}: {self.first} is {self.relation} than {self.second}{more}"
 
-    def _requirements(self, find: Find) -> list[Requirement]:
+    def _requirements(self, columns: FloatArray) -> list[Requirement]:
         sign = -1.0 if self.relation == "less" else 1.0
-        return [Requirement([sign * (a - b) - self.by for a, b in zip(*self._values(find), strict=True)])]
+        return [Requirement((sign * (columns[0] - columns[1]) - self.by).tolist())]
 
-    def _estimate(self, find: Find) -> tuple[float, tuple[float, float] | None]:
-        found = estimates.paired_difference(*self._values(find))
-        return found.mean, found.interval
+    def _margins(self, columns: FloatArray) -> list[Requirement]:
+        return [] if self.by else alike(columns, self.margin)
+
+    def _estimate(self, columns: FloatArray) -> tuple[float, tuple[float, float] | None]:
+        return _least(columns[:1] - columns[1:])
 
 
 class Ratio(RangedCondition, PairCondition):
@@ -52,12 +58,11 @@ class Ratio(RangedCondition, PairCondition):
     def describe(self) -> str:
         return f"{self.of}: {self.first} over {self.second} is {in_words(self.at_least, self.at_most)}"
 
-    def _requirements(self, find: Find) -> list[Requirement]:
-        first, second = self._values(find)
-        return within([(a, b) for a, b in zip(first, second, strict=True)], self.at_least, self.at_most)
+    def _requirements(self, columns: FloatArray) -> list[Requirement]:
+        return within(columns[0], columns[1], self.at_least, self.at_most)
 
-    def _estimate(self, find: Find) -> tuple[float, tuple[float, float] | None]:
-        return ratio_of(*self._values(find))
+    def _estimate(self, columns: FloatArray) -> tuple[float, tuple[float, float] | None]:
+        return ratio_of(columns[0], columns[1])
 
 
 class Equal(PairCondition):
@@ -69,20 +74,19 @@ class Equal(PairCondition):
     def describe(self) -> str:
         return f"{self.of}: {self.first} equals {self.second} within {100 * self.margin:g} %"
 
-    def _requirements(self, find: Find) -> list[Requirement]:
-        pairs = list(zip(*self._values(find), strict=True))
-        return within(pairs, 1 - self.margin, 1 + self.margin)
+    def _requirements(self, columns: FloatArray) -> list[Requirement]:
+        return alike(columns, self.margin)
 
-    def _estimate(self, find: Find) -> tuple[float, tuple[float, float] | None]:
-        return ratio_of(*self._values(find))
+    def _estimate(self, columns: FloatArray) -> tuple[float, tuple[float, float] | None]:
+        return ratio_of(columns[0], columns[1])
 
 
-class Order(BaseCondition):
+class Order(MetricCondition):
     """The means of several terms grow in this order."""
 
     kind: Literal["order"]
-    of: str = Field(description="the metric")
     ascending: list[AnyTerm] = Field(min_length=2)
+    margin: float = Field(default=MARGIN, ge=0, lt=1, description="no practical difference: a share of the next mean")
 
     def terms(self) -> list[Term]:
         return self.ascending
@@ -90,14 +94,14 @@ class Order(BaseCondition):
     def describe(self) -> str:
         return f"{self.of}: {' < '.join(map(str, self.ascending))}"
 
-    def _requirements(self, find: Find) -> list[Requirement]:
-        pairs = [paired(find, low, high, self.of) for low, high in pairwise(self.ascending)]
-        return [Requirement([b - a for a, b in zip(*pair, strict=True)]) for pair in pairs]
+    def _requirements(self, columns: FloatArray) -> list[Requirement]:
+        return [Requirement(gap) for gap in np.diff(columns, axis=0).tolist()]
 
-    def _estimate(self, find: Find) -> tuple[float, tuple[float, float] | None]:
-        gaps = [estimates.estimate(requirement.values) for requirement in self._requirements(find)]
-        least = min(gaps, key=lambda gap: gap.mean)
-        return least.mean, least.interval
+    def _margins(self, columns: FloatArray) -> list[Requirement]:
+        return [one for pair in pairwise(columns) for one in alike(np.array(pair), self.margin)]
+
+    def _estimate(self, columns: FloatArray) -> tuple[float, tuple[float, float] | None]:
+        return _least(np.diff(columns, axis=0))
 
 
 class Step(BaseModel):
@@ -109,11 +113,10 @@ class Step(BaseModel):
     upper: AnyTerm
 
 
-class Gaps(BaseCondition):
+class Gaps(MetricCondition):
     """The differences between the means of two terms grow in this order."""
 
     kind: Literal["gaps"]
-    of: str = Field(description="the metric")
     ascending: list[Step] = Field(min_length=2)
 
     def terms(self) -> list[Term]:
@@ -122,22 +125,20 @@ class Gaps(BaseCondition):
     def describe(self) -> str:
         return f"{self.of}: {' < '.join(f'[{step.upper} - {step.lower}]' for step in self.ascending)}"
 
-    def _requirements(self, find: Find) -> list[Requirement]:
-        pairs = [paired(find, step.lower, step.upper, self.of) for step in self.ascending]
-        gaps = [[b - a for a, b in zip(*pair, strict=True)] for pair in pairs]
-        return [Requirement([b - a for a, b in zip(*two, strict=False)]) for two in pairwise(gaps)]
+    def _growths(self, columns: FloatArray) -> FloatArray:
+        return np.diff(columns[1::2] - columns[::2], axis=0)
 
-    def _estimate(self, find: Find) -> tuple[float, tuple[float, float] | None]:
-        growths = [estimates.estimate(requirement.values) for requirement in self._requirements(find)]
-        least = min(growths, key=lambda growth: growth.mean)
-        return least.mean, least.interval
+    def _requirements(self, columns: FloatArray) -> list[Requirement]:
+        return [Requirement(growth) for growth in self._growths(columns).tolist()]
+
+    def _estimate(self, columns: FloatArray) -> tuple[float, tuple[float, float] | None]:
+        return _least(self._growths(columns))
 
 
-class Value(RangedCondition):
+class Value(RangedCondition, MetricCondition):
     """The mean of a metric lies in a range."""
 
     kind: Literal["value"]
-    of: str = Field(description="the metric")
     term: AnyTerm
 
     def terms(self) -> list[Term]:
@@ -146,19 +147,17 @@ class Value(RangedCondition):
     def describe(self) -> str:
         return f"{self.of}: {self.term} is {in_words(self.at_least, self.at_most)}"
 
-    def _requirements(self, find: Find) -> list[Requirement]:
-        return within([(value, 1.0) for value in metric_values(find(self.term), self.of)], self.at_least, self.at_most)
+    def _requirements(self, columns: FloatArray) -> list[Requirement]:
+        return within(columns[0], 1.0, self.at_least, self.at_most)
 
-    def _estimate(self, find: Find) -> tuple[float, tuple[float, float] | None]:
-        found = estimates.estimate(metric_values(find(self.term), self.of))
-        return found.mean, found.interval
+    def _estimate(self, columns: FloatArray) -> tuple[float, tuple[float, float] | None]:
+        return _least(columns)
 
 
-class Share(BaseCondition):
+class Share(MetricCondition):
     """The share of replications in which a metric reaches a value."""
 
     kind: Literal["share"]
-    of: str = Field(description="the metric")
     term: AnyTerm
     reaches: float = Field(default=1.0, description="the value that counts as a success")
     at_least: float = Field(gt=0, lt=1, description="the share")
@@ -170,12 +169,22 @@ class Share(BaseCondition):
         share = f"at least {100 * self.at_least:g} %"
         return f"{self.of}: {self.term} reaches {self.reaches:g} in {share} of the replications"
 
-    def _successes(self, find: Find) -> list[float]:
-        return [float(value >= self.reaches) for value in metric_values(find(self.term), self.of)]
+    def _columns(self, find: Find) -> Sequence[Sequence[float]]:
+        return [[float(value >= self.reaches) for value in metric_values(find(self.term), self.of)]]
 
-    def _requirements(self, find: Find) -> list[Requirement]:
-        return [Requirement(self._successes(find), self.at_least)]
+    def _requirements(self, columns: FloatArray) -> list[Requirement]:
+        return [Requirement(columns[0].tolist(), self.at_least)]
 
-    def _estimate(self, find: Find) -> tuple[float, tuple[float, float] | None]:
-        found = self._successes(find)
-        return estimates.mean(found), estimates.wilson(found)
+    def _estimate(self, columns: FloatArray) -> tuple[float, tuple[float, float] | None]:
+        return estimates.mean(columns[0].tolist()), estimates.wilson(columns[0].tolist())
+
+
+def alike(columns: FloatArray, margin: float) -> list[Requirement]:
+    """|E a - E b| <= margin E b, of two columns; by two one-sided tests (Schuirmann 1987)."""
+    return within(columns[0], columns[1], 1 - margin, 1 + margin)
+
+
+def _least(rows: FloatArray) -> tuple[float, tuple[float, float] | None]:
+    """The smallest of several means, with its interval."""
+    found = min((estimates.estimate(row) for row in rows.tolist()), key=lambda one: one.mean)
+    return found.mean, found.interval

@@ -11,10 +11,16 @@ import numpy as np
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from coband.simulator.analysis.claims.samples import Sample, SampleError
+from coband.simulator.arrays import FloatArray
 from coband.simulator.experiments.registry.registry import Registry
 from coband.simulator.experiments.statistics import estimates
-from coband.simulator.experiments.statistics.evidence import Evidence, Requirement, fieller, together
+from coband.simulator.experiments.statistics.evidence import UNKNOWN, Evidence, Requirement, Test, fieller, together
 from coband.simulator.experiments.statistics.numerals import ROUNDING
+
+DIGITS = 9
+"""Of a number that is no integer in a results file."""
+MARGIN = 0.05
+"""A difference by a smaller share of the second mean makes no practical difference, unless a claim says otherwise."""
 
 
 class Term(BaseModel):
@@ -58,6 +64,8 @@ class Finding:
             None where all replications give the same number.
         count: replications.
         evidence: for and against.
+        rows: what each replication gave, from which all the rest follows; empty where it was not kept.
+        setting: of what the paper leaves open; empty where nothing is tried.
     """
 
     text: str
@@ -66,12 +74,16 @@ class Finding:
     effect: float | None
     count: int
     evidence: Evidence
+    rows: Sequence[Sequence[float]] = ()
+    setting: str = ""
 
 
 class BaseCondition(BaseModel):
     """Something that a claim says about the metrics or the curves of terms."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
+
+    test: Test = Field(default="mean", description="of means, or of the signs of the differences")
 
     @abstractmethod
     def terms(self) -> list[Term]:
@@ -82,26 +94,43 @@ class BaseCondition(BaseModel):
         """The condition in words."""
 
     @abstractmethod
-    def _requirements(self, find: Find) -> list[Requirement]:
+    def _columns(self, find: Find) -> Sequence[Sequence[float]]:
+        """The numbers that it is about, each of them in all replications."""
+
+    @abstractmethod
+    def _requirements(self, columns: FloatArray) -> list[Requirement]:
         """Its inequalities."""
 
     @abstractmethod
-    def _estimate(self, find: Find) -> tuple[float, tuple[float, float] | None]:
+    def _estimate(self, columns: FloatArray) -> tuple[float, tuple[float, float] | None]:
         """The number that it is about, with its interval."""
 
-    def judge(self, find: Find) -> Finding:
-        """What the samples say.
+    def _margins(self, columns: FloatArray) -> list[Requirement]:
+        """The inequalities that say that there is no practical difference; none where no margin makes sense."""
+        return []
+
+    def rows(self, find: Find) -> list[list[float]]:
+        """What each replication gave, rounded as results files keep it.
 
         Raises:
             SampleError: the study does not have what it asks for.
         """
-        count = min((len(find(term)) for term in self.terms()), default=0)
-        if count == 0:
-            return Finding(self.describe(), None, None, None, 0, Evidence(1.0, 1.0))
-        coarse = self._is_coarse()
-        requirements = [replace(one, coarse=coarse) for one in self._requirements(find)]
-        estimate, interval = self._estimate(find)
-        return Finding(self.describe(), estimate, interval, _effect(requirements), count, together(requirements))
+        columns = [[_rounded(value) for value in column] for column in self._columns(find)]
+        return [list(row) for row in zip(*columns, strict=False)]
+
+    def judge(self, rows: Sequence[Sequence[float]]) -> Finding:
+        """What the replications say.
+
+        Raises:
+            SampleError: it cannot be said of such numbers.
+        """
+        if not rows:
+            return Finding(self.describe(), None, None, None, 0, UNKNOWN)
+        columns = np.array(rows, dtype=np.float64).T
+        requirements = [replace(one, coarse=self._is_coarse(), test=self.test) for one in self._requirements(columns)]
+        estimate, interval = self._estimate(columns)
+        evidence = together(requirements, [replace(one, test=self.test) for one in self._margins(columns)])
+        return Finding(self.describe(), estimate, interval, _effect(requirements), len(rows), evidence, rows)
 
     def _is_coarse(self) -> bool:
         """Whether the metric is declared to be 0 or 1 in every replication."""
@@ -120,16 +149,13 @@ def _effect(requirements: Sequence[Requirement]) -> float | None:
     return min(found, default=None)
 
 
+def _rounded(value: float) -> float:
+    return float(value) if float(value).is_integer() else float(f"{value:.{DIGITS}g}")
+
+
 def metric_values(samples: Sequence[Sample], name: str) -> list[float]:
     """A metric of each replication."""
     return [sample.metric(name) for sample in samples]
-
-
-def paired(find: Find, first: Term, second: Term, name: str) -> tuple[list[float], list[float]]:
-    """The values of two terms on the replications that both have."""
-    one, other = find(first), find(second)
-    count = min(len(one), len(other))
-    return metric_values(one[:count], name), metric_values(other[:count], name)
 
 
 class RangedCondition(BaseCondition):
@@ -148,18 +174,23 @@ class RangedCondition(BaseCondition):
         return self
 
 
-class PairCondition(BaseCondition):
-    """A condition on a metric of two terms."""
+class MetricCondition(BaseCondition):
+    """A condition on a metric of its terms."""
 
     of: str = Field(description="the metric")
+
+    def _columns(self, find: Find) -> Sequence[Sequence[float]]:
+        return [metric_values(find(term), self.of) for term in self.terms()]
+
+
+class PairCondition(MetricCondition):
+    """A condition on a metric of two terms."""
+
     first: AnyTerm
     second: AnyTerm
 
     def terms(self) -> list[Term]:
         return [self.first, self.second]
-
-    def _values(self, find: Find) -> tuple[list[float], list[float]]:
-        return paired(find, self.first, self.second, self.of)
 
 
 def in_words(low: float | None, high: float | None) -> str:
@@ -169,23 +200,23 @@ def in_words(low: float | None, high: float | None) -> str:
     return f"at least {low:g}" if high is None else f"between {low:g} and {high:g}"
 
 
-def within(pairs: Sequence[tuple[float, float]], low: float | None, high: float | None) -> list[Requirement]:
+def within(first: FloatArray, second: FloatArray | float, low: float | None, high: float | None) -> list[Requirement]:
     """E a >= low E b and E a <= high E b."""
     found = []
     if low is not None:
-        found.append(Requirement([a - low * b for a, b in pairs], strict=False))
+        found.append(Requirement((first - low * second).tolist(), strict=False))
     if high is not None:
-        found.append(Requirement([high * b - a for a, b in pairs], strict=False))
+        found.append(Requirement((high * second - first).tolist(), strict=False))
     return found
 
 
-def ratio_of(first: Sequence[float], second: Sequence[float]) -> tuple[float, tuple[float, float] | None]:
+def ratio_of(first: FloatArray, second: FloatArray) -> tuple[float, tuple[float, float] | None]:
     """The ratio of two means, with Fieller's interval.
 
     Raises:
         SampleError: the second mean is not positive.
     """
-    below = estimates.mean(second)
+    below = estimates.mean(second.tolist())
     if below <= 0:
         raise SampleError("the second mean is not positive, so the ratio says nothing.")
-    return estimates.mean(first) / below, fieller(first, second)
+    return estimates.mean(first.tolist()) / below, fieller(first.tolist(), second.tolist())

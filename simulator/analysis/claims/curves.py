@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
@@ -20,6 +21,7 @@ from coband.simulator.analysis.claims.condition import (
     within,
 )
 from coband.simulator.analysis.claims.samples import SampleError
+from coband.simulator.arrays import FloatArray
 from coband.simulator.experiments.statistics import estimates
 from coband.simulator.experiments.statistics.evidence import Requirement
 
@@ -32,15 +34,18 @@ class ExponentCondition(RangedCondition):
 
     term: AnyTerm
 
+    def _columns(self, find: Find) -> Sequence[Sequence[float]]:
+        return [self._slopes(find)]
+
     @abstractmethod
     def _slopes(self, find: Find) -> list[float]:
         """The exponents."""
 
-    def _requirements(self, find: Find) -> list[Requirement]:
-        return within([(slope, 1.0) for slope in self._slopes(find)], self.at_least, self.at_most)
+    def _requirements(self, columns: FloatArray) -> list[Requirement]:
+        return within(columns[0], 1.0, self.at_least, self.at_most)
 
-    def _estimate(self, find: Find) -> tuple[float, tuple[float, float] | None]:
-        found = estimates.estimate(self._slopes(find))
+    def _estimate(self, columns: FloatArray) -> tuple[float, tuple[float, float] | None]:
+        found = estimates.estimate(columns[0].tolist())
         return found.mean, found.interval
 
 
@@ -108,20 +113,20 @@ class Below(PairCondition):
         where = f"from {100 * self.start:g} % to {100 * self.end:g} % of the {self.against.replace('_', ' ')}"
         return f"{self.of.replace('_', ' ')}: {self.first} is below {self.second} {where}"
 
-    def _gaps(self, find: Find) -> np.ndarray[tuple[int, int], np.dtype[np.float64]]:
-        """Second minus first, shape (n, PLACES)."""
-        pairs = list(zip(find(self.first), find(self.second), strict=False))
-        end = min(sample.end(self.against) for pair in pairs for sample in pair)
-        places = np.linspace(self.start * end, self.end * end, PLACES)
-        curves = [[one.curve(self.against, places, self.of) for one in pair] for pair in pairs]
-        return np.array([second - first for first, second in curves])
+    def _columns(self, find: Find) -> Sequence[Sequence[float]]:
+        """Second minus first at `PLACES` places of the axis that both have in a replication."""
+        found: list[FloatArray] = []
+        for pair in zip(find(self.first), find(self.second), strict=False):
+            places = np.linspace(self.start, self.end, PLACES) * min(one.end(self.against) for one in pair)
+            first, second = (one.curve(self.against, places, self.of) for one in pair)
+            found.append(second - first)
+        return [list(column) for column in zip(*found, strict=True)]
 
-    def _requirements(self, find: Find) -> list[Requirement]:
-        return [Requirement(column) for column in self._gaps(find).T.tolist()]
+    def _requirements(self, columns: FloatArray) -> list[Requirement]:
+        return [Requirement(column) for column in columns.tolist()]
 
-    def _estimate(self, find: Find) -> tuple[float, tuple[float, float] | None]:
-        gaps = self._gaps(find)
-        least = estimates.estimate(gaps[:, int(gaps.mean(axis=0).argmin())].tolist())
+    def _estimate(self, columns: FloatArray) -> tuple[float, tuple[float, float] | None]:
+        least = estimates.estimate(columns[int(columns.mean(axis=1).argmin())].tolist())
         return least.mean, least.interval
 
 

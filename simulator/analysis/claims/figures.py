@@ -10,7 +10,7 @@ import numpy as np
 
 from coband.simulator.analysis.claims import reading
 from coband.simulator.analysis.claims.claim import ClaimedStudy, Figure, Panel, Size
-from coband.simulator.analysis.claims.reproduction import JOBS
+from coband.simulator.analysis.claims.jobs import JOBS
 from coband.simulator.analysis.claims.samples import AXES, Sample, SampleError, StudySamples
 from coband.simulator.analysis.claims.studies import loaded
 from coband.simulator.arrays import FloatArray
@@ -44,7 +44,10 @@ def of_papers(
 
 
 def _figure(figure: Figure, cache: ResultCache, size: Size, seed: int | None) -> dict[str, Any]:
-    panels = [_panel(panel, panel.study.seeded(seed), cache, size) for panel in figure.panels]
+    panels = [
+        _panel(panel, panel.study.changed({} if seed is None else {"seed": seed}), cache, size)
+        for panel in figure.panels
+    ]
     return {"title": figure.title, "where": figure.where, "panels": [panel for panel in panels if panel["lines"]]}
 
 
@@ -62,7 +65,7 @@ def _panel(panel: Panel, study: ClaimedStudy, cache: ResultCache, size: Size) ->
 
 def _curve(samples: StudySamples, variants: Sequence[Variant], panel: Panel) -> dict[str, Any] | None:
     """The mean of a curve at `POINTS` places of an axis, from 0 to the end of the shortest replication."""
-    found = [one for one in samples.found.get(variants[0].number, ()) if len(one.series)]
+    found = [one for one in samples.found.get(variants[0].number, {}).values() if len(one.series)]
     if len(found) < LEAST:
         return None
     end = min(one.end(panel.against) for one in found)
@@ -75,7 +78,7 @@ def _means(samples: StudySamples, variants: Sequence[Variant], panel: Panel) -> 
     points: list[tuple[float, Sequence[Sample]]] = []
     for variant in variants:
         value = next((one.number for one in variant.parameters if one.key == panel.against), None)
-        found = samples.found.get(variant.number, ())
+        found = list(samples.found.get(variant.number, {}).values())
         if value is not None and len(found) >= LEAST:
             points.append((value, found))
     if not points:

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
+
+import numpy as np
 
 from coband.simulator.analysis.claims.claim import Size
 from coband.simulator.analysis.claims.conditions import Finding
-from coband.simulator.experiments.statistics.evidence import Evidence, adjusted
+from coband.simulator.experiments.statistics.anytime import closed_ebh
+from coband.simulator.experiments.statistics.evidence import ENOUGH, Evidence, mean_of_logs
 
-Verdict = Literal["holds", "does not hold", "undecided", "not run"]
+Verdict = Literal["holds", "does not hold", "no practical difference", "undecided", "not run"]
 LEVEL = 0.05
-"""Of the tests of one claim, and the false discovery rate over all of them."""
-ALONE = 0.004
-"""Level at which a claim needs no more replications: it stays decided beside 200 others if half of them are decided.
-Benjamini and Yekutieli's procedure rejects the smaller half of m p-values if all of them are at most
-LEVEL / (2 (1 + 1/2 + ... + 1/m)), 0.0043 for m = 200."""
+"""The false discovery rate over all claims; a verdict on its own needs an e-value of 1 / LEVEL."""
+SAME_SHARE = 0.25
+"""The weight of "there is a practical difference" beside the sign of a difference, where both are false."""
 DIGITS = 16
 """Of a fingerprint that results files keep."""
 
@@ -29,7 +31,6 @@ class Outcome:
         claim: such as ``duets/figure_1a_regret``.
         size: full, quick or toy.
         findings: one per condition.
-        looks: how often a verdict is tried at most; each p-value counts so many times.
         replications: of the study with the fewest.
         cpu_hours: of all its jobs.
         reason: why it was not run, or not to the end; empty if it was.
@@ -37,12 +38,14 @@ class Outcome:
         fingerprints: study -> variant -> one for each replication.
         origin: versions, commit, date.
         settings: digest of what it was tried with; empty where that was not noted.
+        quantifier: any: it holds if it does at some setting of what is open; all: only if it does at all of them.
+        chosen: label -> setting that tuning chose for it.
+        before: the verdict that stood before the replications of this outcome; empty where there was none.
     """
 
     claim: str
     size: Size
     findings: Sequence[Finding]
-    looks: int
     replications: int
     cpu_hours: float
     reason: str = ""
@@ -50,46 +53,102 @@ class Outcome:
     fingerprints: Mapping[str, Mapping[str, Sequence[str]]] = field(default_factory=dict)
     origin: Mapping[str, Any] = field(default_factory=dict)
     settings: str = ""
+    quantifier: Literal["any", "all"] = "all"
+    chosen: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    before: Verdict | Literal[""] = ""
+
+    def parts(self) -> dict[str, list[Finding]]:
+        """The findings at each setting."""
+        found: dict[str, list[Finding]] = {}
+        for one in self.findings:
+            found.setdefault(one.setting, []).append(one)
+        return found
 
     @property
     def holds(self) -> float:
-        """The p-value of the hypothesis that the claim is false: all of its conditions have to hold."""
-        return self._counted(max((one.evidence.holds for one in self.findings), default=1.0))
+        """The log e-value of the hypothesis that the claim is false: at a setting, all of its conditions have to hold.
+
+        It is false at all settings of ``any`` (the mean of the e-values), or at one of ``all`` (the smallest).
+        """
+        found = [holds_of(part) for part in self.parts().values()] or [0.0]
+        return mean_of_logs(found) if self.quantifier == "any" else min(found)
 
     @property
     def fails(self) -> float:
-        """The p-value of the hypothesis that the claim is true: one of its conditions fails."""
-        return self._counted(len(self.findings) * min((one.evidence.fails for one in self.findings), default=1.0))
+        """The log e-value of the hypothesis that the claim is true: at a setting, one of its conditions fails."""
+        found = [fails_of(part) for part in self.parts().values()] or [0.0]
+        return min(found) if self.quantifier == "any" else mean_of_logs(found)
 
     @property
-    def p(self) -> float:
-        """The p-value of the verdict that is nearer, for either of the two: twice the smaller one."""
-        return min(1.0, 2 * min(self.holds, self.fails))
+    def same(self) -> float | None:
+        """The log e-value of the hypothesis that one of its differences matters; None if one has no margin."""
+        found = [one.evidence.same for one in self.findings]
+        return None if not found or None in found else min(one for one in found if one is not None)
+
+    @property
+    def nearest(self) -> tuple[Verdict, float]:
+        """The verdict that has the most evidence, with its log e-value.
+
+        A claim of a difference that is known not to matter in practice holds only if its sign is known too.
+        """
+        sides: list[tuple[Verdict, float]] = [("holds", self.holds), ("does not hold", self.fails)]
+        sign = max(sides, key=lambda one: one[1])
+        if self.same is None or self.holds >= ENOUGH or self.same < min(sign[1], ENOUGH):
+            return sign
+        return "no practical difference", self.same
 
     @property
     def decided(self) -> bool:
-        """Whether it is decided so clearly that its verdict stands among many claims (`ALONE`)."""
-        return self.p <= ALONE
+        """Whether it is decided so clearly that its verdict stands among many claims (`ENOUGH`)."""
+        return self.nearest[1] >= ENOUGH
+
+    def stakes(self) -> tuple[float, float]:
+        """Log e-values of the hypotheses that the nearest verdict is wrong, and that it is right.
+
+        With a margin there are four states of the world, by the sign of the difference and whether it matters; where it
+        does, two hypotheses are true, whose e-values count with `SAME_SHARE`.
+        """
+        nearest, _ = self.nearest
+        if self.same is None:
+            return max(self.holds, self.fails), min(self.holds, self.fails)
+        weights = math.log(1 - SAME_SHARE), math.log(SAME_SHARE) + self.same
+        small = {"holds": self.holds, "does not hold": self.fails}
+        large = {key: float(np.logaddexp(weights[0] + one, weights[1])) for key, one in small.items()}
+        if nearest == "no practical difference":
+            return min(large.values()), min(small.values())
+        wrong = min(small.pop(nearest), large.pop(nearest))
+        return wrong, min(*small.values(), *large.values())
 
     @property
     def needed(self) -> int | None:
         """About how many replications decide it; None if that is not known."""
-        if self.fails < self.holds:
-            against = [one.evidence.needed for one in self.findings if one.evidence.fails < one.evidence.holds]
-            known = [min((n for n in against if n is not None), default=None)]
-        else:
-            known = [one.evidence.needed for one in self.findings]
-        found = None if not known or None in known else max(n for n in known if n is not None)
-        return None if found is not None and found <= self.replications else found
+        needs = [needed_of(part) for part in self.parts().values()]
+        quick = (self.quantifier == "any") == (self.holds >= self.fails)  # one setting is enough
+        known = [one for one in needs if one is not None]
+        return min(known, default=None) if quick else max(known, default=None) if len(known) == len(needs) else None
 
-    def _counted(self, p: float) -> float:
-        return min(1.0, self.looks * p)
+    def joined(self, earlier: Outcome) -> Outcome:
+        """At every setting what has more replications, of this outcome and an earlier one of the same settings."""
+        new, old = self.parts(), earlier.parts()
+        kept = {key: part for key, part in old.items() if key not in new or part[0].count > new[key][0].count}
+        if not kept:
+            return self
+        findings = [one for key in {**old, **new} for one in (kept.get(key) or new[key])]
+        prints = {study: dict(variants) for study, variants in earlier.fingerprints.items()}
+        for study, variants in self.fingerprints.items():
+            known = prints.setdefault(study, {})
+            known.update({key: found for key, found in variants.items() if len(found) >= len(known.get(key, ()))})
+        return replace(
+            earlier if len(kept) == len(new) else self,
+            findings=findings,
+            replications=min((one.count for one in findings if one.count), default=0),
+            cpu_hours=max(self.cpu_hours, earlier.cpu_hours),
+            fingerprints=prints,
+        )
 
     def to_json(self) -> dict[str, object]:
         """Plain data for a results file."""
-        found = asdict(self)
-        found["findings"] = [asdict(one) for one in self.findings]
-        return found
+        return asdict(self)
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Outcome:
@@ -102,25 +161,44 @@ class Outcome:
                 one["effect"],
                 one["count"],
                 Evidence(**one["evidence"]),
+                one["rows"],
+                one["setting"],
             )
             for one in data["findings"]
         ]
         return cls(**{**data, "findings": findings})
 
 
+def holds_of(part: Sequence[Finding]) -> float:
+    """The log e-value for a claim at one setting."""
+    return min(one.evidence.holds for one in part)
+
+
+def fails_of(part: Sequence[Finding]) -> float:
+    """The log e-value against a claim at one setting: with equal weights, of that against each condition."""
+    return mean_of_logs([one.evidence.fails for one in part])
+
+
+def needed_of(part: Sequence[Finding]) -> int | None:
+    """About how many replications decide a claim at one setting; None if that is not known."""
+    if fails_of(part) < holds_of(part):
+        known = [one.evidence.needed for one in part if one.evidence.holds < ENOUGH]
+        return None if None in known else max((n for n in known if n is not None), default=part[0].count)
+    against = [one.evidence.needed for one in part if one.evidence.fails > one.evidence.holds]
+    return min((n for n in against if n is not None), default=None)
+
+
 def verdicts(outcomes: Sequence[Outcome]) -> list[Verdict]:
     """The verdicts on several claims at once, with a false discovery rate of at most `LEVEL`.
 
-    By the procedure of Benjamini and Yekutieli (2001); what was not run takes no part.
+    By closed e-BH (Xu, Fischer and Ramdas 2025), and none with an e-value below 1 / `LEVEL`; what was not run takes no
+    part.
     """
     run = [one for one in outcomes if one.replications > 0]
-    corrected = dict(zip((one.claim for one in run), adjusted([one.p for one in run]), strict=True))
-    return [_verdict(one, corrected.get(one.claim)) for one in outcomes]
-
-
-def _verdict(outcome: Outcome, corrected: float | None) -> Verdict:
-    if corrected is None:
-        return "not run"
-    if corrected > LEVEL:
-        return "undecided"
-    return "holds" if outcome.holds < outcome.fails else "does not hold"
+    stakes = [one.stakes() for one in run]
+    published = closed_ebh([wrong for wrong, _ in stakes], [right for _, right in stakes], LEVEL)
+    found: dict[str, Verdict] = {}
+    for one, stands in zip(run, published, strict=True):
+        verdict, log_e = one.nearest
+        found[one.claim] = verdict if stands and log_e >= -math.log(LEVEL) else "undecided"
+    return [found.get(one.claim, "not run") for one in outcomes]

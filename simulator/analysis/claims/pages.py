@@ -2,30 +2,38 @@
 
 from __future__ import annotations
 
+import math
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from coband.simulator.analysis.claims import drawing, reading, results
-from coband.simulator.analysis.claims.claim import Claim, Paper, PlacedClaim
+from coband.simulator.analysis.claims.claim import Claim, OpenSpace, Paper, PlacedClaim
 from coband.simulator.analysis.claims.conditions import Finding
-from coband.simulator.analysis.claims.outcome import Outcome, Verdict, verdicts
+from coband.simulator.analysis.claims.outcome import LEVEL, Outcome, Verdict, fails_of, holds_of, verdicts
 from coband.simulator.analysis.claims.settings import is_of_other_settings
 from coband.simulator.experiments.statistics import numerals
 
-MARKS: Mapping[Verdict, str] = {"holds": "🟢", "does not hold": "🔴", "undecided": "🟡", "not run": "⚪"}
-NOTE = """A claim *holds* or *does not hold* where one-sided tests of all its conditions say so after Bonferroni's
-correction for the number of looks at the data, with a false discovery rate of at most 5 % over all claims (Benjamini
-and Yekutieli 2001). The others are *undecided*; a claim that needs data or time that was not there is *not run*.
-
-The *effect size* of a condition is the mean of its inequality, of several the one nearest to its border, in standard
-deviations over replications: positive numbers speak for the condition. There is none (-) where all replications give
-the same number."""
+MARKS: Mapping[Verdict, str] = {
+    "holds": "🟢",
+    "does not hold": "🔴",
+    "no practical difference": "🔵",
+    "undecided": "🟡",
+    "not run": "⚪",
+}
+SHORT = re.compile(r"\(([^()]+)\)$")
+"""Authors and year at the end of a paper's title."""
+READINGS = re.compile("_(shared|public_code|same_constants|same_rule)$")
+"""What tells claims apart that are one claim of the paper, read in several ways."""
+NOTE = """Verdicts hold whenever one looks: each has an e-value of at least 20, and at most 5 % of them are expected to
+be wrong. [How to read them](../howto/reproduce.md#read-a-verdict), and [how far to trust
+them](../evidence.md)."""
 
 COMMANDS = """`coband reproduce all --resume` runs what is open;
-`coband reproduce --verify 20 --results docs/reproductions/results` runs a sample of the jobs behind this page again and
-compares fingerprints."""
+`coband reproduce --verify 20 --results docs/reproductions/results` checks the numbers behind this page and runs a
+sample of the jobs again."""
 
 
 def write(where: Path, pages: Path) -> list[Path]:
@@ -69,9 +77,11 @@ def badge(where: Path) -> str:
     dates = sorted(str(one.origin.get("date", "")) for one in outcomes.values())
     tried = sum(counts.values()) - counts["not run"]
     date = f"; last run {dates[-1]}" if dates else ""
+    same = counts["no practical difference"]
+    alike = f"{same} show no practical difference, " if same else ""
     return (
-        f"{tried} of {len(reading.claims())} claims tried: {counts['holds']} hold, "
-        f"{counts['does not hold']} do not, {counts['undecided']} are undecided{date}."
+        f"{tried} of {len(reading.claims())} claims tried: {counts['holds']} hold, {counts['does not hold']} do not, "
+        f"{alike}{counts['undecided']} are undecided{date}."
     )
 
 
@@ -81,20 +91,38 @@ def _index(
     outcomes: Mapping[str, Outcome],
     found: Mapping[str, Verdict],
 ) -> str:
-    counts = Counter(found.get(one.key, "not run") for one in placed)
-    summary = ", ".join(f"{MARKS[verdict]} {counts[verdict]} {verdict}" for verdict in MARKS)
-    lines = ["# What the papers claim, and what holds", "", NOTE, "", f"**{len(placed)} claims: {summary}.**", ""]
-    lines += [COMMANDS]
+    counts = Counter((one.paper, found.get(one.key, "not run")) for one in placed)
+    lines = ["# What the papers claim, and what holds", "", f"**{len(placed)} claims.** {NOTE}", ""]
+    lines += [f"| | {' | '.join(MARKS.values())} |", "|---|" + "---|" * len(MARKS)]
     for name, paper in papers.items():
-        lines += ["", f"## [{paper.title}]({name}.md)", "", "| | claim | where | verdict | replications |"]
-        lines.append("|---|---|---|---|---|")
-        for one in placed:
-            if one.paper == name:
-                verdict, outcome = found.get(one.key, "not run"), outcomes.get(one.key)
-                count = "-" if outcome is None or not outcome.replications else str(outcome.replications)
-                link = f"[{_cell(one.claim.title)}]({name}.md#{_anchor(one)})"
-                lines.append(f"| {MARKS[verdict]} | {link} | {_cell(one.claim.where)} | {verdict} | {count} |")
+        cells = " | ".join(str(counts[name, verdict] or "") for verdict in MARKS)
+        lines.append(f"| [{_short(paper)}]({name}.md) | {cells} |")
+    sums = (sum(counts[name, verdict] for name in papers) for verdict in MARKS)
+    lines += [f"| all | {' | '.join(map(str, sums))} |", ""]
+    lines += [" · ".join(f"{mark} {verdict}" for verdict, mark in MARKS.items()), ""]
+    befores = [(one, outcomes[one.key].before) for one in placed if one.key in found]
+    changed = [
+        f"- {MARKS[old]} → {_line(one, outcomes, found)}" for one, old in befores if old and old != found[one.key]
+    ]
+    lines += ["## What has changed since the verdicts before", "", *changed, ""] if changed else []
+    lines += ["## All claims", "", COMMANDS]
+    for name, paper in papers.items():
+        lines += ["", f"### {_short(paper)}", "", f"[{paper.title}]({name}.md)", ""]
+        lines += [f"- {_line(one, outcomes, found)}" for one in placed if one.paper == name]
     return "\n".join(lines) + "\n\n" + _toctree(papers)
+
+
+def _short(paper: Paper) -> str:
+    """Authors and year, or the title of studies of coband itself."""
+    cited = SHORT.search(paper.title)
+    return cited[1] if cited and paper.cites else SHORT.sub("", paper.title).strip()
+
+
+def _line(placed: PlacedClaim, outcomes: Mapping[str, Outcome], found: Mapping[str, Verdict]) -> str:
+    outcome, verdict = outcomes.get(placed.key), found.get(placed.key, "not run")
+    count = f" · {outcome.replications} replications" if outcome is not None and outcome.replications else ""
+    link = f"[{placed.claim.title}]({placed.paper}.md#{_anchor(placed)})"
+    return f"{MARKS[verdict]} {link} · {placed.claim.where}{count}"
 
 
 def _toctree(papers: Mapping[str, Paper]) -> str:
@@ -115,8 +143,10 @@ def _paper(
         n = str(counts[0]) if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
         lines += [f"## {figure['title']}", "", f"![{figure['title']}]({name}_{number}.svg)", ""]
         lines += [f"Drawn as {figure['where']}: means over {n} replications, 95 % Student intervals.", ""]
+        lines += _published(figure, paper)
     for one in claims:
         lines += _claim(one, outcomes.get(one.key), found.get(one.key, "not run"))
+        lines += _others(one, claims, found)
     return "\n".join(lines).rstrip() + "\n"
 
 
@@ -124,15 +154,103 @@ def _claim(placed: PlacedClaim, outcome: Outcome | None, verdict: Verdict) -> li
     claim = placed.claim
     lines = [f"({_anchor(placed)})=", f"## {MARKS[verdict]} {claim.title}", ""]
     who = {"paper": "", "public code": "; claimed by the public code", "coband": "; claimed by coband"}[claim.source]
-    lines += [f"**{verdict}** · {claim.where}{who} · `coband reproduce {placed.key}`", "", claim.statement.strip(), ""]
-    if outcome is not None and outcome.findings:
+    words = verdict if outcome is None else in_words(outcome, claim, verdict)
+    lines += [f"**{words}** · {claim.where}{who} · `coband reproduce {placed.key}`", "", claim.statement.strip(), ""]
+    for setting, part in ({} if outcome is None else outcome.parts()).items():
+        lines += [f"At {setting}:", ""] if setting else []
         lines += ["| condition | estimate | 95 % interval | effect size | replications |", "|---|---|---|---|---|"]
-        lines += [_finding(one) for one in outcome.findings]
+        lines += [_finding(one) for one in part]
         lines.append("")
     if outcome is not None and is_of_other_settings(outcome, placed):
         lines += ["*Of other settings:* the claim or its scenario has changed since; the command tries it anew.", ""]
     lines += list(_remarks(claim, outcome, verdict))
     return lines
+
+
+def _open(value: str | OpenSpace) -> str:
+    return value if isinstance(value, str) else f"{', '.join(map(str, value.values))} are tried ({value.why})"
+
+
+def in_words(outcome: Outcome, claim: Claim, verdict: Verdict) -> str:
+    """A verdict with the settings at which it is one.
+
+    A setting counts by itself if its e-value is at least 20 times the number of settings (Bonferroni).
+    """
+    parts = outcome.parts()
+    if claim.quantifier == "tuned":
+        return f"{verdict} tuned" if outcome.chosen else verdict
+    if claim.quantifier is None or verdict == "not run":
+        return verdict
+    enough = math.log(len(parts) / LEVEL)
+    holding = [key for key, part in parts.items() if holds_of(part) >= enough]
+    failing = [key for key, part in parts.items() if fails_of(part) >= enough]
+    if len(failing) == len(parts) or (verdict == "does not hold" and not failing):
+        return f"does not hold at any of {_count(len(parts))} settings"
+    if len(holding) == len(parts):
+        return f"holds at all of {_count(len(parts))} settings"
+    words: list[str] = [verdict] if verdict == "undecided" or (verdict == "holds" and not holding) else []
+    words += [f"holds at {_range(holding, list(parts))}"] if holding else []
+    words += [f"does not hold at {_range(failing, list(parts))}"] if failing else []
+    return "; ".join(words)
+
+
+def _range(chosen: Sequence[str], known: Sequence[str]) -> str:
+    """Some settings; as "D >= 28" if they are the last ones of an ascending parameter."""
+    names, values = zip(*(one.partition(" = ")[::2] for one in known), strict=True)
+    ascending = (
+        len(set(names)) == 1 and all(map(_is_number, values)) and list(map(float, values)) == sorted(map(float, values))
+    )
+    count = len(chosen)
+    if ascending and 1 < count < len(known) and list(chosen) in (list(known[:count]), list(known[-count:])):
+        first = list(chosen) == list(known[:count])
+        return f"{names[0]} {'<=' if first else '>='} {values[count - 1 if first else -count]}"
+    return "; ".join(chosen)
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _count(number: int) -> str:
+    words = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
+    return words[number] if number < len(words) else str(number)
+
+
+def _published(figure: Mapping[str, Any], paper: Paper) -> list[str]:
+    """What the authors publish of a figure in numbers, in the paper or with its code, beside the ends of our lines."""
+    panels = [panel for one in paper.figures if one.title == figure["title"] for panel in one.panels]
+    published = {(panel.title, label): value for panel in panels for label, value in panel.published.items()}
+    rows = []
+    for panel in figure["panels"]:
+        for line in panel["lines"]:
+            value = published.get((panel["title"], line["label"]))
+            if value is not None:
+                band = None if line["low"] is None else (line["low"][-1], line["high"][-1])
+                ours = f"{numerals.like(line['mean'][-1], band)} | {numerals.bounds(band)} | {line['replications']}"
+                rows.append(f"| {panel['title']} | {_cell(line['label'])} | {value:g} | {ours} |")
+    head = [
+        "| panel | line | published by the authors | here | 95 % interval | replications |",
+        "|---|---|---|---|---|---|",
+    ]
+    return [*head, *rows, ""] if rows else []
+
+
+def _others(placed: PlacedClaim, known: Sequence[PlacedClaim], found: Mapping[str, Verdict]) -> Iterator[str]:
+    """The same claim read in other ways: with networks in one storage, or constants of the public code."""
+    own = READINGS.sub("", placed.name)
+    others = [one for one in known if READINGS.sub("", one.name) == own and one.name != placed.name]
+    if others:
+        verdicts = (found.get(one.key, "not run") for one in others)
+        links = [
+            f"{MARKS[verdict]} {verdict}: [{one.claim.title}](#{_anchor(one)})"
+            for one, verdict in zip(others, verdicts, strict=True)
+        ]
+        yield f"*Side by side:* {'; '.join(links)}."
+        yield ""
 
 
 def _finding(one: Finding) -> str:
@@ -145,15 +263,15 @@ def _finding(one: Finding) -> str:
 def _remarks(claim: Claim, outcome: Outcome | None, verdict: Verdict) -> Iterator[str]:
     for title, settings in (("Open in the paper", claim.open), ("Different here", claim.ours)):
         if settings:
-            yield f"*{title}:* {'; '.join(f'{key}: {value}' for key, value in settings.items())}."
+            yield f"*{title}:* {'; '.join(f'{key}: {_open(value)}' for key, value in settings.items())}."
             yield ""
     reason = claim.not_run if outcome is None else outcome.reason
     if reason:
         yield f"*Not run, or not to the end:* {reason.rstrip('.')}."
         yield ""
     if outcome is not None and verdict == "undecided" and outcome.needed is not None:
-        cost = "" if outcome.cost_hours is None else f" (about {outcome.cost_hours:.2g} CPU hours more)"
-        yield f"*Open:* about {outcome.needed} replications would decide it{cost}."
+        cost = "" if outcome.cost_hours is None else f", {outcome.cost_hours:.2g} CPU hours"
+        yield f"*Forecast:* needs about {max(1, outcome.needed - outcome.replications)} more replications{cost}."
         yield ""
     if claim.analysis:
         yield f"*Why:* {claim.analysis.strip()}"
@@ -167,12 +285,12 @@ def _origin(outcome: Outcome) -> str:
     git = outcome.origin.get("git") or {}
     commit = f", commit {str(git['commit'])[:10]}{' with changes' if git.get('dirty') else ''}" if git else ""
     version = (outcome.origin.get("versions") or {}).get("coband")
-    p = min(outcome.holds, outcome.fails)
-    shown = "< 0.0001" if p < 1e-4 else f"= {p:.2g}"
+    log_e = outcome.nearest[1]
+    shown = "> 10,000" if log_e > math.log(1e4) else f"= {math.exp(log_e):.2g}"
     size = "the papers' sizes" if outcome.size == "full" else f"{outcome.size} sizes"
     seed = f"; seed {outcome.origin['seed']}" if "seed" in outcome.origin else ""
     where = f"coband {version}{commit}, {outcome.origin.get('date', '')}"
-    return f"<small>{size}{seed}; p {shown}; {outcome.cpu_hours:.2g} CPU hours; {where}.</small>"
+    return f"<small>{size}{seed}; e {shown}; {outcome.cpu_hours:.2g} CPU hours; {where}.</small>"
 
 
 def _anchor(placed: PlacedClaim) -> str:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from coband.simulator.analysis.claims.samples import StudySamples
+from coband.simulator.analysis.claims.samples import Sample, StudySamples
 from coband.simulator.analysis.claims.studies import Needed
 from coband.simulator.experiments.sweep.result_cache import ResultCache
 
@@ -19,36 +19,45 @@ class StudyProgress:
 
     Attributes:
         study: what there is to run.
+        starts: replications from which on claims need it; those before are known from results files.
         failures: why variants cannot go on, by their numbers.
         samples: what is finished.
     """
 
     study: Needed
+    starts: set[int] = field(default_factory=lambda: {0})
     failures: dict[int, str] = field(default_factory=dict)
-    samples: StudySamples = field(init=False)
+    samples: StudySamples | None = None
 
     def read(self, cache: ResultCache) -> None:
         """Take in what is finished."""
-        self.samples = self.study.samples(cache)
+        self.samples = self.study.samples(cache, self.starts, self.samples)
 
-    def done(self, number: int) -> int:
-        """How many replications of a variant have run."""
-        return len(self.samples.found.get(number, ()))
+    def found(self, number: int) -> Mapping[int, Sample]:
+        """The finished replications of a variant."""
+        return {} if self.samples is None else self.samples.found.get(number, {})
+
+    def done(self, number: int, start: int = 0) -> int:
+        """The first replication of a variant from a start on that has not run."""
+        found = self.found(number)
+        while start in found:
+            start += 1
+        return start
 
     def seconds(self, number: int, key: Seconds = "cpu_seconds") -> float:
         """Seconds of one replication of a variant; 0 before the first."""
-        done = self.done(number)
-        return self.spent([number], key) / done if done else 0.0
+        count = len(self.found(number))
+        return self.spent([number], key=key) / count if count else 0.0
 
-    def spent(self, numbers: Iterable[int], key: Seconds = "cpu_seconds") -> float:
-        """Seconds of all replications of some variants."""
-        found = [one for number in numbers for one in self.samples.found.get(number, ())]
+    def spent(self, numbers: Iterable[int], start: int = 0, key: Seconds = "cpu_seconds") -> float:
+        """Seconds of all replications of some variants from a start on."""
+        found = [one for number in numbers for replication, one in self.found(number).items() if replication >= start]
         return sum(float(one.record[key] or 0.0) for one in found)
 
-    def left(self, numbers: Iterable[int], count: int, key: Seconds = "cpu_seconds") -> float:
-        """Seconds until some variants have so many replications; one that has none counts as free."""
-        return sum(self.seconds(number, key) * max(0, count - self.done(number)) for number in numbers)
+    def left(self, numbers: Iterable[int], end: int, start: int = 0, key: Seconds = "cpu_seconds") -> float:
+        """Seconds until some variants have the replications from a start to an end; one that has none is free."""
+        return sum(self.seconds(number, key) * max(0, end - self.done(number, start)) for number in numbers)
 
-    def behind(self, numbers: Iterable[int], count: int) -> list[int]:
-        """Which of some variants have fewer replications."""
-        return [number for number in sorted(numbers) if self.done(number) < count]
+    def behind(self, numbers: Iterable[int], end: int, start: int = 0) -> list[int]:
+        """Which of some variants do not have the replications from a start to an end."""
+        return [number for number in sorted(numbers) if self.done(number, start) < end]

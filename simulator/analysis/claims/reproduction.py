@@ -1,32 +1,34 @@
-"""Running the studies of claims until every claim is decided, its replications are used up, or the budget is."""
+"""Running the studies of claims until every claim is decided, dearer than it is worth, or the budget is spent."""
 
 from __future__ import annotations
 
+import math
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from coband.simulator.analysis.claims.claim import PlacedClaim, Size
-from coband.simulator.analysis.claims.conditions import Term
-from coband.simulator.analysis.claims.outcome import DIGITS, Outcome
-from coband.simulator.analysis.claims.progress import StudyProgress
-from coband.simulator.analysis.claims.samples import Sample, SampleError, StudySamples
-from coband.simulator.analysis.claims.settings import settings_digest
-from coband.simulator.analysis.claims.studies import Key, key_of, needed
-from coband.simulator.experiments.runs.driver import Commands, Listener, drive
+from coband.simulator.analysis.claims import trials
+from coband.simulator.analysis.claims.claim import Claim, PlacedClaim, Size
+from coband.simulator.analysis.claims.conditions import Finding
+from coband.simulator.analysis.claims.jobs import Jobs
+from coband.simulator.analysis.claims.outcome import Outcome, Verdict, fails_of, holds_of, verdicts
+from coband.simulator.analysis.claims.progress import Seconds, StudyProgress
+from coband.simulator.analysis.claims.samples import SampleError
+from coband.simulator.analysis.claims.settings import is_of_other_settings, settings_digest
+from coband.simulator.analysis.claims.studies import Key, needed
+from coband.simulator.analysis.claims.trials import Trial
+from coband.simulator.experiments.runs.code_version import sha256
+from coband.simulator.experiments.runs.driver import Listener
 from coband.simulator.experiments.runs.workers import WorkerPool
-from coband.simulator.experiments.sweep.directory import SweepDirectory
-from coband.simulator.experiments.sweep.result_cache import ResultCache
+from coband.simulator.experiments.statistics.evidence import ENOUGH
 
-JOBS = "jobs"
-STUDIES = "studies"
 HOUR = 3600.0
-
-
-class Stopped(Exception):
-    """Somebody has interrupted it; what is finished is kept."""
+SMALLER = 1 / 40
+"""What a verdict on a smaller study is worth, of one on the paper's sizes."""
+SLICE = 600.0
+"""CPU seconds of a step, about; after it everything is weighed again, and saved."""
 
 
 class Reproduction:
@@ -40,6 +42,8 @@ class Reproduction:
         budget: hours of wall time; None for as long as it takes.
         origin: what results say about where they come from.
         listener: makes something that follows a study, by its name.
+        earlier: outcomes of results files, by claim. Their replications count if they are of the same settings, and if
+            one of them, run again, has the same fingerprints.
     """
 
     def __init__(
@@ -52,24 +56,42 @@ class Reproduction:
         budget: float | None = None,
         origin: Mapping[str, Any] | None = None,
         listener: Callable[[str], Listener] | None = None,
+        earlier: Mapping[str, Outcome] | None = None,
     ) -> None:
         self._claims = [one for one in claims if one.claim.not_run is None]
         self._skipped = [one for one in claims if one.claim.not_run is not None]
-        self._place, self._pool, self._size, self._listener = place, pool, size, listener
-        self._cache = ResultCache(place / JOBS)
+        self._pool, self._size, self._jobs = pool, size, Jobs(place, pool, listener)
         self._end = None if budget is None else time.monotonic() + budget * HOUR
         self._origin = dict(origin or {})
-        self._studies = {key: StudyProgress(study) for key, study in needed(self._claims, size).items()}
-        self._parts = {one.key: self._variants(one) for one in self._claims}
+        known = dict(earlier or {})
+        self._before: dict[str, Verdict] = dict(zip(known, verdicts(list(known.values())), strict=True))
+        self._earlier = {one.key: found for one in self._claims if (found := self._same(one, known))}
         self._reasons: dict[str, str] = {}
+        self._checked: set[str] = set()
+        self._known_outcomes: dict[str, tuple[list[tuple[int, int]], Outcome]] = {}
+        self._digests = {one.key: settings_digest(one, size) for one in self._claims}
+        self._chosen = {key: one.chosen for key, one in self._earlier.items() if one.chosen}
+        tried = {one.key: trials.settings_of(one.claim, self._chosen.get(one.key)) for one in self._claims}
+        tuning = {one.key: trials.tuning_of(one.claim) for one in self._claims if not tried[one.key]}
+        self._studies = self._known([claim for part in (tried, tuning) for all_ in part.values() for _, claim in all_])
+        self._trials = {key: [self._trial(*one) for one in found] for key, found in tried.items()}
+        self._tuning = {key: [self._trial(*one) for one in found] for key, found in tuning.items()}
+        for key, earlier_ in self._earlier.items():
+            for trial in self._trials[key]:
+                trial.begin_at(earlier_)
         for progress in self._studies.values():
-            progress.read(self._cache)
+            self._jobs.read(progress)
 
-    def run(self, settled: Callable[[Outcome], None] | None = None) -> None:
-        """Run replications; the claim whose next look costs least comes first.
+    def run(
+        self,
+        settled: Callable[[Outcome], None] | None = None,
+        saved: Callable[[Sequence[Outcome]], object] | None = None,
+    ) -> None:
+        """Run replications where they decide: the claim that seems to need the least time for its verdict comes first.
 
         Args:
             settled: told of each claim when its verdict is there, or cannot be had.
+            saved: given what a step has changed.
 
         Raises:
             Stopped: interrupted.
@@ -77,161 +99,204 @@ class Reproduction:
         open_claims = {one.key: one for one in self._claims}
         while open_claims:
             for key in [key for key, one in open_claims.items() if self._settled(one)]:
-                outcome = self.outcome(open_claims.pop(key))
+                outcome = self._told(open_claims.pop(key))
                 if settled is not None:
                     settled(outcome)
             if open_claims:
-                self._advance(min(open_claims.values(), key=self._cost))
+                chosen = min(open_claims.values(), key=self._cost)
+                self._advance(chosen)
+                if saved is not None:
+                    saved([self._told(one) for one in self._sharing(chosen)])
 
     def outcomes(self) -> list[Outcome]:
         """What is known of every claim."""
-        return [self.outcome(one) for one in self._claims] + [self._not_run(one) for one in self._skipped]
+        return [self._told(one) for one in self._claims] + [self._not_run(one) for one in self._skipped]
+
+    def _told(self, placed: PlacedClaim) -> Outcome:
+        """What is known of one claim, with what a verdict still takes."""
+        found = self.outcome(placed)
+        wanted = None if found.decided else found.needed
+        hours = None if wanted is None else round(self._seconds(placed, wanted) / HOUR, 4)
+        return replace(found, cost_hours=hours)
 
     def outcome(self, placed: PlacedClaim) -> Outcome:
-        """What is known of one claim."""
-        claim, find = placed.claim, self._find(placed)
+        """What is known of one claim: of every setting the earlier outcome, until there are more replications."""
+        own = self._trials[placed.key]
+        state = [(trial.start, trial.done()) for trial in own]
+        if placed.key not in self._known_outcomes or self._known_outcomes[placed.key][0] != state:
+            self._known_outcomes[placed.key] = (state, self._found(placed))
+        found = self._known_outcomes[placed.key][1]
+        return replace(found, reason=self._reason(placed) or found.reason)
+
+    def _found(self, placed: PlacedClaim) -> Outcome:
+        findings: list[Finding] = []
+        own, reason, earlier = self._trials[placed.key], "", self._earlier.get(placed.key)
         try:
-            findings, reason = [condition.judge(find) for condition in claim.conditions], self._reason(placed)
+            findings = [one for trial in own for one in trial.judge()] if any(trial.done() for trial in own) else []
         except SampleError as error:
-            findings, reason = [], str(error)
-        looks = claim.replications.looks()
-        count = min((len(find(term)) for term in claim.terms()), default=0) if findings else 0
-        spent = sum(progress.spent(numbers) for progress, numbers in self._used(placed))
+            reason = str(error)
+        prints: trials.Prints = {}
+        for trial in own:
+            for study, variants in trial.fingerprints().items():
+                prints.setdefault(study, {}).update(variants)
+        spent = {id(one): one.spent(numbers) for trial in own for one, numbers in trial.used}
+        before = earlier.cpu_hours if earlier is not None and any(trial.start for trial in own) else 0.0
         found = Outcome(
             placed.key,
             self._size,
             findings,
-            len(looks) + (count not in looks),  # a look that was not planned counts too
-            count,
-            round(spent / HOUR, 6),
+            min((one.count for one in findings if one.count), default=0),
+            round(before + sum(spent.values()) / HOUR, 6),
             reason,
             None,
-            {progress.study.name: _fingerprints(progress.samples) for progress, _ in self._used(placed)},
+            prints,
             self._origin,
-            settings_digest(placed, self._size),
+            self._digests[placed.key],
+            "any" if placed.claim.quantifier == "any" else "all",
+            self._chosen.get(placed.key, {}),
+            self._before.get(placed.key, ""),
         )
-        return self._with_cost(found, placed)
-
-    def _with_cost(self, outcome: Outcome, placed: PlacedClaim) -> Outcome:
-        """With an estimate of what a verdict still costs."""
-        wanted = outcome.needed
-        if outcome.decided or wanted is None:
-            return outcome
-        seconds = sum(progress.left(numbers, wanted) for progress, numbers in self._used(placed))
-        return replace(outcome, cost_hours=round(seconds / HOUR, 4))
+        return found if earlier is None else found.joined(earlier)
 
     def _not_run(self, placed: PlacedClaim) -> Outcome:
-        return Outcome(placed.key, self._size, [], 1, 0, 0.0, placed.claim.not_run or "", origin=self._origin)
+        return Outcome(placed.key, self._size, [], 0, 0.0, placed.claim.not_run or "", origin=self._origin)
 
-    def _variants(self, placed: PlacedClaim) -> dict[Key, set[int]]:
-        """The variants of studies that a claim is about."""
-        found: dict[Key, set[int]] = {}
-        for term in placed.claim.terms():
-            key = key_of(placed.claim.study_of(term), self._size)
-            found.setdefault(key, set()).update(self._studies[key].study.numbers(term))
-        return found
+    def _same(self, placed: PlacedClaim, earlier: Mapping[str, Outcome]) -> Outcome | None:
+        """The outcome of a results file, if it is about the same settings."""
+        found = earlier.get(placed.key)
+        if found is None or found.size != self._size or found.origin.get("seed") != self._origin.get("seed"):
+            return None
+        return None if not found.settings or is_of_other_settings(found, placed) else found
+
+    def _known(self, claims: Iterable[Claim]) -> dict[Key, StudyProgress]:
+        return {key: StudyProgress(study) for key, study in needed(claims, self._size).items()}
+
+    def _trial(self, setting: str, claim: Claim, studies: Mapping[Key, StudyProgress] | None = None) -> Trial:
+        used = trials.variants_of(claim, self._size, self._studies if studies is None else studies)
+        return Trial(claim, setting, used, self._size)
+
+    def _sharing(self, placed: PlacedClaim) -> list[PlacedClaim]:
+        """The claims that have a study in common with one, it among them."""
+        own = {id(one) for one, _ in self._used(placed)}
+        return [one for one in self._claims if own & {id(progress) for progress, _ in self._used(one)}]
 
     def _used(self, placed: PlacedClaim) -> list[tuple[StudyProgress, set[int]]]:
-        """The studies of a claim with its variants of each."""
-        return [(self._studies[key], numbers) for key, numbers in self._parts[placed.key].items()]
+        """The studies of a claim with its variants of each, at all its settings."""
+        return [used for trial in self._parts(placed) for used in trial.used]
 
-    def _find(self, placed: PlacedClaim) -> Callable[[Term], Sequence[Sample]]:
-        count = self._count(placed)
+    def _parts(self, placed: PlacedClaim) -> list[Trial]:
+        return self._trials[placed.key] or self._tuning[placed.key]
 
-        def find(term: Term) -> Sequence[Sample]:
-            key = key_of(placed.claim.study_of(term), self._size)
-            return self._studies[key].samples.of(term.label, term.at)[:count]
-
-        return find
+    def _open(self, placed: PlacedClaim) -> list[Trial]:
+        """The trials of a claim that go on: those that do not stand by themselves, among their number of settings."""
+        parts, known = self._parts(placed), self.outcome(placed).parts()
+        enough = ENOUGH + math.log(len(parts))
+        return [one for one in parts if not _stands(known.get(one.setting, ()), enough)] or parts
 
     def _done(self, placed: PlacedClaim) -> int:
-        """How many replications all its variants have."""
-        return min(progress.done(number) for progress, numbers in self._used(placed) for number in numbers)
-
-    def _count(self, placed: PlacedClaim) -> int:
-        """The replications that its verdict is from: those of its last look, or all before the first."""
-        done = self._done(placed)
-        return max((look for look in placed.claim.replications.looks() if look <= done), default=done)
-
-    def _failure(self, placed: PlacedClaim) -> str:
-        """Why it cannot go on; empty while it can."""
-        used = self._used(placed)
-        return next((one.failures[number] for one, numbers in used for number in numbers & one.failures.keys()), "")
+        return min(trial.done() for trial in self._open(placed))
 
     def _reason(self, placed: PlacedClaim) -> str:
-        return self._failure(placed) or self._reasons.get(placed.key, "")
+        found = (trial.failure() for trial in self._parts(placed))
+        return next(filter(None, found), "") or self._reasons.get(placed.key, "")
 
-    def _look(self, placed: PlacedClaim) -> int | None:
-        """How many replications its next look needs; None if it has had all."""
-        done = self._done(placed)
-        return next((count for count in placed.claim.replications.looks() if count > done), None)
+    def _wanted(self, placed: PlacedClaim) -> int:
+        """How many replications seem to decide it."""
+        done, first = self._done(placed), placed.claim.replications.first
+        if not self._trials[placed.key]:
+            return placed.claim.tuning.replications
+        return max(done + 1, first, self.outcome(placed).needed or 2 * done)
+
+    def _cost(self, placed: PlacedClaim, end: int | None = None) -> float:
+        """Seconds of wall time until it is decided, or has some replications, as far as is known."""
+        return self._seconds(placed, self._wanted(placed) if end is None else end, "wall_seconds") / self._pool.size()
+
+    def _seconds(self, placed: PlacedClaim, end: int, key: Seconds = "cpu_seconds") -> float:
+        parts, earlier = self._open(placed), self._earlier.get(placed.key)
+        if all(trial.known() for trial in parts) or earlier is None or not earlier.replications:
+            return sum(trial.left(end, key) for trial in parts)
+        missing = sum(max(0, end - trial.done()) for trial in parts)
+        return missing * earlier.cpu_hours * HOUR / earlier.replications
 
     def _settled(self, placed: PlacedClaim) -> bool:
-        if self._failure(placed):
+        """Whether it goes on no more: decided, broken off, or dearer than its bound or the budget."""
+        bound, done = placed.claim.replications, self._done(placed)
+        if any(trial.failure() for trial in self._parts(placed)):
             return True
-        next_look = self._look(placed)
-        if next_look is None:
+        if not self._trials[placed.key]:
+            return self._too_dear(placed, placed.claim.tuning.replications)
+        if (done >= bound.first or placed.key in self._earlier) and self.outcome(placed).decided:
             return True
-        if next_look > placed.claim.replications.first and self.outcome(placed).decided:
+        if done >= (bound.most or math.inf):
             return True
-        return self._too_dear(placed, next_look)
+        return self._too_dear(placed, self._wanted(placed))
 
     def _too_dear(self, placed: PlacedClaim, count: int) -> bool:
-        """Whether the rest of the budget is not enough for its next look."""
-        if self._end is None:
+        """Whether the rest of the budget, or what a verdict on a claim is worth, is less than it seems to take."""
+        rest = math.inf if self._end is None else self._end - time.monotonic()
+        cost, cpu = self._cost(placed, count), self._seconds(placed, count)
+        most = placed.claim.replications.hours * HOUR * (1 if self._size == "full" else SMALLER)
+        spent = self.outcome(placed).cpu_hours * HOUR
+        if rest > cost and spent + cpu <= most:
             return False
-        cost = self._cost(placed)
-        if self._end - time.monotonic() > cost:
-            return False
-        begun = self._done(placed) > 0
-        rest = f", which take about {cost / HOUR:.2g} h more" if begun else "; what they take is not known yet"
-        self._reasons[placed.key] = f"the budget ended before {count} replications{rest}"
+        done = self._done(placed)
+        known = f", which take about {cpu / HOUR:.2g} CPU hours more" if cpu else "; what they take is not known yet"
+        what = "the budget ended before" if rest <= cost else f"its {most / HOUR:g} CPU hours ended before"
+        self._reasons[placed.key] = f"{what} {count} replications{known if done or cpu else ''}"
         return True
 
-    def _cost(self, placed: PlacedClaim) -> float:
-        """Seconds of wall time until its next look, as far as is known."""
-        look = self._look(placed)
-        if look is None:
-            return 0.0
-        costs = [progress.left(numbers, look, "wall_seconds") for progress, numbers in self._used(placed)]
-        return sum(costs) / self._pool.size()
-
     def _advance(self, placed: PlacedClaim) -> None:
-        """Run what a claim needs for its next look, study by study; a first replication alone says what others cost."""
-        look = self._look(placed) if self._done(placed) else 1
-        assert look is not None
-        for progress, numbers in self._used(placed):
-            behind = progress.behind(numbers, look)
-            if behind:
-                self._run(progress, behind, look)
+        """Run a step of a claim: what its first verdict needs, or about `SLICE` seconds of what it still needs.
 
-    def _run(self, progress: StudyProgress, numbers: Sequence[int], count: int) -> None:
-        """Run some variants of a study up to a number of replications."""
-        study = progress.study.part(numbers, count)
-        where = self._place / STUDIES / progress.study.name
-        where.mkdir(parents=True, exist_ok=True)
-        if study.missing is not None:
-            progress.failures.update(dict.fromkeys(numbers, f"its data are not here: {study.missing}"))
+        A first replication alone says what others cost.
+        """
+        if not self._trials[placed.key]:
+            self._tune(placed)
             return
-        listener = None if self._listener is None else self._listener(progress.study.name)
-        report = drive(
-            study,
-            SweepDirectory(where, self._place / JOBS),
-            workers=self._pool,
-            commands=Commands(["coband", "run", progress.study.key[0]], ["coband", "reproduce"]),
-            listener=listener,
-        )
-        progress.read(self._cache)
-        if report.interrupted:
-            raise Stopped
-        reason = report.status.message or "no job has finished"
-        if report.failures:
-            reason = f"a job broke off: {report.failures[0].error.strip().splitlines()[-1]}"
-        progress.failures.update(dict.fromkeys(progress.behind(numbers, count), reason))
+        if placed.key not in self._checked:
+            self._checked.add(placed.key)
+            self._check(placed)
+        parts, first = self._open(placed), placed.claim.replications.first
+        if not all(trial.known() for trial in parts):
+            self._jobs.run(parts, lambda trial: trial.done() + 1)
+            return
+        done, wanted = self._done(placed), self._wanted(placed)
+        each = self._seconds(placed, done + 1)
+        step = max(1, min(math.ceil(0.5 * (wanted - done)), int(SLICE / each) if each else 1))
+        end = max(done + step, min(first, wanted))
+        if placed.claim.replications.most is not None:
+            end = min(end, placed.claim.replications.most)
+        self._jobs.run(parts, lambda trial: end)
+
+    def _tune(self, placed: PlacedClaim) -> None:
+        """Run all settings on the tuning's seed, the same number of times each, and choose for each label."""
+        claim, parts = placed.claim, self._tuning[placed.key]
+        self._jobs.run(parts, lambda trial: claim.tuning.replications)
+        if any(trial.failure() for trial in parts):
+            return
+        chosen = trials.choice(claim, parts)
+        self._chosen[placed.key] = chosen
+        ((setting, at),) = trials.settings_of(claim, chosen)
+        studies = self._known([at])
+        for progress in studies.values():
+            self._jobs.read(progress)
+        self._trials[placed.key] = [self._trial(setting, at, studies)]
+
+    def _check(self, placed: PlacedClaim) -> None:
+        """Run one replication of a results file again; where fingerprints differ, what the file says does not count."""
+        parts, earlier = self._parts(placed), self._earlier.get(placed.key)
+        if earlier is None or earlier.origin.get("git") == self._origin.get("git"):
+            return
+        for trial in (one for one in parts if one.start):
+            replication = int(sha256(placed.key, trial.setting)[:8], 16) % trial.start
+            self._jobs.run([trial], lambda trial, end=replication + 1: end, replication)  # type: ignore[misc]
+            if not trial.repeats(replication):
+                for one in parts:
+                    one.forget()
+                del self._earlier[placed.key]
+                return
 
 
-def _fingerprints(samples: StudySamples) -> dict[str, list[str]]:
-    return {
-        variant.label: [str(one.record["fingerprint"])[:DIGITS] for one in samples.found.get(variant.number, ())]
-        for variant in samples.variants
-    }
+def _stands(part: Sequence[Finding], enough: float) -> bool:
+    """Whether a claim at one setting is decided by itself."""
+    return bool(part) and max(holds_of(part), fails_of(part)) >= enough

@@ -11,7 +11,7 @@ from coband.simulator.analysis.claims.outcome import Outcome
 from coband.simulator.experiments.runs.results import dump
 from coband.simulator.scenario_errors import RequestError
 
-VERSION = 1
+VERSION = 2
 
 
 class ResultsError(RequestError):
@@ -57,17 +57,19 @@ def _write(path: Path, found: Mapping[str, Outcome], figures: list[dict[str, Any
     jobs = {study: dict(variants) for study, variants in earlier["jobs"].items()}
     for outcome in found.values():
         for study, variants in outcome.fingerprints.items():
+            stored = jobs.setdefault(study, {})
             for label, prints in variants.items():
-                known = jobs.setdefault(study, {}).get(label, [])
-                if known[: len(prints)] != prints:  # otherwise another claim may have had more replications
-                    jobs[study][label] = prints
+                if stored.get(label, [])[: len(prints)] != prints:  # otherwise another claim may have had more of them
+                    stored[label] = prints
     used = {study for claim in claims.values() for study in claim["fingerprints"]}
     content = {
         "claims": dict(sorted(claims.items())),
         "jobs": {study: jobs[study] for study in sorted(used)},
         "figures": _joined(earlier["figures"], figures or []),
     }
-    path.write_text(_compact(content), encoding="utf-8")
+    draft = path.with_suffix(".new")
+    draft.write_text(_compact(content), encoding="utf-8")
+    draft.replace(path)
     return path
 
 
@@ -77,9 +79,13 @@ def _joined(earlier: Sequence[Mapping[str, Any]], new: Sequence[Mapping[str, Any
     for one in new:
         known = found.setdefault(one.get("title", one.get("label")), dict(one))
         parts = {key: _joined(known[key], one[key]) for key in ("panels", "lines") if key in one}
-        if "x" not in one or len(one["x"]) >= len(known["x"]):
+        if "x" not in one or _weight(one) >= _weight(known):
             known.update({**one, **parts})
     return list(found.values())
+
+
+def _weight(line: Mapping[str, Any]) -> tuple[int, int]:
+    return len(line["x"]), line["replications"]
 
 
 def _without_jobs(outcome: Outcome) -> dict[str, Any]:

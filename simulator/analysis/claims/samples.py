@@ -71,14 +71,14 @@ class StudySamples:
 
     Attributes:
         variants: what ran.
-        found: for each of them, by number, its samples in order of replication, from 0 on.
+        found: for each of them, by number, its samples by replication.
     """
 
     variants: Sequence[Variant]
-    found: Mapping[int, Sequence[Sample]]
+    found: Mapping[int, Mapping[int, Sample]]
 
-    def of(self, label: str, at: Mapping[str, Any]) -> Sequence[Sample]:
-        """The samples of the one variant with this label and these values of the grid's keys.
+    def of(self, label: str, at: Mapping[str, Any]) -> Mapping[int, Sample]:
+        """The samples of the one variant with this label and these values of the grid's keys, by replication.
 
         Raises:
             SampleError: none, or several variants are meant.
@@ -88,7 +88,7 @@ class StudySamples:
             known = "; ".join(variant.label for variant in matching or self.variants)
             wanted = f"{label} at {dict(at)}" if at else label
             raise SampleError(f"{wanted} means {len(matching)} variants of the study, not one: {known}.")
-        return self.found.get(matching[0].number, ())
+        return self.found.get(matching[0].number, {})
 
     def matching(self, label: str, at: Mapping[str, Any]) -> list[Variant]:
         """The variants with this label and these values."""

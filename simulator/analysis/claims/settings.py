@@ -26,10 +26,11 @@ def settings_digest(placed: PlacedClaim, size: Size) -> str:
         ScenarioError: a scenario cannot be read.
     """
     claim, labels = placed.claim, dict[Key, set[str]]()
-    for term in claim.terms():
-        labels.setdefault(key_of(claim.study_of(term), size), set()).add(term.label)
+    for setting in claim.settings():
+        for term in claim.terms():
+            labels.setdefault(key_of(claim.at(setting).study_of(term), size), set()).add(term.label)
     parts = [_settings(key, wanted) for key, wanted in labels.items()]
-    conditions = claim.model_dump(mode="json", include={"conditions"})
+    conditions = claim.model_dump(mode="json", include={"conditions"}, exclude_defaults=True)
     return sha256(json.dumps([conditions, *parts], sort_keys=True))[:DIGITS]
 
 

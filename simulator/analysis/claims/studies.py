@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from coband.simulator.analysis.claims.claim import ClaimedStudy, PlacedClaim, Size
+from coband.simulator.analysis.claims.claim import Claim, ClaimedStudy, Size
 from coband.simulator.analysis.claims.conditions import Term
 from coband.simulator.analysis.claims.samples import Sample, SampleError, StudySamples
 from coband.simulator.experiments.runs.code_version import sha256
@@ -46,28 +46,46 @@ class Needed:
         stem = scenario.removesuffix(".yaml").strip("/").replace("/", "-")[-LONGEST:]
         return f"{stem}-{sha256(scenario, *settings)[:8]}"
 
-    def part(self, numbers: Iterable[int], count: int) -> Sweep:
-        """Some variants of the study, by their numbers, with so many replications; they are numbered from 0 on."""
+    def part(self, numbers: Iterable[int], replications: Iterable[int]) -> Sweep:
+        """Some variants of the study, by their numbers, with some replications."""
         chosen = [variant for variant in self.sweep.variants if variant.number in set(numbers)]
-        return replace(self.sweep, variants=_numbered(chosen), numbers=tuple(range(count)))
+        return replace(self.sweep, variants=_numbered(chosen), numbers=tuple(replications))
 
     def numbers(self, term: Term) -> list[int]:
         """The numbers of the variants that a term means."""
         return [variant.number for variant in StudySamples(self.sweep.variants, {}).matching(term.label, term.at)]
 
-    def samples(self, cache: ResultCache) -> StudySamples:
-        """What is known of it: of each variant the replications from 0 on that are finished."""
-        return StudySamples(self.sweep.variants, {one.number: _finished(one, cache) for one in self.sweep.variants})
+    def samples(
+        self, cache: ResultCache, starts: Iterable[int] = (0,), known: StudySamples | None = None
+    ) -> StudySamples:
+        """What is known of it: of each variant the finished replications that follow one another from some starts on.
+
+        Args:
+            cache: where finished jobs are.
+            starts: the first replications of such rows.
+            known: what was known before; it is not read again.
+        """
+        before = {} if known is None else known.found
+        found = {one.number: dict(before.get(one.number, {})) for one in self.sweep.variants}
+        for variant in self.sweep.variants:
+            for start in starts:
+                _follow(variant, start, found[variant.number], cache)
+        return StudySamples(self.sweep.variants, found)
 
 
-def _finished(variant: Variant, cache: ResultCache) -> list[Sample]:
-    found: list[Sample] = []
-    while (done := cache.get(address(variant.digest, len(found)))) is not None:
-        found.append(Sample(done.record, list(done.tables.get("series", ())), variant.scenario.agents.count))
-    return found
+def _follow(variant: Variant, replication: int, found: dict[int, Sample], cache: ResultCache) -> None:
+    """Take in the finished replications from one on."""
+    while True:
+        if replication not in found:
+            done = cache.get(address(variant.digest, replication))
+            if done is None:
+                return
+            series = list(done.tables.get("series", ()))
+            found[replication] = Sample(done.record, series, variant.scenario.agents.count)
+        replication += 1
 
 
-def needed(claims: Iterable[PlacedClaim], size: Size) -> dict[Key, Needed]:
+def needed(claims: Iterable[Claim], size: Size) -> dict[Key, Needed]:
     """The studies of some claims.
 
     Raises:
@@ -76,8 +94,8 @@ def needed(claims: Iterable[PlacedClaim], size: Size) -> dict[Key, Needed]:
     """
     terms: dict[Key, list[Term]] = {}
     for one in claims:
-        for term in one.claim.terms():
-            terms.setdefault(key_of(one.claim.study_of(term), size), []).append(term)
+        for term in one.terms():
+            terms.setdefault(key_of(one.study_of(term), size), []).append(term)
     return {key: Needed(key, _restricted(_loaded(key), wanted)) for key, wanted in terms.items()}
 
 

@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from coband.simulator.analysis.claims.claim import PlacedClaim, Size
+import numpy as np
+
+from coband.simulator.analysis.claims.claim import Claim, PlacedClaim, Size
+from coband.simulator.analysis.claims.conditions import Finding
+from coband.simulator.analysis.claims.jobs import JOBS
 from coband.simulator.analysis.claims.outcome import DIGITS, Outcome
+from coband.simulator.analysis.claims.progress import StudyProgress
 from coband.simulator.analysis.claims.studies import Needed, needed
+from coband.simulator.analysis.claims.trials import Trial, settings_of, variants_of
 from coband.simulator.experiments.runs.driver import drive
 from coband.simulator.experiments.runs.workers import WorkerPool
 from coband.simulator.experiments.sweep.directory import SweepDirectory
+from coband.simulator.experiments.sweep.result_cache import ResultCache
 
 
 @dataclass(frozen=True)
@@ -46,37 +53,97 @@ class Checked:
         return "same" if self.same else "DIFFERS"
 
 
-def sample(
-    claims: Sequence[PlacedClaim], outcomes: Mapping[str, Outcome], count: int, seed: int
-) -> list[tuple[Needed, str, int, str]]:
-    """Jobs drawn at random from those behind the outcomes: (study, variant, replication, stored fingerprint).
+Job = tuple[Needed, str, int, str]
+"""A study, a variant, a replication, and the fingerprint in the results file."""
+
+
+def sample(claims: Sequence[PlacedClaim], outcomes: Mapping[str, Outcome], count: int, seed: int) -> list[Job]:
+    """Jobs behind the outcomes: all that a claim needs for a replication, of claims and replications drawn at random.
 
     A results file also has the fingerprints of variants that only other claims about a study need; those are left out.
     """
-    found: dict[tuple[str, str, int], tuple[Needed, str, int, str]] = {}
     with_jobs = [one for one in claims if one.key in outcomes and outcomes[one.key].fingerprints]
-    studies = {size: _by_name(with_jobs, size) for size in {outcomes[one.key].size for one in with_jobs}}
+    sizes = {outcomes[one.key].size for one in with_jobs}
+    studies = {size: _by_name([(one, outcomes[one.key]) for one in with_jobs], size) for size in sizes}
+    groups: dict[tuple[str, str, int], list[Job]] = {}
     for placed in with_jobs:
         outcome = outcomes[placed.key]
-        by_name = studies[outcome.size]
-        for name, variants in outcome.fingerprints.items():
-            if name not in by_name:
-                continue  # the claim's settings have changed since
-            known = {variant.label for variant in by_name[name].sweep.variants}
-            for variant in known.intersection(variants):
-                for replication, print_ in enumerate(variants[variant]):
-                    found.setdefault((name, variant, replication), (by_name[name], variant, replication, print_))
-    keys = sorted(found)
-    return [found[key] for key in random.Random(seed).sample(keys, min(count, len(keys)))]
+        for setting, claim in settings_of(placed.claim, outcome.chosen):
+            for name, labels in _labels(claim, outcome.size).items():
+                known, prints = studies[outcome.size].get(name), outcome.fingerprints.get(name, {})
+                for label in labels if known else ():  # otherwise the claim's settings have changed since
+                    for replication, print_ in enumerate(prints.get(label, ())):
+                        assert known is not None
+                        job = (known, label, replication, print_)
+                        groups.setdefault((placed.key, setting, replication), []).append(job)
+    keys = sorted(groups)
+    random.Random(seed).shuffle(keys)
+    found = {(job[0].name, *job[1:3]): job for key in keys for job in groups[key]}
+    return list(found.values())[:count]
 
 
-def _by_name(claims: Sequence[PlacedClaim], size: Size) -> dict[str, Needed]:
+def _labels(claim: Claim, size: Size) -> dict[str, list[str]]:
+    """The variants that a claim is about, by the name of their study."""
+    return {one.name: [variant.label for variant in one.sweep.variants] for one in needed([claim], size).values()}
+
+
+def disagreements(
+    claims: Sequence[PlacedClaim], outcomes: Mapping[str, Outcome], jobs: Sequence[Job], place: Path
+) -> Iterator[str]:
+    """What is wrong with the numbers of results files: evidence that does not follow from their rows, and rows that
+    are not what a replication gives that has run again.
+
+    Args:
+        claims: to look at.
+        outcomes: of the results files.
+        jobs: that have run again.
+        place: where.
+    """
+    cache, again = ResultCache(place / JOBS), {replication for _, _, replication, _ in jobs}
+    for placed in claims:
+        outcome = outcomes.get(placed.key)
+        parts = {} if outcome is None else outcome.parts()
+        for setting, claim in () if outcome is None else settings_of(placed.claim, outcome.chosen):
+            part, where = parts.get(setting, []), f"{placed.key}{f' at {setting}' if setting else ''}"
+            if len(part) != len(claim.conditions) or not all(one.rows for one in part):
+                continue
+            for condition, stored in zip(claim.conditions, part, strict=True):
+                if not _alike(condition.judge(stored.rows), stored):
+                    yield f"{where}: what the file says of {stored.text!r} does not follow from its replications"
+            assert outcome is not None
+            yield from _other_rows(where, claim, part, outcome.size, again, cache)
+
+
+def _other_rows(
+    where: str, claim: Claim, part: Sequence[Finding], size: Size, again: set[int], cache: ResultCache
+) -> Iterator[str]:
+    studies = {key: StudyProgress(study, set(again)) for key, study in needed([claim], size).items()}
+    for progress in studies.values():
+        progress.read(cache)
+    for replication in sorted(again):
+        trial = Trial(claim, "", variants_of(claim, size, studies), size, start=replication)
+        if replication < part[0].count and trial.done() > replication:
+            rows = [one.rows(trial.find())[0] for one in claim.conditions]
+            if not all(np.allclose(row, one.rows[replication]) for row, one in zip(rows, part, strict=True)):
+                yield f"{where}: replication {replication} gives other numbers than the file says"
+
+
+def _alike(one: Finding, other: Finding) -> bool:
+    first, second = (
+        [found.estimate or 0.0, found.evidence.holds, found.evidence.fails, found.evidence.same or 0.0]
+        for found in (one, other)
+    )
+    return one.count == other.count and bool(np.allclose(first, second, rtol=1e-6))
+
+
+def _by_name(claims: Sequence[tuple[PlacedClaim, Outcome]], size: Size) -> dict[str, Needed]:
     """The studies of all claims, each with the variants that any of them needs: claims share the jobs of a study."""
-    return {study.name: study for study in needed(claims, size).values()}
+    tried = [one for placed, outcome in claims for _, one in settings_of(placed.claim, outcome.chosen)]
+    return {study.name: study for study in needed(tried, size).values()}
 
 
 def verify(
-    jobs: Sequence[tuple[Needed, str, int, str]],
+    jobs: Sequence[Job],
     place: Path,
     pool: WorkerPool,
     told: Callable[[Checked], None] | None = None,
@@ -90,7 +157,7 @@ def verify(
         if not missing:
             (one,) = (one for one in study.sweep.variants if one.label == variant)
             alone = replace(study.sweep, variants=(replace(one, number=0),), numbers=(replication,))
-            report = drive(alone, SweepDirectory(where), workers=pool)
+            report = drive(alone, SweepDirectory(where, place / JOBS), workers=pool)
             records = [record for entry in report.object["results"] for record in entry["replications"]]
             if records:
                 fresh = str(records[0]["fingerprint"])[:DIGITS]

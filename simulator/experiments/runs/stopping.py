@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 from coband.simulator.experiments.scenario.document import Until
-from coband.simulator.experiments.statistics import estimates as statistics
+from coband.simulator.experiments.statistics.anytime import confidence_sequence
 
 GROWTH = 2.0
 """At most so many times as many replications in one step: a first guess of the spread is rough."""
@@ -15,8 +15,8 @@ GROWTH = 2.0
 def more(until: Until, values: Sequence[float], done: int) -> int:
     """How many replications to add, 0 when the mean is known or the most have been made.
 
-    With half-width h after n replications and the target w, about n (h / w)^2 are needed. Looking after each step and
-    stopping at the first narrow interval covers a little less often than 95 %, so begin with enough replications.
+    With half-width h after n replications and the target w, about n (h / w)^2 are needed. The interval is that of a
+    confidence sequence, which may be looked at after each step: it covers with 95 % wherever one stops.
 
     Args:
         values: of the replications that finished.
@@ -25,12 +25,13 @@ def more(until: Until, values: Sequence[float], done: int) -> int:
     room = until.max_replications - done
     if room <= 0 or not values:
         return 0
-    estimate = statistics.estimate(values)
-    if estimate.half_width is None:
+    interval = confidence_sequence(values)
+    if interval is None:
         return 1
-    target = until.half_width if until.half_width is not None else abs(estimate.mean) * (until.relative or 0.0)
-    if estimate.half_width <= target:
+    half_width, mean = 0.5 * (interval[1] - interval[0]), 0.5 * (interval[0] + interval[1])
+    target = until.half_width if until.half_width is not None else abs(mean) * (until.relative or 0.0)
+    if half_width <= target:
         return 0
-    needed = math.inf if target == 0 else len(values) * (estimate.half_width / target) ** 2
+    needed = math.inf if target == 0 else len(values) * (half_width / target) ** 2
     wanted = math.ceil(min(needed, GROWTH * len(values)))
     return min(room, max(1, wanted - len(values)))

@@ -55,7 +55,7 @@ def standings(points: Sequence[Values], level: float = LEVEL, other: Sequence[Va
 
     One point against another is tested on the replications that both have, which meet the same arms and noise, so that
     differences are paired. "i beats j" is an intersection of one inequality per objective: it holds by the largest of
-    their p-values and fails by the smallest times their number, as in :func:`evidence.together`. A point is on the
+    their p-values and fails by the smallest times their number. A point is on the
     frontier if no other beats it (the largest p-value), and beaten if its rival beats it. The rival is whoever beats it
     most clearly in ``other`` replications; without these any point may, at the price of the smallest p-value times
     their number. Each verdict by itself is wrong with at most the probability 1 - level.

@@ -1,42 +1,45 @@
-"""Evidence for and against a condition on means or shares: one-sided tests, and several of them together."""
+"""Evidence for and against a condition on means or shares, and several of them together."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
 from coband.simulator.arrays import FloatArray
+from coband.simulator.experiments.statistics.anytime import mean_processes, share_process
 
-POWER = 0.8
-STRICT = 0.0005
-"""Level at which `Evidence.needed` is estimated: of one test among those of several looks and of many claims."""
+Test = Literal["mean", "signs"]
+ENOUGH = math.log(40)
+"""The log e-value that `Evidence.needed` is about: it stands beside 200 others at a false discovery rate of 5 % if half
+of those are decided too, since closed e-BH asks for about m / (0.05 r) of r out of m."""
+PRIOR_GROWTH, PRIOR_COUNT = 0.5 * math.log1p(0.25), 2
+"""What growth is shrunk towards: that of half a standard deviation, which weighs as much as two replications."""
 MOST_NEEDED = 1_000_000
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """What a sample says about a condition.
+    """What a sample says about a condition, at whatever time one looks.
 
     Attributes:
-        holds: p-value of the hypothesis that the condition does not hold; small values speak for the condition.
-        fails: p-value of the hypothesis that it holds; small values speak against it.
-        needed: about how many replications decide it at the level `STRICT` with a power of 0.8 if the means stay what
-            they are; None if they are at the border, or if there is no more than one replication.
+        holds: log e-value of the hypothesis that the condition does not hold; large values speak for the condition.
+        fails: log e-value of the hypothesis that it holds; large values speak against it.
+        same: log e-value of the hypothesis that there is a practical difference; None where no margin is declared.
+        needed: about how many replications decide it (`ENOUGH`); None if it seems to be at the border, or if there is
+            no more than one replication.
     """
 
     holds: float
     fails: float
+    same: float | None = None
     needed: int | None = None
 
-    def decided(self, level: float) -> bool:
-        """Whether either hypothesis is rejected at a level."""
-        return min(self.holds, self.fails) <= level
 
-
-UNKNOWN = Evidence(1.0, 1.0)
+UNKNOWN = Evidence(0.0, 0.0)
 """Of fewer than two replications."""
 
 
@@ -49,34 +52,69 @@ class Requirement:
         share: the probability that the inequality is about; None for the mean.
         strict: whether a mean that is exactly 0 in all replications violates it.
         coarse: the numbers behind it can take a few values only, such as 0 and 1. Equal values in all replications are
-            then no certainty, as they are for counts that follow from the scenario, and the sign test decides.
+            then no certainty, as they are for counts that follow from the scenario, and their signs decide.
+        test: ``signs`` asks whether x > 0 is more likely than x < 0, whatever its distribution.
     """
 
     values: Sequence[float]
     share: float | None = None
     strict: bool = True
     coarse: bool = False
+    test: Test = "mean"
 
     def evidence(self) -> Evidence:
-        """The test of it: Student's t for a mean, the exact binomial test for a share."""
-        if self.share is not None:
-            return _binomial(sum(value > 0 for value in self.values), len(self.values), self.share)
+        """The e-processes of it: of Student's statistic for a mean, of the number of successes for a share."""
         x = np.asarray(self.values, dtype=np.float64)
-        if self.coarse and len(x) > 1 and (x == x[0]).all():
-            return _sign(len(x), float(x[0]))
-        return _student(x, self.strict)
+        if len(x) < 2:
+            return UNKNOWN
+        if self.share is not None:
+            return _of_share(int((x > 0).sum()), len(x), self.share, len(x))
+        if self.test == "signs" or (self.coarse and (x == x[0]).all()):
+            return _of_share(int((x > 0).sum()), int((x != 0).sum()), 0.5, len(x))
+        holds, fails = map(float, mean_processes(x, self.strict))
+        spread = float(x.std(ddof=1))
+        growth = math.inf if spread == 0 else 0.5 * math.log1p((float(x.mean()) / spread) ** 2)
+        return Evidence(holds, fails, None, _needed(len(x), max(holds, fails), growth))
 
 
-def together(requirements: Sequence[Requirement]) -> Evidence:
+def together(requirements: Sequence[Requirement], same: Sequence[Requirement] = ()) -> Evidence:
     """The evidence for a condition that holds if all of its inequalities hold.
 
-    It holds by an intersection-union test (Berger 1982): the largest p-value. It fails if one of k inequalities fails:
-    k times the smallest p-value (Bonferroni).
+    It holds by intersection, the least of their e-values (Berger 1982), and fails by union: the mean of the e-values
+    against each of them, with equal weights.
+
+    Args:
+        requirements: the inequalities.
+        same: those that say that there is no practical difference; empty where no margin is declared.
     """
     found = [requirement.evidence() for requirement in requirements]
-    undecided = [one.needed for one in found]
-    needed = None if None in undecided else max(n for n in undecided if n is not None)
-    return Evidence(max(one.holds for one in found), min(1.0, len(found) * min(one.fails for one in found)), needed)
+    holds, fails = min(one.holds for one in found), mean_of_logs([one.fails for one in found])
+    late = [one for one in found if (one.holds if holds >= fails else one.fails) < ENOUGH]
+    counts = [one.needed for one in late if holds >= fails or one.fails > one.holds]
+    pick = max if holds >= fails else min
+    needed = None if not counts or None in counts else pick(n for n in counts if n is not None)
+    return Evidence(holds, fails, min((one.evidence().holds for one in same), default=None), needed)
+
+
+def mean_of_logs(logs: Sequence[float]) -> float:
+    """The logarithm of the mean of e-values."""
+    return float(np.logaddexp.reduce(logs)) - math.log(len(logs))
+
+
+def _of_share(successes: int, n: int, share: float, count: int) -> Evidence:
+    """Of trials that are some of the replications; the others say nothing."""
+    holds, fails = share_process(successes, n, share), share_process(n - successes, n, 1 - share)
+    p = successes / n if n else share
+    parts = ((p, share), (1 - p, 1 - share))
+    growth = n / count * sum(one * math.log(one / other) for one, other in parts if one > 0)
+    return Evidence(holds, fails, None, _needed(count, max(holds, fails), growth))
+
+
+def _needed(n: int, log_e: float, growth: float) -> int | None:
+    """When a log e-value reaches `ENOUGH` if it goes on growing by so much with every replication."""
+    shrunk = (n * growth + PRIOR_COUNT * PRIOR_GROWTH) / (n + PRIOR_COUNT)
+    wanted = n + max(0.0, ENOUGH - log_e) / shrunk
+    return None if wanted > MOST_NEEDED else math.ceil(wanted)
 
 
 def student(x: FloatArray, strict: bool = True) -> tuple[FloatArray, FloatArray]:
@@ -97,45 +135,6 @@ def student(x: FloatArray, strict: bool = True) -> tuple[FloatArray, FloatArray]
     ratio = np.divide(mean, error, out=np.zeros_like(mean), where=error > 0)
     below = np.where(error > 0, stdtr(n - 1, ratio), right.astype(np.float64))
     return 1.0 - below, below
-
-
-def _student(x: FloatArray, strict: bool) -> Evidence:
-    n = len(x)
-    if n < 2:
-        return UNKNOWN
-    holds, fails = map(float, student(x, strict))
-    mean, error = float(x.mean()), float(x.std(ddof=1)) / math.sqrt(n)
-    return Evidence(holds, fails, n if error == 0 else _needed(n, abs(mean) / error))
-
-
-def _sign(n: int, value: float) -> Evidence:
-    """The sign test of n equal values: all have one sign with probability 2^-n where both signs are as likely."""
-    if value == 0:
-        return UNKNOWN
-    p, needed = 2.0**-n, max(n, math.ceil(-math.log2(STRICT)))
-    return Evidence(p, 1.0, needed) if value > 0 else Evidence(1.0, p, needed)
-
-
-def _needed(n: int, ratio: float) -> int | None:
-    """The sample size at which a mean that many standard errors from the border is told from it."""
-    from scipy.special import ndtri
-
-    if ratio == 0:
-        return None
-    wanted = n * ((float(ndtri(1.0 - STRICT)) + float(ndtri(POWER))) / ratio) ** 2
-    return None if wanted > MOST_NEEDED else max(2, math.ceil(wanted))
-
-
-def _binomial(successes: int, n: int, share: float) -> Evidence:
-    if n == 0:
-        return UNKNOWN
-    from scipy.special import bdtr, bdtrc
-
-    at_least = 1.0 if successes == 0 else float(bdtrc(successes - 1, n, share))
-    at_most = float(bdtr(successes, n, share))
-    distance = abs(successes / n - share)
-    spread = math.sqrt(share * (1 - share))
-    return Evidence(at_least, at_most, None if spread == 0 else _needed(n, distance * math.sqrt(n) / spread))
 
 
 def fieller(first: Sequence[float], second: Sequence[float], level: float = 0.95) -> tuple[float, float] | None:
@@ -160,18 +159,3 @@ def fieller(first: Sequence[float], second: Sequence[float], level: float = 0.95
         return None
     root = math.sqrt(max(0.0, b * b - a * c))
     return float((b - root) / a), float((b + root) / a)
-
-
-def adjusted(p_values: Sequence[float]) -> list[float]:
-    """Benjamini and Yekutieli's adjusted p-values (2001), which control the false discovery rate under any dependence.
-
-    p_(i) becomes min over j >= i of c m p_(j) / j, at most 1, with c = 1 + 1/2 + ... + 1/m.
-    """
-    m = len(p_values)
-    order = sorted(range(m), key=lambda index: p_values[index])
-    factor, least = sum(1 / (i + 1) for i in range(m)), 1.0
-    found = [1.0] * m
-    for rank in range(m - 1, -1, -1):
-        least = min(least, factor * m * p_values[order[rank]] / (rank + 1))
-        found[order[rank]] = least
-    return found

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from coband.simulator.analysis.claims.conditions import Condition, Finding, Term
 from coband.simulator.analysis.claims.samples import Sample, SampleError
 
 RNG = np.random.default_rng(3)
-LEVEL = 0.05
+ENOUGH = math.log(20)
 ADAPTER: TypeAdapter[Any] = TypeAdapter(Condition)
 
 
@@ -28,7 +29,13 @@ def judged(fields: Mapping[str, Any], **values: Sequence[float]) -> Finding:
         key = term.label if not term.at else f"{term.label}{next(iter(term.at.values()))}"
         return [Sample({"y": value, "error": value}, []) for value in values[key]]
 
-    return condition(**fields).judge(find)
+    return finding(condition(**fields), find)
+
+
+def finding(one: Any, find: Callable[[Term], Sequence[Sample]]) -> Finding:
+    """What a condition says of samples."""
+    found: Finding = one.judge(one.rows(find))
+    return found
 
 
 def noisy(mean: float, count: int = 8) -> list[float]:
@@ -36,9 +43,9 @@ def noisy(mean: float, count: int = 8) -> list[float]:
 
 
 def verdict(finding: Finding) -> str:
-    if finding.evidence.holds <= LEVEL:
+    if finding.evidence.holds >= ENOUGH:
         return "holds"
-    return "fails" if finding.evidence.fails <= LEVEL else "open"
+    return "fails" if finding.evidence.fails >= ENOUGH else "open"
 
 
 A_AND_B = {"of": "y", "first": "A", "second": "B"}
@@ -76,7 +83,7 @@ def test_successes_in_all_replications_are_no_certainty() -> None:
     fields = {**counts, "of": "error"}
     assert verdict(judged(fields, A=[0.0] * 9, B=[0.0] * 9)) == "open"
     assert verdict(judged(fields, A=[0.0] * 4, B=[1.0] * 4)) == "open"
-    assert verdict(judged(fields, A=[0.0] * 5, B=[1.0] * 5)) == "holds"
+    assert verdict(judged(fields, A=[0.0] * 7, B=[1.0] * 7)) == "holds"
     assert verdict(judged(counts, A=[3.0] * 2, B=[7.0] * 2)) == "holds"  # counts that never vary
 
 
@@ -88,6 +95,31 @@ def test_equality_within_a_margin(second: float, expected: str) -> None:
 def test_equality_is_not_shown_by_a_small_sample_alone() -> None:
     found = judged({"kind": "equal", **A_AND_B, "margin": 0.1}, A=[8.0, 12.0], B=[12.0, 8.0])
     assert verdict(found) == "open"
+
+
+def test_one_wild_replication_does_not_decide_a_test_of_signs() -> None:
+    fields = {"kind": "difference", **A_AND_B, "relation": "less"}
+    low, high = [*noisy(1, 15), 500.0], noisy(2, 16)
+    assert verdict(judged(fields, A=low, B=high)) == "open"
+    assert verdict(judged({**fields, "test": "signs"}, A=low, B=high)) == "holds"
+
+
+@pytest.mark.parametrize(("second", "margin", "same"), [(10.1, 0.05, True), (10.1, 0.005, False), (12.0, 0.05, False)])
+def test_differences_within_the_margin_make_no_practical_difference(second: float, margin: float, same: bool) -> None:
+    for fields in (
+        {"kind": "difference", **A_AND_B, "relation": "less", "margin": margin},
+        {"kind": "order", "of": "y", "ascending": ["A", "B"], "margin": margin},
+    ):
+        evidence = judged(fields, A=noisy(10, 12), B=noisy(second, 12)).evidence
+        assert evidence.same is not None
+        assert (evidence.same >= ENOUGH) == same
+    assert judged({"kind": "ratio", **A_AND_B, "at_most": 2}, A=noisy(10), B=noisy(second)).evidence.same is None
+
+
+def test_a_finding_follows_from_its_rows_alone() -> None:
+    fields = {"kind": "order", "of": "y", "ascending": ["A", "B", "C"]}
+    found = judged(fields, A=noisy(1), B=noisy(2), C=noisy(3))
+    assert condition(**fields).judge(found.rows) == found
 
 
 @pytest.mark.parametrize(("labels", "expected"), [(["A", "B", "C"], "holds"), (["A", "C", "B"], "fails")])
@@ -131,7 +163,9 @@ def series(slope: float) -> list[Sample]:
 def test_below(first: float, second: float, expected: str) -> None:
     curves = {"A": series(first), "B": series(second)}
     for against in ("turns", "scalars", "times"):
-        found = condition(kind="below", first="A", second="B", against=against).judge(lambda term: curves[term.label])
+        found = finding(
+            condition(kind="below", first="A", second="B", against=against), lambda term: curves[term.label]
+        )
         assert verdict(found) == expected
         assert found.estimate == pytest.approx(10 * 0.5 if expected == "holds" else -100 * 0.5, rel=0.15)
 
@@ -139,7 +173,7 @@ def test_below(first: float, second: float, expected: str) -> None:
 def test_curves_that_cross_are_not_below_each_other() -> None:
     rows = [(turn, turn, 0.2 * turn if turn < 50 else 3.0 * turn, turn) for turn in range(1, 101)]
     curves = {"A": [Sample({}, rows)] * 3, "B": series(1.0)[:3]}
-    found = condition(kind="below", first="A", second="B").judge(lambda term: curves[term.label])
+    found = finding(condition(kind="below", first="A", second="B"), lambda term: curves[term.label])
     assert verdict(found) == "fails"
 
 

@@ -11,7 +11,7 @@ import pytest
 from coband.simulator.analysis.claims.claim import Panel
 from coband.simulator.analysis.claims.conditions import Finding
 from coband.simulator.analysis.claims.samples import Sample, SampleError
-from tests.analysis.claims.test_conditions import condition, judged, noisy, verdict
+from tests.analysis.claims.test_conditions import condition, finding, judged, noisy, verdict
 
 RNG = np.random.default_rng(5)
 
@@ -27,8 +27,7 @@ def curves(exponent: float, factor: float = 1.0, agents: int = 1) -> list[Sample
 
 
 def found_of(values: Mapping[str, Sequence[Sample]], **fields: Any) -> Finding:
-    finding: Finding = condition(**fields).judge(lambda term: values[term.label])
-    return finding
+    return finding(condition(**fields), lambda term: values[term.label])
 
 
 @pytest.mark.parametrize(("at_most", "expected"), [(0.6, "holds"), (0.4, "fails")])

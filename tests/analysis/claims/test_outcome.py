@@ -1,24 +1,76 @@
-"""How many replications a claim still needs."""
+"""What findings come to: verdicts, settings, and how many replications a claim still needs."""
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
 from coband.simulator.analysis.claims.conditions import Finding
-from coband.simulator.analysis.claims.outcome import Outcome
-from coband.simulator.experiments.statistics.evidence import Evidence
+from coband.simulator.analysis.claims.outcome import Outcome, verdicts
+from coband.simulator.experiments.statistics.evidence import ENOUGH, Evidence
+
+NO = -9.0
 
 
-def outcome(replications: int, *evidence: Evidence) -> Outcome:
-    findings = [Finding("", 1.0, None, None, replications, one) for one in evidence]
-    return Outcome("paper/claim", "full", findings, 1, replications, 0.0)
+def outcome(replications: int, *evidence: Evidence, settings: bool = False, **fields: Any) -> Outcome:
+    """An outcome with one finding for each piece of evidence, all at one setting, or each at its own."""
+    findings = [
+        Finding("", 1.0, None, None, replications, one, (), str(number) if settings else "")
+        for number, one in enumerate(evidence)
+    ]
+    return Outcome("paper/claim", "full", findings, replications, 0.0, **fields)
 
 
 def test_a_claim_that_seems_true_needs_what_its_slowest_condition_needs() -> None:
-    assert outcome(10, Evidence(0.01, 0.99, 20), Evidence(0.1, 0.9, 50)).needed == 50
+    assert outcome(10, Evidence(2.0, NO, needed=20), Evidence(1.0, NO, needed=50)).needed == 50
 
 
 def test_what_speaks_for_a_condition_does_not_refute_the_claim() -> None:
-    assert outcome(10, Evidence(0.99, 0.01, 40), Evidence(0.0, 1.0, 4)).needed == 40
+    assert outcome(10, Evidence(NO, 2.0, needed=40), Evidence(9.0, NO, needed=4)).needed == 40
 
 
-def test_nothing_is_said_where_the_estimate_has_been_passed() -> None:
-    assert outcome(80, Evidence(0.99, 0.01, 40)).needed is None
+def test_all_conditions_have_to_hold_and_one_that_fails_is_enough() -> None:
+    good, bad = Evidence(9.0, NO), Evidence(NO, 9.0)
+    assert outcome(5, good, Evidence(5.0, NO)).holds == 5.0
+    assert outcome(5, good, bad).holds == NO
+    assert outcome(5, good, bad).fails == pytest.approx(9.0 - math.log(2))
+
+
+@pytest.mark.parametrize(("quantifier", "expected"), [("any", "holds"), ("all", "does not hold")])
+def test_one_setting_of_several(quantifier: Any, expected: str) -> None:
+    """Any: the mean of what speaks for it at each; all: the mean of what speaks against it."""
+    found = outcome(5, Evidence(9.0, NO), Evidence(NO, 9.0), settings=True, quantifier=quantifier)
+    assert verdicts([found]) == [expected]
+    assert found.nearest[1] == pytest.approx(9.0 - math.log(2))
+
+
+def test_a_claim_is_refuted_only_if_it_fails_at_every_setting() -> None:
+    untried = outcome(5, Evidence(NO, 9.0), Evidence(0.0, 0.0), settings=True, quantifier="any")
+    assert verdicts([untried]) == ["undecided"]
+    assert verdicts([outcome(5, Evidence(NO, 9.0), Evidence(NO, 8.0), settings=True, quantifier="any")]) == [
+        "does not hold"
+    ]
+
+
+def test_a_difference_that_does_not_matter() -> None:
+    clear, unclear = 2 * ENOUGH, 0.5
+    assert verdicts([outcome(9, Evidence(unclear, NO, clear))]) == ["no practical difference"]
+    assert verdicts([outcome(9, Evidence(clear, NO, clear + 1))]) == ["holds"]  # a small difference, but less
+    assert verdicts([outcome(9, Evidence(NO, clear + 1, clear))]) == ["no practical difference"]
+    assert verdicts([outcome(9, Evidence(unclear, NO, unclear))]) == ["undecided"]
+
+
+def test_no_verdict_is_published_on_less_than_twenty() -> None:
+    assert verdicts([outcome(9, Evidence(math.log(20.1), NO))]) == ["holds"]
+    assert verdicts([outcome(9, Evidence(math.log(19.9), NO))]) == ["undecided"]
+
+
+def test_what_has_more_replications_counts_at_every_setting() -> None:
+    old = outcome(9, Evidence(1.0, NO), Evidence(NO, 1.0), settings=True, quantifier="any")
+    fresh = [replace(one, count=count) for one, count in zip(old.findings, (20, 3), strict=True)]
+    found = replace(old, findings=fresh, replications=3).joined(old)
+    assert [one.count for one in found.findings] == [20, 9]
+    assert found.replications == 9

@@ -11,7 +11,7 @@ from coband.simulator.analysis.claims.outcome import Outcome
 
 
 def outcome(name: str, **fingerprints: list[str]) -> Outcome:
-    return Outcome(f"paper/{name}", "full", [], 1, 3, 0.1, fingerprints={"study": fingerprints})
+    return Outcome(f"paper/{name}", "full", [], 3, 0.1, fingerprints={"study": fingerprints})
 
 
 def jobs(where: Path) -> dict[str, list[str]]:
@@ -34,7 +34,7 @@ def test_jobs_that_have_changed_take_the_place_of_the_earlier_ones(tmp_path: Pat
 
 def test_lines_of_which_there_are_no_jobs_at_hand_stay(tmp_path: Path) -> None:
     def figure(**lines: list[int]) -> dict[str, Any]:
-        drawn = [{"label": label, "x": x, "mean": x} for label, x in lines.items()]
+        drawn = [{"label": label, "x": x, "mean": x, "replications": 3} for label, x in lines.items()]
         return {"title": "regret", "panels": [{"title": "(a)", "lines": drawn}]}
 
     results.write(tmp_path, [], {"paper": [figure(A=[1, 2], B=[1, 2, 3]), {"title": "rounds", "panels": []}]})

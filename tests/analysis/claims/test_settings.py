@@ -61,7 +61,7 @@ def test_other_conditions_and_seeds_make_a_difference(claim: PlacedClaim) -> Non
 
 
 def test_results_of_other_settings_are_said_to_be(claim: PlacedClaim) -> None:
-    known = Outcome(claim.key, "full", [], 1, 3, 0.1, settings=settings_digest(claim, "full"))
+    known = Outcome(claim.key, "full", [], 3, 0.1, settings=settings_digest(claim, "full"))
     seeded = replace(known, origin={"seed": 11}, settings=settings_digest(claim.seeded(11), "full"))
     for outcome in (known, seeded, replace(known, settings="")):
         assert not is_of_other_settings(outcome, claim)

@@ -16,7 +16,7 @@ from coband.simulator.experiments.sweep.tuning import choose
         ({"half_width": 0.001}, [1.0, 2.0, 3.0], 3, 3),  # at most doubled
         ({"half_width": 0.001, "max_replications": 4}, [1.0, 2.0, 3.0], 3, 1),
         ({"half_width": 0.001, "max_replications": 3}, [1.0, 2.0, 3.0], 3, 0),
-        ({"half_width": 2.4}, [1.0, 2.0, 3.0], 3, 1),  # half-width 2.484: 3.2 are needed
+        ({"half_width": 9.4}, [1.0, 2.0, 3.0], 3, 1),  # half-width 16.36 / sqrt(3) = 9.445: 3.03 are needed
         ({"relative": 0.5}, [5.0], 1, 1),
         ({"half_width": 1.0}, [], 3, 0),  # all have failed
     ],

@@ -1,0 +1,73 @@
+"""Running the jobs of claims: replications of some variants of a study, in a directory that all of them share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from coband.simulator.analysis.claims.progress import StudyProgress
+from coband.simulator.analysis.claims.trials import Trial
+from coband.simulator.experiments.runs.driver import Commands, Listener, drive
+from coband.simulator.experiments.runs.workers import WorkerPool
+from coband.simulator.experiments.sweep.directory import SweepDirectory
+from coband.simulator.experiments.sweep.result_cache import ResultCache
+
+JOBS = "jobs"
+STUDIES = "studies"
+
+
+class Stopped(Exception):
+    """Somebody has interrupted it; what is finished is kept."""
+
+
+class Jobs:
+    """The finished jobs of a directory, and more of them.
+
+    Args:
+        place: the directory; what is finished there is not run again.
+        pool: who runs jobs.
+        listener: makes something that follows a study, by its name.
+    """
+
+    def __init__(self, place: Path, pool: WorkerPool, listener: Callable[[str], Listener] | None) -> None:
+        self._place, self._pool, self._listener = place, pool, listener
+        self._cache = ResultCache(place / JOBS)
+
+    def read(self, progress: StudyProgress) -> None:
+        """Take in what is finished of a study."""
+        progress.read(self._cache)
+
+    def run(self, parts: Sequence[Trial], end_of: Callable[[Trial], int], start: int | None = None) -> None:
+        """Run the variants of some trials up to a number of replications."""
+        for trial in parts:
+            begin, end = trial.start if start is None else start, end_of(trial)
+            for progress, numbers in trial.used:
+                behind = progress.behind(numbers, end, begin)
+                if behind:
+                    self._drive(progress, behind, range(begin, end))
+
+    def _drive(self, progress: StudyProgress, numbers: Sequence[int], replications: range) -> None:
+        """Run some replications of some variants of a study; those that have run are not run again."""
+        study = progress.study.part(numbers, replications)
+        where = self._place / STUDIES / progress.study.name
+        where.mkdir(parents=True, exist_ok=True)
+        if study.missing is not None:
+            progress.failures.update(dict.fromkeys(numbers, f"its data are not here: {study.missing}"))
+            return
+        listener = None if self._listener is None else self._listener(progress.study.name)
+        report = drive(
+            study,
+            SweepDirectory(where, self._place / JOBS),
+            workers=self._pool,
+            commands=Commands(["coband", "run", progress.study.key[0]], ["coband", "reproduce"]),
+            listener=listener,
+        )
+        progress.starts.add(replications.start)
+        self.read(progress)
+        if report.interrupted:
+            raise Stopped
+        reason = report.status.message or "no job has finished"
+        if report.failures:
+            reason = f"a job broke off: {report.failures[0].error.strip().splitlines()[-1]}"
+        late = progress.behind(numbers, replications.stop, replications.start)
+        progress.failures.update(dict.fromkeys(late, reason))
