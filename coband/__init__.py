@@ -63,6 +63,7 @@ if TYPE_CHECKING:
     from coband.simulator.core.randomness.distributions import BaseDistribution
     from coband.simulator.core.result import RunResult
     from coband.simulator.core.talks import Answers, Declined, Line, Talks, Unanswered, late, lost, on
+    from coband.simulator.core.wire.encodings import BaseEncoding
     from coband.simulator.core.world import World
     from coband.simulator.experiments.registry.registry import register
     from coband.simulator.maths.kernels.base import BaseKernel, Columns, Positive, StationaryKernel
@@ -193,6 +194,7 @@ _HOMES = {
     ),
     "coband.simulator.core.randomness.distributions": ("BaseDistribution",),
     "coband.simulator.core.result": ("RunResult",),
+    "coband.simulator.core.wire.encodings": ("BaseEncoding",),
     "coband.simulator.experiments.registry.registry": ("register",),
     "coband.simulator.plugins.entry_points": ("PluginError",),
     "coband.simulator.metrics": ("Metric", "RunMetric"),
@@ -223,6 +225,7 @@ __all__ = [
     "BaseAvailability",
     "BaseBandwidth",
     "BaseDistribution",
+    "BaseEncoding",
     "BaseGraph",
     "BaseKernel",
     "BaseLatency",

@@ -28,10 +28,10 @@ class ServerModel(Message):
     """
 
     kind: ClassVar[str] = "dictionary"
-    points: FloatArray = payload("s", "d")
-    rewards: FloatArray = payload("s")
-    A: FloatArray | None = payload("m", "m")
-    b: FloatArray | None = payload("m")
+    points: FloatArray = payload("s", "d", kind="points")
+    rewards: FloatArray = payload("s", kind="rewards")
+    A: FloatArray | None = payload("m", "m", kind="gram", symmetric=True)
+    b: FloatArray | None = payload("m", kind="moment")
 
     @property
     def s(self) -> int:
@@ -52,10 +52,10 @@ class Upload(Message):
     """
 
     kind: ClassVar[str] = "upload"
-    points: FloatArray = payload("n", "d")
-    rewards: FloatArray = payload("n")
-    A: FloatArray = payload("k", "k")
-    b: FloatArray = payload("k")
+    points: FloatArray = payload("n", "d", kind="points")
+    rewards: FloatArray = payload("n", kind="rewards")
+    A: FloatArray = payload("k", "k", kind="gram", symmetric=True)
+    b: FloatArray = payload("k", kind="moment")
 
     @property
     def n(self) -> int:
@@ -78,10 +78,10 @@ class NewModel(Message):
     """
 
     kind: ClassVar[str] = "model"
-    points: FloatArray = payload("j", "d")
-    rewards: FloatArray = payload("j")
-    A: FloatArray | None = payload("k", "k")
-    b: FloatArray | None = payload("k")
+    points: FloatArray = payload("j", "d", kind="points")
+    rewards: FloatArray = payload("j", kind="rewards")
+    A: FloatArray | None = payload("k", "k", kind="gram", symmetric=True)
+    b: FloatArray | None = payload("k", kind="moment")
 
     @property
     def j(self) -> int:

@@ -22,7 +22,7 @@ class InducingSet(Message):
     """Down, Algorithm 2, line 8: the inducing set S_j."""
 
     kind: ClassVar[str] = "inducing_set"
-    points: FloatArray = payload("m", "d")
+    points: FloatArray = payload("m", "d", kind="points")
 
     @property
     def m(self) -> int:
@@ -35,7 +35,7 @@ class Projection(Message):
     """Up, Algorithm 1, line 14: the agent's rewards projected on the inducing set, v = Z^T Y."""
 
     kind: ClassVar[str] = "projection"
-    v: FloatArray = payload("m")
+    v: FloatArray = payload("m", kind="moment")
 
     @property
     def m(self) -> int:
@@ -51,9 +51,9 @@ class EpochModel(Message):
     """
 
     kind: ClassVar[str] = "epoch_model"
-    vbar: FloatArray = payload("m")
+    vbar: FloatArray = payload("m", kind="weights")
     sigma_max: float = payload()
-    gram: FloatArray | None = payload("m", "m")
+    gram: FloatArray | None = payload("m", "m", kind="gram", symmetric=True)
 
     @property
     def m(self) -> int:
@@ -66,7 +66,7 @@ class BatchRewards(Message):
     """Up: the agent's rewards of a batch, in the order of its pulls."""
 
     kind: ClassVar[str] = "batch_rewards"
-    rewards: FloatArray = payload("n")
+    rewards: FloatArray = payload("n", kind="rewards")
 
     @property
     def n(self) -> int:
@@ -79,7 +79,7 @@ class RewardSums(Message):
     """Down: the sum of all agents' rewards of each distinct point of a batch, in the order of their first places."""
 
     kind: ClassVar[str] = "reward_sums"
-    sums: FloatArray = payload("p")
+    sums: FloatArray = payload("p", kind="moment")
 
     @property
     def p(self) -> int:

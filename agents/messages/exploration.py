@@ -14,8 +14,8 @@ class ArmMeans(Message):
     """To all other agents, or up: how often the agent pulled each of its n arms in this round, and mean rewards."""
 
     kind: ClassVar[str] = "arm_means"
-    counts: IntArray = payload("n")
-    means: FloatArray = payload("n")
+    counts: IntArray = payload("n", kind="count", of="pulls")
+    means: FloatArray = payload("n", kind="rewards")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -23,5 +23,5 @@ class AllArmMeans(Message):
     """Down: the counts and means (V, n) of all agents in this round."""
 
     kind: ClassVar[str] = "all_arm_means"
-    counts: IntArray = payload("V", "n")
-    means: FloatArray = payload("V", "n")
+    counts: IntArray = payload("V", "n", kind="count", of="pulls")
+    means: FloatArray = payload("V", "n", kind="rewards")

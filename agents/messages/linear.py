@@ -15,8 +15,8 @@ class LinearUpload(Message):
     """Up: the agent's new statistics, W = sum x x^T and b = sum y x."""
 
     kind: ClassVar[str] = "upload"
-    W: Gram = payload("d", "d")
-    b: FloatArray = payload("d")
+    W: Gram = payload("d", "d", kind="gram", symmetric=True)
+    b: FloatArray = payload("d", kind="moment")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -24,8 +24,8 @@ class LinearModel(Message):
     """Down: the sums over all agents."""
 
     kind: ClassVar[str] = "model"
-    W: Gram = payload("d", "d")
-    b: FloatArray = payload("d")
+    W: Gram = payload("d", "d", kind="gram", symmetric=True)
+    b: FloatArray = payload("d", kind="moment")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -33,8 +33,8 @@ class PointsUpload(Message):
     """Up: W = sum x x^T of the agent's new pulls, and their number."""
 
     kind: ClassVar[str] = "upload"
-    W: Gram = payload("d", "d")
-    count: int = payload()
+    W: Gram = payload("d", "d", kind="gram", symmetric=True)
+    count: int = payload(kind="count", of="pulls")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -42,7 +42,7 @@ class Iterate(Message):
     """Down: theta, at which agents compute the gradient of their loss. ``step``: gradient round, from 1."""
 
     kind: ClassVar[str] = "iterate"
-    theta: FloatArray = payload("d")
+    theta: FloatArray = payload("d", kind="weights")
     step: int = 0
 
 
@@ -51,7 +51,7 @@ class Gradient(Message):
     """Up: the gradient of the agent's loss, summed over all its data. ``step``: of the iterate that asked for it."""
 
     kind: ClassVar[str] = "gradient"
-    gradient: FloatArray = payload("d")
+    gradient: FloatArray = payload("d", kind="moment")
     step: int = 0
 
 
@@ -60,6 +60,6 @@ class RegressionModel(Message):
     """Down: the sum of x x^T over all agents, the estimate theta from all their data, and the number of their pulls."""
 
     kind: ClassVar[str] = "model"
-    W: Gram = payload("d", "d")
-    theta: FloatArray = payload("d")
-    count: int = payload()
+    W: Gram = payload("d", "d", kind="gram", symmetric=True)
+    theta: FloatArray = payload("d", kind="weights")
+    count: int = payload(kind="count", of="pulls")

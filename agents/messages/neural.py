@@ -21,11 +21,11 @@ class NeuralUpload(Message):
     """
 
     kind: ClassVar[str] = "upload"
-    W: Gram | FloatArray = payload()
-    B: FloatArray = payload("p")
-    theta: FloatArray = payload("p")
+    W: Gram | FloatArray = payload(kind="gram", symmetric=True)
+    B: FloatArray = payload("p", kind="moment")
+    theta: FloatArray = payload("p", kind="weights")
     alpha: float = payload()
-    inverse: Gram | FloatArray = payload()
+    inverse: Gram | FloatArray = payload(kind="gram", symmetric=True)
     loss: float | None = payload()
 
 
@@ -34,11 +34,11 @@ class NeuralModel(Message):
     """Down, algorithm 2, line 6: W_sync, B_sync, theta_sync, alpha; all inverses, or their average alone."""
 
     kind: ClassVar[str] = "model"
-    W: Gram | FloatArray = payload()
-    B: FloatArray = payload("p")
-    theta: FloatArray = payload("p")
+    W: Gram | FloatArray = payload(kind="gram", symmetric=True)
+    B: FloatArray = payload("p", kind="moment")
+    theta: FloatArray = payload("p", kind="weights")
     alpha: float = payload()
-    inverses: tuple[Gram | FloatArray, ...] = payload()
+    inverses: tuple[Gram | FloatArray, ...] = payload(kind="gram", symmetric=True)
 
     @property
     def answered(self) -> int:

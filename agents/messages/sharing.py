@@ -19,8 +19,8 @@ class Point(Message):
     """
 
     kind: ClassVar[str] = "point"
-    point: FloatArray = payload("d")
-    reward: float = payload()
+    point: FloatArray = payload("d", kind="points")
+    reward: float = payload(kind="rewards")
     position: int = -1
     before: tuple[int, ...] = ()
 
@@ -45,8 +45,8 @@ class LostPoints(Message):
     """
 
     kind: ClassVar[str] = "lost_points"
-    points: FloatArray = payload("n", "d")
-    rewards: FloatArray = payload("n")
+    points: FloatArray = payload("n", "d", kind="points")
+    rewards: FloatArray = payload("n", kind="rewards")
     positions: tuple[int, ...] = ()
     before: tuple[int, ...] = ()
 
@@ -65,12 +65,12 @@ class Pull(Message):
     """
 
     kind: ClassVar[str] = "pull"
-    trial: int = payload()
-    agent: int = payload()
-    point: FloatArray = payload("d")
-    reward: float = payload()
-    context: FloatArray | None = payload("z")
-    place: int | None = payload()
+    trial: int = payload(kind="index", of="turns")
+    agent: int = payload(kind="index", of="agents")
+    point: FloatArray = payload("d", kind="points")
+    reward: float = payload(kind="rewards")
+    context: FloatArray | None = payload("z", kind="points")
+    place: int | None = payload(kind="index", of="arms")
 
     @property
     def d_z(self) -> int:

@@ -44,7 +44,7 @@ class Sample(Message):
     """Up: the agent's sample for the dictionary, d scalars per point."""
 
     kind: ClassVar[str] = "sample"
-    points: FloatArray = payload("n", "d")
+    points: FloatArray = payload("n", "d", kind="points")
 
     @property
     def n(self) -> int:
@@ -57,7 +57,7 @@ class SharedDictionary(Message):
     """Down: the union of all samples."""
 
     kind: ClassVar[str] = "dictionary"
-    points: FloatArray = payload("m", "d")
+    points: FloatArray = payload("m", "d", kind="points")
 
     @property
     def m(self) -> int:
@@ -70,8 +70,8 @@ class LocalStatistics(Message):
     """Up: embedded statistics of all data of the agent."""
 
     kind: ClassVar[str] = "statistics"
-    A: FloatArray = payload("m", "m")
-    b: FloatArray = payload("m")
+    A: FloatArray = payload("m", "m", kind="gram", symmetric=True)
+    b: FloatArray = payload("m", kind="moment")
 
     @property
     def m(self) -> int:
@@ -84,8 +84,8 @@ class GlobalStatistics(Message):
     """Down: the sum of all local statistics."""
 
     kind: ClassVar[str] = "model"
-    A: FloatArray = payload("m", "m")
-    b: FloatArray = payload("m")
+    A: FloatArray = payload("m", "m", kind="gram", symmetric=True)
+    b: FloatArray = payload("m", kind="moment")
 
     @property
     def m(self) -> int:
@@ -98,8 +98,8 @@ class NewPoints(Message):
     """Up: raw points since the last synchronisation, d + 1 scalars each."""
 
     kind: ClassVar[str] = "points"
-    points: FloatArray = payload("n", "d")
-    rewards: FloatArray = payload("n")
+    points: FloatArray = payload("n", "d", kind="points")
+    rewards: FloatArray = payload("n", kind="rewards")
 
     @property
     def n(self) -> int:
@@ -115,8 +115,8 @@ class MissingPoints(Message):
     """
 
     kind: ClassVar[str] = "missing_points"
-    points: FloatArray = payload("n", "d")
-    rewards: FloatArray = payload("n")
+    points: FloatArray = payload("n", "d", kind="points")
+    rewards: FloatArray = payload("n", kind="rewards")
     before: int = 0
     own: int = 0
 

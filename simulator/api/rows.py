@@ -13,6 +13,7 @@ from coband.simulator.experiments.store.variants import StoredVariant, variants
 
 _JOB = ("label", "algorithm", "replication")
 _LEDGER = ("kind", "direction", "sends", "messages", "scalars", "scalars_broadcast_once")
+_FIELDS = ("kind", "direction", "field", "meaning", "scalars", "bits")
 _SERIES = ("turn", "time", "regret", "scalars")
 _NOT_IN_A_CELL = ("agents", "warnings")
 _TEXTS = ("label", "algorithm", "graph", "fingerprint", "phase")
@@ -58,6 +59,12 @@ def ledger(run: StoredRun) -> Table:
     """What was sent, by kind and direction."""
     query = f"SELECT {', '.join(_LEDGER)} FROM ledger WHERE job = ? ORDER BY kind, direction"
     return _of_jobs(run, _LEDGER, query, texts=("kind", "direction"))
+
+
+def fields(run: StoredRun) -> Table:
+    """What the fields of messages took."""
+    query = f"SELECT {', '.join(_FIELDS)} FROM ledger_by_field WHERE job = ? ORDER BY kind, direction, field"
+    return _of_jobs(run, _FIELDS, query, texts=_FIELDS[:4])
 
 
 def _of_jobs(run: StoredRun, names: Sequence[str], query: str, texts: Sequence[str] = ()) -> Table:

@@ -94,6 +94,11 @@ class Run:
         return self._read(rows.ledger)
 
     @cached_property
+    def fields(self) -> Table:
+        """Scalars and bits by label, replication, kind of message, direction and field, with what the field holds."""
+        return self._read(rows.fields)
+
+    @cached_property
     def agents(self) -> Table:
         """A row per label, replication and agent: turns, regret, scalars, and what algorithms report of agents."""
         return self._read(rows.agents)

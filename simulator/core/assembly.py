@@ -53,6 +53,7 @@ from coband.simulator.core.world import BatchWorld, World
 if TYPE_CHECKING:
     from coband.simulator.core.checks.timing import Timing
     from coband.simulator.core.whatif.changes import WhatIf
+    from coband.simulator.core.wire.wire import Wire
 
 
 @dataclass(frozen=True)
@@ -144,11 +145,24 @@ class Assembly:
             audit.acknowledges = mending
             audit.draws = LinkDraws(self._streams, network.config)
 
-    def _describe(self, message: Message) -> str | None:
-        """A message's payload as JSON, for the trace at level ``full``."""
-        if self._plan.trace != tr.FULL:
+    def wire(self) -> Wire | None:
+        """What is done to messages before they are sent; None: nothing."""
+        plan, count = self._plan, self._plan.agents.count
+        if plan.messages.plain:
             return None
-        return json.dumps({name: _plain(getattr(message, name)) for name in message.payload_fields()})
+        from coband.simulator.core.wire.wire import Wire
+
+        total = plan.schedule.total_turns(count)
+        arms = len(self._world.arms(0, 1)) if self._world.fixed_arms else None
+        limits = {"agents": count, "arms": arms, "turns": total, "pulls": total}
+        return Wire(plan.messages, limits, plan.network.scalar_bits, self._streams, count)
+
+    def _describe(self, message: Message) -> str | None:
+        """What the wire has done to a message, and at level ``full`` its payload, as JSON for the trace."""
+        done = {} if message.passage is None else {"wire": message.passage.done}
+        if self._plan.trace != tr.FULL:
+            return json.dumps(done) if done else None
+        return json.dumps({name: _plain(getattr(message, name)) for name in message.payload_fields()} | done)
 
     def local(self, run: RunContext, transport: Transport, router: Router) -> Local | None:
         """The LOCAL service of a graph; None in a star."""
@@ -166,7 +180,8 @@ class Assembly:
     def turns(self, algorithm: Algorithm, run: RunContext, progress: Progress, local: Local | None) -> Turns:
         """The schedule at work; in rounds all agents act on what they know, so turns can be prepared together."""
         plan = self._plan
-        cohort = Cohort(run, progress, local, plan.share, plan.checks == "full") if self._cohorts else None
+        floods = local if plan.messages.plain else None
+        cohort = Cohort(run, progress, floods, plan.share, plan.checks == "full") if self._cohorts else None
         agent = algorithm.agent
         together = cohort is not None and plan.share and issubclass(agent, Agent) and chooses_together(agent)
         prepares = _prefetches(algorithm.agent) and is_zero(plan.agents.compute) and not together

@@ -6,6 +6,7 @@ algorithm + agents + schedule + network + world + streams  ->  events  ->  ledge
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -69,6 +70,8 @@ class Engine:
     ) -> None:
         spec = plan.network.graph
         self.world = world
+        if plan.messages.lossy:  # nodes that are told the same may have heard it differently
+            plan = replace(plan, share=False)
         if plan.checks == "full":
             from coband.simulator.core.checks.draws import RecordedStreams  # like all checks, few runs need it
 
@@ -94,7 +97,10 @@ class Engine:
             self._due = None if plan.schedule.duration is not None else plan.schedule.total_turns(plan.agents.count)
         around = HostContext(self._run, self.progress, self._router.send, self._inspection, self._turns.think)
         self._hosts = assembly.hosts(self.agents, self.server, around)
-        self._router.connect(self._hosts, self.transport, local)
+        wire = assembly.wire()
+        if wire is not None and self._inspection is not None:
+            wire.watch = self._inspection.leaves
+        self._router.connect(self._hosts, self.transport, local, wire)
         if plan.intermittent:
             Churn(plan, self._run, self._hosts, self.server is not None, self.transport, local).start(streams)
 

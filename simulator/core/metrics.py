@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from operator import attrgetter
 
+from coband.simulator.core.nodes.message import HELD
 from coband.simulator.metrics import DICTIONARY_SIZE, Metric, RunMetric
 from coband.simulator.plugins.entry_points import PluginError, kind_of
 from coband.simulator.plugins.kinds import Kinds
@@ -84,7 +85,8 @@ CORE: tuple[Metric, ...] = (
         "time since the newest message was sent that the agent had learnt from, on average over decisions",
         aggregate="mean",
     ),
-    Metric("bits", "bits", "payload and headers of all messages"),
+    Metric("bits", "bits", "payload and headers of all messages", better="lower", verb="sends the fewest bits"),
+    *(Metric(f"{name}_bits", "bits", f"payload of all messages that holds {what}") for name, what in HELD.items()),
     Metric("wire_messages", "messages", "messages, repetitions and acknowledgements of the transport"),
     Metric("wire_scalars", "scalars", "real numbers sent, repetitions included"),
     Metric("wire_bits", "bits", "payload and headers of all that the transport sent"),

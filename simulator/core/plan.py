@@ -9,6 +9,7 @@ from coband.simulator.core.clock.schedule import Schedule
 from coband.simulator.core.hosts.speed import AgentsConfig, ServerConfig
 from coband.simulator.core.network.network import NetworkConfig
 from coband.simulator.core.randomness.distributions import is_zero
+from coband.simulator.core.wire.config import MessagesConfig
 
 Ties = Literal["random", "first"]
 """Which of several arms with exactly the same score an agent pulls: one drawn uniformly, or the first."""
@@ -26,6 +27,7 @@ class Plan:
     checks: Literal["cheap", "full"] = "cheap"
     share: bool = True
     ties: Ties = "random"
+    messages: MessagesConfig = field(default_factory=MessagesConfig)
     cohorts: bool = True
     """Whether turns are taken and prepared together where that changes nothing; False: each by itself."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from coband.simulator.core.clock.clock import Clock
 from coband.simulator.core.hosts.agent_host import AgentHost
@@ -12,6 +13,9 @@ from coband.simulator.core.network.transport import Transport
 from coband.simulator.core.nodes.message import Message
 from coband.simulator.core.nodes.node import Address, Recipient
 from coband.simulator.core.packet import Packet
+
+if TYPE_CHECKING:
+    from coband.simulator.core.wire.wire import Wire
 
 
 class Router:
@@ -26,14 +30,21 @@ class Router:
         self._hosts: Sequence[Host] = ()
         self._transport: Transport | None = None
         self._local: Local | None = None
+        self._wire: Wire | None = None
         self.last_delivery = 0.0
 
-    def connect(self, hosts: Sequence[Host], transport: Transport, local: Local | None) -> None:
-        """Say where messages go: ``hosts`` by address, the server's last; ``local`` in a graph."""
-        self._hosts, self._transport, self._local = hosts, transport, local
+    def connect(
+        self, hosts: Sequence[Host], transport: Transport, local: Local | None, wire: Wire | None = None
+    ) -> None:
+        """Say where messages go: ``hosts`` by address, the server's last; ``local`` in a graph; ``wire``: what is done
+        to them before, None for nothing."""
+        self._hosts, self._transport, self._local, self._wire = hosts, transport, local, wire
+        self._acknowledging = transport.mends
 
     def send(self, source: Address, recipient: Recipient, message: Message, cause: int) -> None:
         """Put a message on the network, because of the event ``cause``."""
+        if self._wire is not None:
+            message = self._wire.leave(source, recipient, message)
         if self._local is not None:
             self._local.send(source, recipient, message, cause)
         else:
@@ -41,7 +52,9 @@ class Router:
             self._transport.send(source, recipient, message, cause)
 
     def deliver(self, packet: Packet) -> None:
-        """A packet has reached its receiver."""
+        """A packet has reached its receiver; where nothing is acknowledged, its sender counts on that."""
+        if self._wire is not None and not self._acknowledging:
+            self._wire.heard(packet)
         if self._local is None:
             self.last_delivery = self._clock.now
             self._hosts[packet.destination].on_packet(packet)  # the server is last, so its address -1 finds it
@@ -65,8 +78,15 @@ class Router:
         assert isinstance(host, AgentHost)
         host.hear(messages, cause, sent)
 
+    def acknowledged(self, packet: Packet) -> None:
+        """The sender of a packet has learnt that it has arrived."""
+        if self._wire is not None:
+            self._wire.heard(packet)
+
     def give_up(self, packet: Packet, cause: int) -> None:
         """The transport has given up a packet: its sender is told and its receiver notices, unless it is of a flood."""
+        if self._wire is not None:
+            self._wire.lost(packet)
         if packet.own:
             self._hosts[packet.source].on_expiry(packet, cause)
             self._hosts[packet.destination].on_silence(packet.source, cause)

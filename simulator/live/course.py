@@ -124,7 +124,7 @@ class Course:
         elif isinstance(frame, Rows | Report):
             if not self.finishing:
                 raise WireError(f"{named(frame)} before it was asked to report")
-            peer.record(frame, self._agents)
+            peer.record(frame, self._agents, self.machine.kinds)
         else:
             assert isinstance(frame, Passing)
             self._forward(now, peer, frame)

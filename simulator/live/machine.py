@@ -20,6 +20,7 @@ from coband.simulator.core.clock.schedule import BaseSchedule, Phases, Renewal
 from coband.simulator.core.hosts.phases import PhaseHost
 from coband.simulator.core.hosts.turns import Turns
 from coband.simulator.core.network.network import Network
+from coband.simulator.core.nodes.message import Message
 from coband.simulator.core.nodes.node import SERVER, Address, UnsupportedScenario
 from coband.simulator.core.packet import Packet
 from coband.simulator.core.plan import Plan
@@ -111,6 +112,11 @@ class Machine:
         scenario, job = share.scenario, share.job
         entry, streams = entry_of(job, scenario), Streams(job.seed, job.replication)
         self.plan: Plan = plan(scenario, entry.ties)
+        if not self.plan.messages.plain:
+            raise UnsupportedScenario(
+                "messages: live processes send numbers as they are; run a scenario with encodings or packed counting "
+                "with `coband run`"
+            )
         _, self.world = graph_and_world(scenario, streams)
         self.rows: list[tr.PlainRow] = []
         self.names: Sequence[str] = ()
@@ -119,7 +125,9 @@ class Machine:
         self.progress = self._progress()
         self.router = LocalRouter(self.clock)
         self.router.post = post
-        codec = Codec([*(size.message for size in entry.algorithm.messages), Declined], self.world.dimension)
+        kinds: list[type[Message]] = [*(size.message for size in entry.algorithm.messages), Declined]
+        self.kinds = {kind.__name__: kind for kind in kinds}  # as reports name them
+        codec = Codec(kinds, self.world.dimension)
         self.transport = self._transport(Network(self.plan.network, streams), codec, post)
         self._host(entry, Assembly(self.plan, self.world, streams, None), streams)
 

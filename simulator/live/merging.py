@@ -240,10 +240,14 @@ def _ledger(machine: Machine, parts: Sequence[Part]) -> Ledger:
             strict=True,
         ):
             own[:] = [one + other for one, other in zip(own, theirs, strict=True)]
-        messages, scalars, acknowledgements = found.repeated
+        messages, scalars, bits, acknowledgements = found.repeated
         total.repeated_messages += messages
         total.repeated_scalars += scalars
+        total.repeated_bits += bits
         total.acknowledgements += acknowledgements
+        for way, name, sizes, copies in found.carried:
+            key = way, machine.kinds[name], sizes, None
+            total.carried[key] = total.carried.get(key, 0) + copies
     return total
 
 

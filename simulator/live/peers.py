@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from asyncio import StreamWriter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from coband.simulator.core.audit.trace import PlainRow
+from coband.simulator.core.nodes.message import Message
 from coband.simulator.core.nodes.node import Address
 from coband.simulator.experiments.runs.code_version import source_digest
 from coband.simulator.live.codec import WireError
@@ -54,8 +55,8 @@ class Peer:
         which = f"agent {first}" if first == last else f"agents {first} to {last}"
         return f"{which} ({self.name})"
 
-    def record(self, frame: Rows | Report, agents: int) -> None:
-        """Keep what it has recorded; ``agents``: of the run.
+    def record(self, frame: Rows | Report, agents: int, kinds: Mapping[str, type[Message]]) -> None:
+        """Keep what it has recorded; ``agents`` and ``kinds`` of messages: of the run.
 
         Raises:
             WireError: it does not fit together.
@@ -67,7 +68,7 @@ class Peer:
             check_rows(frame.rows, first + len(self.rows), agents)
             self.rows += frame.rows
         else:
-            check_report(frame, self.rows, first, self.agents, agents)
+            check_report(frame, self.rows, first, self.agents, agents, kinds)
             self.report = frame
 
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import astuple
 
 import numpy as np
 
-from coband.simulator.core.audit.ledger import Ledger
+from coband.simulator.core.audit.ledger import DOWN, PEER, UP, Ledger
 from coband.simulator.core.audit.trace import SEND, PlainRow
 from coband.simulator.core.hosts.host import ClientHost
+from coband.simulator.core.nodes.message import Message
 from coband.simulator.core.nodes.node import Address, BatchAgent, Client
 from coband.simulator.live.codec import WireError
 from coband.simulator.live.machine import Machine, MarkedProgress
@@ -40,7 +41,8 @@ def _accounts(ledger: Ledger) -> Accounts:
         uplink=tuple(ledger.uplink_by_agent),
         downlink=tuple(ledger.downlink_by_agent),
         peer=tuple(ledger.peer_by_agent),
-        repeated=(ledger.repeated_messages, ledger.repeated_scalars, ledger.acknowledgements),
+        repeated=(ledger.repeated_messages, ledger.repeated_scalars, ledger.repeated_bits, ledger.acknowledgements),
+        carried=tuple((way, kind.__name__, sizes, count) for (way, kind, sizes, _), count in ledger.carried.items()),
     )
 
 
@@ -92,13 +94,21 @@ def check_rows(rows: Sequence[PlainRow], due: int, agents: int) -> None:
             raise WireError(f"rows whose event {seq} is of nodes that there are not")
 
 
-def check_report(report: Report, rows: Sequence[PlainRow], first: int, own: Sequence[Address], agents: int) -> None:
+def check_report(
+    report: Report,
+    rows: Sequence[PlainRow],
+    first: int,
+    own: Sequence[Address],
+    agents: int,
+    kinds: Mapping[str, type[Message]],
+) -> None:
     """All that a report speaks of must be there.
 
     Args:
         rows: the events that came before, numbered from ``first``.
         own: agents of the station.
         agents: of the run.
+        kinds: of messages, by name.
 
     Raises:
         WireError: what is wrong.
@@ -112,5 +122,10 @@ def check_report(report: Report, rows: Sequence[PlainRow], first: int, own: Sequ
         raise WireError("a report of pulls without their events")
     if any(max(row[7], row[13]) >= len(report.names) for row in rows):
         raise WireError("a report without names that its events have")
+    if any(
+        way not in (UP, DOWN, PEER) or name not in kinds or len(kinds[name].payload_fields()) != len(sizes)
+        for way, name, sizes, _ in ledger.carried
+    ):
+        raise WireError("a report of messages or fields that this algorithm does not have")
     if any(len(scalars) != agents for scalars in (ledger.uplink, ledger.downlink, ledger.peer)):
         raise WireError(f"a report whose ledger is not one of {agents} agents")

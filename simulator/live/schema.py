@@ -164,7 +164,8 @@ class Accounts(NamedTuple):
     uplink: Many[Count]
     downlink: Many[Count]
     peer: Many[Count]
-    repeated: tuple[Count, Count, Count]
+    repeated: tuple[Count, Count, Count, Count]
+    carried: Many[tuple[str, Name, Many[Count], Count]]
 
 
 class Pulls(NamedTuple):

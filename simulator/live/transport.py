@@ -113,11 +113,6 @@ class OverSockets(Transport):
         numbers = (packet.number, packet.id, packet.send, packet.attempts)
         self._post(packet.destination, Copy(*packet.pair, *numbers, self._clock.now, body))
 
-    @property
-    def mends(self) -> bool:
-        """Whether copies can be lost and are repeated."""
-        return False
-
     def packet_of(self, frame: Copy) -> Packet:
         """The packet in a frame.
 
@@ -142,7 +137,7 @@ class OverSockets(Transport):
         """A copy has come from another process."""
         arrival = self._clock.now
         if packet.destination == SERVER and self._ingress is not None:
-            bits = packet.scalars * self._scalar_bits + self._header_bits
+            bits = self._ledger.bits_of(packet.message) + self._ledger.header_bits
             arrival = self._ingress.leave(arrival, packet.scalars, bits)
         self._clock.at(arrival, DELIVERY, packet.destination, self._arrive, packet)
 
@@ -164,10 +159,6 @@ class LiveReliable(OverSockets, ReliableTransport):
         super().__init__(*args)
         self._pending: dict[tuple[Address, Address, int], Packet] = {}
         self._asked: set[Packet] = set()  # whether they have arrived; no timer of theirs runs any more
-
-    @property
-    def mends(self) -> bool:
-        return True
 
     def _put(self, packet: Packet) -> float:
         self._pending[*packet.pair, packet.number] = packet

@@ -105,6 +105,7 @@ def _sections(item: Item) -> Iterator[Section]:
     if item.get("messages"):
         rows = tuple((message["kind"], message["direction"], _size(message)) for message in item["messages"])
         yield Section("Messages", (Rows(("kind", "direction", "scalars"), rows),))
+        yield from _fields(item["messages"])
     if item.get("counts"):
         yield Section("Communication", (Text(tuple(_count(form) for form in item["counts"])),))
     if item.get("memory"):
@@ -123,6 +124,14 @@ def _sections(item: Item) -> Iterator[Section]:
     if "needs" in item:
         yield Section("Needs", (Text((_needs(item["needs"]),)),))
     yield from _context(item)
+
+
+def _fields(messages: list[Item]) -> Iterator[Section]:
+    """What payloads hold, once for each kind of message."""
+    found = {(one["kind"], field["name"]): field for one in messages for field in one["fields"]}
+    rows = tuple((f"{kind}.{name}", field["holds"], field["packed"]) for (kind, name), field in found.items())
+    if rows:
+        yield Section("Fields", (Rows(("field", "holds", "scalars with messages.counting: packed"), rows),))
 
 
 def _bound(bound: Item) -> Iterator[str]:

@@ -17,6 +17,8 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass, field
 
+from coband.simulator.core.nodes.message import Message
+
 UP, DOWN, PEER = "up", "down", "peer"
 
 
@@ -47,8 +49,11 @@ class Ledger:
     downlink_by_agent: list[int] = field(default_factory=list)
     peer_by_agent: list[int] = field(default_factory=list)
     """Scalars that each agent sent to others; without LOCAL messages, which agents pass on for each other."""
+    carried: dict[tuple[str, type[Message], tuple[int, ...], tuple[int, ...] | None], int] = field(default_factory=dict)
+    """First copies by direction, class, and scalars and bits of their fields; None: `scalar_bits` for each scalar."""
     repeated_messages: int = 0
     repeated_scalars: int = 0
+    repeated_bits: int = 0
     acknowledgements: int = 0
     deliveries: int | None = None
     """First copies of LOCAL messages that reached an agent; None in a star."""
@@ -96,10 +101,20 @@ class Ledger:
         if scalars and round >= 0:
             self.by_round[round] += total
 
-    def repetition(self, scalars: int) -> None:
-        """Record that the transport sent a copy again."""
+    def carry(self, message: Message, direction: str, copies: int) -> None:
+        """Record what the fields of first copies of a message take."""
+        key = direction, type(message), message.sizes, message.field_bits
+        self.carried[key] = self.carried.get(key, 0) + copies
+
+    def bits_of(self, message: Message) -> int:
+        """Bits of the payload of one copy."""
+        return message.scalars * self.scalar_bits if message.field_bits is None else sum(message.field_bits)
+
+    def repetition(self, scalars: int, bits: int | None = None) -> None:
+        """Record that the transport sent a copy again; ``bits`` of its payload: None for `scalar_bits` each."""
         self.repeated_messages += 1
         self.repeated_scalars += scalars
+        self.repeated_bits += scalars * self.scalar_bits if bits is None else bits
 
     def acknowledgement(self) -> None:
         """Record an acknowledgement: no scalars, one header."""
@@ -108,6 +123,24 @@ class Ledger:
     def total(self, what: str, direction: str | None = None) -> int:
         """Sum of an :class:`Entry` field over all kinds, in one direction or in all."""
         return sum(getattr(entry, what) for (_, way), entry in self.by_kind.items() if direction in (None, way))
+
+    @property
+    def bits(self) -> int:
+        """Bits of the payload of all first copies."""
+        known = ((copies, key) for key, copies in self.carried.items() if key[3] is not None)
+        saved = sum(copies * (sum(sizes) * self.scalar_bits - sum(bits or ())) for copies, (_, _, sizes, bits) in known)
+        return self.scalars * self.scalar_bits - saved
+
+    def by_field(self) -> dict[tuple[str, str, str, str], tuple[int, int]]:
+        """(scalars, bits) of all first copies by kind of message, direction, field and its meaning."""
+        found: dict[tuple[str, str, str, str], tuple[int, int]] = {}
+        for (direction, kind, sizes, bits), copies in self.carried.items():
+            each = bits or tuple(size * self.scalar_bits for size in sizes)
+            for name, size, width in zip(kind.payload_fields(), sizes, each, strict=True):
+                key = kind.kind, direction, name, kind.meaning(name)
+                scalars, so_far = found.get(key, (0, 0))
+                found[key] = scalars + copies * size, so_far + copies * width
+        return found
 
     def totals(self) -> dict[str, int | float]:
         """The counts that results report; keys as in ``coband run --json``."""
@@ -133,8 +166,17 @@ class Ledger:
             "scalars_broadcast_once": self.total("scalars_broadcast_once"),
             "uplink_scalars_per_agent": uplink / self.agents,
             "scalars_per_agent": self.scalars / self.agents,
-            "bits": self.scalars * self.scalar_bits + messages * self.header_bits,
+            "bits": self.bits + messages * self.header_bits,
             "wire_messages": wire_messages,
             "wire_scalars": wire_scalars,
-            "wire_bits": wire_scalars * self.scalar_bits + wire_messages * self.header_bits,
+            "wire_bits": self.bits + self.repeated_bits + wire_messages * self.header_bits,
+            **self._bits_by_meaning(),
         }
+
+    def _bits_by_meaning(self) -> dict[str, int]:
+        """Bits of all first copies by what fields hold, such as ``gram_bits``; of what was sent alone."""
+        found: dict[str, int] = {}
+        for (*_, meaning), (_, bits) in self.by_field().items():
+            if bits:
+                found[f"{meaning}_bits"] = found.get(f"{meaning}_bits", 0) + bits
+        return found

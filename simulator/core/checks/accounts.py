@@ -31,6 +31,7 @@ class Accounts:
         self._repeated: Counter[str] = Counter()
         self._acknowledgements = 0
         self._once = 0
+        self._coded: Counter[str] = Counter()  # scalars and bits of copies whose bits the wire has counted
         self._sends: set[int] = set()  # whose payload is counted once
         self.deliveries = 0
         self.scalars = 0
@@ -39,6 +40,7 @@ class Accounts:
         """A copy was put on a link."""
         if packet.attempts:
             self._repeated.update({"messages": 1, "scalars": size})
+            self._code(packet.message, 1, size, "repeated ")
             return
         direction = DOWN if packet.source == SERVER else UP if packet.destination == SERVER else PEER
         self._enter(packet.message, direction, 1, size)
@@ -61,8 +63,13 @@ class Accounts:
         self._messages[way] += copies
         self._scalars[way] += copies * size
         self.scalars += copies * size
+        self._code(message, copies, size)
         if message.round >= 0:
             self._rounds[message.round] += copies * size
+
+    def _code(self, message: Message, copies: int, size: int, which: str = "") -> None:
+        if message.field_bits is not None:
+            self._coded.update({f"{which}scalars": copies * size, f"{which}bits": copies * sum(message.field_bits)})
 
     def acknowledged(self) -> None:
         """A copy has reached a node that acknowledges it."""
@@ -75,17 +82,19 @@ class Accounts:
         for (_, direction), scalars in self._scalars.items():
             by_way[direction] += scalars
         wire_messages = messages + self._repeated["messages"] + self._acknowledgements
-        wire_scalars = self.scalars + self._repeated["scalars"]
+        wire_scalars, coded = self.scalars + self._repeated["scalars"], self._coded
+        bits = (self.scalars - coded["scalars"]) * scalar_bits + coded["bits"]
+        again = (self._repeated["scalars"] - coded["repeated scalars"]) * scalar_bits + coded["repeated bits"]
         return {
             "messages": messages,
             "uplink_scalars": by_way[UP],
             "downlink_scalars": by_way[DOWN],
             "peer_scalars": by_way[PEER],
             "scalars": self.scalars,
-            "bits": self.scalars * scalar_bits + messages * header_bits,
+            "bits": bits + messages * header_bits,
             "wire_messages": wire_messages,
             "wire_scalars": wire_scalars,
-            "wire_bits": wire_scalars * scalar_bits + wire_messages * header_bits,
+            "wire_bits": bits + again + wire_messages * header_bits,
         }
 
     def mismatches(self, ledger: Ledger) -> Iterator[str]:

@@ -117,7 +117,9 @@ class LinkDraws:
         if self._wiring.parted(*packet.pair, now):
             raise InvariantViolation(f"a {packet.message.kind!r} went {way} through a partition", packet.send)
         replay, scalars = self._replay(packet.source, packet.destination), packet.message.scalars
-        leaves = replay.leaves(start, scalars, scalars * self._config.scalar_bits + self._config.header_bits)
+        coded = packet.message.field_bits
+        bits = scalars * self._config.scalar_bits if coded is None else sum(coded)
+        leaves = replay.leaves(start, scalars, bits + self._config.header_bits)
         if not math.isclose(left, leaves, rel_tol=1e-9):
             text = f"a {packet.message.kind!r} {way} left at {left:g}, by its size and bandwidth at {leaves:g}"
             raise InvariantViolation(text, packet.send)

@@ -206,11 +206,15 @@ class Inspection:
             self._timing.timer_rang(node.context.index, message, self._clock.now, cause)
             self._twins.reminded(node, message, outbox, cause)
         elif packet.expired:
-            self._twins.told(node, message, packet.destination, outbox, cause)
+            self._twins.told(node, message.original, packet.destination, outbox, cause)
         else:
             self._handed(node, packet.origin, message, packet.hop or None, cause)
             self._twins.received(node, packet.origin, message, outbox, cause, self._when_sent(message, node))
         self._check(node, packet, cause)
+
+    def leaves(self, message: Message) -> None:
+        """The wire sends a message in place of a node's own."""
+        self._post.sent(message)
 
     def ignored(self, node: Node, timer: Message, cause: int) -> None:
         """A node has no use for a timer any more."""
@@ -246,7 +250,7 @@ class Inspection:
 
     def _when_sent(self, message: Message, node: Node) -> float:
         """When a message that a node was handed was sent to it: once more to it alone, if the first was given up."""
-        times = self._sent_at.get(message, {})
+        times = self._sent_at.get(message.original, {})
         return times.get(node.context.index, times.get(None, NEVER))
 
     @property
@@ -276,11 +280,12 @@ class Inspection:
                 raise InvariantViolation(text, cause)
             self._receivers.sent(address, recipient, message, cause)
             if self._graph is not None and isinstance(recipient, Neighbours):
-                self._audit.accounts.flooded(message, self._graph, address, recipient.hops, size)
+                sent = message.sent_as.get(recipient, message)
+                self._audit.accounts.flooded(sent, self._graph, address, recipient.hops, size)
 
     def _handed(self, node: Node, source: Address, message: Message, hop: int | None, cause: int) -> None:
         self._post.delivered(message, node.context.index, cause)
-        self._receivers.handed(node.context.index, source, message, hop, cause)
+        self._receivers.handed(node.context.index, source, message.original, hop, cause)
 
     def _take_in(self, packet: Packet, cause: int) -> None:
         """The server has handled a message of an agent."""

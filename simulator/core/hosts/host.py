@@ -137,7 +137,7 @@ class Host:
                 return seq
             seq = self._record_timer(packet.message, seq)
         elif packet.expired:
-            outbox = self.node.undelivered(packet.message, packet.destination)
+            outbox = self.node.undelivered(packet.message.original, packet.destination)
         else:
             outbox = self.node.receive(packet.message, packet.origin)
         self._carry_out(outbox, seq)

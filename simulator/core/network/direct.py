@@ -8,6 +8,7 @@ from functools import lru_cache
 from typing import Any
 
 from coband.simulator.core.audit import trace as tr
+from coband.simulator.core.audit.ledger import PEER
 from coband.simulator.core.clock.clock import DELIVERY
 from coband.simulator.core.network.local import SEEN, Local
 from coband.simulator.core.network.transport import Transport
@@ -81,6 +82,7 @@ class Direct(Local):
         for origin, (recipient, message), sent, seq in zip(origins, outboxes, batch, rows["seq"].tolist(), strict=True):
             assert isinstance(recipient, Neighbours)
             ledger.peer_copies(message.kind, degrees[origin], sent.scalars, message.round)
+            ledger.carry(message, PEER, degrees[origin])
             sent.seq, sent.id = seq, self._transport.number()
             self._opened(recipient.hops).setdefault(origin, []).append(sent)
             counted.append(ledger.scalars)
@@ -154,6 +156,7 @@ class Direct(Local):
         """Count and record the copies of one message that are put on links for one hop."""
         run, message = self._run, sent.message
         run.ledger.peer_copies(message.kind, copies, sent.scalars, message.round, senders)
+        run.ledger.carry(message, PEER, copies)
         sent.id = self._transport.number()
         sent.seq = run.trace.record(
             run.clock.now,

@@ -31,6 +31,8 @@ class ReliableTransport(Transport):
     never delivered, even if a copy is still on its way, and its sender is told.
     """
 
+    mends = True
+
     def __init__(self, *args: Any, **keywords: Any) -> None:
         super().__init__(*args, **keywords)
         self._receiving: dict[tuple[Address, Address], Receiving] = {}
@@ -71,7 +73,7 @@ class ReliableTransport(Transport):
 
     def _repeat(self, packet: Packet) -> None:
         if packet.attempts < self._network.config.retransmission.max_attempts:
-            self._ledger.repetition(packet.scalars)
+            self._ledger.repetition(packet.scalars, self._ledger.bits_of(packet.message))
             self._event(tr.RETRANSMIT, packet)
             self._put(packet)
         else:
@@ -145,3 +147,4 @@ class ReliableTransport(Transport):
             return
         packet.acknowledged = True
         self._idle_timers += 1
+        self._handler.acknowledged(packet)

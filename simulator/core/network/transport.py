@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from coband.simulator.core.audit import trace as tr
-from coband.simulator.core.audit.ledger import DOWN, UP
+from coband.simulator.core.audit.ledger import DOWN, PEER, UP
 from coband.simulator.core.clock.clock import DELIVERY
 from coband.simulator.core.network.network import Network
 from coband.simulator.core.nodes.message import Message
@@ -26,6 +26,9 @@ class PacketHandler(Protocol):
 
     def deliver(self, packet: Packet) -> None:
         """A packet has reached its receiver."""
+
+    def acknowledged(self, packet: Packet) -> None:
+        """The sender of a packet has learnt that it has arrived."""
 
     def give_up(self, packet: Packet, cause: int) -> None:
         """A packet will never reach its receiver; ``cause``: seq of the event."""
@@ -51,10 +54,12 @@ class Transport:
         self._partitioned = bool(network.config.partitions)
         self._ideal = network.config.ideal and network.ingress is None and network.egress is None
         self._everyone = list(range(run.ledger.agents))
-        self._header_bits, self._scalar_bits = run.ledger.header_bits, run.ledger.scalar_bits
         self._messages = 0
         self._numbers: dict[tuple[Address, Address], int] = {}
         self._latest: dict[tuple[Address, Address], float] = {}
+
+    mends = False
+    """Whether copies are acknowledged, repeated and given up."""
 
     def send(self, source: Address, recipient: Recipient, message: Message, cause: int) -> None:
         """Send ``message`` from ``source``, because of the event ``cause``."""
@@ -66,6 +71,7 @@ class Transport:
             self._ledger.first_copies(kind, UP, [source], scalars, round)
         else:
             self._ledger.sent_to_peers(kind, source, len(receivers), scalars, round)
+        self._ledger.carry(message, DOWN if source == SERVER else UP if recipient == SERVER else PEER, len(receivers))
         self._send(source, recipient if isinstance(recipient, int) else tr.EVERYONE, receivers, message, cause)
 
     def pass_on(
@@ -73,6 +79,7 @@ class Transport:
     ) -> None:
         """Put a copy of a LOCAL message on the link to each of some neighbours of ``source``."""
         self._ledger.peer_copies(message.kind, len(receivers), message.scalars, message.round)
+        self._ledger.carry(message, PEER, len(receivers))
         self._send(source, receivers[0] if flood.unicast else tr.EVERYONE, receivers, message, cause, flood)
 
     def number(self) -> int:
@@ -133,7 +140,7 @@ class Transport:
         if self._partitioned and network.cut_off(source, packet.destination, now):
             self._lost(packet, "partition")
             return now
-        bits = packet.scalars * self._scalar_bits + self._header_bits
+        bits = self._ledger.bits_of(packet.message) + self._ledger.header_bits
         if source == SERVER and network.egress is not None:
             start = network.egress.leave(now, packet.scalars, bits)
         link = network.link(source, packet.destination)
@@ -171,7 +178,7 @@ class Transport:
     def _enter_server(self, event: Any) -> None:
         packet: Packet = event.value
         assert self._network.ingress is not None
-        bits = packet.scalars * self._scalar_bits + self._header_bits
+        bits = self._ledger.bits_of(packet.message) + self._ledger.header_bits
         self._schedule(packet, self._network.ingress.leave(self._clock.now, packet.scalars, bits))
 
     def _schedule(self, packet: Packet, arrival: float) -> None:

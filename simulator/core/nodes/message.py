@@ -7,20 +7,42 @@ that the ledger counts; everything else (versions, positions, counts of pulls) i
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, is_dataclass
-from typing import Any, ClassVar, overload
+from types import MappingProxyType
+from typing import Any, ClassVar, Literal, cast
 
 import numpy as np
 
+Meaning = Literal["gram", "moment", "points", "rewards", "weights", "number", "index", "count", "flag"]
+"""What a payload field holds."""
+HELD: Mapping[Meaning, str] = {
+    "gram": "sums of squares, or their inverses",
+    "moment": "sums that are linear in rewards",
+    "points": "arms and contexts",
+    "rewards": "rewards, or their means",
+    "weights": "parameters of models",
+    "number": "other real numbers",
+    "index": "which of several",
+    "count": "how many",
+    "flag": "whether",
+}
+"""The same in words."""
+EXACT = frozenset(("index", "count", "flag"))
+"""The meanings whose values are exact in whatever way they are sent."""
 
-def payload(*shape: str) -> Any:
+
+def payload(*shape: str, kind: Meaning = "number", symmetric: bool = False, of: str = "") -> Any:
     """Mark a dataclass field as payload: its scalars are counted.
 
     Args:
         shape: of an array, a letter for each axis: one letter stands for one size in a message, ``d`` for the arm
             dimension. What comes from another process is held to it; without, any shape is taken.
+        kind: what it holds, so that encodings, noise and adversaries know what they may do to it.
+        symmetric: its matrices are; so m (m + 1) / 2 of the m^2 entries say everything.
+        of: of an index or a count, what there is at most: agents, arms, turns (of one agent) or pulls (of all).
     """
-    return field(metadata={"payload": True, "shape": shape})
+    return field(metadata={"payload": True, "shape": shape, "kind": kind, "symmetric": symmetric, "of": of})
 
 
 _SIZES: dict[type, int] = {int: 1, float: 1, type(None): 0}
@@ -50,28 +72,45 @@ def size_of(value: object) -> int:
     raise TypeError(f"a payload of type {type(value).__name__} has no size in scalars; use arrays or numbers")
 
 
-class _Scalars:
-    """Payload size in scalars: computed from the payload at its first use, and then kept in the message.
+@dataclass(slots=True)
+class Passage:
+    """What the wire (``core.wire``) knows of a message that it has sent in place of another one.
+
+    Attributes:
+        original: as its node sent it.
+        done: what was done to it, for the trace.
+        number: among the messages of its sender, from 1.
+        unheard: receivers of whom its sender does not know that they have it.
+        lost: whether it was given up.
+    """
+
+    original: Message
+    done: Mapping[str, Any]
+    number: int
+    unheard: int
+    lost: bool = False
+
+
+class _Kept:
+    """Something about the payload that is computed at its first use, and then kept in the message.
 
     ``functools.cached_property`` takes a lock for that before Python 3.12, which costs more than the count itself.
     """
 
-    @overload
-    def __get__(self, message: None, owner: type) -> _Scalars: ...
+    def __init__(self, name: str) -> None:
+        self._name = name
 
-    @overload
-    def __get__(self, message: Message, owner: type) -> int: ...
-
-    def __get__(self, message: Message | None, owner: type) -> _Scalars | int:
+    def __get__(self, message: Message | None, owner: type) -> Any:
         if message is None:
             return self
-        found = 0
+        found = []
         for name in message.payload_fields():
             value = getattr(message, name)
             size = _SIZES.get(type(value))
-            found += size_of(value) if size is None else size
-        message.__dict__["scalars"] = found
-        return found
+            found.append(size_of(value) if size is None else size)
+        kept = message.__dict__
+        kept["sizes"], kept["scalars"] = tuple(found), sum(found)
+        return kept[self._name]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -103,5 +142,28 @@ class Message:
             cls._payload_fields = tuple(item.name for item in fields(cls) if item.metadata.get("payload"))
         return cls._payload_fields
 
-    scalars = _Scalars()
+    @classmethod
+    def meaning(cls, name: str) -> Meaning:
+        """What a payload field holds."""
+        return cast(Meaning, cls.declared(name)["kind"])
+
+    @classmethod
+    def declared(cls, name: str) -> Mapping[str, Any]:
+        """What `payload` was told of a field."""
+        return cls.__dataclass_fields__[name].metadata
+
+    scalars: ClassVar[int] = cast(int, _Kept("scalars"))
     """Payload size in scalars: computed from the payload, never typed in by hand."""
+    sizes: ClassVar[tuple[int, ...]] = cast(tuple[int, ...], _Kept("sizes"))
+    """The same for each payload field."""
+    field_bits: ClassVar[tuple[int, ...] | None] = None
+    """Bits of each payload field, where the wire (``core.wire``) has counted them; None: all scalars cost the same."""
+    passage: ClassVar[Passage | None] = None
+    """What the wire has done to it; None: nothing."""
+    sent_as: ClassVar[Mapping[Any, Message]] = MappingProxyType({})
+    """Of a message in whose place the wire has sent another one: that one, by recipient."""
+
+    @property
+    def original(self) -> Message:
+        """The message as its node sent it."""
+        return self if self.passage is None else self.passage.original

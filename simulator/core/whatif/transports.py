@@ -157,7 +157,7 @@ class InOrder(Datagrams):
             self._handler.give_up(packet, seq)
             self._settle(packet)
         else:
-            self._ledger.repetition(packet.scalars)
+            self._ledger.repetition(packet.scalars, self._ledger.bits_of(packet.message))
             self._event(tr.RETRANSMIT, packet)
             self._put(replace(packet))
 

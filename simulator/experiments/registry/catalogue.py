@@ -18,6 +18,7 @@ from coband.simulator.core.algorithm import (
 )
 from coband.simulator.core.formulas import names_in
 from coband.simulator.core.metrics import CORE
+from coband.simulator.core.nodes.message import EXACT, Message
 from coband.simulator.experiments.registry.registry import CLASSES, RESERVED, Registry
 from coband.simulator.experiments.scenario.input_problems import did_you_mean, quoted
 from coband.simulator.experiments.scenario.shipped import ShippedScenario, paths, shipped_scenario, shipped_scenarios
@@ -182,7 +183,19 @@ def _message(message: MessageSize) -> Item:
         "scalars": message.size,
         "to": message.to,
         "when": message.when,
+        "fields": [_field(message.message, name) for name in message.message.payload_fields()],
     }
+
+
+def _field(message: type[Message], name: str) -> Item:
+    """A payload field: what it holds, its shape, and how many of its entries are sent with ``counting: packed``."""
+    declared = message.declared(name)
+    shape, packed = declared["shape"], "*".join(declared["shape"]) or "its size"
+    if declared["symmetric"]:
+        packed = f"{shape[0]}*({shape[0]} + 1)/2" if shape else "p*(p + 1)/2 of a p x p matrix"
+    if declared["kind"] in EXACT:
+        packed += f", of ceil(log2 {declared['of']}) bits" if declared["of"] else ", of 1 bit"
+    return {"name": name, "holds": declared["kind"], "shape": list(shape), "packed": packed}
 
 
 def _quantities(algorithm: Algorithm) -> Iterator[tuple[str, str]]:

@@ -26,6 +26,7 @@ from coband.simulator.core.network.partitions import OUTAGES, PARTITIONS
 from coband.simulator.core.network.topologies import TOPOLOGIES
 from coband.simulator.core.nodes.node import Agent, BatchAgent, Server
 from coband.simulator.core.randomness.distributions import DISTRIBUTIONS
+from coband.simulator.core.wire.encodings import ENCODINGS
 from coband.simulator.maths.kernels.registry import KERNELS
 from coband.simulator.metrics import Metric, by_name
 from coband.simulator.plugins.entry_points import Loaded, PluginError, is_subclass, kind_of
@@ -198,6 +199,7 @@ CLASSES: tuple[Kinds[Any], ...] = (
     STRAGGLERS,
     PARTITIONS,
     OUTAGES,
+    ENCODINGS,
 )
 """The lists whose members are classes, which scenarios name by their ``kind``."""
 OPEN_LISTS: tuple[Kinds[Any], ...] = (ALGORITHMS, PROBLEMS, *CLASSES, METRICS)

@@ -244,6 +244,7 @@ def plan(scenario: Scenario, ties: Ties, trace: Level | None = None) -> Plan:
         checks=scenario.checks,
         share=scenario.share,
         ties=ties,
+        messages=scenario.messages,
     )
 
 

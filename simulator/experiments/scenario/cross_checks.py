@@ -11,6 +11,7 @@ from coband.simulator.core.clock.schedule import SCHEDULES, Recorded
 from coband.simulator.core.network.links import BaseLatency
 from coband.simulator.core.network.network import NetworkConfig
 from coband.simulator.core.network.partitions import Outage, Partition
+from coband.simulator.core.wire.config import SINGLE
 from coband.simulator.experiments.registry.registry import Registry
 from coband.simulator.experiments.scenario.input_problems import InputProblem, KeyPath, did_you_mean, quoted
 from coband.simulator.experiments.scenario.magnitudes import magnitudes
@@ -49,6 +50,7 @@ def cross_check(root: Node, valid: Mapping[str, Any], registry: Registry) -> Ite
     yield from _until(root, valid)
     yield from _expectations(root, valid)
     yield from _counted(root, valid, registry)
+    yield from _messages(root, valid, registry)
     for index, name, _ in _entries(root):
         if name is not None and name in registry.algorithms:
             yield from _needs(root, valid, registry.algorithms[name], index)
@@ -183,6 +185,40 @@ def _needs(root: Node, valid: Mapping[str, Any], algorithm: Algorithm, index: in
     yield from _topology(root, network, name, needs.topologies, place)
     if network.transport == "datagram":
         yield from _datagrams(root, valid, algorithm, place)
+
+
+def _messages(root: Node, valid: Mapping[str, Any], registry: Registry) -> Iterator[InputProblem]:
+    """Encodings speak of messages and fields that there are, and those that need acknowledgements get them."""
+    config, network = valid.get("messages"), valid.get("network")
+    if config is None or config.plain:
+        return
+    names = [name for _, name, _ in _entries(root) if name in registry.algorithms]
+    sent = {size.message for name in names for size in registry.algorithms[str(name)].messages}
+    for key, fields in config.encoding.kinds.items():
+        path, found = ("messages", "encoding", "kinds", key), [one for one in sent if key in (one.__name__, one.kind)]
+        if not found and len(names) == len(list(_entries(root))):
+            known = sorted(one.__name__ for one in sent if one.payload_fields())
+            near = did_you_mean(key, known) or ";"
+            yield _at(root, path, f"no algorithm here sends a message {quoted(key)}{near} messages: {', '.join(known)}")
+        for field, encoding in fields.items() if found else ():
+            if encoding.sums and any(
+                field in (name, one.meaning(name)) and one.meaning(name) in SINGLE
+                for one in found
+                for name in one.payload_fields()
+            ):
+                message = f"{encoding.kind} is for sums and models; give points and rewards a float or stochastic"
+                yield _at(root, (*path, field), message)
+            there = sorted(
+                {name for one in found for item in one.payload_fields() for name in (item, one.meaning(item))}
+            )
+            if field not in there:
+                near = did_you_mean(field, there) or ";"
+                message = f"{found[0].__name__} carries no {quoted(field)}{near} it carries: {', '.join(there)}"
+                yield _at(root, (*path, field), message)
+    acknowledged = network is not None and network.transport == "reliable" and network.graph is None
+    if not acknowledged and any(one.acknowledged for one in config.encoding.used):
+        message = "a delta counts from what was acknowledged, which needs network.transport: reliable on a star"
+        yield _at(root, ("messages", "encoding"), message)
 
 
 def _like(schedule: str) -> str:

@@ -17,6 +17,7 @@ from coband.simulator.core.config import OF_THE_COUNT, Config
 from coband.simulator.core.hosts.speed import AgentsConfig, ServerConfig
 from coband.simulator.core.network.network import NetworkConfig
 from coband.simulator.core.plan import Ties
+from coband.simulator.core.wire.config import MessagesConfig
 from coband.simulator.experiments.registry.registry import Registry
 
 
@@ -118,6 +119,8 @@ class _Document(Config):
     """When each agent takes its turns."""
     network: NetworkConfig = NetworkConfig()
     """The network between agents and server."""
+    messages: MessagesConfig = MessagesConfig()
+    """What is done to messages on their way, and how their bits are counted."""
 
 
 _ALGORITHMS = "The algorithms to compare; all entries have the same arms, noise and seeds."

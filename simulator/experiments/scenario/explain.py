@@ -77,6 +77,9 @@ class Explainer:
     def unknown_name(self, path: KeyPath, key: str, known: Sequence[str]) -> InputProblem:
         """The problem of an unknown name at ``path.key``."""
         node = descend(self._root, *path, key)
+        place: KeyPath = (*path, key)
+        if node is None and isinstance(word := descend(self._root, *path), ScalarNode):
+            node, place = word, path  # a word that stands for a kind
         if node is None:
             return self._mark(path).problem(path, f"{key} is missing; known: {', '.join(known)}")
         name = str(node.value) if isinstance(node, ScalarNode) else ""
@@ -85,7 +88,7 @@ class Explainer:
         else:
             what = f"{given(node)} is not a known {key}"
             message = f"{what}{did_you_mean(name, known) or ';'} known: {', '.join(known)}"
-        return node.mark.problem((*path, key), message)
+        return node.mark.problem(place, message)
 
     def _locate(self, error: ErrorDetails, prefix: KeyPath) -> _LocatedError:
         """Follow an error's location through the tree; steps that are not in the tree are names of union members."""

@@ -15,6 +15,7 @@ from coband.simulator.core.clock.schedule import AnySchedule
 from coband.simulator.core.hosts.speed import AgentsConfig, ServerConfig
 from coband.simulator.core.network.network import NetworkConfig
 from coband.simulator.core.plan import Ties
+from coband.simulator.core.wire.config import MessagesConfig
 from coband.simulator.experiments.registry.registry import Registry
 from coband.simulator.experiments.scenario.document import (
     Expectation,
@@ -23,6 +24,8 @@ from coband.simulator.experiments.scenario.models import in_json_types
 from coband.simulator.experiments.scenario.yaml_text import to_yaml
 from coband.simulator.metrics import Metric
 from coband.simulator.problems.world import Problem
+
+NOTHING = MessagesConfig()
 
 
 @dataclass(frozen=True)
@@ -55,12 +58,15 @@ class Scenario:
     checks: Literal["cheap", "full"]
     share: bool
     base: Path = field(compare=False)
+    messages: MessagesConfig = NOTHING
 
     def resolved(self) -> dict[str, Any]:
         """The scenario with all defaults, in JSON types; loading it gives an equal scenario."""
         document: dict[str, Any] = {}
         for key in _SECTIONS:
             value = getattr(self, key)
+            if _LATER.get(key) == value:
+                continue
             document[key] = in_json_types(value) if isinstance(value, BaseModel) else value
         document["algorithms"] = [
             {
@@ -87,3 +93,5 @@ class Scenario:
 
 
 _SECTIONS = tuple(name for name in Scenario.__dataclass_fields__ if name != "base")
+_LATER = {"messages": NOTHING}
+"""Sections that are left out where they say nothing, so that scenarios without them stay what they were."""

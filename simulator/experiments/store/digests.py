@@ -14,6 +14,7 @@ ORDERED_BY = {
     "ledger": "kind, direction",
     "ledger_by_agent": "agent",
     "ledger_by_round": "round",
+    "ledger_by_field": "kind, direction, field",
     "series": "turn",
     "agents": "agent",
     "ages": "turn",

@@ -138,6 +138,7 @@ def tables(job: int, result: RunResult, *, traced: bool = False) -> dict[str, li
         "ledger": list(_by_kind(job, ledger)),
         "ledger_by_agent": list(_scalars_by_agent(job, result)),
         "ledger_by_round": [(job, *item) for item in sorted(ledger.by_round.items())],
+        "ledger_by_field": [(job, *key, *numbers) for key, numbers in sorted(ledger.by_field().items())],
         "series": list(_series(job, result)),
         "agents": list(_agents(job, result)),
         "ages": list(_ages(job, result)),

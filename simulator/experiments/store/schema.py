@@ -13,7 +13,16 @@ from coband.simulator.experiments.store.uri import address
 
 VERSION = 1
 OF_TRACES = ("events", "names")
-OF_RESULTS = ("ledger", "ledger_by_agent", "ledger_by_round", "series", "agents", "ages", "decisions")
+OF_RESULTS = (
+    "ledger",
+    "ledger_by_agent",
+    "ledger_by_round",
+    "ledger_by_field",
+    "series",
+    "agents",
+    "ages",
+    "decisions",
+)
 
 NUMBERS = (
     *(metric.name for metric in ALWAYS if metric.name not in ("deliveries", "transmissions")),
@@ -38,6 +47,8 @@ CREATE TABLE ledger (job INTEGER, kind TEXT, direction TEXT, sends INTEGER, mess
 CREATE TABLE ledger_by_agent (job INTEGER, agent INTEGER, uplink INTEGER, downlink INTEGER, peer INTEGER,
     PRIMARY KEY (job, agent)) WITHOUT ROWID;
 CREATE TABLE ledger_by_round (job INTEGER, round INTEGER, scalars INTEGER, PRIMARY KEY (job, round)) WITHOUT ROWID;
+CREATE TABLE ledger_by_field (job INTEGER, kind TEXT, direction TEXT, field TEXT, meaning TEXT, scalars INTEGER,
+    bits INTEGER, PRIMARY KEY (job, kind, direction, field)) WITHOUT ROWID;
 CREATE TABLE series (job INTEGER, turn INTEGER, time REAL, regret REAL, scalars INTEGER,
     PRIMARY KEY (job, turn)) WITHOUT ROWID;
 CREATE TABLE agents (job INTEGER, agent INTEGER, turns INTEGER, regret REAL, rounds INTEGER, result TEXT,

@@ -94,6 +94,10 @@ class Gram:
         rows = np.hstack([self.rows, np.zeros((len(self.rows), dimension - self.rows.shape[1]))])
         return type(self)(rows, None if self.base is None else padded(entries(self.base), dimension))
 
+    def with_entries(self, entries: FloatArray) -> Gram:
+        """A matrix of these entries, (p, p), in the same form."""
+        return type(self)(np.empty((0, len(entries))), entries)
+
     def __array__(self, dtype: None = None, copy: bool | None = None) -> FloatArray:
         return self.dense()
 

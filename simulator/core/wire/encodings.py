@@ -1,0 +1,396 @@
+"""Encodings: real numbers as whole numbers of fixed widths, and back.
+
+An encoding turns n numbers into parts; a part is so many codes of so many bits each, which depend on n alone. So the
+bits of a field are known exactly, and the parts one after the other are what a link carries.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import BeforeValidator, Field
+
+from coband.simulator.arrays import FloatArray
+from coband.simulator.core.config import Config
+from coband.simulator.plugins.kinds import Kinds
+
+Codes = NDArray[np.uint64]
+SCALE_BITS = 32
+"""Of a scale that is sent along, as a float32."""
+
+
+class BaseEncoding(Config):
+    """What all encodings have.
+
+    Attributes:
+        exact: it gives back what it was given, and draws nothing.
+        sums: it is for sums and models: of an arm or a reward alone it would leave too little.
+    """
+
+    exact: ClassVar[bool] = False
+    sums: ClassVar[bool] = False
+
+    @property
+    def acknowledged(self) -> bool:
+        """Whether it needs to know what receivers have."""
+        return False
+
+    @abstractmethod
+    def widths(self, n: int) -> Sequence[tuple[int, int]]:
+        """(how many codes, bits of each) of every part of n numbers."""
+
+    @abstractmethod
+    def encode(self, values: FloatArray, rng: np.random.Generator) -> Sequence[Codes]:
+        """The parts of n finite numbers, (n,); ``rng``: the stream of this message."""
+
+    @abstractmethod
+    def decode(self, parts: Sequence[Codes], n: int) -> FloatArray:
+        """The n numbers that parts say."""
+
+    def size(self, n: int) -> int:
+        """Bits of n numbers."""
+        return sum(count * width for count, width in self.widths(n))
+
+    def sender(self) -> Sender:
+        """The sending end of a link."""
+        return Sender(self)
+
+
+class Float64(BaseEncoding):
+    """64 bits, exact."""
+
+    kind: Literal["float64"]
+    exact: ClassVar[bool] = True
+
+    def widths(self, n: int) -> Sequence[tuple[int, int]]:
+        return [(n, 64)]
+
+    def encode(self, values: FloatArray, rng: np.random.Generator) -> Sequence[Codes]:
+        return [np.ascontiguousarray(values).view(np.uint64)]
+
+    def decode(self, parts: Sequence[Codes], n: int) -> FloatArray:
+        values: FloatArray = parts[0].view(np.float64)
+        return values
+
+
+class _Rounded(BaseEncoding):
+    """Rounded to the nearest number of a shorter format; what is too large for it becomes its largest number."""
+
+    _format: ClassVar[tuple[Any, Any]]
+
+    def widths(self, n: int) -> Sequence[tuple[int, int]]:
+        return [(n, 8 * np.dtype(self._format[0]).itemsize)]
+
+    def encode(self, values: FloatArray, rng: np.random.Generator) -> Sequence[Codes]:
+        number, code = self._format
+        largest = float(np.finfo(number).max)
+        return [np.clip(values, -largest, largest).astype(number).view(code).astype(np.uint64)]
+
+    def decode(self, parts: Sequence[Codes], n: int) -> FloatArray:
+        number, code = self._format
+        values: FloatArray = parts[0].astype(code).view(number).astype(np.float64)
+        return values
+
+
+class Float32(_Rounded):
+    """32 bits: 24 significant ones, rounded to nearest."""
+
+    kind: Literal["float32"]
+    _format: ClassVar[tuple[Any, Any]] = (np.float32, np.uint32)
+
+
+class Float16(_Rounded):
+    """16 bits: 11 significant ones, rounded to nearest; numbers up to 65,504."""
+
+    kind: Literal["float16"]
+    _format: ClassVar[tuple[Any, Any]] = (np.float16, np.uint16)
+
+
+class BFloat16(BaseEncoding):
+    """16 bits: 8 significant ones, rounded to nearest, with the range of float32."""
+
+    kind: Literal["bfloat16"]
+
+    def widths(self, n: int) -> Sequence[tuple[int, int]]:
+        return [(n, 16)]
+
+    def encode(self, values: FloatArray, rng: np.random.Generator) -> Sequence[Codes]:
+        largest = np.ldexp(255.0, 120)
+        clipped = np.clip(values, -largest, largest)
+        step = np.ldexp(1.0, np.maximum(np.frexp(clipped)[1], -125) - 8)  # a power of two: dividing by it is exact
+        rounded = np.clip(np.rint(clipped / step) * step, -largest, largest).astype(np.float32)
+        return [(rounded.view(np.uint32) >> np.uint32(16)).astype(np.uint64)]
+
+    def decode(self, parts: Sequence[Codes], n: int) -> FloatArray:
+        return (parts[0].astype(np.uint32) << np.uint32(16)).view(np.float32).astype(np.float64)
+
+
+def _scale(value: float) -> Codes:
+    """A scale as a float32, rounded up, so that no number is outside of it."""
+    rounded = np.float32(min(value, float(np.finfo(np.float32).max)))
+    if float(rounded) < value:
+        rounded = np.nextafter(rounded, np.float32(np.finfo(np.float32).max))
+    return np.array([rounded], dtype=np.float32).view(np.uint32).astype(np.uint64)
+
+
+def _scale_of(code: Codes) -> float:
+    return float(code.astype(np.uint32).view(np.float32)[0])
+
+
+class Stochastic(BaseEncoding):
+    """Rounded up or down at random to one of 2^bits equidistant numbers in [-s, s], without bias (Alistarh et al.
+    2017); the scale s is sent along in 32 bits."""
+
+    kind: Literal["stochastic"]
+    bits: int = Field(ge=1, le=32)
+    """Bits of each number."""
+    scale: Literal["max", "norm"] = "max"
+    """s: the largest absolute number of the field, or their Euclidean norm."""
+
+    def widths(self, n: int) -> Sequence[tuple[int, int]]:
+        return [(1, SCALE_BITS), (n, self.bits)]
+
+    def encode(self, values: FloatArray, rng: np.random.Generator) -> Sequence[Codes]:
+        size = np.abs(values).max(initial=0.0) if self.scale == "max" else np.linalg.norm(values)
+        code, levels = _scale(float(size)), 2**self.bits - 1
+        scale = _scale_of(code)
+        clipped = np.clip(values, -scale, scale)
+        places = (clipped / scale + 1.0) * (levels / 2.0) if scale else np.zeros(len(values))
+        low = np.floor(places)
+        return [code, (low + (rng.random(len(values)) < places - low)).astype(np.uint64)]
+
+    def decode(self, parts: Sequence[Codes], n: int) -> FloatArray:
+        shares: FloatArray = parts[1].astype(np.float64) * (2.0 / (2**self.bits - 1)) - 1.0
+        return _scale_of(parts[0]) * shares
+
+
+class Sign(BaseEncoding):
+    """The sign of each number, 1 bit, times the mean of their absolute values, 32 bits (Karimireddy et al. 2019)."""
+
+    kind: Literal["sign"]
+    sums: ClassVar[bool] = True
+
+    def widths(self, n: int) -> Sequence[tuple[int, int]]:
+        return [(1, SCALE_BITS), (n, 1)]
+
+    def encode(self, values: FloatArray, rng: np.random.Generator) -> Sequence[Codes]:
+        return [_scale(float(np.abs(values).mean()) if len(values) else 0.0), (values >= 0).astype(np.uint64)]
+
+    def decode(self, parts: Sequence[Codes], n: int) -> FloatArray:
+        return _scale_of(parts[0]) * (2.0 * parts[1].astype(np.float64) - 1.0)
+
+
+class Top(BaseEncoding):
+    """The numbers of largest absolute value, exact, with their places; the others become 0."""
+
+    kind: Literal["top"]
+    sums: ClassVar[bool] = True
+    keep: int = Field(ge=1)
+    """How many are sent, in 64 bits and ceil(log2 n) for the place of each of n."""
+
+    def widths(self, n: int) -> Sequence[tuple[int, int]]:
+        return [(min(self.keep, n), 64), (min(self.keep, n), index_bits(n))]
+
+    def encode(self, values: FloatArray, rng: np.random.Generator) -> Sequence[Codes]:
+        places = np.sort(np.argsort(-np.abs(values), kind="stable")[: self.keep])
+        return [values[places].view(np.uint64), places.astype(np.uint64)]
+
+    def decode(self, parts: Sequence[Codes], n: int) -> FloatArray:
+        values = np.zeros(n)
+        values[parts[1].astype(np.intp)] = parts[0].view(np.float64)
+        return values
+
+
+class _Wrapping(BaseEncoding):
+    """Encodes something else than the numbers themselves, by another encoding."""
+
+    sums: ClassVar[bool] = True
+    of: AnyEncoding
+    """The encoding of what is sent."""
+
+    @property
+    def acknowledged(self) -> bool:
+        return self.of.acknowledged
+
+    def widths(self, n: int) -> Sequence[tuple[int, int]]:
+        return self.of.widths(n)
+
+    def encode(self, values: FloatArray, rng: np.random.Generator) -> Sequence[Codes]:
+        return self.of.encode(values, rng)
+
+    def decode(self, parts: Sequence[Codes], n: int) -> FloatArray:
+        return self.of.decode(parts, n)
+
+
+class Delta(_Wrapping):
+    """The difference to what the same link carried last in this field, as far as its receiver has acknowledged it.
+
+    Both ends know that as it was decoded. Where there is none of the same size, it counts as zero.
+    """
+
+    kind: Literal["delta"]
+
+    @property
+    def acknowledged(self) -> bool:
+        return True
+
+    def sender(self) -> Sender:
+        return DeltaSender(self.of)
+
+
+class ErrorFeedback(_Wrapping):
+    """Adds to the numbers what was lost of earlier ones of the link, and keeps what is lost of them now (Karimireddy et
+    al. 2019); the difference is kept by the sender."""
+
+    kind: Literal["error_feedback"]
+
+    def sender(self) -> Sender:
+        return FeedbackSender(self.of)
+
+
+ENCODINGS: Kinds[type[BaseEncoding]] = Kinds.of(
+    "encodings", BaseEncoding, (Float64, Float32, Float16, BFloat16, Stochastic, Sign, Top, Delta, ErrorFeedback)
+)
+"""The encodings that scenarios can name."""
+
+
+def _word_is_kind(value: Any) -> Any:
+    """``float32`` stands for ``{kind: float32}``."""
+    return {"kind": value} if isinstance(value, str) else value
+
+
+_Word = Literal["float64", "float32", "float16", "bfloat16", "sign"]
+AnyEncoding = Annotated[
+    Annotated[BaseEncoding, ENCODINGS.field()],
+    BeforeValidator(_word_is_kind, json_schema_input_type=_Word | Annotated[BaseEncoding, ENCODINGS.field()]),
+]
+
+
+def index_bits(n: int) -> int:
+    """Bits that tell n things apart: ceil(log2 n)."""
+    return max(0, n - 1).bit_length()
+
+
+@dataclass(frozen=True, slots=True)
+class Encoded:
+    """What is sent of a field, and what the receiver makes of it; ``reference``: the number of the message from which
+    differences count, 0 for none."""
+
+    parts: Sequence[Codes]
+    decoded: FloatArray
+    reference: int = 0
+
+
+class Sender:
+    """The sending end of one field of one kind of message on one link; messages are numbered as they are sent."""
+
+    def __init__(self, encoding: BaseEncoding) -> None:
+        self._encoding = encoding
+
+    def encode(self, number: int, values: FloatArray, rng: np.random.Generator) -> Encoded:
+        """Encode the numbers of a message."""
+        parts = self._encoding.encode(values, rng)
+        return Encoded(parts, self._encoding.decode(parts, len(values)))
+
+    def acknowledged(self, number: int) -> None:
+        """The receiver has a message."""
+
+    def lost(self, number: int) -> None:
+        """The receiver will never have a message; its sender knows."""
+
+    def repeated(self, number: int) -> None:
+        """A message that was lost is sent once more, as it was."""
+
+
+class DeltaSender(Sender):
+    """Sends differences to the last message that was acknowledged."""
+
+    def __init__(self, inner: BaseEncoding) -> None:
+        self._inner = inner.sender()
+        self._open: dict[int, FloatArray] = {}
+        self._acknowledged: tuple[int, FloatArray] = 0, np.empty(0)
+
+    def encode(self, number: int, values: FloatArray, rng: np.random.Generator) -> Encoded:
+        reference, known = self._acknowledged
+        if len(known) != len(values):
+            reference, known = 0, np.zeros(len(values))
+        found = self._inner.encode(number, values - known, rng)
+        self._open[number] = found.decoded + known
+        return Encoded(found.parts, self._open[number], reference)
+
+    def acknowledged(self, number: int) -> None:
+        self._inner.acknowledged(number)
+        if number in self._open and number > self._acknowledged[0]:
+            self._acknowledged = number, self._open[number]
+            self._open = {other: values for other, values in self._open.items() if other > number}
+
+    def lost(self, number: int) -> None:
+        self._inner.lost(number)
+
+    def repeated(self, number: int) -> None:
+        self._inner.repeated(number)
+
+
+class FeedbackSender(Sender):
+    """Adds what earlier messages have left out."""
+
+    def __init__(self, inner: BaseEncoding) -> None:
+        self._inner = inner.sender()
+        self._left_out = np.empty(0)
+        self._excess: dict[int, FloatArray] = {}  # what the receiver has of a message beyond its numbers
+
+    def encode(self, number: int, values: FloatArray, rng: np.random.Generator) -> Encoded:
+        if len(self._left_out) != len(values):
+            self._left_out = np.zeros(len(values))
+        wanted = values + self._left_out
+        found = self._inner.encode(number, wanted, rng)
+        self._left_out, self._excess[number] = wanted - found.decoded, found.decoded - values
+        return found
+
+    def acknowledged(self, number: int) -> None:
+        self._inner.acknowledged(number)
+        self._excess.pop(number, None)
+
+    def lost(self, number: int) -> None:
+        self._inner.lost(number)
+        self._add(number, 1.0)
+
+    def repeated(self, number: int) -> None:
+        self._inner.repeated(number)
+        self._add(number, -1.0)
+
+    def _add(self, number: int, sign: float) -> None:
+        excess = self._excess.get(number)
+        if excess is not None and len(excess) == len(self._left_out):
+            self._left_out = self._left_out + sign * excess
+
+
+def packed(parts: Sequence[Codes], widths: Sequence[tuple[int, int]]) -> bytes:
+    """The codes of all parts one after the other, the highest bit first, filled up with zeros to whole bytes."""
+    bits = [
+        (codes[:, None] >> np.arange(width, dtype=np.uint64)[::-1]).astype(np.uint8).ravel() & 1
+        for codes, (_, width) in zip(parts, widths, strict=True)
+    ]
+    return np.packbits(np.concatenate(bits)).tobytes() if bits else b""
+
+
+def unpacked(raw: bytes, widths: Sequence[tuple[int, int]]) -> list[Codes]:
+    """The parts that `packed` was given.
+
+    Raises:
+        ValueError: there are more or fewer bytes than the widths say.
+    """
+    if len(raw) != math.ceil(sum(count * width for count, width in widths) / 8):
+        raise ValueError(f"{len(raw)} bytes, where codes of {list(widths)} are expected")
+    bits, start, parts = np.unpackbits(np.frombuffer(raw, np.uint8)).astype(np.uint64), 0, []
+    for count, width in widths:
+        table = bits[start : start + count * width].reshape(count, width)
+        parts.append((table << np.arange(width, dtype=np.uint64)[::-1]).sum(axis=1, dtype=np.uint64))
+        start += count * width
+    return parts
