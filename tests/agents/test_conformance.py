@@ -47,6 +47,7 @@ VARIANTS: dict[str, list[dict[str, Any]]] = {
     ],
     "fed_lin_ucb": [{}, {"threshold": 0.2, "blocking": True}],
     "fed_glb_ucb": [{}, {"threshold": 0.3, "smoothness": "data", "max_rounds": 3}],
+    "sw_lin_ucb": [{"window": 5}],
     "neural_ucb": [{"width": 4, "steps": 2}],
     "neural_ts": [{"width": 4, "steps": 2, "diagonal": True}],
     "co_kernel_fc": [{}, {"via": "server"}, {"allocation": "individual"}],
