@@ -134,9 +134,9 @@ class DiscountedLinUCB(Forgetting):
         return outer
 
     def beta(self) -> float:
-        """R sqrt(2 ln(1/delta) + d ln(1 + L^2 (1 - gamma^(2 t)) / (lam d (1 - gamma^2)))) + sqrt(lam) S, t pulls before.
+        """R sqrt(2 ln(1/delta) + d ln(1 + L^2 (1 - gamma^(2 t)) / (lam d (1 - gamma^2)))) + sqrt(lam) S.
 
-        (Russac et al. 2019, eq. 5.)
+        With t pulls before (Russac et al. 2019, theorem 1).
         """
         config, d = self.context.config, self.context.dimension
         seen = -math.expm1(2.0 * self.unshared * math.log(config.gamma)) / (1.0 - config.gamma**2)

@@ -46,6 +46,7 @@ VARIANTS: dict[str, list[dict[str, Any]]] = {
         {"width": 4, "steps": 2, "average": "best", "train_from": "averaged"},
     ],
     "fed_lin_ucb": [{}, {"threshold": 0.2, "blocking": True}],
+    "async_lin_ucb": [{"gamma_u": 1.5, "gamma_d": 1.5}, {"refresh": "at_next_pull", "gamma_u": 2, "gamma_d": 1}],
     "fed_glb_ucb": [{}, {"threshold": 0.3, "smoothness": "data", "max_rounds": 3}],
     "sw_lin_ucb": [{"window": 5}],
     "neural_ucb": [{"width": 4, "steps": 2}],
