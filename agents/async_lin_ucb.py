@@ -1,5 +1,6 @@
-"""Async-LinUCB: an asynchronous linear bandit in which both sides decide what is worth sending (Li and Wang 2022).
+"""Async-LinUCB: an asynchronous linear bandit in which both sides decide what is worth sending.
 
+Li and Wang 2022, "Asynchronous Upper Confidence Bound Algorithms for Federated Linear Bandits", homogeneous clients.
 An agent uploads its news when they have made the determinant of its V grow by gamma_u; the server then sends to every
 agent, unasked, what others have uploaded, if it makes the determinant of all data grow by gamma_d. Nobody waits, so
 that links with delays change nothing but when statistics arrive; they are sums, and may come in any order.
@@ -14,7 +15,6 @@ from typing import Annotated, ClassVar, Literal
 import numpy as np
 from pydantic import Field
 
-from coband.agents.fed_lin_ucb import ROUNDING
 from coband.agents.lin_ucb import OfulConfig
 from coband.agents.memory import LINEAR
 from coband.agents.messages.linear import CountedUpload, Download
@@ -27,7 +27,7 @@ from coband.simulator.core.talks import Talks, lost, on
 from coband.simulator.maths.linalg.gram import Gram
 from coband.simulator.maths.posteriors.choose import ridge
 from coband.simulator.maths.posteriors.observations import Observations
-from coband.simulator.maths.posteriors.synchronised_ridge import LocalRidge, SynchronisedRidge
+from coband.simulator.maths.posteriors.synchronised_ridge import ROUNDING, LocalRidge, SynchronisedRidge
 from coband.simulator.metrics import Metric
 
 

@@ -13,7 +13,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from coband.agents.fed_lin_ucb import ROUNDING
 from coband.agents.messages.linear import CountedUpload, Download
 from coband.server.sums import LinearSums
 from coband.simulator.arrays import FloatArray
@@ -21,6 +20,7 @@ from coband.simulator.core.nodes.message import Message
 from coband.simulator.core.nodes.node import Address, NodeContext, Server
 from coband.simulator.core.talks import Talks, lost, on
 from coband.simulator.maths.linalg.gram import Gram
+from coband.simulator.maths.posteriors.synchronised_ridge import ROUNDING
 
 Known = tuple[FloatArray, FloatArray, int]
 """Sums W and b, and the number of pulls in them."""

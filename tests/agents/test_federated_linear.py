@@ -252,7 +252,7 @@ def test_an_agent_knows_what_the_server_believes_it_to_know(network: dict[str, A
         for agent, (W, b, count) in zip(simulated.engine.agents, server._known, strict=True):
             node: Any = agent
             node._take_in()
-            assert node._W == pytest.approx(W, abs=1e-9)
+            assert pytest.approx(W, abs=1e-9) == node._W
             assert node._b == pytest.approx(b, abs=1e-9)
             assert node._known == count + node.unshared
             assert node.ridge.size == node.unshared
