@@ -143,7 +143,7 @@ class DiscountedLinUCB(Forgetting):
         return self.radius(-2.0 * math.log(config.delta) + d * math.log1p(seen / (config.lam * d)))
 
 
-STATIC = Assumption("theta stays as it is; what the papers prove of drift does not hold (Zhao and Zhou 2021)")
+STATIC = Assumption("theta stays as it is; the proofs for drift have a gap (Zhao and Zhou 2021)")
 SLIDING = single(
     "sw_lin_ucb",
     SlidingLinUCB,
