@@ -6,7 +6,7 @@ from abc import abstractmethod
 
 from coband.simulator.arms import ArmSet
 from coband.simulator.arrays import FloatArray
-from coband.simulator.core.algorithm import SILENT, Algorithm, Needs
+from coband.simulator.core.algorithm import SILENT, Algorithm, Bound, Needs
 from coband.simulator.core.config import Config
 from coband.simulator.core.memory import Memory
 from coband.simulator.core.nodes.message import Message
@@ -55,6 +55,7 @@ def single(
     cite: str,
     memory: Memory,
     metrics: tuple[Metric, ...] = (),
+    bounds: tuple[Bound, ...] = (),
 ) -> Algorithm:
     """The registry's entry of a single-agent algorithm."""
     return Algorithm(
@@ -69,4 +70,5 @@ def single(
         metrics=metrics,
         cites=(cite,),
         memory=(memory,),
+        bounds=bounds,
     )

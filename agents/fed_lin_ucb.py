@@ -23,10 +23,7 @@ from coband.simulator.core.talks import Talks, late
 from coband.simulator.maths.linalg.gram import Gram
 from coband.simulator.maths.posteriors.choose import ridge
 from coband.simulator.maths.posteriors.observations import Observations
-from coband.simulator.maths.posteriors.synchronised_ridge import LocalRidge, SynchronisedRidge
-
-ROUNDING = 1e-12
-"""Unit features with lam = C = 1 give det(V_i + V_loc) = 2 det(V_i) but for rounding, which must not decide."""
+from coband.simulator.maths.posteriors.synchronised_ridge import ROUNDING, LocalRidge, SynchronisedRidge
 
 
 class FedLinConfig(LinUcbConfig):

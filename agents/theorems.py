@@ -48,6 +48,26 @@ ASYNC_KERNEL_UCB = (
     ),
 )
 
+_LINEAR = (NO_DELAYS, NO_LOSSES, Assumption("rewards are linear, and arms not longer than 1"))
+ASYNC_LIN_UCB = (
+    Bound(
+        "regret",
+        "d*sqrt(T*min(N, gamma_d*(1 + (N - 1)*(gamma_u - 1))))",
+        "Li and Wang 2022, theorem for homogeneous clients",
+        assumes=(
+            *_LINEAR,
+            Assumption("alpha as in the paper", "alpha == 'theory'"),
+            Assumption("downloads count at once", "refresh == 'at_once'"),
+        ),
+    ),
+    Bound(
+        "scalars",
+        "N*d^3/log(min(gamma_u, gamma_d))",
+        "Li and Wang 2022, theorem for homogeneous clients",
+        assumes=(*_LINEAR, Assumption("both thresholds are more than 1", "min(gamma_u, gamma_d) > 1")),
+    ),
+)
+
 _DUETS = (
     NO_DELAYS,
     NO_LOSSES,

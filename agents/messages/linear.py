@@ -29,6 +29,23 @@ class LinearModel(Message):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
+class CountedUpload(LinearUpload):
+    """Up: the agent's new statistics, and the number of pulls in them."""
+
+    count: int = payload(kind="count", of="pulls")
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Download(Message):
+    """Down: the other agents' statistics that this agent does not have, and the number of pulls in them."""
+
+    kind: ClassVar[str] = "download"
+    W: Gram = payload("d", "d", kind="gram", symmetric=True)
+    b: FloatArray = payload("d", kind="moment")
+    count: int = payload(kind="count", of="pulls")
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
 class PointsUpload(Message):
     """Up: W = sum x x^T of the agent's new pulls, and their number."""
 

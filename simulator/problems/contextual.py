@@ -116,7 +116,7 @@ class ContextualProblem(Problem):
 PROBLEM = ProblemEntry(
     name="contextual",
     config=ContextualProblem,
-    summary="synthetic arms (ball, sphere, box, cube, pool) with a cosine, square, cubic or RKHS reward",
+    summary="synthetic arms (ball, sphere, box, cube, pool); linear, logistic, cosine, square, cubic or RKHS reward",
     reference="Li et al. 2023, section 5 (synthetic); Pavlovic et al. 2024, section 5; Dai et al. 2023, section 5.1",
     cites=("li2023asynchronous", "pavlovic2024order", "dai2023federated"),
 )

@@ -99,6 +99,16 @@ def square(u: FloatArray) -> FloatArray:
     return 10.0 * u * u
 
 
+def identity(u: FloatArray) -> FloatArray:
+    """u: the rewards of linear bandits."""
+    return u
+
+
+def logistic(u: FloatArray) -> FloatArray:
+    """1 / (1 + exp(-u)): the mean of logistic bandits (Filippi et al. 2010)."""
+    return 0.5 * (1.0 + np.tanh(0.5 * u))  # which does not overflow
+
+
 class _RidgeReward(Reward):
     """A function of x . theta, with theta drawn once per replication."""
 
@@ -125,6 +135,30 @@ class CosineReward(_RidgeReward):
     @property
     def profile(self) -> Callable[[FloatArray], FloatArray]:
         return cosine
+
+
+class LinearReward(_RidgeReward):
+    """f(x) = x . theta."""
+
+    kind: Literal["linear"]
+    """x . theta: linear bandits."""
+
+    @property
+    def profile(self) -> Callable[[FloatArray], FloatArray]:
+        return identity
+
+
+class LogisticReward(_RidgeReward):
+    """f(x) = 1 / (1 + exp(-scale x . theta))."""
+
+    kind: Literal["logistic"]
+    """1 / (1 + exp(-scale x . theta)): logistic bandits, with additive noise."""
+    scale: float = Field(default=1.0, gt=0)
+    """How steep it is: the larger, the closer means come to 0 and 1."""
+
+    @property
+    def profile(self) -> Callable[[FloatArray], FloatArray]:
+        return lambda u: logistic(self.scale * u)
 
 
 class SquareReward(_RidgeReward):

@@ -1,4 +1,4 @@
-"""DisLinUCB, FedLinUCB and FedGLB-UCB: a run without delays is the pseudo-code; triggers, counts, conservation."""
+"""Linear bandits with a server: a run without delays is the pseudo-code; triggers, counts, conservation."""
 
 from __future__ import annotations
 
@@ -16,10 +16,16 @@ from coband.simulator.core.audit import trace as tr
 from coband.simulator.core.nodes.node import NodeContext, Sharing
 from coband.simulator.core.randomness.streams import Streams
 from coband.simulator.maths.linalg.gram import Gram
+from tests.agents.test_quorum import GIVING_UP
 from tests.every import every
-from tests.oracles import OracleRun, dis_lin_ucb, fed_glb_ucb, fed_lin_ucb, with_ties
+from tests.oracles import OracleRun, async_lin_ucb, dis_lin_ucb, fed_glb_ucb, fed_lin_ucb, with_ties
 
-ORACLES: dict[str, Any] = {"dis_lin_ucb": dis_lin_ucb, "fed_lin_ucb": fed_lin_ucb, "fed_glb_ucb": fed_glb_ucb}
+ORACLES: dict[str, Any] = {
+    "dis_lin_ucb": dis_lin_ucb,
+    "fed_lin_ucb": fed_lin_ucb,
+    "async_lin_ucb": async_lin_ucb,
+    "fed_glb_ucb": fed_glb_ucb,
+}
 CONFIGURATIONS = 24
 
 
@@ -49,6 +55,12 @@ def random_case(name: str, case: int) -> tuple[dict[str, Any], dict[str, Any]]:
         "lam": float(rng.uniform(0.1, 2.0)),
         "threshold": float(rng.choice([0.0, 0.4, 1.3, 4.1])),
     }
+    if name == "async_lin_ucb":
+        del config["threshold"]
+        config |= {key: float(rng.choice([1.0, 1.3, 2.0, 5.0])) for key in ("gamma_u", "gamma_d")}
+        config["alpha"] = config["alpha"] if rng.integers(2) else "theory"
+        config |= {"sub_gaussian": 0.3, "delta": 0.2, "norm": float(rng.uniform(0, 1))}
+        config["refresh"] = str(rng.choice(["at_once", "at_next_pull"]))
     if name == "fed_glb_ucb":
         config["threshold"] = float(rng.choice([0.5, 1.3, 4.1, 9.0]))
         config["radius"] = float(rng.choice([0.3, 1.0, 3.0]))
@@ -104,6 +116,8 @@ def test_a_run_without_delays_is_the_pseudo_code(name: str, case: int) -> None:
         if name == "fed_lin_ucb":
             mean, squares = node.downloaded.ridge.predict(X)
         else:
+            if name == "async_lin_ucb" and node.config.refresh == "at_once":
+                node._take_in()
             mean, squares = node.ridge.predict(X)
         expected_mean, expected_deviation = oracle.posterior_of(index, X)
         assert mean == pytest.approx(expected_mean, abs=1e-8)
@@ -147,6 +161,7 @@ def test_some_cases_project_and_some_end_early() -> None:
 
 
 CLOSED: dict[str, Any] = {
+    "async_lin_ucb": lambda C, J, N, d: (C * (d * d + d + 1), J * (d * d + d + 1)),
     "dis_lin_ucb": lambda C, J, N, d: (C * N * (d * d + d), C * N * (d * d + d)),
     "fed_lin_ucb": lambda C, J, N, d: (C * (d * d + d), C * (d * d + d)),
     "fed_glb_ucb": lambda C, J, N, d: (N * (C * (d * d + 1) + J * d), N * (C * (d * d + d + 1) + J * d)),
@@ -166,7 +181,8 @@ def delayed(name: str, agents: int, **config: Any) -> Run:
 @pytest.mark.parametrize("name", ORACLES)
 def test_scalars_are_the_closed_forms_whatever_the_delays(name: str, agents: int) -> None:
     result = delayed(name, agents).result
-    expected = CLOSED[name](result.rounds, result.totals.get("gradient_rounds", 0), agents, 3)
+    totals = result.totals
+    expected = CLOSED[name](result.rounds, totals.get("gradient_rounds", totals.get("downloads", 0)), agents, 3)
     assert result.rounds > 3
     assert (result.totals["uplink_scalars"], result.totals["downlink_scalars"]) == expected
 
@@ -200,7 +216,8 @@ def test_the_server_holds_the_sum_of_what_it_applied(name: str) -> None:
 def test_triggers_fire_exactly_when_a_dense_determinant_says_so(name: str) -> None:
     """With one agent and no delays: replay the pulls, with determinants of whole matrices."""
     threshold, lam = 1.3, 0.7
-    simulated = run(name, {"threshold": threshold, "lam": lam, "alpha": 0.5}, agents=1, seed=9)
+    trigger = {"gamma_u": 1 + threshold} if name == "async_lin_ucb" else {"threshold": threshold}
+    simulated = run(name, {**trigger, "lam": lam, "alpha": 0.5}, agents=1, seed=9)
     ridge = lam / algorithm(name).config().curvature if name == "fed_glb_ucb" else lam  # type: ignore[attr-defined]
     problem, fired = world(PROBLEM, 9, 1), []
     V = last = ridge * np.eye(3)
@@ -209,7 +226,7 @@ def test_triggers_fire_exactly_when_a_dense_determinant_says_so(name: str) -> No
         x = problem.arms(0, turn)[arm]
         V, new = V + np.outer(x, x), new + 1
         gain = np.linalg.slogdet(V)[1] - np.linalg.slogdet(last)[1]
-        due = gain > np.log(1 + threshold) if name == "fed_lin_ucb" else new * gain > threshold
+        due = gain > np.log(1 + threshold) if name in ("fed_lin_ucb", "async_lin_ucb") else new * gain > threshold
         if due:
             fired.append(turn)
             last, new = V, 0
@@ -219,6 +236,27 @@ def test_triggers_fire_exactly_when_a_dense_determinant_says_so(name: str) -> No
     assert len(turns) == 60
     assert len(fired) > 2
     assert found == fired
+
+
+@pytest.mark.parametrize("refresh", ["at_once", "at_next_pull"])
+@pytest.mark.parametrize("network", [NETWORK, GIVING_UP])
+def test_an_agent_knows_what_the_server_believes_it_to_know(network: dict[str, Any], refresh: str) -> None:
+    """Late, lost and repeated messages included: W, b and n are its uploads and the downloads that it got."""
+    lost = 0
+    for seed in range(4):
+        schedule = {"kind": "rounds", "turns": 40}
+        config = {"gamma_u": 1.3, "gamma_d": 1.1, "refresh": refresh}
+        simulated = run("async_lin_ucb", config, agents=3, schedule=schedule, network=network, agent=SLOW, seed=seed)
+        lost += simulated.result.audit.given_up
+        server: Any = simulated.engine.server
+        for agent, (W, b, count) in zip(simulated.engine.agents, server._known, strict=True):
+            node: Any = agent
+            node._take_in()
+            assert pytest.approx(W, abs=1e-9) == node._W
+            assert node._b == pytest.approx(b, abs=1e-9)
+            assert node._known == count + node.unshared
+            assert node.ridge.size == node.unshared
+    assert (lost > 0) == (network is GIVING_UP)
 
 
 @pytest.mark.parametrize("blocking", [False, True])

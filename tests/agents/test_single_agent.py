@@ -7,14 +7,17 @@ from typing import Any
 import numpy as np
 import pytest
 
+from coband.simulator.arms import ArmSet
 from coband.simulator.conformance import graphs
 from coband.simulator.conformance.runs import PROBLEM, algorithm, run, world
+from coband.simulator.core.nodes.node import NodeContext, Sharing
 from coband.simulator.core.randomness.streams import Streams
 from tests.every import every
 from tests.oracles import OracleRun, single_agent, with_ties
 from tests.oracles.kernels import plain
 
-NAMES = ["lin_ucb", "oful", "lin_ts", "kernel_ucb", "igp_ucb", "kernel_ts", "neural_ucb", "neural_ts"]
+FORGETTING = ["sw_lin_ucb", "discounted_lin_ucb"]
+NAMES = [*FORGETTING, "lin_ucb", "oful", "lin_ts", "kernel_ucb", "igp_ucb", "kernel_ts", "neural_ucb", "neural_ts"]
 KERNEL = {"kind": "gaussian", "gamma": 0.8}
 
 
@@ -26,6 +29,12 @@ def random_config(name: str, rng: np.random.Generator) -> dict[str, Any]:
     elif name in ("oful", "igp_ucb"):
         delta = float(rng.uniform(0.05, 0.9))
         config |= {"delta": delta, "sub_gaussian": exploration, "norm": float(rng.uniform(0, 2))}
+    elif name in FORGETTING:
+        config["alpha"] = exploration if rng.integers(2) else "theory"
+        config |= {"delta": float(rng.uniform(0.05, 0.9)), "sub_gaussian": 0.3, "norm": float(rng.uniform(0, 2))}
+        config |= (
+            {"window": int(rng.integers(1, 40))} if name == "sw_lin_ucb" else {"gamma": float(rng.uniform(0.3, 1))}
+        )
     else:
         config["nu"] = exploration
     if name in ("kernel_ucb", "kernel_ts", "igp_ucb"):
@@ -128,3 +137,30 @@ def test_a_single_agent_knows_of_all_its_pulls_after_synchronisations_too(name: 
     alone = run(name, {"threshold": 0.3}, agents=1, schedule={"kind": "rounds", "turns": 12})
     assert alone.result.rounds > 1
     assert not alone.result.ages.pulls.any()
+
+
+@pytest.mark.parametrize(("name", "config"), [("sw_lin_ucb", {"window": 10}), ("discounted_lin_ucb", {"gamma": 0.8})])
+def test_what_has_changed_is_forgotten(name: str, config: dict[str, Any]) -> None:
+    """The best arm becomes the worst: linear UCB keeps to it, those that forget leave it within some turns."""
+    arms, found = ArmSet(np.array([[1.0, 0.0], [0.0, 1.0]])), {}
+    for one, parameters in ((name, config), ("lin_ucb", {"alpha": 0.2})):
+        entry = algorithm(one)
+        chosen = entry.config.model_validate(parameters)
+        agent: Any = entry.agent(NodeContext(0, 1, 2, chosen, Sharing(True), np.random.default_rng))
+        for turn in range(120):
+            arm = agent.choose(arms)
+            agent.observe(arms, arm, float(arm == (turn >= 60)))
+        found[one] = agent.choose(arms)
+    assert found == {name: 1, "lin_ucb": 0}
+
+
+@pytest.mark.parametrize(
+    ("name", "config"), [("sw_lin_ucb", {"window": 40}), ("discounted_lin_ucb", {"gamma": 1 - 1e-13})]
+)
+def test_who_forgets_nothing_is_lin_ucb(name: str, config: dict[str, Any]) -> None:
+    """A window of all turns, and a discount that is none."""
+    schedule = {"kind": "rounds", "turns": 40}
+    pulls = [
+        run(one, {"alpha": 0.5, **more}, schedule=schedule).pulls for one, more in ((name, config), ("lin_ucb", {}))
+    ]
+    assert pulls[0] == pulls[1]

@@ -152,7 +152,7 @@ def test_list_and_describe_metrics() -> None:
             "async_kernel",
             "nothing is called 'async_kernel'; did you mean async_kernel_ucb? known: async_kernel_ucb, local_ucb, "
             "clusters, contextual, gaussian, linear, matern, polynomial, product, sum, branin, cosine, cubic, "
-            "hartmann, python, rkhs, square, magic, mushroom, shuttle, movielens, yelp, ego-facebook, "
+            "hartmann, logistic, python, rkhs, square, magic, mushroom, shuttle, movielens, yelp, ego-facebook, "
             "musae-twitch, as-733",
         ),
         ("duets", "'duets' is installed but could not be loaded: ModuleNotFoundError: No module named 'torch'"),

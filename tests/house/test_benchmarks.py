@@ -5,10 +5,13 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
+from scipy.stats import ttest_1samp
 
 from benchmarks import __main__ as program
-from benchmarks import bandits, exploration, known_points, neural, rows, whole
+from benchmarks import authors, bandits, exploration, known_points, neural, rows, whole
+from benchmarks.authors import async_lin_ucb
 from benchmarks.measuring import Figure, Measured
 
 ROOT = Path(__file__).parents[2]
@@ -35,7 +38,7 @@ def test_each_name_is_given_once() -> None:
 
 def test_modules_stay_short() -> None:
     lines = {
-        file.name: len(file.read_text(encoding="utf-8").splitlines()) for file in (ROOT / "benchmarks").glob("*.py")
+        file.name: len(file.read_text(encoding="utf-8").splitlines()) for file in (ROOT / "benchmarks").rglob("*.py")
     }
     assert len(lines) > 10
     assert not {name: count for name, count in lines.items() if count > 300}
@@ -68,3 +71,37 @@ def test_a_figure_beside_a_reference() -> None:
 def test_magic_without_its_file_says_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("COBAND_TEST_DATA", str(tmp_path))
     assert whole.magic() == Figure("no COBAND_TEST_DATA", "2.6 s", False)
+
+
+def test_equivalence_takes_both_tests() -> None:
+    """Means that differ by less than 5 % with little spread are equivalent; too far, or too few worlds, and not."""
+    theirs = np.linspace(90.0, 110.0, 20)
+    spread = np.resize([-1.0, 1.0], 20)
+    cases = {2.0: True, -2.0: True, 4.9: False, 6.0: False, -6.0: False}
+    for shift, expected in cases.items():
+        assert (authors.equivalence(theirs + shift + spread, theirs) < 0.05) == expected, shift
+    assert authors.equivalence(theirs, theirs) == 0.0
+    assert authors.equivalence(2 * np.ones(3), np.ones(3)) == 1.0
+    assert authors.equivalence([100.0, 103.0], [101.0, 100.0]) > 0.05
+    differences = (theirs + 2.0 + spread) - theirs
+    one_sided = [
+        ttest_1samp(differences, side * 5.0, alternative=way).pvalue for side, way in ((-1, "greater"), (1, "less"))
+    ]
+    assert authors.equivalence(theirs + 2.0 + spread, theirs) == pytest.approx(max(one_sided))
+
+
+def test_without_a_checkout_the_comparison_is_skipped(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for place, status, text in (
+        (None, 0, "skipped: COBAND_ASYNC_LIN_UCB_CODE must name a checkout of github.com/cyrilli/Async-LinUCB"),
+        (str(tmp_path), 2, f"COBAND_ASYNC_LIN_UCB_CODE={tmp_path}: there is no lib/AsyncLinUCB.py"),
+    ):
+        if place is None:
+            monkeypatch.delenv("COBAND_ASYNC_LIN_UCB_CODE", raising=False)
+        else:
+            monkeypatch.setenv("COBAND_ASYNC_LIN_UCB_CODE", place)
+        with pytest.raises(SystemExit) as ended:
+            async_lin_ucb.main(1)
+        assert ended.value.code == status
+        assert capsys.readouterr().out == f"{text}\n"

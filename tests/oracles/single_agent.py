@@ -41,6 +41,27 @@ class Linear:
         self.points.append((arms[arm], y))
 
 
+class Forgetful(Linear):
+    """SW-UCB (Cheung et al. 2019) and D-LinUCB (Russac et al. 2019), with L = 1; a weight for every pull so far."""
+
+    def scores(self, arms: FloatArray) -> FloatArray:
+        c, d, n = self.config, arms.shape[1], len(self.points)
+        if self.kind == "sw_lin_ucb":
+            weights = [1.0 if n - place <= c.window else 0.0 for place in range(n)]
+            information = d * np.log((1 + c.window / c.lam) / c.delta)
+        else:
+            weights = [c.gamma ** (n - 1 - place) for place in range(n)]
+            seen = (1 - c.gamma ** (2 * n)) / (c.lam * d * (1 - c.gamma**2))
+            information = 2 * np.log(1 / c.delta) + d * np.log(1 + seen)
+        V, square, b = c.lam * np.eye(d), c.lam * np.eye(d), np.zeros(d)
+        for weight, (x, y) in zip(weights, self.points, strict=True):
+            V, square, b = V + weight * np.outer(x, x), square + weight**2 * np.outer(x, x), b + weight * y * x
+        width = c.sub_gaussian * np.sqrt(information) + np.sqrt(c.lam) * c.norm if c.alpha == "theory" else c.alpha
+        inner = V if self.kind == "sw_lin_ucb" else square
+        solved = [np.linalg.solve(V, x) for x in arms]
+        return np.array([z @ b + width * np.sqrt(z @ inner @ z) for z in solved])
+
+
 class Kernelised(Linear):
     def __init__(self, kind: str, config: Config, rng: np.random.Generator, kernel: Kernel) -> None:
         super().__init__(kind, config, rng)
@@ -102,7 +123,9 @@ def run(kind: str, turns: Turns, world: World, kernel: Kernel, config: Config, c
             return Neural(kind, config, coins(agent), dimension)
         if kind in ("kernel_ucb", "kernel_ts", "igp_ucb"):
             return Kernelised(kind, config, coins(agent), kernel)
-        return Linear(kind, config, coins(agent))
+        return (Forgetful if hasattr(config, "window") or hasattr(config, "gamma") else Linear)(
+            kind, config, coins(agent)
+        )
 
     learners = [learner(agent) for agent in range(agents)]
     for step in turns:

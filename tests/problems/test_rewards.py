@@ -11,6 +11,8 @@ from coband.simulator.problems.rewards import (
     CosineReward,
     CubicReward,
     GaussianNoise,
+    LinearReward,
+    LogisticReward,
     NoiseSpec,
     RidgeFunction,
     SquareReward,
@@ -19,6 +21,7 @@ from coband.simulator.problems.rewards import (
     cosine,
     cubic_async,
     cubic_duets,
+    logistic,
     square,
 )
 
@@ -42,6 +45,9 @@ def test_formulas_at_random_points() -> None:
 @pytest.mark.parametrize(
     ("spec", "formula"),
     [
+        (LinearReward(kind="linear"), lambda u: u),
+        (LogisticReward(kind="logistic"), lambda u: 1 / (1 + np.exp(-u))),
+        (LogisticReward(kind="logistic", scale=7.0), lambda u: 1 / (1 + np.exp(-7 * u))),
         (CosineReward(kind="cosine"), lambda u: np.cos(3 * u)),
         (SquareReward(kind="square"), lambda u: 10 * u**2),
         (CubicReward(kind="cubic"), lambda u: u**3 - 3 * u**2 - u + 3),
@@ -58,7 +64,7 @@ def test_a_drawn_function_applies_its_formula_to_x_theta(spec: Any, formula: Any
 def test_values_of_a_turn_do_not_depend_on_the_turns_beside_it() -> None:
     rng = np.random.default_rng(0)
     arms = BallArms(kind="ball", dimension=21, count=19).draw(rng, 33)
-    for profile in (cosine, square, cubic_async, cubic_duets):
+    for profile in (cosine, logistic, square, cubic_async, cubic_duets):
         function = RidgeFunction(rng.standard_normal(21), profile)
         assert np.array_equal(function(arms), np.concatenate([function(turn[None]) for turn in arms]))
 

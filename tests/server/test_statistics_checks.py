@@ -50,6 +50,10 @@ def add_a_row(server: Any, uploads: Uploads) -> None:
     server.sums.add(Gram(np.full((1, 3), 0.01)))
 
 
+def count_one_more(server: Any, uploads: Uploads) -> None:
+    server._pulls = 81
+
+
 def scale_the_last_projection(server: Any, uploads: Uploads) -> None:
     source, message = uploads.pop()
     uploads.append((source, replace(message, v=1.001 * message.v)))
@@ -62,6 +66,8 @@ CASES: dict[str, tuple[str, dict[str, Any], Callable[[Any, Uploads], None], str]
     "approx": ("approx_dis_kernel_ucb", {"threshold": 0.5}, scale_statistics, "A of version"),
     "dis_lin": ("dis_lin_ucb", {"threshold": 0.5}, add_a_row, "W is not the sum of the"),
     "fed_lin": ("fed_lin_ucb", {"threshold": 0.5}, add_a_row, "W is not the sum of the"),
+    "async_lin": ("async_lin_ucb", {"gamma_u": 1.5}, add_a_row, "W is not the sum of the"),
+    "async_lin count": ("async_lin_ucb", {"gamma_u": 1.5}, count_one_more, "the sums count 81 pulls"),
     "fed_glb": ("fed_glb_ucb", {"threshold": 0.5, "max_rounds": 2}, add_a_row, "W is not the sum of the"),
     "duets": ("duets", {}, scale_the_last_projection, "(lam I + Z^T Z) vbar is not the sum of the"),
 }

@@ -15,6 +15,9 @@ from coband.simulator.maths.posteriors.observations import Observations
 from coband.simulator.maths.posteriors.protocol import Posterior
 from coband.simulator.maths.posteriors.ridge import Ridge
 
+ROUNDING = 1e-12
+"""Of gains that triggers look at: with lam = 1 a unit pull doubles det V but for rounding, which decides nothing."""
+
 
 class RidgeVersion:
     """A ridge regression that does not change, and those that followed it: agents with one history share all of it.

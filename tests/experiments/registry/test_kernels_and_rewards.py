@@ -114,7 +114,7 @@ def test_scenarios_name_them() -> None:
             "kind: plain",
             "kind: plane",
             "7:18: problem.reward.kind: 'plane' is not a known kind; did you mean plain? "
-            "known: branin, cosine, cubic, hartmann, python, rkhs, square, plain",
+            "known: branin, cosine, cubic, hartmann, linear, logistic, python, rkhs, square, plain",
         ),
         (
             "kind: plain",

@@ -1,0 +1,154 @@
+"""Async-LinUCB: an asynchronous linear bandit in which both sides decide what is worth sending.
+
+Li and Wang 2022, "Asynchronous Upper Confidence Bound Algorithms for Federated Linear Bandits", homogeneous clients.
+An agent uploads its news when they have made the determinant of its V grow by gamma_u; the server then sends to every
+agent, unasked, what others have uploaded, if it makes the determinant of all data grow by gamma_d. Nobody waits, so
+that links with delays change nothing but when statistics arrive; they are sums, and may come in any order.
+
+Longer than most, with its server: nobody answers, so that both sides keep what the other knows and take back what is
+lost, and the server checks its sums.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Annotated, ClassVar, Literal
+
+import numpy as np
+from pydantic import Field
+
+from coband.agents.lin_ucb import OfulConfig
+from coband.agents.memory import LINEAR
+from coband.agents.messages.linear import CountedUpload, Download
+from coband.agents.theorems import ASYNC_LIN_UCB
+from coband.simulator.arms import ArmSet
+from coband.simulator.arrays import FloatArray
+from coband.simulator.core.algorithm import Algorithm, ClosedForm, MessageSize
+from coband.simulator.core.nodes.node import SERVER, Address, Agent, NodeContext, Outbox
+from coband.simulator.core.talks import Talks, lost, on
+from coband.simulator.maths.linalg.gram import Gram
+from coband.simulator.maths.posteriors.choose import ridge
+from coband.simulator.maths.posteriors.observations import Observations
+from coband.simulator.maths.posteriors.synchronised_ridge import ROUNDING, LocalRidge, SynchronisedRidge
+from coband.simulator.metrics import Metric
+
+
+class AsyncLinConfig(OfulConfig):
+    """Parameters of Async-LinUCB."""
+
+    delta: float = Field(default=0.1, gt=0, le=1)
+    """Of theory: the confidence sets hold with probability 1 - delta."""
+    alpha: Annotated[float, Field(ge=0)] | Literal["theory"] = "theory"
+    """Exploration: arms are chosen by x^T theta + alpha ||x||_(V^-1); theory: the paper's radius."""
+    gamma_u: float = Field(default=5.0, ge=1)
+    """An agent uploads when det(V) / det(V without its news) exceeds it."""
+    gamma_d: float = Field(default=5.0, ge=1)
+    """The server downloads to an agent when det(V of all) / det(V without what that agent lacks) exceeds it."""
+    refresh: Literal["at_once", "at_next_pull"] = "at_once"
+    """When a download counts in theta: at once (the paper), or with the agent's next own pull (the authors' code)."""
+
+
+class AsyncLinUCB(Talks, Agent):
+    """The client's side: V = lam I + W_shared + W_new, where the shared part is what it has uploaded or downloaded."""
+
+    noted: ClassVar[Mapping[str, str]] = {"trigger": "gain of the news, above the threshold"}
+    each = (CountedUpload,)
+
+    def __init__(self, context: NodeContext) -> None:
+        super().__init__(context)
+        self.config: AsyncLinConfig = context.config
+        self._shared = SynchronisedRidge(ridge(context.dimension, self.config.lam))
+        self.ridge = LocalRidge(self._shared)
+        self._W, self._b = np.zeros((context.dimension, context.dimension)), np.zeros(context.dimension)
+        self._waiting: list[Download] = []
+        self._known = self._newest = 0
+        self._growth = math.log(self.config.gamma_u) + ROUNDING
+
+    @property
+    def pulls_in_model(self) -> int:
+        """Its own pulls, and those of its downloads."""
+        return self._known
+
+    def choose(self, arms: ArmSet) -> int:
+        """The arm with the largest x^T theta + alpha ||x||_(V^-1)."""
+        if self.config.refresh == "at_once":
+            self._take_in()
+        mean, variance = self.ridge.predict(arms)
+        return self.best(mean + self.radius() * np.sqrt(variance))
+
+    def radius(self) -> float:
+        """alpha; by theory sigma sqrt(d log(1 + n / (d lam)) + 2 log(1/delta)) + sqrt(lam) S for n known pulls."""
+        c, d = self.config, self.context.dimension
+        if c.alpha != "theory":
+            return c.alpha
+        spread = d * math.log1p(self._known / (d * c.lam)) - 2.0 * math.log(c.delta)
+        return c.sub_gaussian * math.sqrt(spread) + math.sqrt(c.lam) * c.norm
+
+    def observe(self, arms: ArmSet, arm: int, reward: float) -> Outbox:
+        """Take in what waits, then the pull; upload the news when det(V) / det(V without them) > gamma_u."""
+        self._take_in()
+        self.ridge.update(Observations.pull(arms, arm, reward))
+        self.unshared += 1
+        self._known += 1
+        gain = self.ridge.gain("full")
+        if not gain > self._growth:
+            return []
+        self.note("trigger", value=gain)
+        W, b = self.ridge.news(0)
+        assert isinstance(W, Gram)
+        self._share(W.dense(), b)
+        self.tell(SERVER, CountedUpload(W=W, b=b, count=self.unshared, pulls=self.unshared))
+        return self.sent()
+
+    @lost(CountedUpload)
+    def take_back(self, upload: CountedUpload, server: Address) -> None:
+        """What the server will never have is news again."""
+        self._share(-upload.W.dense(), -upload.b)
+        self.ridge.restore(0, upload.W, upload.b)
+
+    @on(Download)
+    def download(self, message: Download, server: Address) -> None:
+        """The others' statistics are taken in when they are needed: together, since many may come between two turns."""
+        self._waiting.append(message)
+        self._newest = max(self._newest, message.version)  # an older download may come later, and counts as well
+        self.note("model", version=self._newest, round=self._newest)
+
+    def _take_in(self) -> None:
+        if not self._waiting:
+            return
+        W = sum((download.W.dense() for download in self._waiting), start=np.zeros_like(self._W))
+        b = sum((download.b for download in self._waiting), start=np.zeros_like(self._b))
+        self._known += sum(download.count for download in self._waiting)
+        self._waiting = []
+        self._share(W, b)
+
+    def _share(self, W: FloatArray, b: FloatArray) -> None:
+        """Add to the shared part."""
+        self._W, self._b = self._W + W, self._b + b
+        self._shared.follow(self._shared.version + 1, Gram(np.empty((0, len(b))), self._W), self._b)
+        self.ridge.clear()
+
+
+ALGORITHM = Algorithm(
+    name="async_lin_ucb",
+    agent=AsyncLinUCB,
+    server="coband.server.async_lin_ucb:AsyncLinUCBServer",
+    config=AsyncLinConfig,
+    summary="Asynchronous linear bandit: agents upload, and the server downloads, when a determinant has grown enough.",
+    reference="Li and Wang 2022, Async-LinUCB",
+    messages=(
+        MessageSize(CountedUpload, "up", "d^2 + d + 1"),
+        MessageSize(Download, "down", "d^2 + d + 1", "to each agent that lacks enough"),
+    ),
+    counts=(
+        ClosedForm("uplink_scalars", "rounds*(d^2 + d + 1)"),
+        ClosedForm("downlink_scalars", "downloads*(d^2 + d + 1)"),
+    ),
+    metrics=(Metric("downloads", "downloads", "statistics that the server has sent"),),
+    cites=("li2022asynchronous",),
+    search={"gamma_u": "1.01..100", "gamma_d": "1.01..100"},
+    bounds=ASYNC_LIN_UCB,
+    always={"gamma_u": 1.0, "gamma_d": 1.0},
+    memory=(LINEAR,),
+)
