@@ -140,7 +140,7 @@ class Conversations:
                 if not question.over and question.takes(*letter):
                     self.mail.remove(letter)
                     question.take(*letter)
-        if question.over:
+        if (question.public or not question.pending) and question.over:
             self._close(question)
             return True
         if self._missed:
@@ -197,7 +197,8 @@ class Conversations:
     def tell(self, to: Recipient, message: Message, answers: int | None = None) -> None:
         """Send without waiting for an answer, and again until it has come through."""
         number = self._post(message, to, 0, answers)
-        self._newest[type(message), to if isinstance(to, int) else None] = number
+        if self._gives_up:
+            self._newest[type(message), to if isinstance(to, int) else None] = number
 
     def _post(self, message: Message, to: Recipients, asks: int, answers: int | None = None) -> int:
         """Send a message with a number, unique among those of all nodes, and that of the question that it answers.
@@ -206,13 +207,13 @@ class Conversations:
         """
         if message.talk:
             raise TypeError(f"this {message.kind!r} has been sent before; make a new message each time")
-        if answers is None:
-            answers = 0
-            if (current := self.current) is not None and isinstance(to, int):
-                answers = current.owes.pop(to, current.round)
-            elif current is not None:
-                answers = current.round
-                current.owes.clear()
+        if answers is not None or (current := self.current) is None:
+            answers = answers or 0
+        elif isinstance(to, int):
+            answers = current.owes.pop(to, current.round)
+        else:
+            answers = current.round
+            current.owes.clear()
         fields, self._number = message.__dict__, self._number + self._step
         fields["talk"], fields["answers"], fields["asks"] = self._number, answers, asks
         self._send(message, to)
@@ -222,7 +223,7 @@ class Conversations:
         return number % self._step == self._own
 
     def _send(self, message: Message, to: Recipients) -> None:
-        if self.client is not None:
+        if message.pulls and self.client:
             self.client.unshared -= message.pulls
         if isinstance(to, list):
             self.outbox += [(address, message) for address in to]
@@ -230,6 +231,11 @@ class Conversations:
             self.outbox.append((to, message))
 
     # --- what comes
+
+    def heard_of(self, source: Address) -> None:
+        """A node can be reached: send what is kept for it."""
+        for message in self.kept.pop(source, ()):
+            self.again(message, source)
 
     def leave_out(self, question: Question, address: Address, reason: Reason) -> bool:
         """A node will not answer; False if it is not waited for."""

@@ -223,18 +223,18 @@ class Talks(Node):
     def receive(self, message: Message, source: Address) -> Outbox:
         """Give a message to those who wait for it, or to the method that handles its kind."""
         talks = self._called()
-        if talks.server is not None:
+        if message.pulls and talks.server:
             talks.server.applied += message.pulls
-        for kept in talks.kept.pop(source, ()):
-            talks.again(kept, source)
-        question = talks.open.get(message.answers)
-        if question is not None and type(message) is Declined:
+        if talks.kept:
+            talks.heard_of(source)
+        heard, question = [], talks.open.get(message.answers)
+        if question and type(message) is Declined:
             talks.leave_out(question, source, "declined")
             return talks.take()
-        heard = []
-        if talks.listening:
-            heard = [one for one in talks.listening if one is not question and one.takes(message, source)]
-        if question is not None and question.takes(message, source):
+        for one in talks.listening:
+            if one is not question and one.takes(message, source):
+                heard.append(one)
+        if question and question.takes(message, source):
             heard.append(question)
         elif not heard or any(one.number for one in heard):  # who asks hears what is for others, too
             self._handle(message, source, wanted=bool(heard))
