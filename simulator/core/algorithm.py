@@ -46,6 +46,8 @@ class Needs:
         horizon: the number of turns must be known; a schedule with a duration needs the parameter ``horizon``.
         schedules: kinds of schedule it can run on.
         ends_together: it ends for all of its agents when one of them is lost, since it cannot do without any.
+        waits_for_all: condition on the parameters under which nodes wait, without an end, for an agent that has their
+            question and goes down for good, of which no network tells them; ``1`` for always, empty for never.
     """
 
     topologies: tuple[str, ...] = ("star",)
@@ -56,6 +58,7 @@ class Needs:
     horizon: bool = False
     schedules: tuple[str, ...] = ("one_at_a_time", "rounds", "renewal", "trace")
     ends_together: bool = False
+    waits_for_all: str = ""
 
 
 @dataclass(frozen=True)
