@@ -180,8 +180,8 @@ def check_liveness(name: str, config: Mapping[str, Any], kind: str) -> str:
             f"{len(usual.leaving)} messages in {usual.result.turns} turns are too few to see whether {name} goes on "
             "after a fault; give parameters with which it communicates more often, here or in Algorithm.always"
         )
-    declared = ["as Needs.waits_for_all declares:", *waits] if waits else []
-    return "\n".join([f"{usual.result.turns} turns; messages after the fault:", *checked, *declared])
+    as_declared = ["as Needs.waits_for_all declares:", *waits] if waits else []
+    return "\n".join([f"{usual.result.turns} turns; messages after the fault:", *checked, *as_declared])
 
 
 def undisturbed(subject: Subject) -> tuple[Subject, Run]:
