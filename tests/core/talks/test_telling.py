@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import FrozenInstanceError
 from typing import Any
 
 import pytest
@@ -9,7 +10,7 @@ import pytest
 from coband.simulator.core.nodes.message import Message
 from coband.simulator.core.nodes.node import SERVER, Address
 from coband.simulator.core.nodes.timers import Silence
-from coband.simulator.core.talks import Declined, lost
+from coband.simulator.core.talks import Declined, Unanswered, late, lost, on
 from tests.core.talks.talking import Ask, Call, Centre, News, Reply, Talker, Wire, context, pair
 
 
@@ -154,3 +155,63 @@ def test_a_decline_is_not_answered() -> None:
     agent, _, _ = pair()
     assert agent.receive(Declined(), SERVER) == []
     assert Declined.kind == "declined"
+
+
+class Thorough(Talker):
+    """Does several things at once."""
+
+    ignores = (Reply,)
+
+    @on(Silence)
+    def wonder(self, silence: Silence, source: Address) -> None:
+        self.log.append("silence")
+
+    @on(Call)
+    def ask_on_call(self, call: Call, source: Address) -> None:
+        self.begin(self._ask(Ask(number=1)))  # what it sends leaves with the answer to this call
+
+    @lost(News)
+    async def mourn(self, news: News, source: Address) -> None:
+        await self.hear(News)
+
+    async def hear_and_tell(self) -> None:
+        assert list(self.blocked_on) == []  # it does not wait yet
+        try:
+            await self.hear(News)
+            self.tell(SERVER, News(number=5))
+            await self.gather(Ask(), reply=Reply, to=[])
+            self.log.append("nobody to wait for")
+            await self.hear(News)
+        finally:
+            self.log.append("ended")
+
+
+def test_a_conversation_from_its_first_step_to_its_end() -> None:
+    agent = Thorough(context(0, 1, attempts=0))
+    assert agent.begin(agent.hear_and_tell()) == []
+    with pytest.raises(TypeError, match="in a conversation that begins with"):
+        agent.ask(SERVER, Ask(), reply=Reply)  # type: ignore[unused-awaitable]
+    ((_, message),) = agent.receive(News(), SERVER)
+    assert (message.answers, agent.log) == (0, ["nobody to wait for"])
+    agent.end()
+    assert agent.log[1:] == ["ended"]
+    agent.undelivered(message, SERVER)
+    assert list(agent.blocked_on)
+    assert not agent.waiting
+
+
+def test_what_is_begun_while_a_message_is_handled_is_sent_with_its_outbox() -> None:
+    agent = Thorough(context(0, 1))
+    ((_, message),) = agent.receive(Call(), SERVER)
+    assert isinstance(message, Ask)
+    agent.on_timer(Silence(about=SERVER))
+    assert agent.log == []  # it is patient, and does not wonder
+    ((_, reply),) = Centre(context(SERVER, 1)).receive(Ask(), 0)
+    assert reply.answers == 0  # nobody has asked
+
+
+def test_outcomes_do_not_change_and_marks_have_names() -> None:
+    with pytest.raises(FrozenInstanceError):
+        Unanswered("silent").reason = "declined"  # type: ignore[misc]
+    with pytest.raises(TypeError, match="positional"):
+        late(News, True)  # type: ignore[misc]
