@@ -24,7 +24,7 @@ from coband.agents.metrics import SKIPPED_POINTS
 from coband.agents.parameters import KernelBandit, Repeats, Synchronous
 from coband.agents.synchronisation import ABANDONED, SynchronousAgent
 from coband.simulator.arms import ArmSet
-from coband.simulator.core.algorithm import Algorithm, ClosedForm, MessageSize
+from coband.simulator.core.algorithm import Algorithm, ClosedForm, MessageSize, Needs
 from coband.simulator.core.nodes.message import Message
 from coband.simulator.core.nodes.node import SERVER, Address, NodeContext, Outbox
 from coband.simulator.core.talks import late, on
@@ -166,6 +166,7 @@ ALGORITHM = Algorithm(
     config=ApproxDisConfig,
     summary="Synchronous kernel bandit: all agents rebuild a common dictionary and sum embedded statistics.",
     reference="Li et al. 2022, Approx-DisKernelUCB; baseline of Li et al. 2023 and Pavlovic et al. 2024",
+    needs=Needs(waits_for_all="wait == 'all'"),
     messages=(
         MessageSize(SyncRequest, "up", "0"),
         MessageSize(SyncStart, "down", "0", "to all"),

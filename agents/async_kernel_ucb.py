@@ -30,7 +30,7 @@ from coband.agents.evaluations import Evaluations
 from coband.agents.messages.asynchronous import NewModel, Request, ServerModel, Upload
 from coband.agents.metrics import SKIPPED_POINTS
 from coband.simulator.arms import ArmSet
-from coband.simulator.core.algorithm import Algorithm, ClosedForm, MessageSize
+from coband.simulator.core.algorithm import Algorithm, ClosedForm, MessageSize, Needs
 from coband.simulator.core.nodes.node import SERVER, Agent, NodeContext, Outbox
 from coband.simulator.core.talks import Talks
 from coband.simulator.maths.linalg.caches import VersionCache
@@ -171,6 +171,7 @@ ALGORITHM = Algorithm(
     config=AsyncConfig,
     summary="Asynchronous kernel bandit: an agent that has learnt enough exchanges statistics with the server.",
     reference="Li et al. 2023 (Learning Kernelized Contextual Bandits, asynchronous), Algorithm 1",
+    needs=Needs(waits_for_all="server.exchanges == 'serial'"),
     messages=(
         MessageSize(Request, "up", "0"),
         MessageSize(ServerModel, "down", "m*(d + 1) + m^2 + m", when="transfer == 'full'"),

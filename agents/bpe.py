@@ -176,7 +176,13 @@ ALGORITHM = Algorithm(
     config=BpeConfig,
     summary="Batched pure exploration: points of the largest variance, then elimination, few batches.",
     reference="Li and Scarlett 2022, Algorithm 1; related work of Pavlovic et al. 2024",
-    needs=Needs(problems=("fixed_domain", "clusters", "arrays"), horizon=True, fixed_arms=True, ends_together=True),
+    needs=Needs(
+        problems=("fixed_domain", "clusters", "arrays"),
+        horizon=True,
+        fixed_arms=True,
+        ends_together=True,
+        waits_for_all="1",
+    ),
     messages=(
         MessageSize(BatchRewards, "up", "n", "from each agent"),
         MessageSize(RewardSums, "down", "p", "to all"),

@@ -72,7 +72,9 @@ ALGORITHM = Algorithm(
     config=CoKernelFCConfig,
     summary="Agents with related tasks find their best arms with a given confidence, exchanging means of arms.",
     reference="Du et al. 2023 (Collaborative Pure Exploration in Kernel Bandit), Algorithm 1",
-    needs=Needs(problems=("pure_exploration",), schedules=("phases",), ends_together=True),
+    needs=Needs(
+        problems=("pure_exploration",), schedules=("phases",), ends_together=True, waits_for_all="via == 'server'"
+    ),
     messages=MESSAGES,
     counts=COUNTS,
     metrics=(*PURE_EXPLORATION, *DIFFICULTY, *THEOREM_1),

@@ -18,7 +18,7 @@ from coband.agents.messages.synchronisation import MissingPoints, NewPoints, Syn
 from coband.agents.parameters import KernelBandit, Synchronous
 from coband.agents.synchronisation import ABANDONED, SynchronousAgent
 from coband.simulator.arms import ArmSet
-from coband.simulator.core.algorithm import Algorithm, ClosedForm, MessageSize
+from coband.simulator.core.algorithm import Algorithm, ClosedForm, MessageSize, Needs
 from coband.simulator.core.nodes.node import Address, NodeContext, Outbox
 from coband.simulator.core.talks import late
 from coband.simulator.maths.posteriors.choose import shared_log
@@ -127,6 +127,7 @@ ALGORITHM = Algorithm(
     config=DisConfig,
     summary="Exact kernel bandit; all agents exchange their new raw points when one of them has learnt enough.",
     reference="Li et al. 2022, DisKernelUCB; baseline of Pavlovic et al. 2024",
+    needs=Needs(waits_for_all="wait == 'all'"),
     messages=(
         MessageSize(SyncRequest, "up", "0"),
         MessageSize(SyncStart, "down", "0", "to all"),

@@ -13,7 +13,7 @@ from coband.agents.messages.synchronisation import SyncRequest, SyncStart
 from coband.agents.parameters import Synchronous
 from coband.agents.synchronisation import ABANDONED, SynchronousAgent
 from coband.simulator.arms import ArmSet
-from coband.simulator.core.algorithm import Algorithm, ClosedForm, MessageSize
+from coband.simulator.core.algorithm import Algorithm, ClosedForm, MessageSize, Needs
 from coband.simulator.core.nodes.node import Address, NodeContext, Outbox
 from coband.simulator.core.talks import late
 from coband.simulator.maths.linalg.gram import Gram
@@ -88,6 +88,7 @@ ALGORITHM = Algorithm(
     config=DisLinConfig,
     summary="Linear bandit; all agents sum their statistics when one of them has learnt enough.",
     reference="Wang et al. 2020, DisLinUCB; baseline of Li et al. 2023",
+    needs=Needs(waits_for_all="wait == 'all'"),
     messages=(
         MessageSize(SyncRequest, "up", "0"),
         MessageSize(SyncStart, "down", "0", "to all"),

@@ -131,7 +131,13 @@ ALGORITHM = Algorithm(
     config=DuetsConfig,
     summary="Uniform exploration of a shrinking domain in epochs; the server replays the agents' coins.",
     reference="Pavlovic et al. 2024 (Order-Optimal Regret in Distributed Kernel Bandits), Algorithms 1 and 2",
-    needs=Needs(problems=("fixed_domain", "clusters", "arrays"), horizon=True, fixed_arms=True, ends_together=True),
+    needs=Needs(
+        problems=("fixed_domain", "clusters", "arrays"),
+        horizon=True,
+        fixed_arms=True,
+        ends_together=True,
+        waits_for_all="1",
+    ),
     messages=(
         MessageSize(EpochEnd, "up", "0"),
         MessageSize(InducingSet, "down", "d*m", "to all"),

@@ -31,7 +31,7 @@ from coband.agents.messages.synchronisation import SyncAbandoned, SyncRequest, S
 from coband.agents.synchronisation import ABANDONED, SynchronousAgent
 from coband.simulator.arms import ArmSet
 from coband.simulator.arrays import FloatArray
-from coband.simulator.core.algorithm import Algorithm, ClosedForm, MessageSize
+from coband.simulator.core.algorithm import Algorithm, ClosedForm, MessageSize, Needs
 from coband.simulator.core.nodes.message import Message
 from coband.simulator.core.nodes.node import SERVER, Address, NodeContext, Outbox
 from coband.simulator.core.talks import Unanswered, late, on
@@ -170,6 +170,7 @@ ALGORITHM = Algorithm(
     config=FedGlbConfig,
     summary="Generalised linear bandit (logistic): online Newton steps alone, accelerated gradient descent together.",
     reference="Li and Wang 2022, FedGLB-UCB; baseline of Li et al. 2023",
+    needs=Needs(waits_for_all="1"),
     messages=(
         MessageSize(SyncRequest, "up", "0"),
         MessageSize(SyncStart, "down", "0", "to all"),

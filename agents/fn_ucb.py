@@ -32,7 +32,7 @@ from coband.agents.restarts import METRICS
 from coband.agents.synchronisation import ABANDONED, SynchronousAgent
 from coband.simulator.arms import ArmSet
 from coband.simulator.arrays import FloatArray
-from coband.simulator.core.algorithm import Algorithm, ClosedForm, MessageSize
+from coband.simulator.core.algorithm import Algorithm, ClosedForm, MessageSize, Needs
 from coband.simulator.core.nodes.node import Address, NodeContext, Outbox
 from coband.simulator.core.talks import late
 from coband.simulator.maths.linalg.arm_batches import ArmBatches
@@ -190,6 +190,7 @@ ALGORITHM = Algorithm(
     config=FnUcbConfig,
     summary="Federated neural bandit: linear UCB on tangent features of all agents, and an averaged network.",
     reference="Dai et al. 2023, algorithms 1 and 2 (FN-UCB, FN-UCB (Less Comm.))",
+    needs=Needs(waits_for_all="wait == 'all'"),
     messages=(
         MessageSize(SyncRequest, "up", "0"),
         MessageSize(SyncStart, "down", "0", "to all"),

@@ -12,7 +12,9 @@ faults (``faults``):
   the other nodes say to each other has to go on.
 
 Agents that end together (``Needs.ends_together``) have to go on after late messages and after those that may be sent
-again; otherwise all have to go on, or all have to stop.
+again; otherwise all have to go on, or all have to stop. An algorithm that waits for everybody, as its paper says,
+declares under which parameters (``Needs.waits_for_all``): with these somebody has to wait when an agent stays down,
+without them nobody may.
 """
 
 from __future__ import annotations
@@ -42,6 +44,7 @@ from coband.simulator.conformance.faults import (
 from coband.simulator.conformance.graphs import run_anywhere
 from coband.simulator.conformance.runs import Run, Section, algorithm, batches, problem_of
 from coband.simulator.core.audit import trace as tr
+from coband.simulator.core.formulas import evaluate
 from coband.simulator.core.nodes.node import Address
 from coband.simulator.core.whatif.addresses import AddressBook
 from coband.simulator.core.whatif.changes import WhatIf
@@ -59,6 +62,12 @@ patience: an agent sends nothing again before its round of pulls is over."""
 Pair = tuple[Address, Address]
 
 
+class Standstill(str):
+    """A sentence about nodes that wait for ever, or fall silent."""
+
+    __slots__ = ()
+
+
 @dataclass(frozen=True)
 class Subject:
     """An algorithm with parameters, on a small world, and a kind of faults; ``turns``: of each agent."""
@@ -72,6 +81,13 @@ class Subject:
     def ends_together(self) -> bool:
         """Whether it ends when one of its agents is lost."""
         return algorithm(self.name).needs.ends_together
+
+    @property
+    def waits_for_all(self) -> bool:
+        """Whether it declares that nodes wait for an agent that stays down."""
+        entry = algorithm(self.name)
+        values = entry.parameters(entry.config.model_validate({**entry.always, **self.config}))
+        return self.kind == "down" and bool(entry.needs.waits_for_all and evaluate(entry.needs.waits_for_all, values))
 
     @property
     def fewest(self) -> int:
@@ -145,12 +161,18 @@ def check_liveness(name: str, config: Mapping[str, Any], kind: str) -> str:
         Vacuous: too little is sent to see anything.
     """
     subject, usual = undisturbed(Subject(name, config, kind))
-    checked, complaints = list[str](), list[str]()
+    checked, complaints, waits = list[str](), list[str](), list[str]()
     for fault in subject.faults(usual):
         pairs = talking(subject, usual, fault)
         if pairs:
             checked.append(f"{fault.what}: {', '.join(map(_way, pairs))}")
-        complaints += [f"after {fault.what}, {sentence}" for sentence in consequences(subject, usual, fault, pairs)]
+        for sentence in consequences(subject, usual, fault, pairs):
+            declared = subject.waits_for_all and isinstance(sentence, Standstill)
+            (waits if declared else complaints).append(f"after {fault.what}, {sentence}")
+    if checked and subject.waits_for_all and not waits:
+        complaints.append(
+            f"Needs.waits_for_all(={algorithm(name).needs.waits_for_all!r}) holds, but nobody waits: drop it"
+        )
     if complaints:
         raise NonConformance("\n".join(complaints))
     if not checked:
@@ -158,7 +180,8 @@ def check_liveness(name: str, config: Mapping[str, Any], kind: str) -> str:
             f"{len(usual.leaving)} messages in {usual.result.turns} turns are too few to see whether {name} goes on "
             "after a fault; give parameters with which it communicates more often, here or in Algorithm.always"
         )
-    return "\n".join([f"{usual.result.turns} turns; messages after the fault:", *checked])
+    as_declared = ["as Needs.waits_for_all declares:", *waits] if waits else []
+    return "\n".join([f"{usual.result.turns} turns; messages after the fault:", *checked, *as_declared])
 
 
 def undisturbed(subject: Subject) -> tuple[Subject, Run]:
@@ -191,7 +214,7 @@ def consequences(subject: Subject, usual: Run, fault: Fault, pairs: Mapping[Pair
     until = FOR_EVER if fault.down is not None else math.inf
     waiting = [who(agent) for agent in range(AGENTS) if agent != fault.down and _waits(run, agent, until)]
     if waiting:
-        yield f"{' and '.join(waiting)} wait{'s' * (len(waiting) == 1)} for ever"
+        yield Standstill(f"{' and '.join(waiting)} wait{'s' * (len(waiting) == 1)} for ever")
         return
     turns = None if batches(subject.name) else usual.result.turns
     yield from _complaints(check_complete, run, turns)
@@ -216,7 +239,7 @@ def silences(subject: Subject, usual: Run, run: Run, fault: Fault, pairs: Mappin
         return
     counts = [f"{_way(pair)} ({found[pair]} of {pairs[pair]} messages)" for pair in silent]
     if counts:
-        yield f"from {subject.start(fault):g} on, silence or nearly so: {', '.join(counts)}"
+        yield Standstill(f"from {subject.start(fault):g} on, silence or nearly so: {', '.join(counts)}")
 
 
 def _sent(usual: Run, run: Run, start: float, until: float = math.inf) -> Counter[Pair]:

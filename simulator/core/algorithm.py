@@ -47,6 +47,8 @@ class Needs:
         schedules: kinds of schedule it can run on.
         exact_points: its nodes look arms up by their coordinates, which must arrive as they were sent.
         ends_together: it ends for all of its agents when one of them is lost, since it cannot do without any.
+        waits_for_all: condition on the parameters under which nodes wait, without an end, for an agent that has their
+            question and goes down for good, of which no network tells them; ``1`` for always, empty for never.
     """
 
     topologies: tuple[str, ...] = ("star",)
@@ -58,6 +60,7 @@ class Needs:
     schedules: tuple[str, ...] = ("one_at_a_time", "rounds", "renewal", "trace")
     ends_together: bool = False
     exact_points: bool = False
+    waits_for_all: str = ""
 
 
 @dataclass(frozen=True)

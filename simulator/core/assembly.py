@@ -117,7 +117,7 @@ class Assembly:
         """What carries messages over links."""
         plan = self._plan
         reliable = plan.network.transport == "reliable"
-        mending = reliable and (plan.network.faulty or plan.intermittent or plan.withholds)
+        mending = reliable and self._faulty
         if self._whatif is not None:
             from coband.simulator.core.whatif.transports import Datagrams, InOrder, Mending
 
@@ -131,6 +131,11 @@ class Assembly:
         from coband.simulator.core.network.reliable import ReliableTransport
 
         return ReliableTransport(run, network, router, self._describe, reliable)
+
+    @property
+    def _faulty(self) -> bool:
+        """Whether links may lose copies, nodes be down, or agents keep messages back."""
+        return self._plan.network.faulty or self._plan.intermittent or self._plan.withholds
 
     def _record_draws(self, audit: Audit, network: Network, mending: bool) -> None:
         """Let a full audit know what the links draw."""
@@ -232,6 +237,7 @@ class Assembly:
         knowledge = world.knowledge() if isinstance(world, BatchWorld) else None
         contexts, norms = getattr(world, "contexts", None), getattr(world, "norms", None)
         closest, policy, delays = ClosestDecision(count), self._plan.network.retry_policy, self._plan.delays
+        gives_up = self._faulty or self._whatif is not None
         open_ties = self._streams.ties if self._plan.ties == "random" else None
         total_turns = self._plan.schedule.total_turns(count)
 
@@ -255,6 +261,7 @@ class Assembly:
                 total_turns,
                 closest,
                 policy,
+                gives_up,
             )
 
         agents: list[Client] = [algorithm.agent(context_of(index)) for index in range(count)[:made]]

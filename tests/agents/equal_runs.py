@@ -1,8 +1,10 @@
-"""``python -m tests.agents.equal_runs keep FILE``, later ``compare FILE``: whether protocols still do what they did.
+"""``python -m tests.agents.equal_runs keep FILE``, later ``compare FILE`` or ``exact FILE``: whether protocols still do
+what they did.
 
 Many small runs of every algorithm that sends messages through a server or waits for answers: all variants, networks,
-schedules and speeds. Where no message is given up, the fingerprints must be equal; elsewhere scalars and rounds may
-differ, and the difference is printed for each variant.
+schedules and speeds. Where no message is given up, fingerprints must be equal. Elsewhere ``exact`` wants them equal,
+too, as after a change that is to have no effect; ``compare`` prints by how much scalars, messages and rounds of each
+variant differ, where that is more than a tenth, as after a change of what nodes do about lost messages.
 """
 
 from __future__ import annotations
@@ -88,13 +90,15 @@ def found(name: str) -> dict[str, list[Any]]:
     return results
 
 
-def differences(before: dict[str, list[Any]], after: dict[str, list[Any]]) -> Iterator[str]:
-    """What has changed and must not."""
+def differences(before: dict[str, list[Any]], after: dict[str, list[Any]], exact: bool = False) -> Iterator[str]:
+    """What has changed and must not; ``exact``: nothing may."""
+    for label in sorted(before.keys() ^ after.keys()):
+        yield f"{label}: only {'before' if label in before else 'after'}"
     given_up: dict[str, list[tuple[list[Any], list[Any]]]] = defaultdict(list)
-    for label, old in before.items():
-        new = after[label]
-        if old[4] == new[4] == 0:
-            if old[0] != new[0]:
+    for label in sorted(before.keys() & after.keys()):
+        old, new = before[label], after[label]
+        if exact or old[4] == new[4] == 0:
+            if old != new:
                 yield f"{label}: {old} -> {new}"
         else:
             given_up[label.split(" giving up")[0] if " giving up" in label else "others"].append((old, new))
@@ -110,13 +114,15 @@ def differences(before: dict[str, list[Any]], after: dict[str, list[Any]]) -> It
 def main(task: str, file: str, *names: str) -> int:
     """Keep or compare."""
     path = Path(file)
+    if task not in ("keep", "compare", "exact"):
+        raise SystemExit(f"{task!r} is no task; write keep, compare or exact")
     if task == "keep":
         path.write_text(json.dumps({name: found(name) for name in names or NAMES}, indent=0), encoding="utf-8")
         return 0
     before = json.loads(path.read_text(encoding="utf-8"))
     wrong = 0
     for name in names or NAMES:
-        lines = list(differences(before[name], found(name)))
+        lines = list(differences(before[name], found(name), task == "exact"))
         wrong += len(lines)
         print(f"{name}: {len(before[name])} runs, {len(lines)} differences", *lines, sep="\n  ", flush=True)
     return 1 if wrong else 0

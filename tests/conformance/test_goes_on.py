@@ -192,10 +192,18 @@ WRONG: dict[str, tuple[Algorithm, dict[str, str]]] = {
     ),
     "takes no late answer": (toy(Impatient), {"late": SILENT}),
     "waits for all": (toy(Blocking, Assembler), {"lost": WAITS, "cut_off": WAITS, "down": WAITS}),
+    "waits for all, and says when an agent stays down": (
+        toy(Blocking, Assembler, waits_for_all="1"),
+        {"lost": WAITS, "cut_off": WAITS},
+    ),
+    "says that it waits, and goes on": (
+        toy(Teller, waits_for_all="period > 0"),
+        {"down": r"^Needs\.waits_for_all\(='period > 0'\) holds, but nobody waits: drop it$"},
+    ),
     "one ends without the others": (toy(DeafToLosses, ends_together=True), {"lost": SILENT, "cut_off": SILENT}),
     "ends and tells nobody": (
         replace(DUETS, server=f"{__name__}:QuietDuetsServer"),
-        {"lost": WAITS, "down": WAITS},  # who is cut off, and those who miss it, run out of patience
+        {"lost": WAITS},  # who is cut off, and those who miss it, run out of patience; the wait in "down" is declared
     ),
     "ends together without saying so": (
         replace(CO_KERNEL_FC, needs=replace(CO_KERNEL_FC.needs, ends_together=False)),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from coband.simulator.arms import ArmSet
 from coband.simulator.core.algorithm import Algorithm, MessageSize, Needs
@@ -98,7 +98,7 @@ class Adder(Server):
             yield f"{sent} pulls were sent, the total is {self.total}"
 
 
-def toy(agent: type[Agent] = Teller, server: type[Server] = Adder, **needs: bool) -> Algorithm:
+def toy(agent: type[Agent] = Teller, server: type[Server] = Adder, **needs: Any) -> Algorithm:
     """The protocol with other nodes."""
     return Algorithm(
         name="toy",
@@ -107,6 +107,6 @@ def toy(agent: type[Agent] = Teller, server: type[Server] = Adder, **needs: bool
         config=ToyConfig,
         summary="Agents count together.",
         reference="none",
-        needs=Needs(**needs),  # type: ignore[arg-type]
+        needs=Needs(**needs),
         messages=(MessageSize(Tally, "up", "1"), MessageSize(Tally, "down", "1")),
     )

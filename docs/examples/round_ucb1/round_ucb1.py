@@ -25,11 +25,11 @@ class RoundUcb1(fed_ucb1.FedUcb1):
 
     @on(Request)
     async def take_part(self, request: Request, server: Address) -> None:
-        told = self.own.copy()
-        counts = fed_ucb1.Counts(counts=told[0], sums=told[1], pulls=self.unshared)
-        totals = await self.ask(SERVER, counts, reply=fed_ucb1.Counts)
+        counts, sums = self.own.copy()
+        told = fed_ucb1.Counts(counts=counts, sums=sums, pulls=self.unshared)
+        totals = await self.ask(SERVER, told, reply=fed_ucb1.Counts)
         if isinstance(totals, fed_ucb1.Counts):
-            self.others[:] = totals.counts - told[0], totals.sums - told[1]
+            self.others[:] = totals.counts - counts, totals.sums - sums
 
 
 class RoundUcb1Server(fed_ucb1.FedUcb1Server):
@@ -40,12 +40,10 @@ class RoundUcb1Server(fed_ucb1.FedUcb1Server):
     async def main(self) -> None:
         while True:
             await self.hear(Request)
-            answers = await self.gather(Request(), reply=fed_ucb1.Counts, quorum=1, timeout=10.0)
-            for agent, counts in answers.items():
-                self.keep(counts, agent)
+            await self.gather(Request(), reply=fed_ucb1.Counts, quorum=1, timeout=10.0, taking=self.keep)
             self.rounds += 1
-            totals = self.of_agents.sum(axis=0)
-            self.tell(ALL_AGENTS, fed_ucb1.Counts(counts=totals[0], sums=totals[1], round=self.rounds))
+            counts, sums = self.of_agents.sum(axis=0)
+            self.tell(ALL_AGENTS, fed_ucb1.Counts(counts=counts, sums=sums, round=self.rounds))
 
     @late(fed_ucb1.Counts)
     def keep(self, message: fed_ucb1.Counts, agent: Address) -> None:

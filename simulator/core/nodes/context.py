@@ -45,6 +45,7 @@ class NodeContext:
         total_turns: turns of all agents together, as the schedule allows them; None when only a duration limits them.
         closest: takes note of how close decisions are; None: nobody does.
         recovery: waits and attempts after messages that were given up.
+        gives_up: whether the transport can give a message up.
     """
 
     index: Address
@@ -64,6 +65,7 @@ class NodeContext:
     total_turns: int | None = None
     closest: ClosestDecision | None = None
     recovery: RetryPolicy = NO_POLICY
+    gives_up: bool = True
 
     @cached_property
     def rng(self) -> np.random.Generator:

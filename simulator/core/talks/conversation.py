@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine
 from types import CoroutineType
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -38,7 +38,7 @@ class Conversation:
         if not isinstance(steps, CoroutineType):
             raise TypeError(f"{steps!r} is no conversation: begin the call of an `async def`")
         self.steps, self.questions = steps, steps.__await__()
-        self.owes, self.blocking, self.key = owes, blocking, self if key is None else key
+        self.owes, self.blocking, self.key = owes, blocking, steps if key is None else key
 
     def __str__(self) -> str:
         return f"{self.steps.__qualname__}, line {getattr(self.steps.cr_frame, 'f_lineno', 0)}"
@@ -80,11 +80,11 @@ class Conversations:
         self.mail: list[tuple[Message, Address]] = []
         self.kept: dict[Address, list[Message]] = {}
         self._undo: WeakKeyDictionary[Message, Callable[[Any], None]] = WeakKeyDictionary()  # if it has not arrived
-        self._tries: WeakKeyDictionary[Message, dict[Address, int]] = WeakKeyDictionary()
+        self._tries: dict[tuple[int, Address], int] = {}  # how often what was given up has been sent again
         self._newest: dict[tuple[type, Address | None], int] = {}  # what was told last, by kind and node or None: all
         self._missed: set[Address] = set()  # nodes of which something did not come when nobody waited for them
         self._patience: dict[Address, tuple[int, list[Question]]] = {}  # number of a silence, and who waits
-        self._step = node.context.agents + 1
+        self._step, self._gives_up, self._blocking = node.context.agents + 1, node.context.gives_up, 0
         self._number = self._own = node.context.index + 1  # numbers of messages are those of their senders modulo step
 
     def take(self) -> Outbox:
@@ -102,12 +102,14 @@ class Conversations:
 
     # --- conversations
 
-    def begin(self, conversation: Conversation) -> None:
-        """Take its first steps."""
-        if (older := self.under_way.get(conversation.key)) is not None:
+    def begin(self, steps: Steps, owes: dict[Address, int], blocking: bool = False, key: object = None) -> None:
+        """Take the first steps of a conversation."""
+        conversation = Conversation(steps, owes, blocking, key)
+        if older := self.under_way.get(conversation.key):
             self.end(older)
         self.under_way[conversation.key] = conversation
-        self._hold_turns(conversation)
+        if blocking:
+            self._hold_turns(1)
         self.advance(conversation)
 
     def advance(self, conversation: Conversation) -> None:
@@ -138,53 +140,54 @@ class Conversations:
                 if not question.over and question.takes(*letter):
                     self.mail.remove(letter)
                     question.take(*letter)
-        if question.over:
+        if (question.public or not question.pending) and question.over:
             self._close(question)
             return True
-        for source in self._missed & question.pending:
-            self.missed(source)
+        if self._missed:
+            for source in self._missed & question.pending:
+                self.missed(source)
         return False
 
     def end(self, conversation: Conversation) -> None:
         """End it where it stands."""
-        if conversation.question is not None:
+        if conversation.question:
             self._close(conversation.question)
         conversation.steps.close()
         self._ended(conversation)
 
     def _ended(self, conversation: Conversation) -> None:
         """Give free what it holds, and tell those who wait for an answer that there is none."""
-        if self.under_way.get(conversation.key) is conversation:
-            del self.under_way[conversation.key]
-        self._hold_turns(conversation)
-        self.decline(conversation.owes)
-        if conversation.line is not None and (following := conversation.line.leave(conversation)) is not None:
+        del self.under_way[conversation.key]
+        if conversation.blocking:
+            self._hold_turns(-1)
+        for source, question in conversation.owes.items():
+            self.tell(source, Declined(), question)
+        if conversation.line and (following := conversation.line.leave(conversation)):
             self.advance(following)
 
-    def _hold_turns(self, changed: Conversation) -> None:
-        if changed.blocking and self.client is not None:
-            self.client.waiting = any(conversation.blocking for conversation in self.under_way.values())
+    def _hold_turns(self, more: int) -> None:
+        self._blocking += more
+        if self.client is not None:
+            self.client.waiting = self._blocking > 0
 
     # --- what is sent
 
     def put(self, question: Question, message: Message | None = None, to: Recipients = SERVER) -> Question:
         """A question that is to be awaited; without a message others send what answers it by themselves."""
-        if self.current is None or self.asked is not None:
+        if (current := self.current) is None or self.asked is not None:
             raise TypeError(self._forgotten(self.asked or question))
         self.asked = question
         if message is None:
             return question
-        follows = self._owed(to)
-        question.message, question.number = message, self._stamp(message, follows, 2 if question.public else 1)
-        self.open[question.number] = question
+        number = self._post(message, to, 2 if question.public else 1)
+        question.message, question.number, self.open[number] = message, number, question
         if not isinstance(to, int):
-            self.current.round = question.number
-        if follows and not self._is_own(follows):
-            question.follows = follows
-            self.open[follows] = question
-        self._send(message, to)
+            current.round = number
+        if message.answers and not self._is_own(message.answers):
+            question.follows = message.answers
+            self.open[question.follows] = question
         if question.limit is not None:
-            self.outbox.append((Later(question.limit), Overdue(question=question.number, round=message.round)))
+            self.outbox.append((Later(question.limit), Overdue(question=number, round=message.round)))
         return question
 
     def _forgotten(self, question: Question) -> str:
@@ -193,37 +196,34 @@ class Conversations:
 
     def tell(self, to: Recipient, message: Message, answers: int | None = None) -> None:
         """Send without waiting for an answer, and again until it has come through."""
-        number = self._stamp(message, self._owed(to) if answers is None else answers, 0)
-        self._newest[type(message), to if isinstance(to, int) else None] = number
-        self._send(message, to)
+        number = self._post(message, to, 0, answers)
+        if self._gives_up:
+            self._newest[type(message), to if isinstance(to, int) else None] = number
 
-    def decline(self, owed: Mapping[Address, int]) -> None:
-        """Tell nodes that wait for an answer that there is none."""
-        for source, question in owed.items():
-            self.tell(source, Declined(), question)
+    def _post(self, message: Message, to: Recipients, asks: int, answers: int | None = None) -> int:
+        """Send a message with a number, unique among those of all nodes, and that of the question that it answers.
 
-    def _owed(self, to: Recipients) -> int:
-        """The number of the question that a message answers, or of the last question to all, which it continues."""
-        if self.current is None:
-            return 0
-        if isinstance(to, int):
-            return self.current.owes.pop(to, self.current.round)
-        self.current.owes.clear()
-        return self.current.round
-
-    def _stamp(self, message: Message, answers: int, asks: int) -> int:
-        """Write into a message its number, unique among those of all nodes, and what it answers."""
+        Without ``answers`` it is what ``to`` has asked in the current conversation, or the last question to all.
+        """
         if message.talk:
             raise TypeError(f"this {message.kind!r} has been sent before; make a new message each time")
+        if answers is not None or (current := self.current) is None:
+            answers = answers or 0
+        elif isinstance(to, int):
+            answers = current.owes.pop(to, current.round)
+        else:
+            answers = current.round
+            current.owes.clear()
         fields, self._number = message.__dict__, self._number + self._step
         fields["talk"], fields["answers"], fields["asks"] = self._number, answers, asks
+        self._send(message, to)
         return self._number
 
     def _is_own(self, number: int) -> bool:
         return number % self._step == self._own
 
     def _send(self, message: Message, to: Recipients) -> None:
-        if self.client is not None:
+        if message.pulls and self.client:
             self.client.unshared -= message.pulls
         if isinstance(to, list):
             self.outbox += [(address, message) for address in to]
@@ -232,16 +232,10 @@ class Conversations:
 
     # --- what comes
 
-    def arrived(self, source: Address) -> None:
-        """A message of a node has come, so that what is kept for it can be sent."""
+    def heard_of(self, source: Address) -> None:
+        """A node can be reached: send what is kept for it."""
         for message in self.kept.pop(source, ()):
-            if self._is_wanted(message, source):
-                self._send(message, source)
-
-    def answered(self, question: Question, message: Message, source: Address) -> None:
-        """A message is an answer to a question."""
-        question.take(message, source)
-        self._settle(question)
+            self.again(message, source)
 
     def leave_out(self, question: Question, address: Address, reason: Reason) -> bool:
         """A node will not answer; False if it is not waited for."""
@@ -249,10 +243,11 @@ class Conversations:
         if waited:
             question.pending.discard(address)
             question.left[address] = reason
-            self._settle(question)
+            self.settle(question)
         return waited
 
-    def _settle(self, question: Question) -> None:
+    def settle(self, question: Question) -> None:
+        """Something has become of a question: go on if nothing more is waited for."""
         if question.over:
             self._close(question)
             self.advance(question.conversation)
@@ -267,13 +262,11 @@ class Conversations:
             del self.open[question.follows]
             if not question.answers:
                 question.conversation.owes.update(dict.fromkeys(question.members or (), question.follows))
-        if message is None or question.undo is None:
+        if message is None or question.undo is None or question.came:
             return
-        if any(answer.answers == question.number for answer in question.answers.values()):
-            return  # it has come
         if question.held:
             question.undo(message)
-        else:
+        elif self._gives_up:
             self._undo[message] = question.undo
 
     # --- what does not come through; timers have methods with the names of their kinds
@@ -288,10 +281,9 @@ class Conversations:
         attempts = policy.attempts if question is None or question.attempts is None else question.attempts
         if question is not None:
             question.held = True
-        wanted, counts = self._is_wanted(message, recipient), self._tries.setdefault(message, {})
-        tries = counts.pop(recipient, 0)
+        wanted, tries = self._is_wanted(message, recipient), self._tries.pop((message.talk, recipient), 0)
         if wanted and tries < attempts:
-            counts[recipient] = tries + 1
+            self._tries[message.talk, recipient] = tries + 1
             timer = Resend(copy=message, about=recipient, round=message.round, version=message.version)
             self.outbox.append((Later(policy.delay(tries)), timer))
         elif wanted and question is not None:
@@ -318,11 +310,14 @@ class Conversations:
 
     def resend(self, timer: Resend) -> bool:
         """The time has come to send a message again; False if it is not wanted any more."""
-        wanted = self._is_wanted(timer.copy, timer.about)
-        if wanted:
-            if (question := self.open.get(timer.copy.talk)) is not None:
+        return self.again(timer.copy, timer.about)
+
+    def again(self, message: Message, recipient: Address) -> bool:
+        """Send a message again; False if it is not wanted any more."""
+        if wanted := self._is_wanted(message, recipient):
+            if question := self.open.get(message.talk):
                 question.held = False
-            self._send(timer.copy, timer.about)
+            self._send(message, recipient)
         return wanted
 
     def silence(self, timer: Silence) -> bool:
@@ -352,5 +347,5 @@ class Conversations:
         """The time of a question is over; False if it has ended before."""
         if (question := self.open.get(timer.question)) is not None:
             question.overdue = True
-            self._settle(question)
+            self.settle(question)
         return question is not None

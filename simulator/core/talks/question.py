@@ -90,6 +90,7 @@ class Question:
         undo: called with the question, once, as soon as it is certain that the other node will never have it.
         attempts: how often it is asked again after it was given up; None: as the scenario's recovery says.
         held: it was given up, and is to be asked again.
+        came: an answer shows that it has come.
         limit: time after which it is overdue.
         needed: so many answers are enough when it is overdue.
         together: the answers of some are worth nothing without those of the others.
@@ -99,7 +100,7 @@ class Question:
     """
 
     number = follows = needed = 0
-    public = held = together = overdue = False
+    public = held = came = together = overdue = False
     message: Message | None = None
     where: Callable[[Any], bool] | None = None
     undo: Callable[[Any], None] | None = None
@@ -109,10 +110,9 @@ class Question:
     line: Line | None = None
     conversation: Any
 
-    def __init__(
-        self, kinds: Kinds, members: Collection[Address] | None, outcome: Callable[[Question], Any], **how: Any
-    ) -> None:
-        self.__dict__.update(how)
+    def __init__(self, kinds: Kinds, members: Collection[int] | None, outcome: Callable[..., Any], **how: Any) -> None:
+        if how:
+            self.__dict__.update(how)
         self.kinds, self.members, self.outcome = kinds, members, outcome
         self.pending = set(members or ())
         self.answers: dict[Address, Any] = {}
@@ -131,6 +131,7 @@ class Question:
         """An answer has come."""
         self.answers[source] = message if self.taking is None else self.taking(message, source)
         self.pending.discard(source)
+        self.came = self.came or message.answers == self.number
         if message.asks == 1:
             self.conversation.owes[source] = message.talk
 

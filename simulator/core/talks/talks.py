@@ -12,7 +12,7 @@ from typing import Any, ClassVar, TypedDict, TypeVar, Unpack
 from coband.simulator.core.nodes.message import Message
 from coband.simulator.core.nodes.node import Node, NodeContext
 from coband.simulator.core.nodes.outbox import ALL_AGENTS, Address, Later, Outbox, Recipient
-from coband.simulator.core.talks.conversation import Conversation, Conversations, Steps
+from coband.simulator.core.talks.conversation import Conversations, Steps
 from coband.simulator.core.talks.question import Answers, Declined, Kinds, Line, Question, Unanswered
 
 M = TypeVar("M", bound=Message)
@@ -194,13 +194,13 @@ class Talks(Node):
             key: a new conversation with the same key ends this one.
         """
         busy, talks = self.talks.busy, self._called()
-        talks.begin(Conversation(steps, {}, blocking, key))
+        talks.begin(steps, {}, blocking, key)
         return [] if busy else talks.take()
 
     def end(self) -> None:
         """End all conversations where they stand."""
-        for conversation in list(self.talks.under_way.values()):
-            self.talks.end(conversation)
+        while self.talks.under_way:
+            self.talks.end(next(iter(self.talks.under_way.values())))
 
     def main(self) -> Steps | None:
         """The conversation that a node has from its beginning; it begins by waiting."""
@@ -223,22 +223,25 @@ class Talks(Node):
     def receive(self, message: Message, source: Address) -> Outbox:
         """Give a message to those who wait for it, or to the method that handles its kind."""
         talks = self._called()
-        if talks.server is not None:
+        if message.pulls and talks.server:
             talks.server.applied += message.pulls
         if talks.kept:
-            talks.arrived(source)
-        question = talks.open.get(message.answers)
-        if question is not None and type(message) is Declined:
+            talks.heard_of(source)
+        heard, question = [], talks.open.get(message.answers)
+        if question and type(message) is Declined:
             talks.leave_out(question, source, "declined")
             return talks.take()
-        heard = [one for one in talks.listening if one is not question and one.takes(message, source)]
-        if question is not None and question.takes(message, source):
+        for one in talks.listening:
+            if one is not question and one.takes(message, source):
+                heard.append(one)
+        if question and question.takes(message, source):
             heard.append(question)
         elif not heard or any(one.number for one in heard):  # who asks hears what is for others, too
             self._handle(message, source, wanted=bool(heard))
         for one in heard:
             if one.conversation.question is one:
-                talks.answered(one, message, source)
+                one.take(message, source)
+                talks.settle(one)
         return talks.take()
 
     def undelivered(self, message: Message, recipient: Address) -> Outbox:
@@ -262,7 +265,7 @@ class Talks(Node):
         if not talks.begun:
             talks.begun = True
             if (steps := self.main()) is not None:
-                talks.begin(Conversation(steps, {}))
+                talks.begin(steps, {})
                 if any(not isinstance(to, Later) for to, _ in talks.outbox):
                     raise TypeError(f"{type(self).__name__}.main sends before it waits; begin with `await self.hear`")
         return talks
@@ -273,15 +276,15 @@ class Talks(Node):
             return False
         name, blocking = handler
         found, talks = getattr(self, name)(message, source), self.talks
-        owed = {source: message.talk} if message.asks == 1 and what != "lost" else {}
-        if found is None:
-            talks.decline({} if message.answers else owed)
-        elif isinstance(found, Message):
-            talks.tell(source, found, owed.get(source, 0))
+        owed = message.talk if message.asks == 1 and what != "lost" else 0
+        if isinstance(found, Message):
+            talks.tell(source, found, owed)
         elif isinstance(found, list):
             talks.outbox += found
-        else:
-            talks.begin(Conversation(found, owed, blocking, (name, source)))
+        elif found is not None:
+            talks.begin(found, {source: owed} if owed else {}, blocking, (name, source))
+        elif owed and not message.answers:
+            talks.tell(source, Declined(), owed)
         return True
 
     def _handle(self, message: Message, source: Address, *, wanted: bool) -> None:
@@ -302,7 +305,7 @@ class Talks(Node):
                 f"them in a method that is marked @late({kind})"
             )
         if message.asks == 1:
-            self.talks.decline({source: message.talk})
+            self.talks.tell(source, Declined(), message.talk)
         elif not (message.answers or message.asks):
             raise TypeError(
                 f"{name} has no use for a {message.kind!r} from node {source}: mark a method with @on({kind}), or add "

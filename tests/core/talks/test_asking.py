@@ -28,7 +28,7 @@ def test_an_answer_ends_the_wait() -> None:
 
 
 def _line(agent: Talker) -> int:
-    (conversation,) = agent.talks.under_way
+    (conversation,) = agent.talks.under_way.values()
     frame = conversation.steps.cr_frame  # type: ignore[attr-defined]
     assert isinstance(frame.f_lineno, int)
     return frame.f_lineno

@@ -1,0 +1,217 @@
+"""What is told comes through, or is taken back; what comes early is kept; conversations end where they are ended."""
+
+from __future__ import annotations
+
+from dataclasses import FrozenInstanceError
+from typing import Any
+
+import pytest
+
+from coband.simulator.core.nodes.message import Message
+from coband.simulator.core.nodes.node import SERVER, Address
+from coband.simulator.core.nodes.timers import Silence
+from coband.simulator.core.talks import Declined, Unanswered, late, lost, on
+from tests.core.talks.talking import Ask, Call, Centre, News, Reply, Talker, Wire, context, pair
+
+
+class Hearer(Talker):
+    """Notes what it hears."""
+
+    ignores = (News,)
+
+    def receive(self, message: Message, source: Address) -> Any:
+        self.log.append(getattr(message, "number", None))
+        return super().receive(message, source)
+
+
+def told(attempts: int = 0) -> tuple[Hearer, Centre, Wire]:
+    agent, server = Hearer(context(0, 1, attempts=attempts)), Centre(context(SERVER, 1, attempts=attempts))
+    return agent, server, Wire(agent, server)
+
+
+def tell(wire: Wire, server: Centre, message: Message) -> None:
+    server.tell(0, message)
+    wire.post(SERVER, server.sent())
+
+
+def test_the_newest_news_are_kept_until_their_receiver_is_heard_of() -> None:
+    agent, server, wire = told()
+    for number in (1, 2):
+        tell(wire, server, News(number=number))
+    for _ in range(2):
+        wire.lose()
+    tell(wire, server, Reply(number=3))  # of another kind: not newer
+    wire.lose()
+    assert agent.log == []
+    wire.post(0, agent.start(Call()))
+    server.ignores = (Call,)  # type: ignore[misc]
+    wire.deliver()
+    agent.ignores = (News, Reply)  # type: ignore[misc]
+    while wire.packets:
+        wire.deliver()
+    assert [one for one in agent.log if one] == [2, 3]
+    assert not server.talks.kept
+
+
+def test_what_is_told_is_sent_again_unless_something_newer_of_its_kind_was_told() -> None:
+    agent, server, wire = told(attempts=2)
+    tell(wire, server, News(number=1))
+    wire.lose()
+    tell(wire, server, News(number=2))
+    wire.deliver()
+    wire.settle()
+    assert agent.log == [2]
+    tell(wire, server, News(number=3))
+    wire.lose()
+    wire.settle()
+    assert agent.log == [2, 3]
+
+
+def test_messages_that_count_each_are_all_sent_again() -> None:
+    agent, server, wire = told(attempts=2)
+    server.talks._each = (News,)
+    for number in (1, 2):
+        tell(wire, server, News(number=number))
+    wire.lose()
+    wire.lose()
+    wire.settle()
+    assert sorted(agent.log) == [1, 2]
+
+
+def test_what_was_told_in_vain_is_taken_back() -> None:
+    class Regretful(Centre):
+        @lost(News)
+        def take_back(self, news: News, agent: Address) -> None:
+            self.heard.append((news, agent))
+
+    server = Regretful(context(SERVER, 1, attempts=0))
+    wire = Wire(Talker(context(0, 1)), server)
+    tell(wire, server, News(number=4))
+    message = wire.lose()
+    assert server.heard == [(message, 0)]
+    assert not server.talks.kept
+
+
+class Early(Talker):
+    """Waits for news that may have come before."""
+
+    keeps = (News,)
+
+    async def listen(self, number: int) -> None:
+        news, source = await self.hear(News, where=lambda news: news.number == number)
+        self.log.append((news.number, source))
+
+
+def test_what_comes_early_is_heard_once_by_who_waits_for_it() -> None:
+    agent = Early(context(0, 1))
+    for number in (2, 1):
+        agent.receive(News(number=number), SERVER)
+    agent.begin(agent.listen(1))
+    assert agent.log == [(1, SERVER)]
+    agent.begin(agent.listen(1))
+    assert agent.log == [(1, SERVER)]
+    agent.begin(agent.listen(2))
+    assert agent.log == [(1, SERVER), (2, SERVER)]
+    agent.receive(News(number=1), SERVER)
+    assert agent.log[2:] == [(1, SERVER)]
+    assert (agent.talks.mail, agent.talks.under_way, agent.talks.listening) == ([], {}, {})
+
+
+def test_a_message_of_no_use_is_named_with_what_the_node_waits_for() -> None:
+    agent, _, wire = pair()
+    wire.post(0, agent.start(Ask()))
+    with pytest.raises(TypeError, match=r"no use for a 'news' .* `keeps` or `ignores`\. .*waits for Reply from \[-1\]"):
+        agent.receive(News(), SERVER)
+
+
+def test_all_conversations_are_ended_where_they_stand_and_who_waits_is_told() -> None:
+    agent, _, wire = pair()
+    wire.post(0, agent.begin(agent._ask(Ask()), blocking=True))
+    agent.begin(_listens(agent))
+    agent.end()
+    assert (agent.talks.under_way, agent.talks.open, agent.talks.listening) == ({}, {}, {})
+    assert not agent.waiting
+    wire.settle()
+    assert agent.log == []
+
+
+async def _listens(node: Talker) -> None:
+    await node.hear(News)
+
+
+def test_patience_is_measured_from_the_last_of_three_silences() -> None:
+    agent, _, wire = pair(patience=50.0)
+    wire.post(0, agent.start(Ask()))
+    for time in (0.0, 10.0, 20.0):
+        wire.now = time
+        wire.post(0, agent.on_timer(Silence(about=SERVER)))
+    for expected in ([], [], ["silent"]):
+        wire.ring()
+        assert agent.log == expected
+    assert wire.now == 70.0
+
+
+def test_a_decline_is_not_answered() -> None:
+    agent, _, _ = pair()
+    assert agent.receive(Declined(), SERVER) == []
+    assert Declined.kind == "declined"
+
+
+class Thorough(Talker):
+    """Does several things at once."""
+
+    ignores = (Reply,)
+
+    @on(Silence)
+    def wonder(self, silence: Silence, source: Address) -> None:
+        self.log.append("silence")
+
+    @on(Call)
+    def ask_on_call(self, call: Call, source: Address) -> None:
+        self.begin(self._ask(Ask(number=1)))  # what it sends leaves with the answer to this call
+
+    @lost(News)
+    async def mourn(self, news: News, source: Address) -> None:
+        await self.hear(News)
+
+    async def hear_and_tell(self) -> None:
+        assert list(self.blocked_on) == []  # it does not wait yet
+        try:
+            await self.hear(News)
+            self.tell(SERVER, News(number=5))
+            await self.gather(Ask(), reply=Reply, to=[])
+            self.log.append("nobody to wait for")
+            await self.hear(News)
+        finally:
+            self.log.append("ended")
+
+
+def test_a_conversation_from_its_first_step_to_its_end() -> None:
+    agent = Thorough(context(0, 1, attempts=0))
+    assert agent.begin(agent.hear_and_tell()) == []
+    with pytest.raises(TypeError, match="in a conversation that begins with"):
+        agent.ask(SERVER, Ask(), reply=Reply)  # type: ignore[unused-awaitable]
+    ((_, message),) = agent.receive(News(), SERVER)
+    assert (message.answers, agent.log) == (0, ["nobody to wait for"])
+    agent.end()
+    assert agent.log[1:] == ["ended"]
+    agent.undelivered(message, SERVER)
+    assert list(agent.blocked_on)
+    assert not agent.waiting
+
+
+def test_what_is_begun_while_a_message_is_handled_is_sent_with_its_outbox() -> None:
+    agent = Thorough(context(0, 1))
+    ((_, message),) = agent.receive(Call(), SERVER)
+    assert isinstance(message, Ask)
+    agent.on_timer(Silence(about=SERVER))
+    assert agent.log == []  # it is patient, and does not wonder
+    ((_, reply),) = Centre(context(SERVER, 1)).receive(Ask(), 0)
+    assert reply.answers == 0  # nobody has asked
+
+
+def test_outcomes_do_not_change_and_marks_have_names() -> None:
+    with pytest.raises(FrozenInstanceError):
+        Unanswered("silent").reason = "declined"  # type: ignore[misc]
+    with pytest.raises(TypeError, match="positional"):
+        late(News, True)  # type: ignore[misc]
