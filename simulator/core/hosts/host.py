@@ -211,6 +211,7 @@ class Host:
         self.down, self._down_since = True, self._clock.now
 
     def come_up(self, cause: int) -> None:
+        """Resume."""
         self.down = False
         if self._busy:
             self._suspended += self._clock.now - self._down_since
