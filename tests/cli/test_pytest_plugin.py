@@ -32,7 +32,7 @@ LOCK = {
 
 
 def run_pytest(place: Path, *words: str) -> tuple[int, str]:
-    environment = {**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTHONPATH": str(ROOT), "COLUMNS": "200"}
+    environment = {**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTHONPATH": str(ROOT)}
     command = [sys.executable, "-m", "pytest", "-p", "coband.simulator.cli.pytest_plugin", "-p", "no:cacheprovider"]
     done = subprocess.run([*command, *words], cwd=place, env=environment, capture_output=True, text=True, check=False)
     return done.returncode, done.stdout + done.stderr
