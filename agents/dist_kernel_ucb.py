@@ -73,11 +73,11 @@ class DistKernelUCB(EagerKernelUCB):
             self._stored = max(known, key=lambda pull: pull.trial)
             self._arrived.clear()
 
-    def prefetch(self, arms: ArmSet) -> None:
+    def prepare_together(self, arms: ArmSet) -> None:
         """Only who learns prepares."""
         self._begin_turn()
         if self._stored is None:
-            super().prefetch(arms)
+            super().prepare_together(arms)
 
     def report(self) -> dict[str, float | int]:
         """gamma and what is known of the independent set, reported by agent 0."""

@@ -161,9 +161,9 @@ class FnUcb(SynchronousAgent):
         """How often its network started again."""
         return self.nets.restarts.report()
 
-    def prefetch(self, arms: ArmSet) -> None:
+    def prepare_together(self, arms: ArmSet) -> None:
         """Have the arms of the next turn looked at together with those of other agents."""
-        self._arm_batches.prefetch(arms)
+        self._arm_batches.prepare_together(arms)
 
     def _looked_at(self, arms: ArmSet) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Inputs (n, d), features (n, p) and scores (n,) of arms."""

@@ -47,7 +47,7 @@ class Learnt(ABC):
     def _take(self, pulls: Sequence[Pull]) -> None:
         """Take in new pulls, by trial and agent."""
 
-    def prefetch(self, arms: ArmSet) -> None:
+    def prepare_together(self, arms: ArmSet) -> None:
         """The arms that ``predict`` will be asked about next."""
         return
 
@@ -79,9 +79,9 @@ class OnTasks(Learnt):
         """log det(I + K/lam) of all pulls that were learnt, with the newest K_z."""
         return self.posterior.log_det
 
-    def prefetch(self, arms: ArmSet) -> None:
+    def prepare_together(self, arms: ArmSet) -> None:
         """The arms that ``predict`` will be asked about next."""
-        self.posterior.prefetch(arms)
+        self.posterior.prepare_together(arms)
 
     def predict(self, arms: ArmSet) -> tuple[FloatArray, FloatArray]:
         """Mean and variance sigma^2/lam of the agent's own task at n arms, each (n,)."""

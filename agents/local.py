@@ -76,11 +76,11 @@ class LocalAgent(Agent):
         self._arrived += pulls
         return []
 
-    def prefetch(self, arms: ArmSet) -> None:
+    def prepare_together(self, arms: ArmSet) -> None:
         """Learn what is new and prepare the arms together with other agents' ones."""
         if self.trial:
             self._learn()
-            self.knowledge.prefetch(arms)
+            self.knowledge.prepare_together(arms)
 
     def _take_in(self) -> None:
         """What has arrived comes into use: at the next turn, or after the next pull with ``delay: d``."""

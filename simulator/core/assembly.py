@@ -196,10 +196,10 @@ class Assembly:
         cohort = Cohort(run, progress, floods, plan.share, plan.checks == "full") if self._cohorts else None
         agent = algorithm.agent
         together = cohort is not None and plan.share and issubclass(agent, Agent) and chooses_together(agent)
-        prepares = issubclass(agent, Agent) and agent.prefetch is not Agent.prefetch
+        prepares = issubclass(agent, Agent) and agent.prepare_together is not Agent.prepare_together
         prepares = prepares and is_zero(plan.agents.compute) and not together
-        prefetching = prepares and plan.share and isinstance(plan.schedule, Rounds)
-        return Turns(plan.schedule, plan.agents.count, run.clock, self._streams, progress, prefetching, cohort)
+        preparing = prepares and plan.share and isinstance(plan.schedule, Rounds)
+        return Turns(plan.schedule, plan.agents.count, run.clock, self._streams, progress, preparing, cohort)
 
     @property
     def _cohorts(self) -> bool:

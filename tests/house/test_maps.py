@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 import yaml
 
+import coband
+
 ROOT = Path(__file__).parents[2]
 FOLDERS = ("agents", "server", "simulator", "coband", "tests", "docs", "scenarios", "benchmarks")
 FLOORS = sorted(f"simulator/{path.parent.name}" for path in (ROOT / "simulator").glob("*/__init__.py"))
@@ -90,3 +92,10 @@ def test_where_to_get_it_is_said_once() -> None:
     address = tomllib.loads(text("pyproject.toml"))["project"]["urls"]["Repository"]
     assert f"git clone {address}" in text("README.md")
     assert yaml.safe_load(text("CITATION.cff"))["repository-code"] == address
+
+
+def test_what_is_promised_can_be_imported() -> None:
+    """docs/stability.md: every name of ``from coband import ...`` that the stub lists is there."""
+    listed = re.findall(r"\b(\w+) as \1\b", text("coband/__init__.pyi"))
+    assert [name for name in listed if not hasattr(coband, name)] == []
+    assert len(listed) > 20

@@ -355,7 +355,7 @@ def test_announced_arms_get_the_same_answer(subject: Subject) -> None:
     posterior, other = subject.learnt(range(N)), ArmSet(DOMAIN.features[3:9])
     posterior.predict(other)
     for arms in (other, subject.arms):
-        posterior.prefetch(arms)
+        posterior.prepare_together(arms)
     assert_same(said(posterior, subject.arms), subject.expected(range(N)))
 
 

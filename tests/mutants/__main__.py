@@ -54,8 +54,8 @@ def main(arguments: list[str]) -> int:
 
 
 def recorded(session: Session, before: dict[str, Any]) -> dict[str, Any]:
-    """Counts and survivors of each module: those of this session, and those of others as they were."""
-    found = dict(before)
+    """Counts and survivors of each module: those of this session, and those of others that there still are."""
+    found = {module: entry for module, entry in before.items() if (selection.ROOT / module).is_file()}
     by_module = defaultdict(list)
     for mutant in session.mutants:
         by_module[mutant.module].append(mutant)

@@ -73,7 +73,7 @@ class AgentHost(ClientHost):
         super().__init__(*host)
         self._world, self._compute, self._progress, self._after_turn = world, compute, progress, after_turn
         self._domain = self.node.context.domain
-        self._prefetched: ArmSet | None = None
+        self._shown: ArmSet | None = None
         self._upcoming = upcoming
         self._ahead: deque[ArmSet] = deque()
         self.turns = 0
@@ -178,24 +178,23 @@ class AgentHost(ClientHost):
             else:
                 self._start_handling(packet, cause)
 
-    def prefetch(self) -> None:
+    def prepare_together(self) -> None:
         """Show the agent the arms of the turn that it is about to take."""
         if not (self._busy or self.due or self.down or self.node.waiting or self.node.done):
-            self._prefetched = self._arms(self.turns + 1)
-            self.node.prefetch(self._prefetched)
+            self._shown = self._arms(self.turns + 1)
+            self.node.prepare_together(self._shown)
 
     def _next_arms(self) -> ArmSet:
-        """The arms of the turn that was started; what was prefetched is used up."""
-        arms, self._prefetched = self._arms(self.turns), None
+        """The arms of the turn that was started; what was shown before is used up."""
+        arms, self._shown = self._arms(self.turns), None
         return arms
 
     def _arms(self, turn: int) -> ArmSet:
         """The arm set of the turn that comes next: one object, however often it is asked for."""
         if self._domain is not None:
             return self._domain
-        prefetched = self._prefetched
-        if prefetched is not None:
-            return prefetched
+        if self._shown is not None:
+            return self._shown
         if self._upcoming is None:
             return ArmSet(self._world.arms(self.address, turn))
         if not self._ahead:

@@ -24,7 +24,7 @@ class Turns:
 
     Args:
         agents: number of agents.
-        prefetching: whether agents are shown their arms before a round.
+        preparing: whether agents are shown their arms before a round.
         cohort: takes the turns of one instant; None: each turn has an event of its own.
     """
 
@@ -35,11 +35,11 @@ class Turns:
         clock: Clock,
         streams: Streams,
         progress: Progress,
-        prefetching: bool,
+        preparing: bool,
         cohort: Cohort | None,
     ) -> None:
         self._schedule, self._agents, self._clock, self._streams = schedule, agents, clock, streams
-        self._progress, self._prefetching, self._cohort = progress, prefetching, cohort
+        self._progress, self._preparing, self._cohort = progress, preparing, cohort
         self._hosts: Sequence[Host] = ()
         self._thinking: list[Draws] = []
         self._ticks: Iterator[tuple[float, int]] = iter(())
@@ -89,8 +89,8 @@ class Turns:
             self._clock.at(time, TURN, agent, self._tick, agent)
 
     def _tick(self, event: Any) -> None:
-        if event.value == 0 and self._prefetching:
-            self._prefetch(map(self.host, range(self._agents)))
+        if event.value == 0 and self._preparing:
+            self._prepare(map(self.host, range(self._agents)))
         self.host(event.value).tick()
         self._schedule_tick()
 
@@ -104,14 +104,14 @@ class Turns:
         assert self._cohort is not None
         if self._together != event.value:
             self._together, self._acting = event.value, [self.host(agent) for agent in event.value]
-        if self._prefetching:
-            self._prefetch(self._acting)
+        if self._preparing:
+            self._prepare(self._acting)
         self._cohort.tick(self._acting)
         self._schedule_cohort()
 
-    def _prefetch(self, hosts: Iterable[AgentHost]) -> None:
+    def _prepare(self, hosts: Iterable[AgentHost]) -> None:
         for host in hosts:
-            host.prefetch()
+            host.prepare_together()
 
     def think(self, agent: Address) -> None:
         """Renewal: the agent's next turn is due when its think time is over."""

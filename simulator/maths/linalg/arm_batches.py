@@ -44,14 +44,14 @@ class ArmBatches:
     """Puts the arm sets that are announced together into stacks."""
 
     def __init__(self) -> None:
-        self._prefetched: list[ArmSet] = []
+        self._announced: list[ArmSet] = []
         self._stacks: dict[ArmSet, tuple[ArmBatch, int]] | None = None
 
-    def prefetch(self, arms: ArmSet) -> None:
+    def prepare_together(self, arms: ArmSet) -> None:
         """An agent is about to be offered these arms."""
         if self._stacks is not None:
-            self._prefetched, self._stacks = [], None
-        self._prefetched.append(arms)
+            self._announced, self._stacks = [], None
+        self._announced.append(arms)
 
     def find(self, arms: ArmSet) -> tuple[ArmBatch, int]:
         """The stack that holds the arm set, and the number of its slice; one of its own unless it was announced."""
@@ -61,7 +61,7 @@ class ArmBatches:
 
     def _stacked(self) -> dict[ArmSet, tuple[ArmBatch, int]]:
         shapes: dict[tuple[int, ...], dict[ArmSet, None]] = {}
-        for arms in self._prefetched:
+        for arms in self._announced:
             shapes.setdefault(arms.features.shape, {})[arms] = None
         found: dict[ArmSet, tuple[ArmBatch, int]] = {}
         for sets in shapes.values():

@@ -23,7 +23,7 @@ class SolveCache:
     def __init__(self, compute: Callable[[FloatArray, int], FloatArray]) -> None:
         self._compute = compute
         self._last: tuple[FloatArray, FloatArray] | None = None
-        self._prefetched: dict[ArmSet, None] = {}
+        self._announced: dict[ArmSet, None] = {}
         self._solved: dict[ArmSet, FloatArray] = {}
 
     def __call__(self, points: Points, known: int) -> FloatArray:
@@ -37,7 +37,7 @@ class SolveCache:
             self._last = (X if isinstance(points, ArmSet) else X.copy(), V)
         return V
 
-    def prefetch(self, points: Points) -> None:
+    def prepare_together(self, points: Points) -> None:
         """Announce an arm set that will be asked about soon: all those announced are then solved together.
 
         They share one solve over the rows that the first question names; a question about other rows is answered by
@@ -46,11 +46,11 @@ class SolveCache:
         if self._solved:
             self.forget()
         if isinstance(points, ArmSet):
-            self._prefetched[points] = None
+            self._announced[points] = None
 
     def forget(self) -> None:
         """Drop what was announced: the factor has grown."""
-        self._prefetched, self._solved = {}, {}
+        self._announced, self._solved = {}, {}
 
     def _recalled(self, X: FloatArray, known: int) -> FloatArray | None:
         if self._last is None:
@@ -72,11 +72,11 @@ class SolveCache:
 
     def _prepared(self, arms: ArmSet, known: int) -> FloatArray | None:
         """The solve of an announced arm set."""
-        if not self._solved and arms in self._prefetched:
-            V = self._read_only(np.vstack([prefetched.features for prefetched in self._prefetched]), known)
-            ends = np.cumsum([len(prefetched) for prefetched in self._prefetched]).tolist()
-            for prefetched, end in zip(self._prefetched, ends, strict=True):
-                self._solved[prefetched] = V[:, end - len(prefetched) : end]
+        if not self._solved and arms in self._announced:
+            V = self._read_only(np.vstack([announced.features for announced in self._announced]), known)
+            ends = np.cumsum([len(announced) for announced in self._announced]).tolist()
+            for announced, end in zip(self._announced, ends, strict=True):
+                self._solved[announced] = V[:, end - len(announced) : end]
         V_of_arms = self._solved.get(arms)
         return V_of_arms if V_of_arms is not None and len(V_of_arms) == known else None
 

@@ -84,8 +84,8 @@ class CanonicalPosterior(Posterior):
         if news:
             self._posterior.update(_joined(news.values()))
 
-    def prefetch(self, arms: Points) -> None:
-        self._log.prefetch(arms)
+    def prepare_together(self, arms: Points) -> None:
+        self._log.prepare_together(arms)
 
     def predict(self, arms: Points) -> tuple[FloatArray, FloatArray]:
         return self._posterior.predict(arms)

@@ -78,8 +78,8 @@ class Posterior(Predictor):
         """The same for posteriors that have learnt the same, and so say the same of any arms; None: nobody knows."""
         return None
 
-    def prefetch(self, arms: Points) -> None:
-        """The arms that ``predict`` is about to be asked about: a chance to solve for several agents together.
+    def prepare_together(self, arms: Points) -> None:
+        """The arms that ``predict`` is asked about next: a chance to solve for the arms of several agents at once.
 
         Nothing but time depends on whether this is called.
         """

@@ -86,9 +86,9 @@ class SharedLog:
             X = np.array(observations.features[held:], dtype=np.float64)
             self._append(X, np.array(observations.rewards[held:], dtype=np.float64))
 
-    def prefetch(self, arms: Points) -> None:
+    def prepare_together(self, arms: Points) -> None:
         """Announce that ``solve`` will be asked about this arm set before the log grows."""
-        self._solve_cache.prefetch(arms)
+        self._solve_cache.prepare_together(arms)
 
     def solve(self, arms: Points, known: int) -> FloatArray:
         """V = L^(-1) k(X_known, X) of n arms X, read-only (known, n), over the first ``known`` rows of the log.
@@ -202,8 +202,8 @@ class LogPosterior(Posterior):
         if own is not None and own.size > own_taken:
             self._extend_own(own.points[own_taken:], own.rewards[own_taken:])
 
-    def prefetch(self, arms: Points) -> None:
-        self._log.prefetch(arms)
+    def prepare_together(self, arms: Points) -> None:
+        self._log.prepare_together(arms)
 
     def predict(self, arms: Points) -> tuple[FloatArray, FloatArray]:
         log, X = self._log, features_of(arms)

@@ -165,3 +165,9 @@ def test_every_condition_gives_a_finding(placed: PlacedClaim, toys: Toys) -> Non
         assert finding.text
         assert finding.estimate is not None
         assert finding.count == REPLICATIONS
+
+
+def test_an_unknown_name_is_told_the_three_nearest() -> None:
+    with pytest.raises(reading.UnknownClaimError, match=r"no claim 'fn_ucb/figure_1'; did you mean") as error:
+        reading.chosen(["fn_ucb/figure_1"])
+    assert str(error.value).count(" or ") == 2

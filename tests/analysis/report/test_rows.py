@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,7 @@ from matplotlib.axes import Axes
 
 from coband.simulator.analysis.report import contents, data, tables
 from coband.simulator.analysis.report.analysis import Analysis
+from coband.simulator.analysis.report.page import page
 from coband.simulator.analysis.report.panels import panel_figure
 from coband.simulator.experiments.statistics import estimates as statistics
 from coband.simulator.experiments.statistics.numerals import between
@@ -134,15 +134,37 @@ def test_the_table_of_results_has_the_mean_and_interval_of_every_label(analysis:
             assert float(row[column].split(" ± ")[0].replace(",", "")) == pytest.approx(mean, rel=0.05, abs=1e-9)
 
 
-def test_small_multiples_have_the_names_of_rows_at_the_first_panel_of_a_line(tmp_path: Path) -> None:
-    file = tmp_path / "swept.yaml"
+@pytest.fixture(scope="module")
+def swept(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Analysis]:
+    folder = tmp_path_factory.mktemp("swept")
+    file = folder / "swept.yaml"
     file.write_text(f"{PLAIN}grid:\n  problem.noise: [0.1, 0.3]\n")
-    perform(load_study(file), tmp_path / "out")
-    with open_run(tmp_path / "out") as opened:
-        swept = Analysis(data.load([opened]))
-        axes = drawn(swept, "results")
-        names = names_of(axes[0])
-        assert list(names.values()) == ["Sync", "Async", "Alone"]
-        for axis, one in zip(axes, swept.within, strict=False):
-            regret = {each.label: np.mean(list(each.values(swept.measures[0].key).values())) for each in one.contenders}
-            assert rows_of(axis, names) == pytest.approx(regret)
+    perform(load_study(file), folder / "out")
+    with open_run(folder / "out") as opened:
+        yield Analysis(data.load([opened]))
+
+
+def test_small_multiples_have_the_names_of_rows_at_the_first_panel_of_a_line(swept: Analysis) -> None:
+    axes = drawn(swept, "results")
+    names = names_of(axes[0])
+    assert list(names.values()) == ["Sync", "Async", "Alone"]
+    for axis, one in zip(axes, swept.within, strict=False):
+        regret = {each.label: np.mean(list(each.values(swept.measures[0].key).values())) for each in one.contenders}
+        assert rows_of(axis, names) == pytest.approx(regret)
+
+
+def test_a_page_about_a_sweep_has_its_parameters_and_winners(swept: Analysis) -> None:
+    surface = contents.surface(swept)
+    assert surface is not None
+    assert len(surface.cells) == 2 * 3  # environments and algorithms; there are none of another phase
+    html = page(swept)
+    assert 'id="sweep"' in html
+    table = tables.winners_within(swept, swept.measures[:1])
+    title = swept.measures[0].title
+    assert table.caption.startswith(f"{title[0].upper()}{title[1:]}. Lower is better")
+    assert len(table.rows) == 2
+
+
+def test_differences_have_three_panels(analysis: Analysis) -> None:
+    assert len(analysis.measures) > 3
+    assert len(drawn(analysis, "differences")) == 3

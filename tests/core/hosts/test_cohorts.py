@@ -13,6 +13,7 @@ import pytest
 from coband.agents.coop_kernel_ucb import CoopKernelUCB
 from coband.agents.dist_kernel_ucb import DistKernelUCB
 from coband.agents.lin_ucb import LinUCB
+from coband.simulator.arms import ArmSet
 from coband.simulator.conformance.runs import Run, plan_of, run
 from coband.simulator.core.audit import trace as tr
 from coband.simulator.core.audit.invariants import InvariantViolation
@@ -245,3 +246,13 @@ def test_a_class_that_chooses_in_its_own_way_does_not_choose_together() -> None:
     assert not chooses_together(DistKernelUCB)
     assert not chooses_together(LinUCB)
     assert not chooses_together(Changed)
+
+
+def test_an_agent_may_still_call_its_hook_prefetch() -> None:
+    with pytest.warns(DeprecationWarning, match=r"^Old\.prefetch is called prepare_together now$"):
+
+        class Old(CoopKernelUCB):
+            def prefetch(self, arms: ArmSet) -> None:
+                self.asked = arms
+
+    assert Old.prepare_together is Old.prefetch

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from coband.simulator.experiments.data.fetch import FetchError, checksum, fetch, fetch_dataset, fetch_graph, listing
+from coband.simulator.experiments.data.fetch import FetchError, fetch, fetch_dataset, fetch_graph, listing
+from coband.simulator.experiments.runs.code_version import file_sha256
 from coband.simulator.problems.datasets import DATASETS, ClassificationDataset, DataError
 from coband.simulator.problems.graph_datasets import GRAPH_DATASETS, GraphDataset
 from tests.data_files import data_file
@@ -51,7 +52,7 @@ def site(server: tuple[str, list[str]], tmp_path: Path) -> tuple[ClassificationD
     address, asked = server
     file = write_magic(tmp_path / "site")
     size = file.stat().st_size
-    return replace(DATASETS["magic"], url=f"{address}/magic04.data", sha256=checksum(file), size=size), asked
+    return replace(DATASETS["magic"], url=f"{address}/magic04.data", sha256=file_sha256(file), size=size), asked
 
 
 def test_a_download_is_verified_and_not_repeated(site: tuple[ClassificationDataset, list[str]], tmp_path: Path) -> None:
@@ -59,14 +60,14 @@ def test_a_download_is_verified_and_not_repeated(site: tuple[ClassificationDatas
     place = tmp_path / "new" / "data"
     path = fetch_dataset(dataset, place)
     assert path == place / "magic04.data"
-    assert checksum(path) == dataset.sha256
+    assert file_sha256(path) == dataset.sha256
     assert fetch_dataset(dataset, place) == path
     assert len(asked) == 1
 
 
 def test_another_file_of_that_name_is_replaced(site: tuple[ClassificationDataset, list[str]], tmp_path: Path) -> None:
     (tmp_path / "magic04.data").write_text("stale")
-    assert checksum(fetch_dataset(site[0], tmp_path)) == site[0].sha256
+    assert file_sha256(fetch_dataset(site[0], tmp_path)) == site[0].sha256
 
 
 def test_a_wrong_checksum_keeps_nothing(site: tuple[ClassificationDataset, list[str]], tmp_path: Path) -> None:
@@ -217,7 +218,7 @@ def test_an_archive_without_the_graph(graph: GraphDataset, tmp_path: Path) -> No
 
 def test_checksum(tmp_path: Path) -> None:
     (tmp_path / "f").write_bytes(b"abc")
-    assert checksum(tmp_path / "f") == hashlib.sha256(b"abc").hexdigest()
+    assert file_sha256(tmp_path / "f") == hashlib.sha256(b"abc").hexdigest()
 
 
 def test_packed_files_are_not_downloaded(tmp_path: Path) -> None:
