@@ -25,10 +25,12 @@ from coband import (
     BaseLoss,
     BaseOutage,
     BasePartition,
+    BasePopulation,
     BaseSchedule,
     BaseStragglers,
     Columns,
     Config,
+    Fleet,
     FloatArray,
     Graph,
     Message,
@@ -73,6 +75,8 @@ growing = open_lists_plugin:Growing
 odd_even = open_lists_plugin:OddEven
 [coband.outages]
 one_at_random = open_lists_plugin:OneAtRandom
+[coband.populations]
+two_classes = open_lists_plugin:TwoClasses
 [coband.metrics]
 worst_agent = open_lists_plugin:METRIC
 """
@@ -318,6 +322,21 @@ class OneAtRandom(BaseOutage):
 
     def windows(self, agents: int, rng: np.random.Generator) -> Mapping[Address, Iterable[tuple[float, float]]]:
         return {int(rng.integers(agents)): ((self.start, self.start + 1.0),)}
+
+
+class TwoClasses(BasePopulation):
+    """Odd agents have slower devices, with slower links."""
+
+    kind: Literal["two_classes"]
+    slower: tuple[float, ...] = (4.0,)
+
+    @property
+    def offers(self) -> frozenset[str]:
+        return frozenset({"speed", "uplink"})
+
+    def draw(self, count: int, rng: np.random.Generator) -> Fleet:
+        speed = np.where(np.arange(count) % 2, 1 / self.slower[0], 1.0)
+        return Fleet(count, {"speed": speed, "uplink": 64e3 * speed})
 
 
 def worst(result: RunResult) -> float:
