@@ -16,7 +16,7 @@ from coband.simulator.cli.trace.common import RUN, RUNS_HELP, choice, opened
 @click.option(
     "--population",
     is_flag=True,
-    help="RUN is a scenario: how like rows that were held out are devices of a generator fitted to its population?",
+    help="RUN is a scenario: compare devices of a generator fitted to its population with rows that were held out.",
 )
 @choice
 @JSON

@@ -26,10 +26,10 @@ def population_figure(analysis: Analysis) -> Figure | None:
 def draw(devices: Devices) -> Figure:
     """The figure of devices."""
     numbers = dict(devices.numbers)
-    links = {name: numbers.pop(name) for name in ("uplink", "downlink") if name in numbers}
+    links: dict[str, FloatArray] = {name: numbers.pop(name) for name in ("uplink", "downlink") if name in numbers}
     panels = {name: {name: values} for name, values in numbers.items()} | ({"links": links} if links else {})
     count = len(panels) + (devices.hours is not None)
-    looks = {name: SERIES[place] for place, name in enumerate(links)}
+    looks: dict[str, str] = {name: SERIES[place] for place, name in enumerate(links)}
     drawn = figure(2.9 + (legend_height(list(looks)) if looks else 0.0))
     for place, (name, columns) in enumerate(panels.items()):
         _distribution(drawn.add_subplot(1, count, place + 1), TITLES[name], columns, looks)
