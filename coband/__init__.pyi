@@ -28,10 +28,13 @@ from coband.simulator.core.algorithm import (
 )
 from coband.simulator.core.clock.schedule import BaseSchedule as BaseSchedule
 from coband.simulator.core.config import Config as Config
+from coband.simulator.core.fleet.populations import BasePopulation as BasePopulation
+from coband.simulator.core.fleet.table import Fleet as Fleet, Windows as Windows
 from coband.simulator.core.hosts.availability import BaseAvailability as BaseAvailability
 from coband.simulator.core.hosts.speed import BaseStragglers as BaseStragglers
 from coband.simulator.core.memory import Memory as Memory, RunSize as RunSize
-from coband.simulator.core.network.links import BaseBandwidth as BaseBandwidth, BaseLatency as BaseLatency
+from coband.simulator.core.network.bandwidth import BaseBandwidth as BaseBandwidth
+from coband.simulator.core.network.links import BaseLatency as BaseLatency
 from coband.simulator.core.network.loss import BaseLoss as BaseLoss
 from coband.simulator.core.network.partitions import BaseOutage as BaseOutage, BasePartition as BasePartition
 from coband.simulator.core.network.topologies import BaseGraph as BaseGraph, RandomGraph as RandomGraph

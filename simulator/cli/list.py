@@ -14,7 +14,7 @@ from coband.simulator.experiments.registry.remembered import remembered
 
 KINDS = (
     *("algorithms", "problems", "kernels", "rewards", "topologies", "distributions", "latencies", "losses"),
-    *("bandwidths", "schedules", "availabilities", "stragglers", "partitions", "outages"),
+    *("bandwidths", "schedules", "availabilities", "stragglers", "partitions", "outages", "populations"),
     *("datasets", "metrics", "scenarios"),
 )
 

@@ -316,7 +316,7 @@ class Assembly:
                 if changed.speed is not None:
                     factor, slow_period = 1.0 / changed.speed, None
             handling, compute = (
-                self._draws(time, index, purpose, factor, slow_period) for purpose, time in times.items()
+                self._draws(time.of(index), index, purpose, factor, slow_period) for purpose, time in times.items()
             )
             parts = (agent, run.clock, run.trace, handling, around.send, around.check)
             hosts.append(self._client_host(agent, factor, slow_period, compute, parts, around))

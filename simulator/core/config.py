@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, GetJsonSchemaHandler
 from pydantic.json_schema import JsonSchemaValue
@@ -60,3 +60,13 @@ RATE = Unit("scalars per unit of simulated time")
 REWARD = Unit("units of the reward")
 OF_THE_KEY = Unit("that of the key whose value it is")
 OF_THE_COUNT = Unit("that of the number")
+
+TimeUnit = Literal["milliseconds", "seconds", "minutes", "hours", "days"]
+SECONDS: Mapping[TimeUnit, float] = {
+    "milliseconds": 1e-3,
+    "seconds": 1.0,
+    "minutes": 60.0,
+    "hours": 3600.0,
+    "days": 86400.0,
+}
+"""Seconds in a unit of time."""

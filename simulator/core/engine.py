@@ -21,7 +21,7 @@ from coband.simulator.core.hosts.host import ClientHost
 from coband.simulator.core.network.direct import Direct
 from coband.simulator.core.nodes.graphs import Graph
 from coband.simulator.core.nodes.node import SERVER, Node
-from coband.simulator.core.plan import Plan
+from coband.simulator.core.plan import Plan, settled
 from coband.simulator.core.randomness.streams import Streams
 from coband.simulator.core.result import Ended, RunResult
 from coband.simulator.core.router import Router
@@ -68,6 +68,9 @@ class Engine:
         graph: Graph | None = None,
         whatif: WhatIf | None = None,
     ) -> None:
+        population = plan.agents.population
+        self._dropped = "" if population is None else population.dropped
+        plan = settled(plan, streams)
         spec = plan.network.graph
         self.world = world
         if plan.altered:  # nodes that are told the same may have heard it differently
@@ -137,6 +140,9 @@ class Engine:
             self.clock.run()
             self._check_end()
             result = self._ended().result()
+            if self._dropped:
+                warnings = (*result.warnings, f"agents.population: {self._dropped}")
+                result = replace(result, warnings=warnings)
             if self._inspection is not None:
                 self._inspection.summed_up(result, self._due)
         except InvariantViolation as violation:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Literal
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+import numpy as np
 
 from coband.simulator.core.clock.schedule import Schedule
+from coband.simulator.core.hosts.devices import ByAgent, DeviceAvailability
 from coband.simulator.core.hosts.speed import AgentsConfig, ServerConfig
+from coband.simulator.core.network.devices import DeviceBandwidth, DeviceLatency
 from coband.simulator.core.network.network import NetworkConfig
-from coband.simulator.core.randomness.distributions import is_zero
+from coband.simulator.core.randomness.distributions import Constant, is_zero
+from coband.simulator.core.randomness.streams import Streams
 from coband.simulator.core.wire.adversaries import Adversary
 from coband.simulator.core.wire.config import MessagesConfig
 
@@ -79,3 +84,28 @@ class Plan:
         """True when links, turns or the handling of messages take time, or a node can be down."""
         times = (self.agents.compute, self.agents.handling, self.server.handling)
         return not (self.ideal and all(map(is_zero, times)))
+
+
+def settled(plan: Plan, streams: Streams) -> Plan:
+    """The plan with the devices of its population, drawn once per replication; itself if it has none."""
+    population = plan.agents.population
+    if population is None:
+        return plan
+    drawn = population.draw(plan.agents.count, streams("faults", 0, "population"))
+    fleet, usual = drawn.only(population.sets), plan.agents
+    agents: dict[str, Any] = {"population": None}
+    network: dict[str, Any] = {}
+    numbers = fleet.numbers
+    if "compute" in numbers:
+        agents["compute"] = ByAgent.model_construct(values=numbers["compute"], usual=usual.compute)
+    if "speed" in numbers:
+        agents["speed"] = ByAgent.model_construct(values=numbers["speed"], usual=usual.speed or Constant(value=1.0))
+    if fleet.windows is not None:
+        agents["availability"] = DeviceAvailability.model_construct(fleet=fleet, usual=usual.availability)
+    if "latency" in numbers:
+        network["latency"] = DeviceLatency.model_construct(values=numbers["latency"], usual=plan.network.latency)
+    if numbers.keys() & {"uplink", "downlink"}:
+        nothing = np.full(fleet.count, np.nan)
+        up, down = (numbers.get(name, nothing) for name in ("uplink", "downlink"))
+        network["bandwidth"] = DeviceBandwidth.model_construct(up=up, down=down, usual=plan.network.bandwidth)
+    return replace(plan, agents=usual.model_copy(update=agents), network=plan.network.model_copy(update=network))

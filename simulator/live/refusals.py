@@ -23,6 +23,11 @@ def refusal(variant: Variant) -> str | None:
     scenario = variant.scenario
     if scenario.network.graph is not None:
         return "live runs have a star; messages that agents of a graph pass on hop by hop are for `coband run`"
+    if scenario.agents.population is not None:
+        return (
+            "live the agents are processes on machines, which have the speed, the links and the availability that they "
+            "have; agents.population is for `coband run` (--set agents.population=null, or leave it out)"
+        )
     if scenario.agents.intermittent or scenario.network.outages:
         return (
             "in a live run nodes go down when their processes are killed; agents.availability and network.outages are "

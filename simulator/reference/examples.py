@@ -24,6 +24,22 @@ VALUES: Mapping[str, Any] = {
     "algorithms.label": "Ours",
     "algorithms.reward_range": [0, 1],
     "agents.availability.file": "availability.csv",
+    "agents.population.columns": {"compute": "seconds"},
+    **{
+        f"agents.population.columns.{column}": "seconds"
+        for column in ("compute", "speed", "uplink", "downlink", "latency", "round_trip", "weight")
+    },
+    "agents.population.availability_file": "timers.json",
+    "agents.population.behaviour_file": "behaviour.pkl",
+    "agents.population.device_file": "devices.pkl",
+    "agents.population.latency_file": "steps.json",
+    "agents.population.speed_file": "speeds.json",
+    "FilePopulation.file": "devices.csv",
+    "Packets.file": "packets.txt",
+    "Preset.only": ["compute"],
+    "Preset.name": "phones",
+    "agents.population.windows_file": "windows.csv",
+    "agents.population": {"kind": "preset", "name": "phones"},
     "agents.compute": {"kind": "shifted_exponential", "shift": 0.2, "rate": 2.0},
     "agents.speed": {"kind": "lognormal", "median": 1.0, "sigma": 0.5},
     "description": "Which one learns faster on slow links?",
@@ -97,6 +113,10 @@ VALUES: Mapping[str, Any] = {
 
 _ARMS, _REWARDS = [[0, 1], [1, 0], [0.6, 0.8]], [0.1, 0.4, 0.3]
 BESIDE: Mapping[str, Mapping[str, Any]] = {
+    "agents.population.columns.weight": {"compute": "seconds"},
+    "agents.population.windows_file": {"columns": {"compute": "seconds", "availability": "id"}},
+    "flash": {"latency_file": "steps.json"},
+    "fedscale": {"device_file": "devices.pkl"},
     "arrays": {"arms": _ARMS, "rewards": _REWARDS},
     "empirical": {"values": [0.1, 0.12, 0.4]},
     "Expectation": {"label": "Async", "count": "regret", "at_most": 1000},
@@ -143,6 +163,14 @@ SNIPPETS: Mapping[str, str] = {
 adversaries:
   - agents: {fraction: 0.2}
     behaviour: {kind: sign_flip}""",
+    "agents.population.columns.availability": """\
+agents:
+  count: 10
+  population:
+    kind: file
+    file: devices.csv
+    columns: {compute: seconds, availability: id}
+    windows_file: windows.csv""",
     "branin": """\
 problem:
   kind: fixed_domain

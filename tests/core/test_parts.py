@@ -14,7 +14,7 @@ from coband.simulator.core.audit.ledger import DOWN, UP, Ledger
 from coband.simulator.core.clock.schedule import OneAtATime, Schedule
 from coband.simulator.core.config import Config
 from coband.simulator.core.hosts.speed import AgentsConfig
-from coband.simulator.core.network.links import Rate, Stage
+from coband.simulator.core.network.bandwidth import Rate, Stage
 from coband.simulator.core.network.network import NetworkConfig
 from coband.simulator.core.nodes.message import Message, payload, size_of
 from coband.simulator.core.nodes.node import Note, Timer

@@ -182,7 +182,7 @@ def test_the_rooms_of_the_core_are_built_on_each_other() -> None:
     room_of = {name: path[0] for name, path in modules.items() if len(path) > 1}
     edges = ((room_of.get(one), room_of.get(other)) for one, other in module_graph().edges)
     rooms = nx.DiGraph([(one, other) for one, other in edges if one and other and one != other])
-    known = {"clock", "network", "nodes", "talks", "hosts", "audit", "checks", "randomness", "whatif", "wire"}
+    known = {"clock", "network", "nodes", "talks", "hosts", "audit", "checks", "randomness", "whatif", "wire", "fleet"}
     assert set(rooms) == known
     assert circles(rooms) == set()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,14 @@ from coband.simulator.experiments.sweep.study import load_study
 
 FILES = {
     "availability.csv": "agent,up,down\n0,0,5\n0,7,\n",
+    "devices.csv": "seconds,id\n" + "".join(f"{row}.5,a\n" for row in range(10)),
+    "windows.csv": "id,up,down\na,0,5\n",
+    "timers.json": '{"7": {"trace_start": 0, "trace_end": 9, "ready_time": [[1, 3]]}}',
+    "steps.json": '[{"ResNet Latency": 50.0, "Vit Latency": 80.0}]',
+    "speeds.json": '[{"tcp_speed_results": [800.0]}]',
+    "devices.pkl": pickle.dumps({7: {"computation": 9.5, "communication": 8.5}}, protocol=0).decode(),
+    "behaviour.pkl": pickle.dumps({7: {"active": [1], "inactive": [3], "finish_time": 9}}, protocol=0).decode(),
+    "packets.txt": "0\n3\n3\n9\n",
     "delays.txt": "0.1\n0.12\n0.4\n",
     "delay_matrix.txt": "0 1 2\n1 0 2\n2 2 0\n",
     "graph.txt": "a b\nb c\nc d\nd e\n",

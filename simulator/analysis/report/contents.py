@@ -16,6 +16,7 @@ from coband.simulator.analysis.report.data import REGRET
 from coband.simulator.analysis.report.drawing import styled
 from coband.simulator.analysis.report.multiples import regret_multiples, totals_multiples
 from coband.simulator.analysis.report.palette import LineStyle
+from coband.simulator.analysis.report.population import population_figure
 
 MAX_PANELS = 3
 MAX_ROWS = 12
@@ -179,6 +180,11 @@ DRAWINGS = (
         "times",
         "Where the simulated time of an average agent went; the table has the numbers.",
         lambda found: rows.side_by_side(rows.times(found)),
+    ),
+    Drawing(
+        "population",
+        "Devices of the first replication: share below each number, and share that is up by hour of the day.",
+        population_figure,
     ),
     Drawing(
         "rounds",

@@ -34,7 +34,7 @@ def _delays(scenario: Mapping[str, Any]) -> bool:
     times = [agents.get("compute"), agents.get("handling"), server.get("handling"), network.get("latency")]
     rates = [network.get("bandwidth"), *(network.get("server") or {}).values()]
     again = bool(network.get("loss")) and network.get("transport") == "reliable"  # what is lost is sent again later
-    slow = any(map(_takes_time, times)) or any(rate is not None for rate in rates)
+    slow = bool(agents.get("population")) or any(map(_takes_time, times)) or any(rate is not None for rate in rates)
     return slow or again or bool(network.get("links"))
 
 
@@ -48,4 +48,5 @@ def _takes_time(distribution: Any) -> bool:
 def _losses(agents: Mapping[str, Any], network: Mapping[str, Any]) -> bool:
     up = (agents.get("availability") or {}).get("kind", "always") == "always"
     lost = network.get("loss") and network.get("transport") != "reliable"
+    up = up and not agents.get("population")
     return bool(lost or not up or network.get("partitions") or network.get("outages"))

@@ -8,6 +8,7 @@ only matters while another one lasts is counted where it comes first.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -17,7 +18,9 @@ from coband.simulator.analysis.whatif.answer import estimate_json
 from coband.simulator.analysis.whatif.original import Original, originals
 from coband.simulator.analysis.whatif.question import QuestionError
 from coband.simulator.analysis.whatif.study import WhatIfStudy, assembled
+from coband.simulator.core.fleet.table import SETTABLE
 from coband.simulator.core.hosts.availability import Always
+from coband.simulator.core.hosts.speed import AgentsConfig
 from coband.simulator.core.network.links import LinkRule
 from coband.simulator.core.network.network import Capacity, NetworkConfig
 from coband.simulator.core.randomness.distributions import ZERO
@@ -27,6 +30,8 @@ from coband.simulator.experiments.scenario.scenario import Scenario
 from coband.simulator.experiments.statistics.estimates import Estimate, estimate, paired_difference
 from coband.simulator.experiments.store.store import StoredRun
 
+LINKS = frozenset(("uplink", "downlink", "latency"))
+"""What devices say of links."""
 WithoutCause = Callable[[Scenario, str], Scenario]
 
 
@@ -55,7 +60,7 @@ def _without_delay(scenario: Scenario, entry: str) -> Scenario:
     """Messages take no time on the way, and none to be handled."""
     rules = [rule.model_copy(update={"latency": None, "bandwidth": None}) for rule in scenario.network.links]
     changed = _networked(scenario, rules, latency=ZERO, bandwidth=None, server=Capacity())
-    agents = scenario.agents.model_copy(update={"handling": ZERO})
+    agents = _without_devices(scenario.agents.model_copy(update={"handling": ZERO}), LINKS)
     return replace(changed, agents=agents, server=scenario.server.model_copy(update={"handling": ZERO}))
 
 
@@ -68,8 +73,18 @@ def _networked(scenario: Scenario, rules: Sequence[LinkRule], **changes: Any) ->
 
 def _with_equal_agents(scenario: Scenario, entry: str) -> Scenario:
     """All agents have the same speed, there are no stragglers, and everybody is always up."""
-    agents = scenario.agents.model_copy(update={"speed": None, "stragglers": None, "availability": Always()})
+    usual = scenario.agents.model_copy(update={"speed": None, "stragglers": None, "availability": Always()})
+    agents = _without_devices(usual, {*SETTABLE} - LINKS)
     return replace(_networked(scenario, scenario.network.links, outages=()), agents=agents)
+
+
+def _without_devices(agents: AgentsConfig, names: AbstractSet[str]) -> AgentsConfig:
+    """Agents whose devices do not set some of what they could."""
+    population = agents.population
+    if population is None:
+        return agents
+    left = tuple(name for name in SETTABLE if name in population.sets - names)
+    return agents.model_copy(update={"population": population.model_copy(update={"only": left}) if left else None})
 
 
 def _always_communicating(scenario: Scenario, entry: str) -> Scenario:

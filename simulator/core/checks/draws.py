@@ -12,7 +12,8 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from coband.simulator.core.audit.invariants import InvariantViolation
-from coband.simulator.core.network.links import BaseBandwidth, LinkModel, LinkRule, Rate
+from coband.simulator.core.network.bandwidth import PACKET_BITS, BaseBandwidth, Packets, Rate
+from coband.simulator.core.network.links import LinkModel, LinkRule
 from coband.simulator.core.network.loss import BaseLoss, GilbertElliott
 from coband.simulator.core.network.network import NetworkConfig
 from coband.simulator.core.network.partitions import Partition
@@ -208,6 +209,8 @@ class Wiring:
         for rule in config.links:
             if _speaks_of(rule, source, destination):
                 found.update({key: value for key in KEYS if (value := getattr(rule, key)) is not None})
+        if isinstance(bandwidth := found["bandwidth"], BaseBandwidth):
+            found["bandwidth"] = bandwidth.between(source, destination)
         return LinkModel.model_construct(**found)
 
     def parted(self, source: Address, destination: Address, now: float) -> bool:
@@ -239,16 +242,29 @@ class Pipe:
 
     def __init__(self, bandwidth: float | BaseBandwidth | None) -> None:
         self._rate = Rate(scalars=bandwidth) if isinstance(bandwidth, int | float) else bandwidth
-        self._other = None if self._rate is None or isinstance(self._rate, Rate) else self._rate.stage()
+        self._other = None if self._rate is None or isinstance(self._rate, Rate | Packets) else self._rate.stage()
+        self._packets = _opportunities(self._rate) if isinstance(self._rate, Packets) else iter(())
         self._full = 0.0
 
     def passed(self, start: float, scalars: int, bits: int) -> float:
         """When a copy that comes at ``start`` has passed."""
         if self._other is not None:  # of another package: the same once more
             return self._other.leave(start, scalars, bits)
+        if isinstance(self._rate, Packets):
+            later = (time for time in self._packets if time >= start)
+            return max(start, [next(later) for _ in range(max(1, math.ceil(bits / PACKET_BITS)))][-1])
         if not isinstance(self._rate, Rate):
             return start
         size, speed = (scalars, self._rate.scalars) if self._rate.scalars is not None else (bits, self._rate.bits)
         assert speed is not None
         self._full = max(start, self._full) + size / speed
         return max(start, self._full - self._rate.burst / speed)
+
+
+def _opportunities(recorded: Packets) -> Iterator[float]:
+    """The times at which a packet can pass, one after the other."""
+    times, scale = recorded.opportunities
+    start, listed = 0, times.tolist()
+    while True:
+        yield from ((start + time) / scale for time in listed)
+        start += listed[-1]

@@ -128,7 +128,7 @@ class Timing:
 
     def _times(self, agent: Address) -> Iterator[float]:
         if agent not in self._compute:
-            self._compute[agent] = _drawn(self._plan.agents.compute, self._streams, agent)
+            self._compute[agent] = _drawn(self._plan.agents.compute.of(agent), self._streams, agent)
         return self._compute[agent]
 
     def _factors(self) -> list[float]:

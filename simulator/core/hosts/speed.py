@@ -10,6 +10,8 @@ from pydantic import Field, model_validator
 
 from coband.simulator.core.clock.clock import Clock
 from coband.simulator.core.config import TIME, Config
+from coband.simulator.core.fleet.kinds import Population
+from coband.simulator.core.fleet.table import AVAILABILITY
 from coband.simulator.core.hosts.availability import Always, Availability, Recorded
 from coband.simulator.core.randomness.distributions import ZERO, Distribution, Draws
 from coband.simulator.core.randomness.streams import Streams
@@ -95,6 +97,9 @@ class AgentsConfig(Config):
     """Agents slower by a factor; null for none."""
     availability: Availability = Always()
     """When agents are up: an agent that is down starts no turn, and no message reaches it."""
+    population: Population | None = None
+    """Where devices come from: each row of it sets, jointly, the turns, the speed, the links and the availability of an
+    agent, in the place of these keys and of ``network.latency`` and ``network.bandwidth``; null for none."""
 
     @model_validator(mode="after")
     def _agents_that_there_are(self) -> AgentsConfig:
@@ -105,12 +110,15 @@ class AgentsConfig(Config):
             )
         if isinstance(self.stragglers, Stragglers) and (self.stragglers.groups or 0) > self.count:
             raise ValueError(f"stragglers.groups(={self.stragglers.groups}) must be <= count(={self.count})")
+        if self.population is not None and (misfit := self.population.misfit(self.count)):
+            raise ValueError(f"population: {misfit}")
         return self
 
     @property
     def intermittent(self) -> bool:
         """True when agents can be down."""
-        return not isinstance(self.availability, Always)
+        devices = self.population is not None and AVAILABILITY in self.population.sets
+        return devices or not isinstance(self.availability, Always)
 
     def slowness(self, streams: Streams) -> list[float]:
         """The factor on each agent's compute and handling times.

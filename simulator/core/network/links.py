@@ -6,11 +6,12 @@ import math
 from abc import abstractmethod
 from functools import lru_cache
 from pathlib import Path
-from typing import Annotated, Literal, Protocol
+from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from coband.simulator.core.config import RATE, TIME, Config, Unit
+from coband.simulator.core.config import RATE, TIME, Config
+from coband.simulator.core.network.bandwidth import Bandwidth, stage_of
 from coband.simulator.core.network.loss import Loss, Probability, loss_process, mean_loss
 from coband.simulator.core.nodes.node import SERVER, Address
 from coband.simulator.core.randomness.distributions import (
@@ -27,47 +28,6 @@ from coband.simulator.plugins.kinds import Kinds
 
 UP, DOWN = "up", "down"
 Rows = tuple[tuple[Annotated[float, Field(ge=0)], ...], ...]
-
-
-class Passage(Protocol):
-    """A part of the way with a finite bandwidth."""
-
-    def leave(self, arrival: float, scalars: int, bits: int) -> float:
-        """Time at which a copy that arrives at ``arrival`` has passed; called in order of arrival."""
-
-
-class BaseBandwidth(Config):
-    """What all bandwidths have that are more than a number."""
-
-    @abstractmethod
-    def stage(self) -> Passage:
-        """One link, or the server's capacity, at the start of a run."""
-
-
-class Rate(BaseBandwidth):
-    """A bandwidth with a token bucket: tokens come at the rate and are kept up to ``burst``; a copy takes its size."""
-
-    scalars: Annotated[float | None, RATE] = Field(default=None, gt=0)
-    """Scalars per time unit; give either this or ``bits``."""
-    bits: Annotated[float | None, Unit("bits per unit of simulated time")] = Field(default=None, gt=0)
-    """Bits per time unit; give either this or ``scalars``."""
-    burst: Annotated[float, Unit("scalars, or bits with `bits`")] = Field(default=0.0, ge=0)
-    """Scalars (or bits) that pass at once after a rest; 0: every copy takes its time."""
-
-    @model_validator(mode="after")
-    def _one_unit(self) -> Rate:
-        if (self.scalars is None) == (self.bits is None):
-            raise ValueError("give exactly one of scalars, bits")
-        return self
-
-    def stage(self) -> Passage:
-        """A token bucket that is full."""
-        return Stage(self)
-
-
-BANDWIDTHS: Kinds[type[BaseBandwidth]] = Kinds.of("bandwidths", BaseBandwidth)
-"""The bandwidths that scenarios can name, beside numbers and `Rate`, which has no kind."""
-Bandwidth = Annotated[float, Field(gt=0)] | Annotated[BaseBandwidth, BANDWIDTHS.field(default=Rate)]
 
 
 @lru_cache(maxsize=16)
@@ -184,34 +144,6 @@ class LinkRule(Config):
         up = source != SERVER and (self.agents == "all" or source in self.agents)
         down = destination != SERVER and (self.agents == "all" or destination in self.agents)
         return (up and self.direction != DOWN) or (down and self.direction != UP)
-
-
-class Stage:
-    """A part of the way with a finite bandwidth: one copy at a time, in order of arrival."""
-
-    __slots__ = ("_bits", "_free_at", "_head_start", "_rate")
-
-    def __init__(self, bandwidth: float | Rate) -> None:
-        rate = bandwidth if isinstance(bandwidth, Rate) else Rate(scalars=bandwidth)
-        self._bits = rate.bits is not None
-        self._rate = float(rate.bits or rate.scalars or 0.0)
-        self._head_start = rate.burst / self._rate
-        self._free_at = 0.0
-
-    def leave(self, arrival: float, scalars: int, bits: int) -> float:
-        """Time at which a copy that arrives at ``arrival`` has passed; call in order of arrival.
-
-        F = max(arrival, F) + size / rate is when a bucket with the burst b would be full again; the copy passes when
-        its tokens are there, at max(arrival, F - b / rate).
-        """
-        start = max(arrival, self._free_at)
-        self._free_at = start + (bits if self._bits else scalars) / self._rate
-        return self._free_at if not self._head_start else max(arrival, self._free_at - self._head_start)
-
-
-def stage_of(bandwidth: float | BaseBandwidth) -> Passage:
-    """A part of the way with that bandwidth."""
-    return bandwidth.stage() if isinstance(bandwidth, BaseBandwidth) else Stage(bandwidth)
 
 
 class LinkModel(Config):

@@ -10,21 +10,20 @@ copy at a time, in order of arrival.
 from __future__ import annotations
 
 import math
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
 from coband.simulator.core.config import BITS, RATE, TIME, Config
+from coband.simulator.core.network.bandwidth import Bandwidth, BaseBandwidth, stage_of
 from coband.simulator.core.network.links import (
     DOWN,
     UP,
-    Bandwidth,
     BaseLatency,
     Latency,
     Link,
     LinkModel,
     LinkRule,
-    stage_of,
 )
 from coband.simulator.core.network.loss import AnyLoss, Probability, mean_loss
 from coband.simulator.core.network.partitions import AnyOutage, AnyPartition, Outage
@@ -239,12 +238,15 @@ class Network:
         if model is not None:
             return model
         latency = config.latency.between(source, destination)
-        found = {"latency": latency, **{key: getattr(config, key) for key in LINK_KEYS}}
+        found: dict[str, Any] = {"latency": latency, **{key: getattr(config, key) for key in LINK_KEYS}}
         for rule, applies in zip(config.links, rules, strict=True):
             if applies:
                 given = {key: getattr(rule, key) for key in ("latency", *LINK_KEYS)}
                 found.update({key: value for key, value in given.items() if value is not None})
+        bandwidth = found["bandwidth"]
+        if isinstance(bandwidth, BaseBandwidth):
+            found["bandwidth"] = bandwidth.between(source, destination)
         model = LinkModel.model_construct(**found)
-        if not isinstance(config.latency, BaseLatency):
+        if not (isinstance(config.latency, BaseLatency) or getattr(config.bandwidth, "by_link", False)):
             self._models[rules] = model
         return model

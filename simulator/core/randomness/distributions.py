@@ -55,6 +55,10 @@ class BaseDistribution(Config):
         """The latency of a link from one node to another: the same for all."""
         return self
 
+    def of(self, agent: int) -> BaseDistribution:
+        """The distribution of one agent: the same for all."""
+        return self
+
 
 class Constant(BaseDistribution):
     """Always ``value``."""

@@ -16,11 +16,13 @@ from pydantic import BaseModel
 
 from coband.simulator.core.algorithm import Algorithm, Bound, ClosedForm, MessageSize
 from coband.simulator.core.clock.schedule import SCHEDULES
+from coband.simulator.core.fleet.kinds import POPULATIONS
 from coband.simulator.core.formulas import FormulaError, names_in
 from coband.simulator.core.hosts.availability import AVAILABILITIES
 from coband.simulator.core.hosts.speed import STRAGGLERS
 from coband.simulator.core.metrics import CORE, CORE_NAMES, METRICS
-from coband.simulator.core.network.links import BANDWIDTHS, LATENCIES
+from coband.simulator.core.network.bandwidth import BANDWIDTHS
+from coband.simulator.core.network.links import LATENCIES
 from coband.simulator.core.network.loss import LOSSES
 from coband.simulator.core.network.partitions import OUTAGES, PARTITIONS
 from coband.simulator.core.network.topologies import TOPOLOGIES
@@ -203,6 +205,7 @@ CLASSES: tuple[Kinds[Any], ...] = (
     ENCODINGS,
     ADVERSARIES,
     DEFENCES,
+    POPULATIONS,
 )
 """The lists whose members are classes, which scenarios name by their ``kind``."""
 OPEN_LISTS: tuple[Kinds[Any], ...] = (ALGORITHMS, PROBLEMS, *CLASSES, METRICS)

@@ -14,6 +14,7 @@ from coband.simulator.core.algorithm import Algorithm
 from coband.simulator.core.assembly import Assembly
 from coband.simulator.core.nodes.graphs import Graph, GraphError
 from coband.simulator.core.nodes.node import Client, UnsupportedScenario
+from coband.simulator.core.plan import settled
 from coband.simulator.core.randomness.streams import Streams
 from coband.simulator.core.result import warnings_of
 from coband.simulator.core.world import World
@@ -91,11 +92,14 @@ def _refusals(
         graph, world = _drawn(scenario, streams, tried)
         if graph is not None:
             _weigh(scenario, algorithm, graph, found)
-        assembly = Assembly(plan(scenario, algorithm.ties), world, streams, graph)
+        assembly = Assembly(settled(plan(scenario, algorithm.ties), streams), world, streams, graph)
         agents, server = assembly.nodes(algorithm.algorithm, algorithm.config, made=1)
         words = [f"{text}, in the first replication" for text in _cautions(algorithm.algorithm, agents)]
         words += warnings_of([*agents, *([] if server is None else [server])])
-        found.warnings += [f"{entry}: {text}" for text in words if f"{entry}: {text}" not in found.warnings]
+        texts = [f"{entry}: {text}" for text in words]
+        if (population := scenario.agents.population) is not None and population.dropped:
+            texts.append(f"agents.population: {population.dropped}")
+        found.warnings += [text for text in texts if text not in found.warnings]
     except LeftOut as reason:
         if str(reason) not in found.left_out:
             found.left_out.append(str(reason))

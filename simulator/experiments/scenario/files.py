@@ -112,16 +112,23 @@ def with_absolute_paths(root: Node, base: Path) -> Node:
     return root
 
 
+def is_file_key(key: str) -> bool:
+    """Whether the value of a key of a kind is the name of a file."""
+    return key == "file" or key.endswith("_file")
+
+
 def _with_files_of_kinds(node: Node, base: Path) -> Node:
     if isinstance(node, SequenceNode):
         return SequenceNode(node.mark, tuple(_with_files_of_kinds(item, base) for item in node.items))
     if not isinstance(node, MappingNode):
         return node
-    kind, file, function = (descend(node, key) for key in ("kind", "file", "function"))
+    kind, function = (descend(node, key) for key in ("kind", "function"))
     name = kind.value if isinstance(kind, ScalarNode) else None
-    if isinstance(file, ScalarNode) and has_field(name, "file"):
-        found = _joined(file, base)
-        return _replaced(node, ("file",), _downloaded(found) if name == "edge_list" else found)
+    for key in [key for key in node.entries if is_file_key(key) and has_field(name, key)]:
+        if isinstance(file := descend(node, key), ScalarNode):
+            found = _joined(file, base)
+            node = _replaced(node, (key,), _downloaded(found) if name == "edge_list" else found)
+            assert isinstance(node, MappingNode)
     if isinstance(function, ScalarNode) and ".py:" in str(function.value) and has_field(name, "function"):
         return _replaced(node, ("function",), _joined(function, base))
     entries = {key: (mark, _with_files_of_kinds(value, base)) for key, (mark, value) in node.entries.items()}

@@ -12,6 +12,7 @@ from pydantic import BaseModel
 from coband.simulator.core.metrics import METRICS
 from coband.simulator.experiments.registry.registry import CLASSES, has_field
 from coband.simulator.experiments.runs.code_version import code_version, file_sha256, sha256
+from coband.simulator.experiments.scenario.files import is_file_key
 from coband.simulator.experiments.scenario.scenario import Scenario, ScenarioEntry
 from coband.simulator.experiments.sweep.foreign_code import code_of
 from coband.simulator.plugins.functions import SESSION
@@ -135,7 +136,7 @@ def _with_content(part: Any, files: Files) -> Any:
     found = {key: _with_content(value, files) for key, value in part.items()}
     for key, value in part.items():
         for file in files.named(value):
-            found[key] = files.digest(file) if key in ("file", "path") else [value, files.digest(file)]
+            found[key] = files.digest(file) if key == "path" or is_file_key(key) else [value, files.digest(file)]
     return found
 
 

@@ -27,8 +27,9 @@ from coband.simulator.core.churn import Churn
 from coband.simulator.core.hosts.agent_host import AgentHost
 from coband.simulator.core.hosts.host import Host
 from coband.simulator.core.hosts.speed import AgentsConfig
+from coband.simulator.core.network.bandwidth import Stage
 from coband.simulator.core.network.direct import Direct
-from coband.simulator.core.network.links import LinkRule, Stage
+from coband.simulator.core.network.links import LinkRule
 from coband.simulator.core.network.network import Network
 from coband.simulator.core.nodes.node import Client
 from coband.simulator.core.randomness.streams import Streams

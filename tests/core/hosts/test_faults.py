@@ -22,7 +22,8 @@ from coband.simulator.core.clock.clock import Clock
 from coband.simulator.core.hosts.availability import MarkovOnOff, Recorded
 from coband.simulator.core.hosts.host import Host
 from coband.simulator.core.hosts.speed import AgentsConfig, Episodes, SlowPeriod
-from coband.simulator.core.network.links import Matrix, Rate, Stage
+from coband.simulator.core.network.bandwidth import Rate, Stage
+from coband.simulator.core.network.links import Matrix
 from coband.simulator.core.network.loss import BurstLoss, GilbertElliott
 from coband.simulator.core.network.network import Retransmission
 from coband.simulator.core.network.reliable import ReliableTransport

@@ -28,10 +28,12 @@ from coband import (
     BaseLoss,
     BaseOutage,
     BasePartition,
+    BasePopulation,
     BaseSchedule,
     BaseStragglers,
     Columns,
     Config,
+    Fleet,
     FloatArray,
     Graph,
     Message,
@@ -83,6 +85,8 @@ halves = open_lists_plugin:Halves
 mirror = open_lists_plugin:Mirror
 [coband.defences]
 midrange = open_lists_plugin:Midrange
+[coband.populations]
+two_classes = open_lists_plugin:TwoClasses
 [coband.metrics]
 worst_agent = open_lists_plugin:METRIC
 """
@@ -361,6 +365,21 @@ class OneAtRandom(BaseOutage):
 
     def windows(self, agents: int, rng: np.random.Generator) -> Mapping[Address, Iterable[tuple[float, float]]]:
         return {int(rng.integers(agents)): ((self.start, self.start + 1.0),)}
+
+
+class TwoClasses(BasePopulation):
+    """Odd agents have slower devices, with slower links."""
+
+    kind: Literal["two_classes"]
+    slower: tuple[float, ...] = (4.0,)
+
+    @property
+    def offers(self) -> frozenset[str]:
+        return frozenset({"speed", "uplink"})
+
+    def draw(self, count: int, rng: np.random.Generator) -> Fleet:
+        speed = np.where(np.arange(count) % 2, 1 / self.slower[0], 1.0)
+        return Fleet(count, {"speed": speed, "uplink": 64e3 * speed})
 
 
 def worst(result: RunResult) -> float:

@@ -34,6 +34,7 @@ agents:
   compute: {kind: triangle, width: 0.1}
   availability: {kind: nights}
   stragglers: {kind: growing}
+  population: {kind: two_classes}
 schedule: {kind: bursts, sizes: [2]}
 network:
   latency: {kind: on_a_line, delays: [1, 2]}
@@ -142,7 +143,7 @@ MISTAKES = {
     "network.topology=whel": "'whel' is not allowed: must be one of star, grid, ring, line, complete, wheel or",
     "network.latency={kind: on_a_lin}": "did you mean on_a_line? known: constant, uniform,",
     "network.loss={kind: ever_nth}": "did you mean every_nth? known: gilbert_elliott, every_nth",
-    "network.bandwidth={kind: dear}": "did you mean dear_start? known: dear_start",
+    "network.bandwidth={kind: dear}": "did you mean dear_start? known: packets, dear_start",
     "network.outages=[{kind: one}]": "is not a known kind; known: one_at_random",
     "network.partitions=[{kind: odd_even, until: x}]": "network.partitions[0].until: 'x' is not allowed",
     "agents.stragglers={kind: growin}": "did you mean growing? known: growing",

@@ -1,0 +1,217 @@
+"""Reading tables of devices: CSV, Parquet and JSON, column by column, with bad rows by number."""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain, islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from coband.simulator.arrays import FloatArray
+
+CHUNK = 5_000
+"""Rows that are read at once."""
+SHOWN = 5
+"""Bad rows that a message names."""
+Cells = Any
+"""A list or an array of cells."""
+Table = dict[str, Cells]
+"""Columns by name."""
+
+
+class BadRows:
+    """Rows that no device can be made of, with the first reason of each; rows are counted from 1."""
+
+    def __init__(self, file: str, rows: int = 0) -> None:
+        self.file, self.rows = file, rows
+        self.reasons: dict[int, str] = {}
+
+    def add(self, row: int, reason: str) -> None:
+        """Note that a row, given by its index from 0, is bad."""
+        self.reasons.setdefault(row + 1, reason)
+
+    def __str__(self) -> str:
+        shown = [f"row {row}: {reason}" for row, reason in islice(sorted(self.reasons.items()), SHOWN)]
+        more = len(self.reasons) - len(shown)
+        shown += [f"and {more:,} more"] if more > 0 else []
+        verb = "is" if len(self.reasons) == 1 else "are"
+        return f"file {self.file!r}: {len(self.reasons):,} of {self.rows:,} rows {verb} bad: {'; '.join(shown)}"
+
+    def settle(self, on_bad_row: str) -> None:
+        """Refuse bad rows, unless they may be dropped.
+
+        Raises:
+            ValueError: a row is bad and may not be dropped, or no good one is left.
+        """
+        if self.reasons and on_bad_row == "refuse":
+            raise ValueError(f"{self}; correct them, or give on_bad_row: drop")
+        if len(self.reasons) == self.rows:
+            raise ValueError(f"{self}; no device is left")
+
+    @property
+    def kept(self) -> Any:
+        """Indices of the good rows, from 0."""
+        good = np.ones(self.rows, dtype=bool)
+        good[np.fromiter(self.reasons, dtype=np.intp, count=len(self.reasons)) - 1] = False
+        return np.flatnonzero(good)
+
+
+def existing(file: str, what: str) -> Path:
+    """The path of a file.
+
+    Raises:
+        ValueError: there is no such file.
+    """
+    path = Path(file)
+    if not path.is_file():
+        raise ValueError(f"file {file!r} does not exist; give {what}")
+    return path
+
+
+def columns_of(file: str, numbers: Sequence[str], texts: Sequence[str] = ()) -> tuple[Table, BadRows]:
+    """Columns of a table by name, and rows that are bad as they stand there.
+
+    Args:
+        file: .csv, .parquet or .json (a list of objects).
+        numbers: columns to be read as numbers; an empty cell is nan.
+        texts: columns to be left as they stand in the file.
+
+    Raises:
+        ValueError: it is missing, cannot be read, or lacks a column.
+    """
+    path = existing(file, "a table with one row per device, as .csv, .parquet or .json")
+    readers = {".csv": _csv_chunks, ".parquet": _parquet_chunks, ".json": _json_chunks}
+    if path.suffix not in readers:
+        raise ValueError(f"file {file!r} must end in {', '.join(readers)}")
+    bad, names = BadRows(file), (*numbers, *texts)
+    parts: dict[str, list[Cells]] = {name: [] for name in names}
+    try:
+        for chunk in readers[path.suffix](path, names, bad):
+            for name, cells in chunk.items():
+                parts[name].append(cells if name in texts else _as_numbers(cells, name, bad))
+            bad.rows += len(chunk[names[0]])
+    except (UnicodeDecodeError, json.JSONDecodeError, csv.Error) as error:
+        raise ValueError(f"file {file!r} is no {path.suffix[1:].upper()} file ({error})") from None
+    if not bad.rows:
+        raise ValueError(f"file {file!r} has no rows; give one per device")
+    return {name: list(chain(*parts[name])) if name in texts else np.concatenate(parts[name]) for name in names}, bad
+
+
+def _check_columns(file: Path, known: Sequence[str], names: Sequence[str]) -> None:
+    for name in names:
+        if name not in known:
+            raise ValueError(f"file {str(file)!r} has no column {name!r}; it has {', '.join(known)}")
+
+
+def _csv_chunks(path: Path, names: Sequence[str], bad: BadRows) -> Iterator[Table]:
+    with path.open(newline="", encoding="utf-8-sig") as stream:
+        rows = csv.reader(stream)
+        header = [name.strip() for name in next(rows, [])]
+        _check_columns(path, header, names)
+        while chunk := list(islice(filter(None, rows), CHUNK)):
+            for place, length in enumerate(map(len, chunk)):
+                if length != len(header):
+                    bad.add(bad.rows + place, f"has {length} cells: must have {len(header)}")
+                    chunk[place] = [""] * len(header)
+            yield {
+                name: [row[place] for row in chunk] for name, place in ((name, header.index(name)) for name in names)
+            }
+
+
+def _parquet_chunks(path: Path, names: Sequence[str], bad: BadRows) -> Iterator[Table]:
+    try:
+        import pyarrow.parquet as parquet
+    except ImportError:
+        raise ValueError("reading .parquet needs pyarrow: pip install 'coband[parquet]'") from None
+    try:
+        file = parquet.ParquetFile(path)
+        _check_columns(path, file.schema_arrow.names, names)
+        table = file.read(columns=list(names))
+    except OSError as error:  # also of pyarrow: no Parquet file
+        raise ValueError(f"file {str(path)!r} is no Parquet file ({error})") from None
+    yield {name: _parquet_cells(table.column(name)) for name in names}
+
+
+def _parquet_cells(column: Any) -> Cells:
+    numeric = str(column.type).startswith(("int", "uint", "float", "double", "halffloat"))
+    cells: Cells = column.to_numpy() if numeric and not column.null_count else column.to_pylist()
+    return cells
+
+
+def _json_chunks(path: Path, names: Sequence[str], bad: BadRows) -> Iterator[Table]:
+    rows = json.loads(path.read_bytes())
+    if not isinstance(rows, list):
+        raise ValueError(f"file {str(path)!r} must hold a list with one object per device")
+    for place, row in enumerate(rows):
+        if not isinstance(row, dict):
+            bad.add(place, "is no object")
+            rows[place] = {}
+    if rows:
+        known: dict[str, None] = {}
+        for row in rows:
+            known.update(dict.fromkeys(row.keys() - known.keys()))
+        _check_columns(path, list(known), names)
+        yield {name: [row.get(name) for row in rows] for name in names}
+
+
+def _as_numbers(cells: Cells, column: str, bad: BadRows) -> FloatArray:
+    """A column of the rows that come next as numbers; nan for an empty cell, and for one that is no number."""
+    try:
+        return np.asarray(cells, dtype=np.float64)
+    except (ValueError, TypeError):
+        values = np.full(len(cells), math.nan)
+    for place, cell in enumerate(cells):
+        try:
+            values[place] = math.nan if cell is None or cell == "" else float(cell)
+        except (ValueError, TypeError):
+            bad.add(bad.rows + place, f"{column} is {cell!r}, which is no number")
+    return values
+
+
+def check_range(values: FloatArray, given: FloatArray, column: str, limit: float, unit: str, bad: BadRows) -> None:
+    """Note values that are 0, negative or absurdly large; nan stands for an empty cell.
+
+    Args:
+        values: in the unit of the limit.
+        given: as they stand in the file.
+    """
+    wrong = np.flatnonzero(~(np.isnan(values) | ((values > 0) & (values <= limit))))
+    for place in wrong.tolist():
+        bad.add(place, f"{column} is {given[place]:g}: must be > 0 and at most {f'{limit:,.0f} {unit}'.rstrip()}")
+
+
+def windows_by_id(file: str, columns: tuple[str, str, str]) -> Mapping[str, list[tuple[float, float]]]:
+    """Windows (up, down) by the id of their trace, from a table with one row per window.
+
+    Raises:
+        ValueError: the table cannot be read, or a row is no window; the text names it.
+    """
+    found, bad = columns_of(file, columns[1:], columns[:1])
+    up, down = (found[name] for name in columns[1:])
+    for place in np.flatnonzero(~(up >= 0) | ~(down >= up)).tolist():
+        bad.add(place, f"from {up[place]:g} to {down[place]:g} is no window: must have 0 <= up <= down")
+    bad.settle("refuse")
+    windows: dict[str, list[tuple[float, float]]] = defaultdict(list)
+    for id, begin, end in zip(map(str, found[columns[0]]), up.tolist(), down.tolist(), strict=True):
+        windows[id].append((begin, end))
+    return windows
+
+
+def pairs_in(value: object) -> Iterator[tuple[float, float]]:
+    """Windows in JSON: a list of [up, down].
+
+    Raises:
+        ValueError: it is none.
+    """
+    if not isinstance(value, list):
+        raise ValueError(f"{value!r} is no list of windows [up, down]")
+    for pair in value:
+        if not (isinstance(pair, list) and len(pair) == 2 and all(type(time) in (int, float) for time in pair)):
+            raise ValueError(f"{pair!r} is no window [up, down]")
+        yield float(pair[0]), float(pair[1])

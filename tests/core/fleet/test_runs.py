@@ -1,0 +1,144 @@
+"""Runs with devices: the same as with the keys that the devices stand for, and checked in full."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from coband.simulator.core.plan import Plan, settled
+from coband.simulator.core.randomness.streams import Streams
+from coband.simulator.core.result import RunResult
+from coband.simulator.experiments.runs.job import Job, _run, plan
+from coband.simulator.experiments.scenario.input_problems import ScenarioError
+from coband.simulator.experiments.scenario.loading import loads
+
+TABLE = "step,speed,up,down,delay,trace\n0.5,1,6400,64000,0.1,day\n0.25,2,,6400,0.3,night\n1,0.5,640,640,,\n"
+WINDOWS = "id,up,down\nday,0,8\nnight,5,12\n"
+SCENARIO = """\
+name: fleet
+seed: 3
+checks: full
+trace: full
+agents: {agents}
+schedule: {{kind: rounds, turns: 20}}
+network: {network}
+problem: {{kind: contextual, arms: {{kind: ball, dimension: 3, count: 5}}, reward: {{kind: square}}}}
+algorithms: [{{algorithm: {algorithm}}}]
+"""
+POPULATION = (
+    "population: {kind: file, file: devices.csv, order: in_order, windows_file: windows.csv, repeat_after: 12, "
+    "columns: {compute: step, speed: speed, uplink: up, downlink: down, latency: delay, availability: trace}}"
+)
+
+
+def _result(folder: Path, agents: str, network: str, algorithm: str, settings: tuple[str, ...] = ()) -> RunResult:
+    (folder / "devices.csv").write_text(TABLE)
+    (folder / "windows.csv").write_text(WINDOWS)
+    text = SCENARIO.format(agents=agents, network=network, algorithm=algorithm)
+    scenario = loads(text, overrides=settings, base=folder)
+    entry = scenario.algorithms[0].label
+    return _run(Job(0, entry, entry, 0, scenario.seed, "off"), scenario, None, None)
+
+
+def _written_out(folder: Path) -> tuple[str, str]:
+    """The keys that the devices of the table stand for; turns and speeds need one number for all."""
+    times = "agent,up,down\n" + "".join(
+        f"0,{12 * day},{12 * day + 8}\n1,{12 * day + 5},{12 * day + 12}\n" for day in range(99)
+    )
+    (folder / "times.csv").write_text(times)
+    links = (
+        "{agents: [0], direction: up, bandwidth: {bits: 6400}}, "
+        "{agents: [0], direction: down, bandwidth: {bits: 64000}}, "
+        "{agents: [1], direction: down, bandwidth: {bits: 6400}}, {agents: [2], bandwidth: {bits: 640}}, "
+        "{agents: [0], latency: 0.1}, {agents: [1], latency: 0.3}"
+    )
+    return "availability: {kind: trace, file: times.csv}", f"{{latency: 0.2, bandwidth: 1000, links: [{links}]}}"
+
+
+@pytest.mark.parametrize("algorithm", ["fed_lin_ucb", "async_kernel_ucb", "dis_lin_ucb"])
+def test_devices_do_what_the_same_keys_do(algorithm: str, tmp_path: Path) -> None:
+    """Links, availability and latency by device give the run in which they are written out agent by agent."""
+    only = "only: [uplink, downlink, latency, availability], "
+    devices = POPULATION.replace("{kind", "{" + only + "kind", 1)
+    agents = "{{count: 3, compute: 0.5, {}}}"
+    availability, network = _written_out(tmp_path)
+    found = _result(tmp_path, agents.format(devices), "{latency: 0.2, bandwidth: 1000}", algorithm)
+    expected = _result(tmp_path, agents.format(availability), network, algorithm)
+    assert found.fingerprint == expected.fingerprint
+    assert found.by_agent == expected.by_agent
+
+
+def test_turns_take_the_time_of_the_device(tmp_path: Path) -> None:
+    """compute / speed of each row, checked in full; the last turn ends when the slowest device is ready."""
+    devices = POPULATION.replace("{kind", "{only: [compute, speed], kind", 1)
+    found = _result(tmp_path, f"{{count: 3, compute: 9, {devices}}}", "{}", "fed_lin_ucb")
+    assert found.simulated_time >= 20 * max(0.5 / 1, 0.25 / 2, 1 / 0.5)
+    equal = _result(tmp_path, "{count: 3, compute: 2}", "{}", "fed_lin_ucb")
+    assert found.turns == equal.turns == 60
+
+
+@pytest.mark.parametrize("algorithm", ["coop_kernel_ucb", "one_kernel_ucb", "push_gossip_kernel_ucb"])
+def test_devices_on_a_graph(algorithm: str, tmp_path: Path) -> None:
+    """A link between two agents has the sum of their latencies and the smaller of their bandwidths."""
+    devices = POPULATION.replace("{kind", "{only: [compute, uplink, downlink, latency], kind", 1)
+    network = "{topology: line, latency: 0.2}"
+    settings = () if algorithm != "one_kernel_ucb" else ("network.topology=star",)
+    found = _result(tmp_path, f"{{count: 3, {devices}}}", network, algorithm, settings)
+    assert found.turns == 60
+    made = _plan(tmp_path, devices, network)
+    latency, bandwidth = made.network.latency, made.network.bandwidth
+    assert latency.between(0, 1).mean == pytest.approx(0.4)
+    assert latency.between(1, 2).mean == 0.2  # device 2 does not say
+    assert bandwidth.between(0, 1).bits == 6400
+    assert bandwidth.between(1, 2).bits == 640
+    assert bandwidth.between(1, -1) is None  # device 1 does not say how fast its uplink is, nor does the scenario
+
+
+def _plan(folder: Path, devices: str, network: str) -> Any:
+    scenario = loads(
+        SCENARIO.format(agents=f"{{count: 3, {devices}}}", network=network, algorithm="coop_kernel_ucb"), base=folder
+    )
+    made: Plan = settled(plan(scenario, "random"), Streams(3, 0))
+    assert made.agents.population is None
+    return made
+
+
+def test_each_replication_draws_its_devices(tmp_path: Path) -> None:
+    """With the seed: the same for the same replication, others for another one."""
+    (tmp_path / "devices.csv").write_text(TABLE)
+    devices = "population: {kind: preset, name: phones, only: [compute]}"
+    text = SCENARIO.format(agents=f"{{count: 8, {devices}}}", network="{}", algorithm="fed_lin_ucb")
+    made = plan(loads(text), "random")
+    times = [settled(made, Streams(3, replication)).agents.compute for replication in (0, 0, 1)]
+    drawn = [np.array([one.of(agent).mean for agent in range(8)]) for one in times]
+    assert (drawn[0] == drawn[1]).all()
+    assert (drawn[0] != drawn[2]).any()
+
+
+def test_dropped_rows_are_said_with_the_result(tmp_path: Path) -> None:
+    """A row that was left out is a warning of the run."""
+    bad = TABLE.replace("0.25,2", "0,2")
+    (tmp_path / "bad.csv").write_text(bad)
+    devices = "population: {kind: file, file: bad.csv, on_bad_row: drop, columns: {compute: step}}"
+    found = _result(tmp_path, f"{{count: 3, {devices}}}", "{}", "fed_lin_ucb")
+    assert any("agents.population: dropped: " in text and "row 2: step is 0" in text for text in found.warnings)
+
+
+MISTAKES = {
+    "{count: 4, " + POPULATION + "}": "agents: population: has 3 rows for 4 agents; give order: sampled",
+    "{count: 2, population: {kind: preset, name: ships}}": "agents.population.name: 'ships' is not allowed: must be",
+    "{count: 2, population: {kind: preset, name: phones, only: [speed]}}": "agents.population: "
+    "only: these devices do not say speed; they say compute, downlink, availability",
+    "{count: 2, population: {kind: fleet}}": "known: file, flash, fedscale, fit, preset",
+}
+
+
+@pytest.mark.parametrize("agents", MISTAKES)
+def test_mistakes_are_said_with_their_place(agents: str, tmp_path: Path) -> None:
+    """Before anything runs."""
+    with pytest.raises(ScenarioError) as refused:
+        _result(tmp_path, agents, "{}", "fed_lin_ucb")
+    assert MISTAKES[agents] in str(refused.value)
