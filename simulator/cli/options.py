@@ -67,16 +67,27 @@ def workers(text: str, default: int | None = None) -> Decorator:
     )
 
 
+class Out(click.Path):
+    """A place to write to. Directories above it are made where they are not there, which is said: it may be a slip."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The path."""
+        path: Path = super().convert(value, param, ctx)  # type: ignore[assignment]  # as `path_type` says
+        if not path.parent.exists() and not (ctx and ctx.resilient_parsing):
+            click.echo(f"note: the directory {path.parent} is not there; it is made", err=True)
+        return path
+
+
 def out_file(text: str) -> Decorator:
     """The file that a command writes."""
-    return click.option("--out", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", help=text)
+    return click.option("--out", type=Out(path_type=Path, dir_okay=False), metavar="FILE", help=text)
 
 
 def out_directory(text: str, default: Path | None = None) -> Decorator:
     """The directory that a command writes."""
     return click.option(
         "--out",
-        type=click.Path(path_type=Path, file_okay=False),
+        type=Out(path_type=Path, file_okay=False),
         metavar="DIR",
         default=default,
         show_default=default is not None,
@@ -87,7 +98,7 @@ def out_directory(text: str, default: Path | None = None) -> Decorator:
 def out_place(text: str, default: Path) -> Decorator:
     """The directory that a command writes, or a single file."""
     return click.option(
-        "--out", type=click.Path(path_type=Path), metavar="DIR|FILE", default=default, show_default=True, help=text
+        "--out", type=Out(path_type=Path), metavar="DIR|FILE", default=default, show_default=True, help=text
     )
 
 
@@ -180,8 +191,9 @@ class Request:
     def replay(self) -> list[str]:
         """Start of the command that repeats one of the jobs."""
         settings = [word for setting in self.settings for word in ("--set", setting)]
+        counted = [] if self.replications is None else ["--replications", str(self.replications)]
         checks = [] if self.check is None else ["--check", self.check]
-        return ["coband", "run", str(self.file), *settings, *checks]
+        return ["coband", "run", str(self.file), *settings, *counted, *checks]
 
     def load(self) -> Any:
         """The scenario."""

@@ -77,6 +77,9 @@ def sweep(
         raise BadInput("give a scenario FILE, or --status DIR.")
     request = Request(file, settings, replications, seed=seed)
     study = _load(request, trace)
+    if not study.gridded:
+        told = "so this is one point; `coband run` shows more of it"
+        click.echo(f"note: {file} has neither grid: nor zip:, {told}", err=True)
     progress.announce(study)
     with pool(workers, cluster, cluster_options) as workers_found:
         report = driven(request, study, workers_found, resume, out)

@@ -7,6 +7,7 @@ problem to worker processes, and lie in a file beside the scenario of each run.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -15,6 +16,7 @@ import pydantic
 from pydantic import Field
 
 from coband.simulator.problems.array_files import Arrays, file_of, read_arrays
+from coband.simulator.problems.disjoint import Scale, scale_warnings, scaled
 from coband.simulator.problems.functions import contextual_of, rewards_of
 from coband.simulator.problems.rewards import NoiseSpec, as_noise
 from coband.simulator.problems.rows import RowsOf, TableWorld, described, drawn_rows, own_turns, shuffled_turns
@@ -53,6 +55,8 @@ class ArraysProblem(Problem):
     """In the place of arms and rewards: the SHA-256 of arrays that are in a file beside the scenario."""
     count: int | None = Field(default=None, ge=2)
     """With arms (M, d): arms offered at each turn, drawn without replacement; null: all."""
+    scale: Scale = "none"
+    """Each arm to l2 norm 1, then features to mean 0 and deviation 1 over all arms; or one of the two, or none."""
     noise: NoiseSpec = Field(default=0.0)
     """Noise added to the mean reward; a number is the standard deviation of Gaussian noise."""
     regret: Regret = "expected"
@@ -132,10 +136,10 @@ class ArraysProblem(Problem):
             raise InstanceError(wrong)
         noise, realised = as_noise(self.noise), self.regret == "realised"
         if arrays.arms.ndim == 2 and self.count is None:
-            return _fixed(arrays, noise, streams, realised)
+            return _fixed(replace(arrays, arms=scaled(arrays.arms, self.scale)), noise, streams, realised)
         offered, rows_of = self._turns(arrays)
         d = arrays.arms.shape[-1]
-        features = arrays.arms.reshape(-1, d)
+        features = scaled(arrays.arms.reshape(-1, d), self.scale)
         rewards = arrays.rewards if arrays.arms.ndim == 2 else arrays.rewards.reshape(-1)
         return TableWorld(features, rewards, rows_of, noise, streams, longest_block(agents, offered * d), realised)
 
@@ -172,9 +176,9 @@ def _wrong_agents(arrays: Arrays, agents: int) -> str:
 
 def _fixed(arrays: Arrays, noise: Noise, streams: Streams, realised: bool) -> World:
     """All arms at every turn."""
-    truth = described(arrays.rewards)
+    truth, cautions = described(arrays.rewards), scale_warnings(arrays.arms, arrays.rewards)
     worlds = [
-        FixedArmsWorld(arrays.arms, rewards, noise, streams, truth, realised)
+        FixedArmsWorld(arrays.arms, rewards, noise, streams, truth, realised, cautions)
         for rewards in np.atleast_2d(arrays.rewards)
     ]
     return worlds[0] if arrays.agents is None else FixedTasksWorld(worlds)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from coband.simulator.arrays import FloatArray, IndexArray
+from coband.simulator.problems.disjoint import scale_warnings
 from coband.simulator.problems.world import Blocks, Noise, Streams, check_arm, read_only
 
 _Turn = tuple[FloatArray, FloatArray, float, float]
@@ -47,6 +48,7 @@ class TableWorld:
         self._features, self._rewards, self._rows_of = features, rewards, rows_of
         self._noise, self._streams, self._longest = noise, streams, longest
         self._blocks: dict[int, Blocks[_Turn]] = {}
+        self.warnings = scale_warnings(features, rewards)
 
     def arms(self, agent: int, turn: int) -> FloatArray:
         """Arms of the turn, (n, d)."""

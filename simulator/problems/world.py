@@ -123,12 +123,14 @@ class FixedArmsWorld:
         streams: Streams,
         truth: dict[str, Any],
         realised: bool = False,
+        warnings: tuple[str, ...] = (),
     ) -> None:
         """Args: arms (n, d); means f(x) of the arms, (n,); truth, what `describe` returns; regret realised or not."""
         self.realised = realised
         self.dimension = int(arms.shape[1])
         self._arms = read_only(arms)
         self._means = read_only(means)
+        self.warnings = warnings
         self._mean_of: list[float] = means.tolist()
         self._best = max(self._mean_of)
         self._noise = noise
@@ -170,7 +172,7 @@ class FixedTasksWorld:
 
     def __init__(self, worlds: Sequence[FixedArmsWorld]) -> None:
         """Args: worlds, that of each agent, all with the same arms."""
-        self.realised = worlds[0].realised
+        self.realised, self.warnings = worlds[0].realised, worlds[0].warnings
         self.dimension = worlds[0].dimension
         self._worlds = worlds
 

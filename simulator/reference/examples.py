@@ -77,6 +77,7 @@ VALUES: Mapping[str, Any] = {
     "seed": 7,
     "server": {"handling": 0.01},
     "TableProblem.features": ["age"],
+    "TableProblem.one_hot": ["age"],
     "TableProblem.reward": "reward",
     "tuning.on": "uplink_scalars",
     "tuning.over": ["algorithms.*.alpha"],

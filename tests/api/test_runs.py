@@ -171,6 +171,10 @@ def test_figures(done: coband.Run) -> None:
     for attempt in wrong:
         with pytest.raises(coband.RunError, match="there is no|is drawn against"):
             attempt()
+    with pytest.raises(
+        AttributeError, match=r"there is no plot 'foo'; there is regret\(x=...\), turns\(\), figure\(name\)"
+    ):
+        done.plot.foo  # noqa: B018
     pyplot.close("all")
 
 

@@ -142,7 +142,9 @@ def test_run_and_check_do_not_pass_over_tuning(coband: Coband, command: str) -> 
 
 def test_run_goes_on_until_the_mean_is_known(coband: Coband) -> None:
     Path("small.yaml").write_text(PLAIN + "until: {half_width: 1.5, max_replications: 30}\n")
-    swept = json.loads(coband("sweep", "small.yaml", "--json")[1])["results"][0]
+    _, output, errors = coband("sweep", "small.yaml", "--json")
+    assert "note: small.yaml has neither grid: nor zip:, so this is one point; `coband run` shows" in errors
+    swept = json.loads(output)["results"][0]
     run = json.loads(coband("run", "small.yaml", "--json", "--workers", "1")[1])["results"][0]
     assert 3 < len(run["replications"]) == len(swept["replications"])
     assert run["ci95"]["regret"] == swept["ci95"]["regret"]

@@ -92,6 +92,7 @@ def _refusals(
         agents, server = assembly.nodes(algorithm.algorithm, algorithm.config, made=1)
         words = [f"{text}, in the first replication" for text in _cautions(algorithm.algorithm, agents)]
         words += warnings_of([*agents, *([] if server is None else [server])])
+        found.warnings += [text for text in getattr(world, "warnings", ()) if text not in found.warnings]
         found.warnings += [f"{entry}: {text}" for text in words if f"{entry}: {text}" not in found.warnings]
     except LeftOut as reason:
         if str(reason) not in found.left_out:

@@ -42,10 +42,12 @@ class Sweep(Study):
     Attributes:
         points: how many points the grid has.
         tuning: how the best parameters are chosen; None to run all of them.
+        gridded: whether the scenario has a grid, all of whose keys may be fixed.
     """
 
     points: int = 1
     tuning: Tuning | None = None
+    gridded: bool = True
 
     bad_input_ends: ClassVar[bool] = False
 
@@ -117,7 +119,8 @@ def load_study(
     variants = _variants(grid, found.scenarios, tuned, files, trace)
     scenario = next(iter(found.scenarios.values()))
     numbers = tuple(range(scenario.replications))
-    return Sweep(scenario.name, text, tuple(variants), numbers, until, files.missing, len(grid), tuning)
+    gridded = any(descend(root, key) is not None for key in ("grid", "zip"))
+    return Sweep(scenario.name, text, tuple(variants), numbers, until, files.missing, len(grid), tuning, gridded)
 
 
 class _Points:
