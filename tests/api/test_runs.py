@@ -186,6 +186,8 @@ def test_the_report_is_that_of_the_command_line(done: coband.Run, tmp_path: Path
     file.write_text("mine")
     with pytest.raises(coband.RunError, match=r"out=, or replace it with force=True\."):
         done.report(out=file)
+    file.write_text('<p class="a">')
+    assert file._repr_html_().startswith('<iframe srcdoc="&lt;p class=&quot;a&quot;&gt;"')
     assert done.report(out=file, force=True).read_bytes() == (tmp_path / "b.html").read_bytes()
 
 

@@ -125,6 +125,20 @@ def test_validate_says_how_much_there_is_to_run(coband: Coband) -> None:
     )
 
 
+def test_some_algorithms_alone(coband: Coband) -> None:
+    more = GRID.replace(
+        "grid:", "  - {algorithm: n_kernel_ucb, label: Other, kernel: {kind: gaussian, gamma: 1}}\ngrid:"
+    )
+    Path("small.yaml").write_text(more)
+    whole = json.loads(coband("sweep", "small.yaml", "--json")[1])["results"]
+    part = json.loads(coband("sweep", "small.yaml", "--json", "--only", "Other", "--out", "part")[1])["results"]
+    assert [one["label"] for one in part] == [one["label"] for one in whole if one["label"].startswith("Other")]
+    prints = {one["label"]: [record["fingerprint"] for record in one["replications"]] for one in whole}
+    assert all(prints[one["label"]] == [record["fingerprint"] for record in one["replications"]] for one in part)
+    status, _, errors = coband("sweep", "small.yaml", "--only", "Othre")
+    assert (status, errors) == (2, "coband: no algorithm or label 'Othre' in this scenario; did you mean Other?\n")
+
+
 def test_run_says_that_it_is_a_sweep(coband: Coband) -> None:
     status, _, errors = coband("run", "small.yaml")
     assert status == 2

@@ -127,7 +127,7 @@ def study_of(
     """
     names = {entry.label: entry.algorithm.name for entry in scenario.algorithms}
     for name in only:
-        _check_known(name, [word for entry in names.items() for word in entry])
+        check_known(name, [word for entry in names.items() for word in entry])
     labels = [label for label, name in names.items() if not only or label in only or name in only]
     text = scenario.to_yaml()
     if until is not None:
@@ -180,7 +180,8 @@ def load_run(
     return study_of(point.scenario, only, replications, point.until)
 
 
-def _check_known(name: str, known: list[str]) -> None:
+def check_known(name: str, known: list[str]) -> None:
+    """Refuse a name that is none of those known, by a SelectionError."""
     if name in known:
         return
     names = list(dict.fromkeys(known))

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from coband.simulator.experiments.registry.registry import Registry
 from coband.simulator.experiments.runs.job import Level
 from coband.simulator.experiments.runs.openings import openings
-from coband.simulator.experiments.runs.study import Study, counted
+from coband.simulator.experiments.runs.study import Study, check_known, counted
 from coband.simulator.experiments.runs.variant import Parameter, Variant
 from coband.simulator.experiments.scenario.document import Tuning
 from coband.simulator.experiments.scenario.files import ScenarioText, read_scenario, with_absolute_paths
@@ -65,6 +65,17 @@ class Sweep(Study):
             return f"{size} × {self.replications_in_words()}", ""
         tuned = f"{size} × {counted(self.tuning.replications, 'replication')}"
         return tuned, f" for tuning, then the best × {self.replications_in_words()}"
+
+    def selected(self, only: Sequence[str]) -> Sweep:
+        """The variants of some labels or algorithms; all of them if none is named.
+
+        Raises:
+            SelectionError: an unknown name; the text lists the nearest ones.
+        """
+        for name in only:
+            check_known(name, [word for one in self.variants for word in (one.entry, one.algorithm)])
+        kept = [one for one in self.variants if not only or one.entry in only or one.algorithm in only]
+        return replace(self, variants=tuple(replace(one, number=number) for number, one in enumerate(kept)))
 
     def facts(self) -> dict[str, Any]:
         """The size of the grid."""
