@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from typing import Any
 
 from benchmarks import (
     bandits,
@@ -21,28 +22,16 @@ from benchmarks import (
     sweeps,
     whole,
 )
-from benchmarks.measuring import Cases, Figures
 
-CASES: Cases = {
-    **bandits.CASES,
-    **known_points.CASES,
-    **neural.CASES,
-    **cooperation.CASES,
-    **exploration.CASES,
-    **events.CASES,
-    **cohorts.CASES,
-}
-FIGURES: Figures = {
-    **start.FIGURES,
-    **whole.FIGURES,
-    **bandits.FIGURES,
-    **known_points.FIGURES,
-    **cooperation.FIGURES,
-    **scale.FIGURES,
-    **sweeps.FIGURES,
-}
-FULL: Cases = {**bandits.FULL, **cooperation.FULL}
-FULL_FIGURES: Figures = {**bandits.FULL_FIGURES, **scale.FULL_FIGURES}
+PARTS = (start, whole, bandits, known_points, neural, cooperation, exploration, events, cohorts, scale, sweeps)
+
+
+def _all(table: str) -> dict[str, Any]:
+    """What the parts have in a table of this name, by the names of cases."""
+    return {name: case for part in PARTS for name, case in getattr(part, table, {}).items()}
+
+
+CASES, FIGURES, FULL, FULL_FIGURES = map(_all, ("CASES", "FIGURES", "FULL", "FULL_FIGURES"))
 ALL, LONG = (*CASES, *FIGURES), (*FULL, *FULL_FIGURES)
 
 

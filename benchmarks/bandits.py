@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
 from typing import Any
 from unittest import mock
 
 import numpy as np
 
 from benchmarks import textbook
-from benchmarks.measuring import PLAN, Cases, Figure, Figures, Measured, level, seconds
+from benchmarks.measuring import Cases, Figure, Figures, Measured, alike, level, plan, seconds, simulated
 from coband.simulator.arms import ArmSet
-from coband.simulator.core.algorithm import Algorithm
 from coband.simulator.core.clock.schedule import OneAtATime
-from coband.simulator.core.engine import Engine, RunResult
+from coband.simulator.core.engine import RunResult
 from coband.simulator.core.randomness.streams import Streams
 from coband.simulator.experiments.registry.registry import Registry
 from coband.simulator.maths.kernels.library import Gaussian
@@ -23,70 +21,67 @@ from coband.simulator.maths.posteriors.observations import Observations
 from coband.simulator.problems.contextual import ContextualProblem
 from tests.oracles import dis_kernel_ucb, dis_lin_ucb, one_kernel_ucb, with_ties
 
+BALL = {"kind": "ball", "dimension": 20, "count": 20}
 PROBLEM = ContextualProblem.model_validate(
-    {
-        "kind": "contextual",
-        "arms": {"kind": "ball", "dimension": 20, "count": 20},
-        "reward": {"kind": "cosine"},
-        "noise": 0.1,
-    }
+    {"kind": "contextual", "arms": BALL, "reward": {"kind": "cosine"}, "noise": 0.1}
 )
+ONE_LOG = {"kernel": {"kind": "gaussian", "gamma": 1.0}, "alpha": 0.1, "lam": 1.0}
+LOOPS = {
+    "async_kernel_ucb": textbook.async_run,
+    "dis_lin_ucb": dis_lin_ucb.run,
+    "one_kernel_ucb": one_kernel_ucb.run,
+    "dis_kernel_ucb": dis_kernel_ucb.run,
+}
+"""The oracles."""
 
 
-def simulated(
-    name: str, config: dict[str, Any], agents: int, turns: int, trace: str = "off", schedule: str = "one_at_a_time"
-) -> RunResult:
-    """One simulated run on synthetic_f1's world."""
-    algorithm: Algorithm = Registry.installed().algorithms[name]
+def run(name: str, config: dict[str, Any], agents: int, turns: int, **parts: Any) -> RunResult:
+    """One simulated run on synthetic_f1's world, one agent after the other unless ``parts`` says otherwise."""
+    schedule = {"kind": "one_at_a_time", "turns": turns}
+    asked = plan(agents, **{"schedule": schedule, **parts})
+    return simulated(name, config, lambda streams: PROBLEM.build(streams, agents), asked)
+
+
+def against(name: str, config: dict[str, Any], agents: int, turns: int, repeats: int = 3) -> Measured:
+    """The whole simulated run (world, network, ledger, fingerprint) against the oracle's loop.
+
+    The oracle has dense solves and determinants, turn by turn; arms with the same score are drawn as in the run.
+    """
+    fast, result = seconds(lambda: run(name, config, agents, turns), repeats)
     streams = Streams(0)
-    given = {"agents": {"count": agents}, "schedule": {"kind": schedule, "turns": turns}, "network": {}, "trace": trace}
-    plan = PLAN.validate_python(given)
-    sink = (lambda rows, names: None) if trace != "off" else None
-    world = PROBLEM.build(streams, agents)
-    return Engine(plan, algorithm, algorithm.config.model_validate(config), world, streams, sink).run()
-
-
-def tied(streams: Streams, agents: int) -> Any:
-    """The world for an oracle: arms with the same score are drawn as the simulated run draws them."""
-    return with_ties(PROBLEM.build(streams, agents), streams.ties)
+    acting = [[agent] for _, agent in OneAtATime(kind="one_at_a_time", turns=turns).ticks(agents, streams)]
+    parameters = Registry.installed().algorithms[name].config.model_validate(config)
+    kernel = textbook.gaussian(config["kernel"]["gamma"]) if "kernel" in config else None
+    world = with_ties(PROBLEM.build(streams, agents), streams.ties)
+    slow, loop = seconds(lambda: LOOPS[name](acting, world, kernel, parameters, streams.coin, agents), 1)
+    same = alike(loop, result) and loop.uplink + loop.downlink == result.totals["scalars"]
+    return Measured(slow, fast, same, f"{loop.rounds} exchanges")
 
 
 def asynchronous(agents: int, turns: int, gamma: float, q: float, threshold: float) -> Measured:
-    """The whole simulated run (world, network, ledger, fingerprint) against the oracle's loop."""
-    config = {"alpha": 0.1, "lam": 1.0, "q": q, "threshold": threshold}
+    """Async-KernelUCB."""
     kernel = {"kind": "gaussian", "gamma": gamma}
-    fast, result = seconds(lambda: simulated("async_kernel_ucb", {**config, "kernel": kernel}, agents, turns))
-    streams = Streams(0)
-    acting = [[agent] for _, agent in OneAtATime(kind="one_at_a_time", turns=turns).ticks(agents, streams)]
-    slow, oracle = seconds(
-        lambda: textbook.async_run(acting, tied(streams, agents), gamma, config, streams.coin, agents), 1
-    )
-    same = abs(sum(pull[4] for pull in oracle.pulls) - result.regret) < 1e-6
-    same = same and oracle.uplink + oracle.downlink == result.totals["scalars"]
-    return Measured(slow, fast, same, f"m = {oracle.dictionary_size}, {oracle.rounds} exchanges")
+    config = {"alpha": 0.1, "lam": 1.0, "q": q, "threshold": threshold, "kernel": kernel}
+    return against("async_kernel_ucb", config, agents, turns)
 
 
 def linear(agents: int, turns: int) -> Measured:
-    """DisLinUCB: the whole simulated run against dense solves and determinants turn by turn."""
-    config = {"alpha": 0.1, "lam": 1.0, "threshold": 1.0}
-    fast, result = seconds(lambda: simulated("dis_lin_ucb", config, agents, turns))
-    streams = Streams(0)
-    acting = [[agent] for _, agent in OneAtATime(kind="one_at_a_time", turns=turns).ticks(agents, streams)]
-    parameters = SimpleNamespace(**config)
-    slow, oracle = seconds(
-        lambda: dis_lin_ucb.run(acting, tied(streams, agents), None, parameters, streams.coin, agents), 1
-    )
-    same = abs(sum(pull[4] for pull in oracle.pulls) - result.regret) < 1e-6
-    same = same and oracle.uplink + oracle.downlink == result.totals["scalars"]
-    return Measured(slow, fast, same, f"{oracle.rounds} synchronisations")
+    """DisLinUCB."""
+    return against("dis_lin_ucb", {"alpha": 0.1, "lam": 1.0, "threshold": 1.0}, agents, turns)
+
+
+def oracle(name: str, turns: int) -> Measured:
+    """An algorithm with one exact log of 100 agents."""
+    return against(name, ONE_LOG, 100, turns, 1)
 
 
 def synchronised(counts: tuple[int, ...], turns: int) -> Figure:
     """A turn of DisLinUCB with a synchronisation after every turn, for growing numbers of agents."""
+    schedule = {"kind": "rounds", "turns": turns}
 
     def turn(agents: int) -> float:
         config = {"threshold": 0.0}
-        taken, _ = seconds(lambda: simulated("dis_lin_ucb", config, agents, turns, schedule="rounds"), 1)
+        taken, _ = seconds(lambda: run("dis_lin_ucb", config, agents, 0, schedule=schedule), 1)
         return 1e6 * taken / (agents * turns)
 
     turn(counts[0])
@@ -120,34 +115,15 @@ def long_log(name: str, turns: int) -> Measured:
     The solves cost T^3, all else T^2 or less, so the ratio grows with T: ``docs/decisions/0024-long-logs.md`` has what
     was measured at the papers' size.
     """
-    config = {"kernel": {"kind": "gaussian", "gamma": 1.0}, "alpha": 0.1, "lam": 1.0}
-    fast, result = seconds(lambda: simulated(name, config, 100, turns), 1)
+    fast, result = seconds(lambda: run(name, ONE_LOG, 100, turns), 1)
     with mock.patch.object(look_ahead, "FEWEST_ROWS", turns + 1):
-        slow, expected = seconds(lambda: simulated(name, config, 100, turns), 1)
+        slow, expected = seconds(lambda: run(name, ONE_LOG, 100, turns), 1)
     return Measured(slow, fast, result.fingerprint == expected.fingerprint, f"{result.totals['scalars']:.3g} scalars")
-
-
-def oracle(name: str, turns: int) -> Measured:
-    """The whole simulated run on one exact log of 100 agents against the oracle's loop, a dense solve an arm set."""
-    config = {"alpha": 0.1, "lam": 1.0}
-    kernel = {"kind": "gaussian", "gamma": 1.0}
-    fast, result = seconds(lambda: simulated(name, {**config, "kernel": kernel}, 100, turns), 1)
-    streams, loop = Streams(0), {"one_kernel_ucb": one_kernel_ucb, "dis_kernel_ucb": dis_kernel_ucb}[name]
-    acting = [[agent] for _, agent in OneAtATime(kind="one_at_a_time", turns=turns).ticks(100, streams)]
-    parameters = Registry.installed().algorithms[name].config.model_validate({**config, "kernel": kernel})
-    slow, expected = seconds(
-        lambda: loop.run(acting, tied(streams, 100), textbook.gaussian(1.0), parameters, streams.coin, 100),
-        1,
-    )
-    same = abs(sum(pull[4] for pull in expected.pulls) - result.regret) < 1e-6
-    same = same and expected.uplink + expected.downlink == result.totals["scalars"]
-    return Measured(slow, fast, same, f"{expected.rounds} synchronisations")
 
 
 def paper(name: str, target: float) -> Figure:
     """CPU seconds of a replication at the paper's size: 100 agents, 10^4 turns, gamma = 1, alpha = 0.1."""
-    config = {"kernel": {"kind": "gaussian", "gamma": 1.0}, "alpha": 0.1, "lam": 1.0}
-    found, _ = seconds(lambda: simulated(name, config, 100, 10_000), 1)
+    found, _ = seconds(lambda: run(name, ONE_LOG, 100, 10_000), 1)
     return Figure(f"{found:.0f} s", f"{target:g} s", found <= target)
 
 

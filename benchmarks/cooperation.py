@@ -6,12 +6,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from pydantic import TypeAdapter
 
 from benchmarks import textbook
-from benchmarks.measuring import Cases, Figure, Figures, Measured, seconds
+from benchmarks.measuring import Cases, Figure, Figures, Measured, alike, plan, seconds
 from coband.simulator.arms import ArmSet
-from coband.simulator.core.engine import Engine, Plan, RunResult
+from coband.simulator.core.engine import Engine, RunResult
 from coband.simulator.core.randomness.streams import Streams
 from coband.simulator.experiments.registry.registry import Registry
 from coband.simulator.maths.graphs.covers import centres, clique_cover, power_graph
@@ -47,14 +46,8 @@ class Setting:
         self.algorithm = Registry.installed().algorithms[self.name]
         network = {} if self.name == "naive_coop" else {"network_kernel": gaussian}
         self.config = self.algorithm.config.model_validate({"kernel": self.kernel, "eta": 0.1, **network})
-        self.plan = TypeAdapter(Plan).validate_python(
-            {
-                "agents": {"count": self.agents},
-                "schedule": {"kind": "rounds", "turns": self.trials},
-                "network": {"topology": {"kind": "erdos_renyi", "p": 0.7}},
-                "trace": "off",
-            }
-        )
+        topology = {"kind": "erdos_renyi", "p": 0.7}
+        self.plan = plan(self.agents, {"kind": "rounds", "turns": self.trials}, network={"topology": topology})
         assert self.plan.network.graph is not None
         self.graph = self.plan.network.graph.build(self.agents, self.streams)
 
@@ -79,8 +72,7 @@ def cooperative(name: str, agents: int, trials: int) -> Measured:
     slow, expected = seconds(
         lambda: textbook.coop_run(trials, graph, world(), 0.5, 0.1, streams.coin, accepts, central), 1
     )
-    same = abs(sum(pull[4] for pull in expected.pulls) - result.regret) < 1e-6
-    same = same and expected.transmissions == result.totals["transmissions"]
+    same = alike(expected, result) and expected.transmissions == result.totals["transmissions"]
     return Measured(slow, fast, same, f"{result.graph}")
 
 

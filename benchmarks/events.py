@@ -5,7 +5,7 @@ from __future__ import annotations
 import simpy
 
 from benchmarks import textbook
-from benchmarks.bandits import simulated
+from benchmarks.bandits import run
 from benchmarks.measuring import Cases, Measured, seconds
 from coband.simulator.core.clock.clock import DELIVERY, Clock
 
@@ -36,8 +36,8 @@ def messages(count: int) -> Measured:
 def tracing(turns: int) -> Measured:
     """A run with its protocol trace handed to a sink against the same run with tracing off (ratio near 1 is good)."""
     config = {"alpha": 0.1, "kernel": {"kind": "gaussian", "gamma": 0.1}}
-    off, first = seconds(lambda: simulated("async_kernel_ucb", config, 100, turns))
-    on, second = seconds(lambda: simulated("async_kernel_ucb", config, 100, turns, "protocol"))
+    off, first = seconds(lambda: run("async_kernel_ucb", config, 100, turns))
+    on, second = seconds(lambda: run("async_kernel_ucb", config, 100, turns, trace="protocol"))
     return Measured(on, off, first.fingerprint == second.fingerprint, "textbook column: protocol trace")
 
 

@@ -5,17 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from pydantic import TypeAdapter
 
 from benchmarks import textbook
-from benchmarks.measuring import Cases, Measured, seconds
+from benchmarks.measuring import Cases, Measured, plan, seconds, simulated
 from coband.simulator.conformance.runs import run, world
-from coband.simulator.core.engine import Engine, Plan, RunResult
-from coband.simulator.core.randomness.streams import Streams
-from coband.simulator.experiments.registry.registry import Registry
 from coband.simulator.maths.exploration.design import differences, min_max_design, root
 from coband.simulator.problems.pure_exploration import PureExplorationProblem
-from coband.simulator.problems.world import World
 from tests.agents.test_pure_exploration import oracle_arms, samples_of
 from tests.oracles import cope_alone
 
@@ -38,33 +33,19 @@ def rage(runs: int) -> Measured:
     """RAGE of the public code at gap 0.1, one agent: whole simulated runs against the oracle's loops."""
     problem = {"kind": "pure_exploration", "features": {"kind": "table"}, "gap": 0.1, "noise": 1.0}
     config = {"constants": "public_code", "elimination": "width", "delta": 0.005}
-    algorithm = Registry.installed().algorithms["ind_rage"]
-    parameters = algorithm.config.model_validate(config)
-    given = {"agents": {"count": 1}, "schedule": {"kind": "phases"}, "network": {}, "trace": "off"}
-    plan, entry = TypeAdapter(Plan).validate_python(given), PureExplorationProblem.model_validate(problem)
+    asked, entry = plan(1, {"kind": "phases"}), PureExplorationProblem.model_validate(problem)
 
-    def simulate() -> list[int]:
-        return [_answer(Engine(plan, algorithm, parameters, *_drawn(entry, seed)).run()) for seed in range(runs)]
+    def answer(seed: int) -> int:
+        result = simulated("ind_rage", config, lambda streams: entry.build(streams, 1), asked, seed)
+        return int(result.by_agent[0]["answer"])
 
     schedule = {"agents": 1, "problem": problem, "schedule": {"kind": "phases"}}
     traced = [run("ind_rage", config, seed=seed, **schedule) for seed in range(runs)]
     samples = [[phase[0] for phase in samples_of(one, 1, len(oracle_arms(one)))] for one in traced]
 
-    def loops() -> list[int]:
-        return [_looped(world(problem, seed, 1), samples[seed]) for seed in range(runs)]
-
-    fast, found = seconds(simulate)
-    slow, expected = seconds(loops, 1)
+    fast, found = seconds(lambda: [answer(seed) for seed in range(runs)])
+    slow, expected = seconds(lambda: [_looped(world(problem, seed, 1), samples[seed]) for seed in range(runs)], 1)
     return Measured(slow, fast, found == expected, f"{1e3 * fast / runs:.1f} ms a run")
-
-
-def _drawn(problem: PureExplorationProblem, seed: int) -> tuple[World, Streams]:
-    streams = Streams(seed)
-    return problem.build(streams, 1), streams
-
-
-def _answer(result: RunResult) -> int:
-    return int(result.by_agent[0]["answer"])
 
 
 def _looped(fresh: Any, samples: list[list[int]]) -> int:

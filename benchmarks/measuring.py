@@ -11,11 +11,39 @@ from typing import Any
 import numpy as np
 from pydantic import TypeAdapter
 
-from coband.simulator.core.engine import Plan
+from coband.simulator.core.algorithm import Algorithm
+from coband.simulator.core.engine import Engine, Plan, RunResult
+from coband.simulator.core.randomness.streams import Streams
+from coband.simulator.experiments.registry.registry import Registry
 from coband.simulator.experiments.runs.job import few_collections
 
-PLAN = TypeAdapter(Plan)
+_PLAN = TypeAdapter(Plan)
 """Reads plans; made once, outside of what is measured."""
+
+
+def plan(agents: int, schedule: Mapping[str, Any], **parts: Any) -> Plan:
+    """A plan without a trace, and without delays unless ``parts`` says so."""
+    given = {"agents": {"count": agents}, "schedule": schedule, "network": {}, "trace": "off", **parts}
+    return _PLAN.validate_python(given)
+
+
+def simulated(
+    algorithm: Algorithm | str,
+    config: Mapping[str, Any],
+    world: Callable[[Streams], Any],
+    plan: Plan,
+    seed: int = 0,
+) -> RunResult:
+    """One simulated run; a trace goes nowhere."""
+    streams = Streams(seed)
+    found = Registry.installed().algorithms[algorithm] if isinstance(algorithm, str) else algorithm
+    sink = None if plan.trace == "off" else lambda rows, names: None
+    return Engine(plan, found, found.config.model_validate(config), world(streams), streams, sink).run()
+
+
+def alike(oracle: Any, result: RunResult) -> bool:
+    """Whether the oracle's loop has the regret of a simulated run."""
+    return abs(sum(pull[4] for pull in oracle.pulls) - result.regret) < 1e-6
 
 
 @dataclass

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from benchmarks import textbook
-from benchmarks.measuring import PLAN, Cases, Measured, seconds
-from coband.simulator.core.engine import Engine, RunResult
+from benchmarks.measuring import Cases, Measured, alike, plan, seconds, simulated
 from coband.simulator.core.randomness.streams import Streams
 from coband.simulator.experiments.registry.registry import Registry
 from coband.simulator.maths.neural.network import Network
@@ -14,32 +15,25 @@ from coband.simulator.maths.neural.training import Descent, Task
 from coband.simulator.problems.contextual import ContextualProblem
 from tests.oracles import fn_ucb
 
+ARMS = {"kind": "sphere", "dimension": 10, "count": 4}
 SPHERE = ContextualProblem.model_validate(
-    {
-        "kind": "contextual",
-        "arms": {"kind": "sphere", "dimension": 10, "count": 4},
-        "reward": {"kind": "cosine"},
-        "noise": 0.01,
-    }
+    {"kind": "contextual", "arms": ARMS, "reward": {"kind": "cosine"}, "noise": 0.01}
 )
 
 
 def federated(agents: int, turns: int) -> Measured:
     """FN-UCB without training, a synchronisation every turn."""
     config = {"duplicate_input": False, "steps": 0, "train_until": 0}
+    asked = plan(agents, {"kind": "rounds", "turns": turns})
     chosen: list[int] = []
 
-    def simulate() -> None:
-        algorithm, streams = Registry.installed().algorithms["fn_ucb"], Streams(0)
-        plan = PLAN.validate_python(
-            {"agents": {"count": agents}, "schedule": {"kind": "rounds", "turns": turns}, "network": {}, "trace": "off"}
-        )
+    def watched(streams: Streams) -> Any:
         world = SPHERE.build(streams, agents)
         chosen.clear()
         pull, world.pull = world.pull, lambda *where: chosen.append(where[2]) or pull(*where)  # type: ignore[method-assign, func-returns-value]
-        Engine(plan, algorithm, algorithm.config.model_validate(config), world, streams).run()
+        return world
 
-    fast, _ = seconds(simulate)
+    fast, _ = seconds(lambda: simulated("fn_ucb", config, watched, asked))
     streams = Streams(0)
     slow, expected = seconds(
         lambda: textbook.neural_run(SPHERE.build(streams, agents), agents, turns, 0.1, 0.1, streams.coin(0)), 1
@@ -50,20 +44,13 @@ def federated(agents: int, turns: int) -> Measured:
 def trained(turns: int) -> Measured:
     """FN-UCB with training, two agents and the settings of the published code, against the oracle's loops."""
     config = {"init": "normal", "alpha_start": 3, "train_when": "alpha"}
-    algorithm = Registry.installed().algorithms["fn_ucb"]
-    parameters = algorithm.config.model_validate(config)
-    given = {"agents": {"count": 2}, "schedule": {"kind": "rounds", "turns": turns}, "network": {}, "trace": "off"}
-    plan, streams = PLAN.validate_python(given), Streams(0)
-
-    def simulate() -> RunResult:
-        return Engine(plan, algorithm, parameters, SPHERE.build(streams, 2), streams).run()
-
-    fast, result = seconds(simulate)
+    parameters = Registry.installed().algorithms["fn_ucb"].config.model_validate(config)
+    asked, streams = plan(2, {"kind": "rounds", "turns": turns}), Streams(0)
+    fast, result = seconds(lambda: simulated("fn_ucb", config, lambda streams: SPHERE.build(streams, 2), asked))
     slow, expected = seconds(
         lambda: fn_ucb.run([[0, 1]] * turns, SPHERE.build(streams, 2), None, parameters, streams.coin, 2), 1
     )
-    same = abs(sum(pull[4] for pull in expected.pulls) - result.regret) < 1e-6
-    return Measured(slow, fast, same, f"{1e3 * fast / turns:.1f} ms a round")
+    return Measured(slow, fast, alike(expected, result), f"{1e3 * fast / turns:.1f} ms a round")
 
 
 def tasks(network: Network, points: int, networks: int) -> list[Task]:

@@ -9,7 +9,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from benchmarks.measuring import PLAN, Figure, Figures, level
+from benchmarks.measuring import Figure, Figures, level, plan
 from coband.simulator.arms import ArmSet
 from coband.simulator.arrays import FloatArray
 from coband.simulator.core.algorithm import Algorithm
@@ -105,16 +105,10 @@ class Cost:
 
 def bare_run(agents: int, turns: int, every: int) -> Cost:
     """One run with a trace that is off: any agent takes the next turn, and each message takes some time."""
-    plan = PLAN.validate_python(
-        {
-            "agents": {"count": agents},
-            "schedule": {"kind": "one_at_a_time", "turns": turns},
-            "network": {"latency": {"kind": "constant", "value": 0.5}},
-            "trace": "off",
-        }
-    )
+    delay = {"latency": {"kind": "constant", "value": 0.5}}
+    asked = plan(agents, {"kind": "one_at_a_time", "turns": turns}, network=delay)
     start = time.process_time()
-    engine = Engine(plan, BARE, EveryConfig(every=every), TwoArms(), Streams(0))
+    engine = Engine(asked, BARE, EveryConfig(every=every), TwoArms(), Streams(0))
     built = time.process_time()
     result = engine.run()
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3

@@ -41,16 +41,10 @@ def batched_nystroem(X: FloatArray, model: Statistics, lam: float) -> tuple[Floa
     return Z @ solved[:, 0], np.sqrt(np.maximum(variance, 0.0))
 
 
-def async_run(
-    turns: list[list[int]], world: Any, gamma: float, config: dict[str, float], coins: Any, agents: int
-) -> Any:
+def async_run(turns: list[list[int]], world: Any, kernel: Any, config: Any, coins: Any, agents: int) -> Any:
     """Async-KernelUCB by the oracle, with N stored statistics and eigen-form transforms."""
-    original = async_kernel_ucb.nystroem
-    async_kernel_ucb.nystroem = batched_nystroem
-    try:
-        return async_kernel_ucb.run(turns, world, gaussian(gamma), SimpleNamespace(**config), coins, agents)
-    finally:
-        async_kernel_ucb.nystroem = original
+    with mock.patch.object(async_kernel_ucb, "nystroem", batched_nystroem):
+        return async_kernel_ucb.run(turns, world, kernel, config, coins, agents)
 
 
 class VectorLearner:

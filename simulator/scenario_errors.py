@@ -1,9 +1,13 @@
-"""The error that a scenario is wrong: what is wrong, and where."""
+"""The errors that users can do something about: a request that cannot be met, and a scenario that is wrong."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+
+
+class RequestError(ValueError):
+    """What the user asks for cannot be done; the text says why, and what to do."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import atexit
 import os
+import shutil
 import signal
+import sys
+import tempfile
+from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +51,24 @@ def pytest_configure(config: pytest.Config) -> None:
     if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:  # a shell's background jobs inherit that Ctrl-C is ignored
         signal.signal(signal.SIGINT, signal.default_int_handler)
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # otherwise hundreds of starts compile all sources each
+    hide_plugins()
+
+
+def hide_plugins() -> None:
+    """Hide installed plugins: of two packages of one name Python takes the first, which offers nothing here."""
+    groups = [group for group in entry_points().groups if group.startswith("coband.")]
+    found = {point.dist.name for group in groups for point in entry_points(group=group) if point.dist is not None}
+    others = found - {"coband"}
+    if not others:
+        return
+    folder = tempfile.mkdtemp(prefix="no_plugins_")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    for name in others:
+        metadata = Path(folder, f"{name.replace('-', '_')}-0.dist-info")
+        metadata.mkdir()
+        (metadata / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 0\n")
+    sys.path.insert(0, folder)
+    os.environ["PYTHONPATH"] = os.pathsep.join([folder, *filter(None, [os.environ.get("PYTHONPATH")])])
 
 
 @pytest.hookimpl(tryfirst=True)

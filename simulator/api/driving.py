@@ -8,8 +8,8 @@ from contextlib import AbstractContextManager, nullcontext
 
 import coband
 from coband.simulator.api.errors import RunError, RunWarning
-from coband.simulator.api.progress import RunBar, SweepBars
 from coband.simulator.cli import progress as sentences
+from coband.simulator.cli.progress import Bar
 from coband.simulator.experiments.registry.registry import Registry
 from coband.simulator.experiments.runs import executors, memory
 from coband.simulator.experiments.runs.code_version import jobs_run_on, kernels
@@ -19,9 +19,7 @@ from coband.simulator.experiments.runs.workers import InProcess, Local, WorkerPo
 from coband.simulator.experiments.store.directory import RunDirectory
 
 
-def drive_study(
-    study: Study, place: RunDirectory, pool: WorkerPool, commands: Commands, bar: RunBar | SweepBars | None
-) -> Report:
+def drive_study(study: Study, place: RunDirectory, pool: WorkerPool, commands: Commands, bar: Bar | None) -> Report:
     """Run a study, and say in Python's ways how it ended."""
     for sentence in Registry.installed().warnings:
         warnings.warn(sentence, RunWarning, stacklevel=3)

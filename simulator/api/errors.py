@@ -6,14 +6,9 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from coband.simulator.analysis.report.data import ReportError
 from coband.simulator.experiments.runs.study import SelectionError
-from coband.simulator.experiments.runs.workers import WorkerPoolError
-from coband.simulator.experiments.scenario.input_problems import InputProblem, ScenarioError
 from coband.simulator.experiments.scenario.loading import BAD_INPUT
-from coband.simulator.experiments.store.directory import OutputError, StorageError
-from coband.simulator.experiments.store.store import StoreError
-from coband.simulator.experiments.sweep.lock import LockedError
+from coband.simulator.scenario_errors import InputProblem, RequestError, ScenarioError
 
 _OPTIONS = {
     "--out DIR": "out=DIR",
@@ -24,7 +19,6 @@ _OPTIONS = {
 _OPTION = re.compile(r"(?<!\S)(?:--out DIR|--[a-z]+(?:-[a-z]+)*)\b")
 
 _OF_SCENARIOS: tuple[type[Exception], ...] = (*BAD_INPUT, SelectionError)
-_OF_RUNS = (OutputError, StorageError, StoreError, ReportError, LockedError, WorkerPoolError)
 
 
 class RunError(Exception):
@@ -49,7 +43,7 @@ def translated() -> Iterator[None]:
         raise
     except _OF_SCENARIOS as error:
         raise ScenarioError([InputProblem("", None, None, "", str(error))]) from error
-    except _OF_RUNS as error:
+    except RequestError as error:
         raise RunError(in_python(str(error))) from error
 
 

@@ -1,4 +1,4 @@
-"""The frontier of a scenario: what nothing else beats, searched for and measured on fresh seeds."""
+"""The Pareto front of a scenario: searched for, and measured on fresh seeds."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from coband.simulator.analysis.frontier.budget import BudgetError
-from coband.simulator.analysis.frontier.choice import ChoiceError, choose
+from coband.simulator.analysis.frontier.choice import choose
 from coband.simulator.analysis.frontier.study import Request, load_search
 from coband.simulator.api import running
 from coband.simulator.api.errors import RunError, not_installed, translated
@@ -63,7 +62,7 @@ class Frontier:
         """A row per finalist: its parameters, how it stands, and means with 95 % intervals on fresh replications.
 
         ``verdict`` is ``frontier`` where every other point is shown to be worse in some objective, ``beaten`` where
-        ``beaten_by`` is shown to be at least as good in all, and ``undecided`` where the replications do not tell.
+        ``beaten_by`` is shown to be at least as good in all, and ``undecided`` where the replications show neither.
         ``best_mean`` says whether no point has better means.
         """
         rows = []
@@ -104,17 +103,15 @@ class Frontier:
         Raises:
             RunError: there is no such objective, or nothing within the limits.
         """
-        try:
+        with translated():
             point = choose(self._found["points"], self._better, on, limits)
-        except ChoiceError as error:
-            raise RunError(str(error)) from None
         if point is None:
             raise RunError("no finalist is within these limits; its points are in the table `points`.")
         row = next(row for row in self.points if row["label"] == point["label"])
         return {**row, "settings": list(point["settings"])}
 
     def plot(self) -> Figure:
-        """The finalists with 95 % intervals in both directions; what nothing beats is marked.
+        """The finalists with 95 % intervals in both directions; points that are not dominated are marked.
 
         Raises:
             RunError: fewer than two finalists have finished.
@@ -149,7 +146,7 @@ def frontier(
     out: str | PathLike[str] | None = None,
     progress: bool = True,
 ) -> Frontier:
-    """Search for the algorithms and parameters that nothing else beats, exactly as ``coband frontier`` does.
+    """Search for the algorithms and parameters that are not dominated, exactly as ``coband frontier`` does.
 
     Args:
         scenario: a path, YAML text, a mapping, the name of a scenario that comes with coband, or a `Scenario`.
@@ -182,8 +179,6 @@ def frontier(
     with asked.errors():
         try:
             study = load_search(asked.source, asked.settings, request, replications=replications)
-        except BudgetError as error:
-            raise RunError(str(error)) from None
         except ModuleNotFoundError as error:
             raise not_installed("optuna", "frontier", "proposing candidates") from error
         place = running.Place(workers, cluster, cluster_options, resume, out)

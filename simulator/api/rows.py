@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from coband.simulator.analysis.traces.reading import traced
 from coband.simulator.api.table import Table
 from coband.simulator.experiments.runs.results import AGENT_KEYS
 from coband.simulator.experiments.store.store import StoredJob, StoredRun
@@ -91,15 +90,6 @@ def best(lines: Iterable[Mapping[str, Any]]) -> Table:
             row |= {f"{phase}_n": found["n"], f"{phase}_mean": found["mean"], **_bounds(phase, found["ci95"])}
         rows.append(row)
     return Table.from_dicts(rows, ("entry", "label", "on"))
-
-
-def require_traces(run: StoredRun, label: str | None, replication: int | None) -> None:
-    """Refuse a run without a trace.
-
-    Raises:
-        StoreError: no job has one, or there is no such label or replication.
-    """
-    traced(run.select(label, replication))
 
 
 def parameter_names(run: StoredRun) -> list[str]:

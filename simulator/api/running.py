@@ -13,10 +13,11 @@ from typing import Any, Literal
 
 import coband
 from coband.simulator.api.driving import drive_study, pool_of
-from coband.simulator.api.errors import RunError, RunWarning
-from coband.simulator.api.progress import RunBar, SweepBars
+from coband.simulator.api.errors import RunWarning
 from coband.simulator.api.scenario import Scenario, Settings
 from coband.simulator.api.stored import Run, Sweep
+from coband.simulator.cli.progress import Bar
+from coband.simulator.cli.sweep_view import View
 from coband.simulator.experiments.runs import executors
 from coband.simulator.experiments.runs.driver import Commands, Report
 from coband.simulator.experiments.runs.study import Study, load_run
@@ -24,7 +25,7 @@ from coband.simulator.experiments.runs.workers import WorkerPool
 from coband.simulator.experiments.store import directory
 from coband.simulator.experiments.store.directory import SCENARIO, RunDirectory
 from coband.simulator.experiments.sweep import directory as sweep_directory
-from coband.simulator.experiments.sweep.job_queue import cluster_of
+from coband.simulator.experiments.sweep.job_queue import cluster_of, require_one_place
 from coband.simulator.experiments.sweep.study import load_study
 
 Given = Scenario | Mapping[str, Any] | str | PathLike[str]
@@ -98,7 +99,7 @@ def run(
             words = [word for name in labels for word in ("--only", name)]
             words += [word for number in numbers for word in ("--replication", str(number))]
             commands = Commands(_command("run", asked, place), [*_command("run", asked, place), *words])
-            report = drive_study(study, place, pool, commands, RunBar(study.name) if progress else None)
+            report = drive_study(study, place, pool, commands, Bar(study.name) if progress else None)
     return Run(report.directory)
 
 
@@ -166,15 +167,8 @@ class Place:
     out: str | PathLike[str] | None = None
 
     def pool(self) -> WorkerPool:
-        """Who runs the jobs.
-
-        Raises:
-            RunError: the arguments contradict each other.
-        """
-        if self.workers is not None and self.cluster is not None:
-            raise RunError("give workers= or cluster=, not both.")
-        if self.cluster_options and self.cluster is None:
-            raise RunError("cluster_options= goes with cluster=.")
+        """Who runs the jobs."""
+        require_one_place(self.workers, self.cluster, self.cluster_options)
         if self.cluster is None:
             return pool_of(self.workers, executors.cores())
         return cluster_of(self.cluster, self.cluster_options or {})
@@ -200,7 +194,7 @@ def swept(
         again = [*_command(name, asked, folder), *words]
         goes_on = shlex.join([*again, "--resume", "--out", str(folder.path)])
         commands = Commands(_command("run", asked, folder), again, goes_on)
-        return drive_study(study, folder, pool, commands, SweepBars(study.name) if progress else None)
+        return drive_study(study, folder, pool, commands, View(study.name) if progress else None)
 
 
 def _command(name: str, asked: Scenario, place: RunDirectory) -> list[str]:

@@ -16,7 +16,7 @@ from coband.simulator.analysis.report.analysis import Analysis
 from coband.simulator.analysis.report.listing import listed
 from coband.simulator.analysis.traces.causes import why
 from coband.simulator.analysis.traces.query import query
-from coband.simulator.analysis.traces.reading import TraceReader, one_job
+from coband.simulator.analysis.traces.reading import TraceReader, one_job, traced
 from coband.simulator.analysis.traces.tables import TEXTS
 from coband.simulator.api import rows
 from coband.simulator.api.comparing import Causes, Comparison
@@ -146,7 +146,7 @@ class Run:
                     raise RunError("give sql= or conditions on events, not both.")
                 found = query(run.file, sql, seconds)
                 return Table.from_rows(found.columns, found.rows)
-            rows.require_traces(run, label, replication)
+            traced(run.select(label, replication))  # refuses a run without a trace
             return Table.from_rows(Event._fields, run.events(label, replication, where), TEXTS)
 
     def why(
@@ -233,7 +233,7 @@ class Run:
         out: str | PathLike[str] | None = None,
         progress: bool = True,
     ) -> RegretSplit:
-        """Split the regret of stored jobs by what it is owed to, as ``coband whatif RUN --split`` does.
+        """Split the regret of stored jobs by cause, as ``coband whatif RUN --split`` does.
 
         Args:
             label, replication: those of the jobs; None for all.

@@ -17,9 +17,9 @@ from coband.simulator.analysis.whatif.split import Split, split_study, splits
 from coband.simulator.analysis.whatif.study import WhatIfStudy, place, study_of
 from coband.simulator.api.driving import drive_study, pool_of
 from coband.simulator.api.errors import translated
-from coband.simulator.api.progress import RunBar
 from coband.simulator.api.scenario import Settings, settings_of
 from coband.simulator.api.table import Table
+from coband.simulator.cli.progress import Bar
 from coband.simulator.experiments.runs.driver import Commands
 from coband.simulator.experiments.statistics.estimates import Estimate
 from coband.simulator.experiments.store.store import Event, open_run
@@ -69,13 +69,13 @@ class WhatIf:
 
 
 class RegretSplit:
-    """The regret of stored jobs, by what it is owed to.
+    """The regret of stored jobs, by cause.
 
     Attributes:
         path: the directory of the what-if runs, which `coband.load` reads.
-        shares: a row per label and cause, in the order in which causes are taken away: the regret that is owed to it
+        shares: a row per label and cause, in the order in which causes are taken away: the regret that is due to it
             with its 95 % interval, and the mean regret of the runs without it and all before; the last row of a label
-            is the rest. What a scenario does not have is owed nothing.
+            is the rest. What a scenario does not have has no share.
     """
 
     def __init__(self, path: Path, found: Iterable[Split]) -> None:
@@ -139,7 +139,7 @@ class Again:
         with closing(pool_of(self.workers, study.jobs)) as pool:
             where = place(study, None if self.out is None else Path(self.out))
             commands = Commands((), ("coband", "whatif", str(study.about["run"])))
-            report = drive_study(study, where, pool, commands, RunBar(study.name) if self.progress else None)
+            report = drive_study(study, where, pool, commands, Bar(study.name) if self.progress else None)
         return report.directory
 
 

@@ -12,9 +12,7 @@ from coband.simulator.cli import progress, tables
 from coband.simulator.cli.options import SHIPPED, BadInput, Request, out_directory, shared
 
 if TYPE_CHECKING:
-    from coband.simulator.experiments.runs.driver import Report
     from coband.simulator.experiments.runs.expectations import Comparison
-    from coband.simulator.experiments.runs.study import Study
 
 
 @click.command(epilog=SHIPPED)
@@ -33,7 +31,8 @@ def check(context: click.Context, /, out: Path | None, **options: Any) -> None:
     scenario = study.variants[0].scenario
     try:
         expectations.require(scenario, request.only, study.possible_replications)
-        report = _execute(request, study, out)
+        with tempfile.TemporaryDirectory(prefix="coband-check-") as scratch, progress.Bar(study.name) as bar:
+            report = request.execute(study, out or Path(scratch) / "run", bar)
         progress.warn(report)
         comparisons = expectations.compare(scenario, report.object)
     except expectations.ExpectationError as error:
@@ -43,11 +42,6 @@ def check(context: click.Context, /, out: Path | None, **options: Any) -> None:
     _show(comparisons)
     differ = any(not comparison.holds for comparison in comparisons)
     context.exit(progress.exit_code(report) or int(differ))
-
-
-def _execute(request: Request, study: Study, out: Path | None) -> Report:
-    with tempfile.TemporaryDirectory(prefix="coband-check-") as scratch, progress.Bar(study.name) as bar:
-        return request.execute(study, Path(scratch) / "run" if out is None else out, bar)
 
 
 def _show(comparisons: list[Comparison]) -> None:

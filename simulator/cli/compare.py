@@ -33,9 +33,8 @@ def compare(paths: tuple[Path, ...], against: str | None, as_json: bool) -> None
             return
         if as_json:
             from coband.simulator.analysis.report.listing import listed
-            from coband.simulator.experiments.runs.results import dump
 
-            click.echo(dump(listed(analysis)), nl=False)
+            tables.show_json(listed(analysis))
         else:
             _show(analysis)
 
@@ -57,14 +56,12 @@ def _measured(analysis: Analysis) -> list[Pair] | None:
 
 def _show_measured(common: list[Pair], as_json: bool) -> None:
     if as_json:
-        from coband.simulator.experiments.runs.results import dump
-
         rows = [
             {"label": pair.label, "replication": pair.replication, **vars(row), "ratio": row.ratio}
             for pair in common
             for row in pair.rows
         ]
-        click.echo(dump({"measured": rows}), nl=False)
+        tables.show_json({"measured": rows})
         return
     labels: dict[str, list[Pair]] = {}
     for pair in common:

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from coband.simulator.cli import progress, tables
-from coband.simulator.cli.options import SHIPPED, BadInput, files, settings, workers
+from coband.simulator.cli.options import SHIPPED, BadInput, Decorator, files, options, settings, workers
 from coband.simulator.cli.plugins import warn_of_plugins
+from coband.simulator.cli.types import FILE_PATH
 
 if TYPE_CHECKING:
     from coband.simulator.analysis.counts.counting import Change, Counts, LockFile
-
-Command = Callable[..., Any]
 
 
 @click.group()
@@ -28,43 +26,28 @@ def counts() -> None:
     """
 
 
-def _options(several: bool) -> Callable[[Command], Command]:
-    def add(command: Command) -> Command:
-        for option in reversed(
-            (
-                files("scenarios", required=not several),
-                settings("Change a value of every scenario, such as the path of its data; repeatable."),
-                workers("Processes.", default=1),
-                click.option(
-                    "--file",
-                    "lock",
-                    type=click.Path(path_type=Path, dir_okay=False),
-                    metavar="FILE",
-                    default="counts.lock.json",
-                    show_default=True,
-                    help="The lock file.",
-                ),
-            )
-        ):
-            command = option(command)
-        return command
-
-    return add
+def _options(several: bool) -> Decorator:
+    return options(
+        files("scenarios", required=not several),
+        settings("Change a value of every scenario, such as the path of its data; repeatable."),
+        workers("Processes.", default=1),
+        click.option("--file", "lock", type=FILE_PATH, default="counts.lock.json", help="The lock file."),
+    )
 
 
 @counts.command(epilog=SHIPPED, short_help="Run scenarios and add their counts to the lock file.")
 @_options(several=False)
 def lock(scenarios: tuple[Path, ...], lock: Path, settings: tuple[str, ...], workers: int) -> None:
     """Run scenarios and add their counts to the lock file."""
-    with _file(lock) as file:
-        names = list(dict.fromkeys(map(file.name, scenarios)))
-        known = [name for name in names if name in file.counts]
-        if known:
-            raise BadInput(f"{lock} has counts of {known[0]} already; `coband counts update` replaces them on purpose.")
-        for name in names:
-            file.put(name, _count(file.scenario(name), settings, workers))
-            file.write()
-            click.echo(f"{name}: {sum(map(len, file.counts[name].values()))} counts")
+    file = _file(lock)
+    names = list(dict.fromkeys(map(file.name, scenarios)))
+    known = [name for name in names if name in file.counts]
+    if known:
+        raise BadInput(f"{lock} has counts of {known[0]} already; `coband counts update` replaces them on purpose.")
+    for name in names:
+        file.put(name, _count(file.scenario(name), settings, workers))
+        file.write()
+        click.echo(f"{name}: {sum(map(len, file.counts[name].values()))} counts")
 
 
 @counts.command(epilog=SHIPPED, short_help="Run scenarios and compare their counts with the lock file.")
@@ -74,12 +57,11 @@ def check(
     context: click.Context, /, scenarios: tuple[Path, ...], lock: Path, settings: tuple[str, ...], workers: int
 ) -> None:
     """Run scenarios (by default all of the lock file) and compare their counts; exit status 1 if a count differs."""
-    differ = []
-    with _file(lock) as file:
-        names = file.locked(scenarios)
-        for name in names:
-            if _compare(name, file, _count(file.scenario(name), settings, workers)):
-                differ.append(str(file.scenario(name)))
+    file, differ = _file(lock), []
+    names = file.locked(scenarios)
+    for name in names:
+        if _compare(name, file, _count(file.scenario(name), settings, workers)):
+            differ.append(str(file.scenario(name)))
     if differ:
         click.echo(
             f"{len(differ)} of {len(names)} scenarios differ. If that is meant: coband counts update "
@@ -93,24 +75,19 @@ def check(
 @_options(several=True)
 def update(scenarios: tuple[Path, ...], lock: Path, settings: tuple[str, ...], workers: int) -> None:
     """Run scenarios (by default all of the lock file), show the changes, and rewrite their counts."""
-    with _file(lock) as file:
-        for name in file.locked(scenarios):
-            found = _count(file.scenario(name), settings, workers)
-            _compare(name, file, found)
-            file.put(name, found)
-            file.write()
+    file = _file(lock)
+    for name in file.locked(scenarios):
+        found = _count(file.scenario(name), settings, workers)
+        _compare(name, file, found)
+        file.put(name, found)
+        file.write()
 
 
-@contextmanager
-def _file(path: Path) -> Iterator[LockFile]:
-    """Open the lock file; an error in it ends the command with a message."""
+def _file(path: Path) -> LockFile:
     from coband.simulator.analysis.counts import counting
 
     warn_of_plugins()
-    try:
-        yield counting.LockFile(path)
-    except counting.CountsError as error:
-        raise BadInput(str(error)) from error
+    return counting.LockFile(path)
 
 
 def _count(file: Path, settings: Sequence[str], workers: int) -> Counts:

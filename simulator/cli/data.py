@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from coband.simulator.cli import tables
+from coband.simulator.cli.types import FOLDER
 
 WORDS = {
     "absent": "not here",
@@ -16,11 +17,7 @@ WORDS = {
     "present": "here",
 }
 PLACE = click.option(
-    "--dir",
-    "place",
-    type=click.Path(path_type=Path, file_okay=False),
-    metavar="DIR",
-    help="Directory of the files; by default $COBAND_DATA or the user's cache directory.",
+    "--dir", "place", type=FOLDER, help="Directory of the files; by default $COBAND_DATA or the user's cache directory."
 )
 
 

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import click
 
+from coband.simulator.cli import tables
 from coband.simulator.cli.options import JSON, BadInput
-from coband.simulator.cli.trace.common import RUN, RUNS_HELP, choice
+from coband.simulator.cli.trace.common import RUN, RUNS_HELP, choice, opened
 
 
 @click.command(epilog=RUNS_HELP)
@@ -23,17 +24,11 @@ def fit(path: Path, label: str | None, replication: int | None, as_json: bool) -
     from coband.simulator.analysis.fit.estimation import estimates, lines
     from coband.simulator.analysis.fit.samples import samples
     from coband.simulator.analysis.traces.reading import TraceReader, one_job
-    from coband.simulator.experiments.store.store import StoreError, open_run
 
-    try:
-        with open_run(path) as stored:
-            found = estimates(samples(TraceReader(one_job(stored, label, replication))))
-    except StoreError as error:
-        raise BadInput(str(error)) from error
+    with opened(path) as stored:
+        found = estimates(samples(TraceReader(one_job(stored, label, replication))))
     if as_json:
-        from coband.simulator.experiments.runs.results import dump
-
-        click.echo(dump(found.listed()), nl=False)
+        tables.show_json(found.listed())
         return
     text = list(lines(found))
     if not text:

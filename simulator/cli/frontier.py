@@ -1,4 +1,4 @@
-"""``coband frontier``: search for the algorithms and parameters that nothing else beats."""
+"""``coband frontier``: search for the algorithms and parameters that are not dominated."""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from coband.simulator.cli import progress, tables
-from coband.simulator.cli.numbers import AtLeast
 from coband.simulator.cli.options import FILE, JSON, ONLY, SEED, SHIPPED, BadInput, Request, out_directory, settings
 from coband.simulator.cli.sweep import driven
+from coband.simulator.cli.types import AtLeast
 from coband.simulator.cli.workers import RESUME, placed, pool
 
 if TYPE_CHECKING:
+    from coband.simulator.analysis.frontier.study import Request as Asked
     from coband.simulator.analysis.frontier.study import Search
 
 VERDICTS = {"frontier": "on the frontier", "undecided": "not distinguishable", None: "not measured yet"}
@@ -24,10 +25,7 @@ VERDICTS = {"frontier": "on the frontier", "undecided": "not distinguishable", N
 @FILE
 @settings()
 @click.option(
-    "--replications",
-    type=AtLeast(2),
-    metavar="N",
-    help="Number of fresh replications of each finalist; at least 10 by default.",
+    "--replications", type=AtLeast(2), help="Number of fresh replications of each finalist; at least 10 by default."
 )
 @SEED
 @ONLY
@@ -50,28 +48,12 @@ VERDICTS = {"frontier": "on the frontier", "undecided": "not distinguishable", N
     metavar="NAME=VALUE",
     help="Also say what to choose if an objective must not be worse than this, such as scalars=1e5; repeatable.",
 )
-@click.option(
-    "--budget",
-    "jobs",
-    type=AtLeast(1),
-    metavar="JOBS",
-    default=400,
-    show_default=True,
-    help="Stop after this number of jobs.",
-)
-@click.option(
-    "--trials",
-    type=AtLeast(1),
-    metavar="N",
-    default=3,
-    show_default=True,
-    help="Replications of each candidate.",
-)
+@click.option("--budget", "jobs", type=AtLeast(1), metavar="JOBS", default=400, help="Stop after this number of jobs.")
+@click.option("--trials", type=AtLeast(1), default=3, help="Replications of each candidate.")
 @click.option(
     "--sampler",
     type=click.Choice(["tpe", "nsga2"]),
     default="tpe",
-    show_default=True,
     help="What proposes candidates where there are too many to try them all.",
 )
 @placed
@@ -93,29 +75,27 @@ def frontier(
     jobs: int,
     trials: int,
     sampler: Any,
-    workers: int | None,
-    cluster: str | None,
-    cluster_options: tuple[str, ...],
     resume: bool,
     out: Path | None,
     as_json: bool,
+    **place: Any,
 ) -> None:
-    """Search for the parameters of the algorithms in FILE that no other choice beats in regret and communication.
+    """Search for the Pareto front of regret and communication over the parameters of the algorithms in FILE.
 
     Candidates are compared on replications of their own. The best of them run again on fresh replications, whose means
-    and intervals are shown, and a point counts as beaten only where paired differences show it. --resume goes on after
+    and intervals are shown. A point counts as dominated only where paired differences show it. --resume goes on after
     Ctrl-C with the same options.
     """
+    from coband.simulator.analysis.frontier.study import Request as Asked
+
     request = Request(file, settings, seed=seed)
     names = tuple(name.strip() for name in objectives.split(",")) if objectives else ()
-    study = _load(request, names, vary, only, jobs, trials, sampler, replications)
+    study = _load(request, Asked(names, vary, only, jobs, trials, sampler), replications)
     bounds = _limits(limits, [metric.name for metric in study.chosen])
-    with pool(workers, cluster, cluster_options) as found:
+    with pool(**place) as found:
         report = driven(request, study, found, resume, out)
     if as_json:
-        from coband.simulator.experiments.runs.results import dump
-
-        click.echo(dump(report.object), nl=False)
+        tables.show_json(report.object)
         click.echo(f"search directory: {report.directory}", err=True)
     else:
         show_search(report.object["frontier"], report.directory, bounds)
@@ -123,26 +103,13 @@ def frontier(
     context.exit(progress.exit_code(report))
 
 
-def _load(
-    request: Request,
-    names: tuple[str, ...],
-    vary: tuple[str, ...],
-    only: tuple[str, ...],
-    jobs: int,
-    trials: int,
-    sampler: Any,
-    replications: int | None,
-) -> Search:
-    from coband.simulator.analysis.frontier import study
-    from coband.simulator.analysis.frontier.budget import BudgetError
+def _load(request: Request, asked: Asked, replications: int | None) -> Search:
+    from coband.simulator.analysis.frontier.study import load_search
     from coband.simulator.cli.plugins import warn_of_plugins
 
     warn_of_plugins()
-    asked = study.Request(names, vary, only, jobs, trials, sampler)
     try:
-        return study.load_search(request.file, request.overrides(), asked, replications=replications)
-    except BudgetError as error:
-        raise BadInput(str(error)) from error
+        return load_search(request.file, request.overrides(), asked, replications=replications)
     except ModuleNotFoundError as error:
         if error.name != "optuna":
             raise
@@ -220,7 +187,7 @@ def _show_points(found: Mapping[str, Any], bounds: Mapping[str, float]) -> None:
 
 def _standing(point: Mapping[str, Any]) -> str:
     if point["verdict"] == "beaten":
-        return f"beaten by {point['beaten_by']}"
+        return f"dominated by {point['beaten_by']}"
     return VERDICTS[point["verdict"]]
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,14 +11,13 @@ from coband.simulator.cli.options import FILE, ONLY, SHIPPED, BadInput, Request,
 
 if TYPE_CHECKING:
     from coband.simulator.analysis.hunt.hunt import FailingRun, Schedule
-    from coband.simulator.experiments.scenario.scenario import Scenario
 
 
 @click.command(epilog=SHIPPED)
 @FILE
 @settings()
 @ONLY
-@click.option("--seeds", default="0:10", metavar="A:B", show_default=True, help="Seeds of the faults.")
+@click.option("--seeds", default="0:10", metavar="A:B", help="Seeds of the faults.")
 @out_directory("Directory of the scenarios that reproduce failures; by default they are printed.")
 @click.pass_context
 def hunt(
@@ -38,10 +36,11 @@ def hunt(
     run on the network that the faults make, such as one that needs every message where datagrams are lost, is refused.
     """
     from coband.simulator.analysis.hunt.hunt import Hunt
+    from coband.simulator.experiments.runs.study import study_of
 
     first, last = _range(seeds)
     scenario = Request(file=file, settings=settings).load()
-    labels = _labels(scenario, only)
+    labels = [variant.label for variant in study_of(scenario, only).variants]
     found = runs = refused = 0
     for schedule in Hunt(scenario, labels).seeds(range(first, last)):
         click.echo(_line(schedule))
@@ -53,16 +52,6 @@ def hunt(
     more = f", {refused} refused" if refused else ""
     click.echo(f"{found} {'failure' if found == 1 else 'failures'} in {runs} runs{more}")
     context.exit(int(found > 0))
-
-
-def _labels(scenario: Scenario, only: Sequence[str]) -> list[str]:
-    """The labels to run."""
-    from coband.simulator.experiments.runs import study
-
-    try:
-        return [variant.label for variant in study.study_of(scenario, only).variants]
-    except study.SelectionError as error:
-        raise BadInput(str(error)) from error
 
 
 def _line(schedule: Schedule) -> str:

@@ -44,7 +44,6 @@ jobs:
     "--template",
     type=click.Choice(list(ABOUT)),
     default="quickstart",
-    show_default=True,
     help=f"What it is: {'; '.join(f'{name}: {about}' for name, about in ABOUT.items())}.",
 )
 @click.option("--name", metavar="NAME", help="Name of the scenario, or of the algorithm; by default the template's.")

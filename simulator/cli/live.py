@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from coband.simulator.cli import progress
-from coband.simulator.cli.numbers import AtLeast, Finite
 from coband.simulator.cli.options import PORT, SHIPPED, BadInput, Request, out_directory, selection
 from coband.simulator.cli.run import show
 from coband.simulator.cli.runs import extra
+from coband.simulator.cli.types import FOLDER, AtLeast, Finite
 
 if TYPE_CHECKING:
     from coband.simulator.experiments.runs.driver import Report
@@ -70,7 +70,6 @@ class Place:
     type=Finite(min=0, max=3600),
     metavar="SECONDS",
     default=0.1,
-    show_default=True,
     help="Seconds of one unit of simulated time; 0: as quick as possible, in virtual time.",
 )
 @click.option(
@@ -79,13 +78,7 @@ class Place:
     metavar="K",
     help="How many agents a process has; by default there is one process for each core.",
 )
-@click.option(
-    "--host",
-    metavar="ADDRESS",
-    default="127.0.0.1",
-    show_default=True,
-    help="Address on which other processes connect.",
-)
+@click.option("--host", metavar="ADDRESS", default="127.0.0.1", help="Address on which other processes connect.")
 @PORT
 @click.option(
     "--token",
@@ -99,21 +92,14 @@ class Place:
     type=Finite(0, 86_400),
     metavar="SECONDS",
     default=30.0,
-    show_default=True,
     help="Seconds for which a process that is lost is waited for.",
 )
 @click.option(
-    "--max-frame",
-    type=click.IntRange(1, 2047),
-    metavar="MIB",
-    default=64,
-    show_default=True,
-    help="Size of the largest frame in MiB.",
+    "--max-frame", type=click.IntRange(1, 2047), metavar="MIB", default=64, help="Size of the largest frame in MiB."
 )
 @click.option(
     "--journal",
-    type=click.Path(path_type=Path, file_okay=False),
-    metavar="DIR",
+    type=FOLDER,
     help="Keep journals here: if this process is killed, the same command goes on with its run, in a new --out.",
 )
 @out_directory("Run directory, new or empty; by default runs/<name>-<number>.")
@@ -144,7 +130,7 @@ def live(context: click.Context, /, out: Path | None, **options: Any) -> None:
 
 def _run(request: Request, study: Any, place: Place, out: Path | None) -> Report:
     from coband.simulator.experiments.runs.driver import Commands, drive
-    from coband.simulator.experiments.runs.workers import WorkerPoolError, check_open_files
+    from coband.simulator.experiments.runs.workers import check_open_files
     from coband.simulator.experiments.store import directory
     from coband.simulator.live.pool import LivePool, LiveStudy
     from coband.simulator.live.terms import check_token, is_exposed
@@ -157,12 +143,9 @@ def _run(request: Request, study: Any, place: Place, out: Path | None) -> Report
     if place.join and place.token is None:
         click.echo(f"token: {terms.token}", err=True)
     live_study: LiveStudy = LiveStudy.of(study, terms)
-    try:
-        check_open_files(-(-agents // terms.share), "processes", "give each more agents (--agents-per-process)")
-        progress.announce(study)
-        with progress.Bar(study.name) as bar:
-            pool = LivePool(terms, lambda line: click.echo(line, err=True))
-            commands = Commands(["coband", "live", *request.replay()[2:]], sys.argv)
-            return drive(live_study, directory.create(study.name, out), workers=pool, commands=commands, listener=bar)
-    except (directory.OutputError, directory.StorageError, WorkerPoolError) as error:
-        raise BadInput(str(error)) from error
+    check_open_files(-(-agents // terms.share), "processes", "give each more agents (--agents-per-process)")
+    progress.announce(study)
+    with progress.Bar(study.name) as bar:
+        pool = LivePool(terms, lambda line: click.echo(line, err=True))
+        commands = Commands(["coband", "live", *request.replay()[2:]], sys.argv)
+        return drive(live_study, directory.create(study.name, out), workers=pool, commands=commands, listener=bar)

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import click
 
-from coband.simulator.cli.numbers import AtLeast, Finite
 from coband.simulator.cli.options import BadInput
 from coband.simulator.cli.runs import extra
+from coband.simulator.cli.types import FILE_PATH, FOLDER, AtLeast, Finite
 
 
 @click.command("live-agent")
@@ -23,24 +23,11 @@ from coband.simulator.cli.runs import extra
 @click.option("--agents", type=AtLeast(1), metavar="K", help="How many agents; by default as `coband live` says.")
 @click.option(
     "--journal",
-    type=click.Path(path_type=Path, dir_okay=False),
-    metavar="FILE",
+    type=FILE_PATH,
     help="Keep here what is needed to go on if this process is killed: start it again with the same file.",
 )
-@click.option(
-    "--patience",
-    type=Finite(0, 86_400),
-    metavar="SECONDS",
-    default=30.0,
-    show_default=True,
-    help="Seconds to connect.",
-)
-@click.option(
-    "--base",
-    type=click.Path(path_type=Path, file_okay=False),
-    metavar="DIR",
-    help="Where relative file names in the scenario are looked for.",
-)
+@click.option("--patience", type=Finite(0, 86_400), metavar="SECONDS", default=30.0, help="Seconds to connect.")
+@click.option("--base", type=FOLDER, help="Where relative file names in the scenario are looked for.")
 def live_agent(
     address: str, token: str, agents: int | None, journal: Path | None, patience: float, base: Path | None
 ) -> None:
@@ -49,12 +36,8 @@ def live_agent(
 
     with extra("live", "msgpack"):
         from coband.simulator.live.station import Invitation, Station
-        from coband.simulator.live.terms import LiveError
     host, port = _parsed(address)
-    try:
-        asyncio.run(Station(Invitation(host, port, token, agents, journal, patience, base)).run())
-    except LiveError as error:
-        raise BadInput(str(error)) from error
+    asyncio.run(Station(Invitation(host, port, token, agents, journal, patience, base)).run())
 
 
 def _parsed(address: str) -> tuple[str, int]:

@@ -33,7 +33,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "init": ("coband.simulator.cli.init:init", "Write a project that runs at once."),
     "check": ("coband.simulator.cli.check:check", "Run a scenario and check its expectations."),
     "sweep": ("coband.simulator.cli.sweep:sweep", "Run a scenario at every point of its grid, here or on a cluster."),
-    "frontier": ("coband.simulator.cli.frontier:frontier", "Search for the parameters that no other choice beats."),
+    "frontier": ("coband.simulator.cli.frontier:frontier", "Search for the Pareto front of regret and communication."),
     "reproduce": ("coband.simulator.cli.reproduce:reproduce", "Try what papers claim, with intervals and verdicts."),
     "hunt": ("coband.simulator.cli.hunt:hunt", "Search for faults that make the algorithms of a scenario fail."),
     "live": ("coband.simulator.cli.live:live", "Run a scenario with processes that talk over sockets."),
@@ -60,12 +60,6 @@ COMPUTING = frozenset(COMMANDS) - {"init", "list", "describe", "schema", "cite",
 """The commands that import numpy and scipy."""
 
 
-class TooLittleMemory(click.ClickException):
-    """There is not enough memory to begin with."""
-
-    exit_code = BAD_INPUT
-
-
 def _print_version(ctx: click.Context, parameter: click.Parameter, wanted: bool) -> None:
     if wanted and not ctx.resilient_parsing:
         from importlib.metadata import version
@@ -78,7 +72,7 @@ def _print_version(ctx: click.Context, parameter: click.Parameter, wanted: bool)
     cls=LazyGroup,
     places=COMMANDS,
     invoke_without_command=True,
-    context_settings={"help_option_names": ["-h", "--help"]},
+    context_settings={"help_option_names": ["-h", "--help"], "show_default": True},
 )
 @click.option(
     "--version", is_flag=True, is_eager=True, expose_value=False, callback=_print_version, help="Print the version."
@@ -90,9 +84,10 @@ def cli(ctx: click.Context) -> None:
         click.echo(ctx.get_help())
     elif ctx.invoked_subcommand in COMPUTING:
         from coband.simulator.experiments.runs.free_memory import too_little
+        from coband.simulator.scenario_errors import RequestError
 
         if (sentence := too_little()) is not None:
-            raise TooLittleMemory(sentence)
+            raise RequestError(sentence)
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
@@ -170,6 +165,10 @@ def _status(arguments: Sequence[str] | None) -> int:
 
 def _explain(error: Exception) -> int:
     """Print a message for errors in the input and for unusable files, and a traceback for defects of coband."""
+    from coband.simulator.scenario_errors import RequestError
+
+    if isinstance(error, RequestError):
+        return _complain(str(error), BAD_INPUT)
     from coband.simulator.experiments.scenario.loading import BAD_INPUT as MISTAKES
 
     if isinstance(error, MISTAKES):

@@ -7,15 +7,16 @@ command's own, and last what comes out: ``--out``, ``--force``, ``--json``. No o
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from coband.simulator.cli.numbers import MOST_WORKERS, AtLeast
 from coband.simulator.cli.plugins import warn_of_plugins
+from coband.simulator.cli.types import MOST_WORKERS, AtLeast, Out
 
 if TYPE_CHECKING:
     from coband.simulator.experiments.runs.driver import Listener, Report
@@ -24,19 +25,19 @@ if TYPE_CHECKING:
 SHIPPED = "A scenario that comes with coband is given by its name; `coband list scenarios` shows them."
 """What the help of commands that take a scenario ends with."""
 
-Command = Callable[..., Any]
-Decorator = Callable[[Command], Command]
+REPLICATION_HELP = "Only this replication, counted from 0"
+Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
+
+
+def options(*added: Decorator) -> Decorator:
+    """Gives a command several arguments and options, in this order."""
+    return lambda command: reduce(lambda inner, option: option(inner), reversed(added), command)
 
 
 def files(name: str, *, required: bool) -> Decorator:
     """Any number of scenarios."""
-    return click.argument(
-        name,
-        metavar="FILE..." if required else "[FILE]...",
-        nargs=-1,
-        required=required,
-        type=click.Path(path_type=Path),
-    )
+    shown = "FILE..." if required else "[FILE]..."
+    return click.argument(name, metavar=shown, nargs=-1, required=required, type=click.Path(path_type=Path))
 
 
 def settings(text: str = "Change a value of the scenario; repeatable.") -> Decorator:
@@ -46,73 +47,30 @@ def settings(text: str = "Change a value of the scenario; repeatable.") -> Decor
 
 def trace(default: str | None = None) -> Decorator:
     """The level of the trace."""
-    return click.option(
-        "--trace",
-        type=click.Choice(["off", "protocol", "full"]),
-        default=default,
-        show_default=default is not None,
-        help="How much of the trace of each job is kept.",
-    )
+    levels = click.Choice(["off", "protocol", "full"])
+    return click.option("--trace", type=levels, default=default, help="How much of the trace of each job is kept.")
 
 
 def workers(text: str, default: int | None = None) -> Decorator:
     """A number of processes."""
-    return click.option(
-        "--workers",
-        type=AtLeast(1, MOST_WORKERS),
-        metavar="N",
-        default=default,
-        show_default=default is not None,
-        help=text,
-    )
-
-
-class Out(click.Path):
-    """A place to write to. Directories above it are made where they are not there, which is said: it may be a slip."""
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """The path."""
-        path: Path = super().convert(value, param, ctx)  # type: ignore[assignment]  # as `path_type` says
-        if not path.parent.exists() and not (ctx and ctx.resilient_parsing):
-            click.echo(f"note: the directory {path.parent} is not there; it is made", err=True)
-        return path
+    return click.option("--workers", type=AtLeast(1, MOST_WORKERS), default=default, help=text)
 
 
 def out_file(text: str) -> Decorator:
     """The file that a command writes."""
-    return click.option("--out", type=Out(path_type=Path, dir_okay=False), metavar="FILE", help=text)
+    return click.option("--out", type=Out(path_type=Path, dir_okay=False), help=text)
 
 
 def out_directory(text: str, default: Path | None = None) -> Decorator:
     """The directory that a command writes."""
-    return click.option(
-        "--out",
-        type=Out(path_type=Path, file_okay=False),
-        metavar="DIR",
-        default=default,
-        show_default=default is not None,
-        help=text,
-    )
+    return click.option("--out", type=Out(path_type=Path, file_okay=False), default=default, help=text)
 
 
-def out_place(text: str, default: Path) -> Decorator:
-    """The directory that a command writes, or a single file."""
-    return click.option(
-        "--out", type=Out(path_type=Path), metavar="DIR|FILE", default=default, show_default=True, help=text
-    )
-
-
-PORT = click.option(
-    "--port",
-    type=click.IntRange(0, 65535),
-    metavar="N",
-    default=0,
-    show_default=True,
-    help="Port of this machine; 0 takes any that is free.",
-)
+PORT_HELP = "Port of this machine; 0 takes any that is free."
+PORT = click.option("--port", type=click.IntRange(0, 65535), metavar="N", default=0, help=PORT_HELP)
 FILE = click.argument("file", type=click.Path(path_type=Path), metavar="FILE")
-REPLICATIONS = click.option("--replications", type=AtLeast(1), metavar="N", help="Number of replications.")
-SEED = click.option("--seed", type=AtLeast(0), metavar="N", help="Seed of the scenario.")
+REPLICATIONS = click.option("--replications", type=AtLeast(1), help="Number of replications.")
+SEED = click.option("--seed", type=AtLeast(0), help="Seed of the scenario.")
 ONLY = click.option("--only", multiple=True, metavar="NAME", help="Only this label or algorithm; repeatable.")
 FORCE = click.option("--force", is_flag=True, help="Replace files that are there and differ.")
 JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
@@ -121,25 +79,12 @@ SELECTION = (
     FILE,
     settings(),
     REPLICATIONS,
-    click.option(
-        "--replication",
-        "numbers",
-        type=AtLeast(0),
-        multiple=True,
-        metavar="N",
-        help="Only this replication, counted from 0; repeatable.",
-    ),
+    click.option("--replication", "numbers", type=AtLeast(0), multiple=True, help=f"{REPLICATION_HELP}; repeatable."),
     SEED,
     ONLY,
     trace(),
 )
 """Which runs of a scenario, and what is kept of them."""
-
-OPTIONS = (
-    *SELECTION,
-    click.option("--check", type=click.Choice(["cheap", "full"]), help="Which invariants are checked during the run."),
-    workers("Processes; by default one per job, at most one per core."),
-)
 
 
 class BadInput(click.ClickException):
@@ -148,20 +93,14 @@ class BadInput(click.ClickException):
     exit_code = 2
 
 
-def shared(command: Command) -> Command:
-    """Give a command the shared options."""
-    return _with(OPTIONS, command)
-
-
-def selection(command: Command) -> Command:
-    """Give a command the options that select what runs."""
-    return _with(SELECTION, command)
-
-
-def _with(options: Sequence[Decorator], command: Command) -> Command:
-    for option in reversed(options):
-        command = option(command)
-    return command
+selection = options(*SELECTION)
+"""The options that select what runs."""
+shared = options(
+    *SELECTION,
+    click.option("--check", type=click.Choice(["cheap", "full"]), help="Which invariants are checked during the run."),
+    workers("Processes; by default one per job, at most one per core."),
+)
+"""The options of commands that run a scenario."""
 
 
 @dataclass(frozen=True)
@@ -203,37 +142,23 @@ class Request:
         return loading.load(self.file, self.overrides())
 
     def study(self) -> Study:
-        """What there is to run.
-
-        Raises:
-            BadInput: nothing to run was selected.
-        """
-        from coband.simulator.experiments.runs import study
+        """What there is to run."""
+        from coband.simulator.experiments.runs.study import load_run
 
         warn_of_plugins()
-        try:
-            return study.load_run(self.file, self.overrides(), self.only, self.numbers)
-        except study.SelectionError as error:
-            raise BadInput(str(error)) from error
+        return load_run(self.file, self.overrides(), self.only, self.numbers)
 
     def execute(self, study: Study, out: Path | None, listener: Listener) -> Report:
-        """Run what is asked for.
-
-        Raises:
-            BadInput: there is no room for the results, or too many workers.
-        """
+        """Run what is asked for."""
         from coband.simulator.experiments.runs import executors, memory
         from coband.simulator.experiments.runs.driver import Commands, drive
-        from coband.simulator.experiments.runs.workers import WorkerPoolError, check_open_files
+        from coband.simulator.experiments.runs.workers import check_open_files
         from coband.simulator.experiments.store import directory
 
         workers = self.workers or max(1, min(study.jobs, executors.cores()))
         for sentence in memory.before(study, workers):
             click.echo(f"warning: {sentence}", err=True)
-        try:
-            if workers > 1:
-                check_open_files(workers)  # before there is a directory
-            place = directory.create(study.name, out)
-            return drive(study, place, workers=workers, commands=Commands(self.replay(), sys.argv), listener=listener)
-        except (directory.OutputError, directory.StorageError, WorkerPoolError) as error:
-            raise BadInput(str(error)) from error
+        if workers > 1:
+            check_open_files(workers)  # before there is a directory
+        place = directory.create(study.name, out)
+        return drive(study, place, workers=workers, commands=Commands(self.replay(), sys.argv), listener=listener)

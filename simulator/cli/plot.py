@@ -8,9 +8,9 @@ from pathlib import Path
 
 import click
 
-from coband.simulator.cli.numbers import Finite
-from coband.simulator.cli.options import FORCE, BadInput, out_place
-from coband.simulator.cli.runs import RUNS, RUNS_HELP, against, analysed, extra, write
+from coband.simulator.cli.options import FORCE, BadInput
+from coband.simulator.cli.runs import RUNS, RUNS_HELP, against, analysed, extra
+from coband.simulator.cli.types import Finite, Out
 
 FORMATS = ("pdf", "svg", "png")
 SIZE = (3.3, 2.2)
@@ -68,18 +68,16 @@ class PanelRequest:
     type=click.Choice(FORMATS),
     multiple=True,
     default=("pdf",),
-    show_default=True,
     help="Format of the files; repeatable.",
 )
+@click.option("--dpi", type=click.IntRange(20, 1000), metavar="N", default=200, help="Dots per inch of PNG files.")
 @click.option(
-    "--dpi",
-    type=click.IntRange(20, 1000),
-    metavar="N",
-    default=200,
-    show_default=True,
-    help="Dots per inch of PNG files.",
+    "--out",
+    type=Out(path_type=Path),
+    metavar="DIR|FILE",
+    default=Path("figures"),
+    help="Directory of the figures; for one panel also a file, whose ending is its format.",
 )
-@out_place("Directory of the figures; for one panel also a file, whose ending is its format.", Path("figures"))
 @FORCE
 def plot(
     paths: tuple[Path, ...],
@@ -97,12 +95,14 @@ def plot(
     """Draw figures of a report as PDF, SVG or PNG, or panels in any size."""
     with extra():
         from coband.simulator.analysis.report import contents
+    from coband.simulator.experiments.store.directory import keep_file
+
     if panels:
         if names:
             raise BadInput("give either --figure or --panel.")
         request = PanelRequest(panels, environment, (width or SIZE[0], height or SIZE[1]), out, formats, dpi)
         for file, content in _panels(paths, against, request):
-            write(file, content, force)
+            keep_file(file, content, force=force)
             click.echo(file)
         return
     if width or height or environment:
@@ -117,7 +117,7 @@ def plot(
         files = [(out / f"{one.file}.{kind}", contents.rendered(one, kind, dpi)) for one in found for kind in formats]
     missing = [name for name in names if name not in {one.name for one in found}]
     for file, content in files:
-        write(file, content, force)
+        keep_file(file, content, force=force)
         click.echo(file)
     if missing:
         raise BadInput(f"these runs have nothing to draw for {', '.join(missing)}; the report says why.")

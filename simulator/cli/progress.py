@@ -1,9 +1,10 @@
-"""Progress of a run on standard error: a bar on a terminal, otherwise nothing but what went wrong."""
+"""Progress of a run: a bar on a terminal or in a notebook, otherwise nothing but what went wrong."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Mapping
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Self
 
 import click
@@ -27,7 +28,7 @@ EXIT_CODES = {"interrupted": 130, "stopped": 2}
 
 
 class Bar:
-    """Follows a run; silent when standard error is no terminal."""
+    """Follows a run; silent where there is no terminal and no notebook."""
 
     def __init__(self, title: str) -> None:
         self._title = title
@@ -51,13 +52,13 @@ class Bar:
 
     def visible(self) -> bool:
         """Whether there is anywhere to draw."""
-        return sys.stderr.isatty()
+        return sys.stderr.isatty() or in_notebook()
 
     def _console(self) -> Console:
         """Where to draw."""
         from rich.console import Console
 
-        return Console(file=terminal.raw(sys.stderr))
+        return Console() if in_notebook() else Console(file=terminal.raw(sys.stderr))
 
     def _started(self) -> Progress:
         from rich.markup import escape
@@ -92,6 +93,15 @@ class Bar:
     def __exit__(self, *error: object) -> None:
         if self._progress is not None:
             self._progress.stop()
+
+
+def in_notebook() -> bool:
+    """Whether this is a notebook that can show a bar, for which rich needs ipywidgets."""
+    if "ipykernel" not in sys.modules or find_spec("ipywidgets") is None:
+        return False
+    from rich.console import Console
+
+    return Console().is_jupyter
 
 
 def announce(study: Study) -> None:

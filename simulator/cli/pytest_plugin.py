@@ -53,13 +53,16 @@ class _Readable:
 
     def repr_failure(self, info: Any, style: Any = None) -> Any:
         """The message, where the error is one of the user's input or a count that differs."""
-        from coband.simulator.analysis.counts.counting import CountsError
-        from coband.simulator.experiments.runs.expectations import ExpectationError
         from coband.simulator.experiments.scenario.loading import BAD_INPUT
+        from coband.simulator.scenario_errors import RequestError
 
-        if isinstance(info.value, (Differs, CountsError, ExpectationError, *BAD_INPUT)):
+        if isinstance(info.value, (Differs, RequestError, *BAD_INPUT)):
             return str(info.value)
         return super().repr_failure(info)  # type: ignore[misc]
+
+    def reportinfo(self: Any) -> tuple[Path, None, str]:
+        """Where the test is."""
+        return self.path, None, self.name
 
 
 class ScenarioFile(_Readable, pytest.File):
@@ -121,10 +124,6 @@ class Expectation(_Readable, pytest.Item):
         if wrong:
             raise Differs("\n".join([f"{': '.join(self._key)}", *wrong]))
 
-    def reportinfo(self) -> tuple[Path, None, str]:
-        """Where the test is."""
-        return self.path, None, self.name
-
 
 class LockFile(_Readable, pytest.File):
     """A counts lock."""
@@ -159,7 +158,3 @@ class LockedScenario(_Readable, pytest.Item):
             other = self._lock.other_hardware(self.name)
             wrong = wrong if other is None else [other, *wrong]
             raise Differs("\n".join([*wrong, f"if that is meant: coband counts update --file {self.path} {file}"]))
-
-    def reportinfo(self) -> tuple[Path, None, str]:
-        """Where the test is."""
-        return self.path, None, self.name

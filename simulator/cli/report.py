@@ -6,9 +6,9 @@ from pathlib import Path
 
 import click
 
-from coband.simulator.cli.numbers import AtLeast
 from coband.simulator.cli.options import FORCE, BadInput, out_file
-from coband.simulator.cli.runs import RUNS, RUNS_HELP, against, analysed, extra, write
+from coband.simulator.cli.runs import RUNS, RUNS_HELP, against, analysed, extra
+from coband.simulator.cli.types import AtLeast
 
 NAME = "report.html"
 SEVERAL = "comparison.html"
@@ -21,7 +21,6 @@ SEVERAL = "comparison.html"
     "replications",
     type=AtLeast(0),
     multiple=True,
-    metavar="N",
     help="Only where not all messages have room in the page: those of this replication come first; repeatable.",
 )
 @against
@@ -33,6 +32,8 @@ def report(
     """Write a report about one or several runs: one self-contained HTML file."""
     with extra():
         from coband.simulator.analysis.report.page import page
+    from coband.simulator.experiments.store.directory import keep_file
+
     with analysed(paths, against) as analysis:
         known = sorted({number for one in analysis.contenders for number in one.records})
         for number in replications:
@@ -40,7 +41,7 @@ def report(
                 raise BadInput(f"there is no replication {number}; there is {', '.join(map(str, known))}.")
         text = page(analysis, replications)
     file = out or _place(paths)
-    write(file, text.encode("utf-8", "backslashreplace"), force)
+    keep_file(file, text.encode("utf-8", "backslashreplace"), force=force)
     click.echo(file)
 
 

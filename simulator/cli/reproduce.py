@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from coband.simulator.cli import sweep_view, tables
-from coband.simulator.cli.numbers import AtLeast, Finite
 from coband.simulator.cli.options import JSON, BadInput, out_directory
+from coband.simulator.cli.types import FOLDER, AtLeast, Finite
 from coband.simulator.cli.workers import RESUME, placed, pool
 
 if TYPE_CHECKING:
@@ -30,20 +30,12 @@ INTERRUPTED = 130
 @click.option("--list", "listing", is_flag=True, help="List the claims, and do nothing else.")
 @click.option("--quick", is_flag=True, help="Scaled-down studies: the mechanics, not the papers' sizes.")
 @click.option("--full", is_flag=True, help="The papers' sizes; the default.")
-@click.option("--seed", type=AtLeast(0), metavar="N", help="Seed of all studies, instead of their own.")
+@click.option("--seed", type=AtLeast(0), help="Seed of all studies, instead of their own.")
 @click.option("--budget", type=Finite(0, 100_000, min_open=True), metavar="HOURS", help="Stop after this time.")
 @placed
+@click.option("--results", type=FOLDER, help="Directory of the results files; by default results in that of --out.")
 @click.option(
-    "--results",
-    type=click.Path(path_type=Path, file_okay=False),
-    metavar="DIR",
-    help="Directory of the results files; by default results in that of --out.",
-)
-@click.option(
-    "--pages",
-    type=click.Path(path_type=Path, file_okay=False),
-    metavar="DIR",
-    help="Write pages about all claims of the results files there; without names nothing runs.",
+    "--pages", type=FOLDER, help="Write pages about all claims of the results files there; without names nothing runs."
 )
 @click.option(
     "--verify",
@@ -64,67 +56,48 @@ def reproduce(
     full: bool,
     seed: int | None,
     budget: float | None,
-    workers: int | None,
-    cluster: str | None,
-    cluster_options: tuple[str, ...],
     results: Path | None,
     pages: Path | None,
     verify: int | None,
     resume: bool,
     out: Path,
     as_json: bool,
+    **place: Any,
 ) -> None:
     """Try what papers claim on our own runs, with intervals and verdicts.
 
     Replications go on until every condition of a claim is decided, its replications are used up, or the budget ends.
     Claims share jobs. The verdicts of several claims have a false discovery rate of at most 5 %.
     """
+    from coband.simulator.analysis.claims.reading import ALL, chosen
+    from coband.simulator.analysis.claims.reproduction import JOBS
+
     if quick and full:
         raise BadInput("give --quick or --full, not both.")
-    claims = [one.seeded(seed) for one in _chosen(names)]
+    claims = [one.seeded(seed) for one in chosen(names or [ALL])]
     where = results or out / "results"
     if listing:
         _list(claims)
     elif verify is not None:
-        with pool(workers, cluster, cluster_options) as found:
+        with pool(**place) as found:
             status = _verify(claims, where, verify, found)
         context.exit(status)
     elif pages is not None and not (names or quick or full or budget or resume or seed is not None):
         _pages(where, pages)
     else:
-        _begin(out, resume)
-        with pool(workers, cluster, cluster_options) as found:
+        if (out / JOBS).is_dir() and not resume:
+            raise BadInput(f"{out} has finished jobs already; go on with --resume, or choose another --out DIR.")
+        with pool(**place) as found:
             status = _run(claims, out, where, "quick" if quick else "full", seed, budget, found, as_json)
         if pages is not None:
             _pages(where, pages)
         context.exit(status)
 
 
-def _chosen(names: Sequence[str]) -> list[PlacedClaim]:
-    from coband.simulator.analysis.claims import reading
-
-    try:
-        return reading.chosen(names or [reading.ALL])
-    except reading.UnknownClaimError as error:
-        raise BadInput(str(error)) from error
-
-
 def _list(claims: Sequence[PlacedClaim]) -> None:
     rows = [[one.key, one.claim.where, one.claim.title] for one in claims]
     tables.show(["claim", "where", "what"], rows, left=3, keys=1)
     click.echo(f"{len(claims)} claims")
-
-
-def _begin(out: Path, resume: bool) -> None:
-    """Refuse to go on by accident.
-
-    Raises:
-        BadInput: there are finished jobs already.
-    """
-    from coband.simulator.analysis.claims.reproduction import JOBS
-
-    if (out / JOBS).is_dir() and not resume:
-        raise BadInput(f"{out} has finished jobs already; go on with --resume, or choose another --out DIR.")
 
 
 def _run(
@@ -139,16 +112,13 @@ def _run(
 ) -> int:
     from coband.simulator.analysis.claims import figures, origin, results
     from coband.simulator.analysis.claims.reproduction import Reproduction, Stopped
-    from coband.simulator.analysis.claims.samples import SampleError
 
     interrupted = False
+    reproduction = Reproduction(
+        claims, out, workers, size=size, budget=budget, origin=origin.origin(seed), listener=sweep_view.View
+    )
     try:
-        reproduction = Reproduction(
-            claims, out, workers, size=size, budget=budget, origin=origin.origin(seed), listener=sweep_view.View
-        )
         reproduction.run(_told)
-    except SampleError as error:
-        raise BadInput(str(error)) from error
     except Stopped:
         interrupted = True
     outcomes = reproduction.outcomes()
@@ -167,12 +137,11 @@ def _told(outcome: Outcome) -> None:
 
 def _show(outcomes: Sequence[Outcome], as_json: bool) -> None:
     from coband.simulator.analysis.claims.outcome import verdicts
-    from coband.simulator.experiments.runs.results import dump
 
     found = verdicts(outcomes)
     if as_json:
         entries = [{**one.to_json(), "verdict": verdict} for one, verdict in zip(outcomes, found, strict=True)]
-        click.echo(dump({"claims": entries}), nl=False)
+        tables.show_json({"claims": entries})
         return
     rows = [_row(one, verdict) for one, verdict in zip(outcomes, found, strict=True)]
     tables.show(["claim", "verdict", "n", "CPU hours", "remark"], rows, left=2, keys=1)
@@ -201,11 +170,8 @@ def _verify(claims: Sequence[PlacedClaim], where: Path, count: int, workers: Wor
 
     from coband.simulator.analysis.claims import results, verification
 
-    try:
-        outcomes = results.read(where)
-        jobs = verification.sample(claims, outcomes, count, SAMPLE_SEED)
-    except results.ResultsError as error:
-        raise BadInput(str(error)) from error
+    outcomes = results.read(where)
+    jobs = verification.sample(claims, outcomes, count, SAMPLE_SEED)
     if not jobs:
         raise BadInput(f"{where} has no results of these claims.")
     with TemporaryDirectory(prefix="coband-verify-") as place:
@@ -242,11 +208,7 @@ def _name_hardware(outcomes: Sequence[Outcome]) -> None:
 
 def _pages(where: Path, pages: Path) -> None:
     from coband.simulator.analysis.claims import pages as writing
-    from coband.simulator.analysis.claims import results
 
-    try:
-        for path in writing.write(where, pages):
-            click.echo(f"page: {path}")
-        click.echo(writing.badge(where))
-    except results.ResultsError as error:
-        raise BadInput(str(error)) from error
+    for path in writing.write(where, pages):
+        click.echo(f"page: {path}")
+    click.echo(writing.badge(where))

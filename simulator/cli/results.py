@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from coband.simulator.cli import tables
 
 if TYPE_CHECKING:
+    from coband.simulator.experiments.runs.results import Best, Entry, Results, Spread
     from coband.simulator.experiments.runs.timeline import Snapshot
     from coband.simulator.metrics import Metric
 
@@ -35,7 +36,7 @@ PER_AGENT = {"regret_per_agent": "regret per agent"}
 """Beside these where numbers of agents are compared."""
 
 
-def show_run(found: Mapping[str, Any], metrics: Mapping[str, Metric], directory: Path) -> None:
+def show_run(found: Results, metrics: Mapping[str, Metric], directory: Path) -> None:
     """The results of a run: a row for each label, what each has reached at the same times, and where the run is.
 
     Args:
@@ -58,7 +59,7 @@ def show_run(found: Mapping[str, Any], metrics: Mapping[str, Metric], directory:
     click.echo(f"run directory: {directory}")
 
 
-def _declared(metrics: Mapping[str, Metric], entries: Iterable[dict[str, Any]]) -> dict[str, str]:
+def _declared(metrics: Mapping[str, Metric], entries: Iterable[Entry]) -> dict[str, str]:
     """Key -> title of the numbers that problem and algorithms declare to be better low or high."""
     return {
         name: metric.heading
@@ -69,7 +70,7 @@ def _declared(metrics: Mapping[str, Metric], entries: Iterable[dict[str, Any]]) 
     }
 
 
-def _show_closest(entry: dict[str, Any]) -> None:
+def _show_closest(entry: Entry) -> None:
     """Say so where rounding may have decided which arm was pulled."""
     from coband.simulator.experiments.runs.expectations import ROUNDING, in_words
     from coband.simulator.experiments.runs.results import numbers
@@ -98,7 +99,7 @@ def _reached(at: Snapshot) -> tuple[float | None, ...]:
     return round(at.turns), round(at.regret, 1), at.regret_per_turn, round(at.scalars)
 
 
-def _cells(entry: dict[str, Any], columns: Iterable[str]) -> list[str]:
+def _cells(entry: Entry, columns: Iterable[str]) -> list[str]:
     mean, bounds = entry["mean"], entry["ci95"]
     cells = [_cell(key, mean.get(key), bounds.get(key)) for key in columns]
     return [str(len(entry["replications"])), *cells, f"{mean['wall_seconds']:.2f}"]
@@ -111,7 +112,7 @@ def _cell(key: str, mean: float | None, bounds: list[float] | None) -> str:
     return tables.between(mean, bounds)
 
 
-def show_sweep(found: Mapping[str, Any], directory: Path, *, several_sizes: bool) -> None:
+def show_sweep(found: Results, directory: Path, *, several_sizes: bool) -> None:
     """The results of a sweep: the best parameters where they were looked for, otherwise a row for each variant.
 
     Args:
@@ -126,7 +127,7 @@ def show_sweep(found: Mapping[str, Any], directory: Path, *, several_sizes: bool
     click.echo(f"sweep directory: {directory}")
 
 
-def _show_best(lines: Sequence[dict[str, Any]]) -> None:
+def _show_best(lines: Sequence[Best]) -> None:
     contexts = list(dict.fromkeys(name for line in lines for name in line["context"]))
     rows = []
     for line in lines:
@@ -151,11 +152,11 @@ def _show_best(lines: Sequence[dict[str, Any]]) -> None:
     click.echo("the best of many looks better on the seeds that chose it than it is; compare fresh seeds")
 
 
-def _estimate(found: dict[str, Any] | None) -> str:
+def _estimate(found: Spread | None) -> str:
     return "-" if found is None else f"{tables.between(found['mean'], found['ci95'])} ({found['n']})"
 
 
-def _show_variants(entries: Sequence[dict[str, Any]], columns: Mapping[str, str]) -> None:
+def _show_variants(entries: Sequence[Entry], columns: Mapping[str, str]) -> None:
     names = list(dict.fromkeys(name for entry in entries for name in entry["parameters"]))
     rows = []
     for entry in entries:

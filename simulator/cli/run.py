@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from coband.simulator.cli import progress, results
+from coband.simulator.cli import progress, results, tables
 from coband.simulator.cli.options import JSON, SHIPPED, Request, out_directory, shared
 
 if TYPE_CHECKING:
@@ -33,17 +33,11 @@ def run(context: click.Context, /, out: Path | None, as_json: bool, **options: A
         report = request.execute(study, out, bar)
     progress.warn(report)
     if as_json:
-        click.echo(_json(report), nl=False)
+        tables.show_json(report.object)
         click.echo(f"run directory: {report.directory}", err=True)
     else:
         show(report, study)
     context.exit(progress.exit_code(report))
-
-
-def _json(report: Report) -> str:
-    from coband.simulator.experiments.runs.results import dump
-
-    return dump(report.object)
 
 
 def show(report: Report, study: Study) -> None:

@@ -1,4 +1,4 @@
-"""Shared by the commands that read one or several runs: arguments, opening runs, and writing files."""
+"""Shared by the commands that read one or several runs: arguments, and opening runs."""
 
 from __future__ import annotations
 
@@ -26,14 +26,10 @@ class RunPath(click.Path):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """The path; a file or directory that is called ``latest`` has precedence."""
-        from coband.simulator.experiments.store.errors import StoreError
         from coband.simulator.experiments.store.finding import LATEST, latest
 
         path = Path(str(super().convert(value, param, ctx)))
-        try:
-            return path if str(path) != LATEST or path.exists() else latest()
-        except StoreError as error:
-            raise BadInput(str(error)) from error
+        return path if str(path) != LATEST or path.exists() else latest()
 
 
 RUN = click.argument("path", metavar="RUN", type=RunPath())
@@ -49,19 +45,13 @@ def against(command: Callable[..., Any]) -> Callable[..., Any]:
 
 @contextmanager
 def analysed(paths: tuple[Path, ...], reference: str | None) -> Iterator[Analysis]:
-    """Analyse runs; an error in them ends the command with a message."""
+    """Analyse runs, which stay open for so long."""
     from coband.simulator.analysis.report import analysis, data
-    from coband.simulator.experiments.store.store import StoreError, open_run
+    from coband.simulator.experiments.store.store import open_run
 
-    try:
-        with ExitStack() as stack:
-            runs = [stack.enter_context(open_run(path)) for path in paths]
-            try:
-                yield analysis.Analysis(data.load(runs), reference)
-            except data.ReportError as error:  # within the block: a store would look for damage that explains it
-                raise BadInput(str(error)) from error
-    except StoreError as error:
-        raise BadInput(str(error)) from error
+    with ExitStack() as stack:
+        runs = [stack.enter_context(open_run(path)) for path in paths]
+        yield analysis.Analysis(data.load(runs), reference)
 
 
 @contextmanager
@@ -80,17 +70,3 @@ def extra(name: str = "report", *libraries: str) -> Iterator[None]:
         raise BadInput(
             f"this command needs {error.name}, which is not installed: pip install 'coband[{name}]'."
         ) from error
-
-
-def write(file: Path, content: bytes, force: bool) -> None:
-    """Write a file; an existing file with other content is replaced only with --force.
-
-    Raises:
-        BadInput: another file exists, or the file cannot be written.
-    """
-    from coband.simulator.experiments.store.directory import OutputError, keep_file
-
-    try:
-        keep_file(file, content, force=force)
-    except OutputError as error:
-        raise BadInput(str(error)) from error

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from coband.simulator.cli import results
+from coband.simulator.cli import results, tables
 from coband.simulator.cli.options import JSON
 from coband.simulator.cli.runs import RUN, RUNS_HELP
 from coband.simulator.cli.trace.common import opened
@@ -25,12 +25,11 @@ def show(path: Path, as_json: bool) -> None:
     Of a run that goes on, or that was ended, what is finished is shown.
     """
     with opened(path) as run:
-        from coband.simulator.experiments.runs.results import dump
         from coband.simulator.experiments.store.summaries import is_sweep, summary
 
         found = summary(run)
         if as_json:
-            click.echo(dump(found), nl=False)
+            tables.show_json(found)
         elif "frontier" in found:
             from coband.simulator.cli.frontier import show_search
 

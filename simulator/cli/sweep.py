@@ -5,11 +5,11 @@ from __future__ import annotations
 import shlex
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from coband.simulator.cli import progress, results, sweep_view
+from coband.simulator.cli import progress, results, sweep_view, tables
 from coband.simulator.cli.options import (
     JSON,
     ONLY,
@@ -60,13 +60,11 @@ def sweep(
     seed: int | None,
     only: tuple[str, ...],
     trace: Level,
-    workers: int | None,
-    cluster: str | None,
-    cluster_options: tuple[str, ...],
     status: Path | None,
     resume: bool,
     out: Path | None,
     as_json: bool,
+    **place: Any,
 ) -> None:
     """Run the scenario in FILE at every point of its `grid:` and `zip:`.
 
@@ -84,12 +82,10 @@ def sweep(
         told = "so this is one point; `coband run` shows more of it"
         click.echo(f"note: {file} has neither grid: nor zip:, {told}", err=True)
     progress.announce(study)
-    with pool(workers, cluster, cluster_options) as workers_found:
+    with pool(**place) as workers_found:
         report = driven(request, study, workers_found, resume, out)
     if as_json:
-        from coband.simulator.experiments.runs.results import dump
-
-        click.echo(dump(report.object), nl=False)
+        tables.show_json(report.object)
         click.echo(f"sweep directory: {report.directory}", err=True)
     else:
         sizes = {variant.scenario.agents.count for variant in study.variants}
@@ -148,15 +144,10 @@ def _resume(where: Path) -> str:
 def _show_status(path: Path, as_json: bool) -> None:
     from dataclasses import asdict
 
-    from coband.simulator.experiments.runs.results import dump
-    from coband.simulator.experiments.store.directory import OutputError
     from coband.simulator.experiments.sweep import status
 
-    try:
-        found = status.read(path)
-    except OutputError as error:
-        raise BadInput(str(error)) from error
+    found = status.read(path)
     if as_json:
-        click.echo(dump({**asdict(found), "rate": found.rate, "seconds_left": found.seconds_left}), nl=False)
+        tables.show_json({**asdict(found), "rate": found.rate, "seconds_left": found.seconds_left})
     else:
         sweep_view.show_status(found)

@@ -1,10 +1,11 @@
-"""Tables on standard output: with frames (rich) on a terminal, as plain aligned text in a pipe."""
+"""Tables on standard output, with frames (rich) on a terminal, as plain aligned text in a pipe; and JSON."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Sequence
 from itertools import chain, islice
+from typing import Any
 
 import click
 
@@ -43,6 +44,13 @@ def show(header: Sequence[str], rows: Sequence[Sequence[str]], left: int = 1, ke
         [visible(title) for title in header], shown, left, left if keys is None else keys, console.width
     ):
         console.print(part, soft_wrap=isinstance(part, str), markup=False, highlight=False)
+
+
+def show_json(value: Any) -> None:
+    """Print strict JSON."""
+    from coband.simulator.experiments.runs.results import dump
+
+    click.echo(dump(value), nl=False)
 
 
 def stream(header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:

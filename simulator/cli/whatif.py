@@ -55,7 +55,7 @@ if TYPE_CHECKING:
 @click.option(
     "--split",
     is_flag=True,
-    help="Split the regret by what it is owed to: losses, delays, slow agents, the threshold.",
+    help="Split the regret by cause: losses, delays, slow agents, the threshold.",
 )
 @workers("Processes.", 1)
 @out_directory("Run directory, new or empty; by default runs/<name>-what-if-<number>.")
@@ -102,34 +102,25 @@ def _study(
 
 
 def perform(study: WhatIfStudy, out: Path | None, workers: int) -> Report:
-    """Run a what-if study.
-
-    Raises:
-        BadInput: there is no room for the results.
-    """
+    """Run a what-if study."""
     from coband.simulator.analysis.whatif.study import place
     from coband.simulator.experiments.runs.driver import Commands, drive
-    from coband.simulator.experiments.store.directory import OutputError, StorageError
 
-    try:
-        with progress.Bar(study.name) as bar:
-            report = drive(study, place(study, out), workers=workers, commands=Commands((), sys.argv), listener=bar)
-    except (OutputError, StorageError) as error:
-        raise BadInput(str(error)) from error
+    with progress.Bar(study.name) as bar:
+        report = drive(study, place(study, out), workers=workers, commands=Commands((), sys.argv), listener=bar)
     progress.warn(report)
     return report
 
 
 def _print(run: StoredRun, report: Report, study: WhatIfStudy, as_json: bool) -> None:
     from coband.simulator.analysis.whatif.answer import answers
-    from coband.simulator.experiments.runs.results import dump
     from coband.simulator.experiments.store.store import open_run
 
     with open_run(report.directory) as changed:
         found = [answer for answer in answers(run, changed, study.of) if answer.replications]
         if as_json:
             listed = [answer.as_json() for answer in found]
-            click.echo(dump({**study.about, "directory": str(report.directory), "answers": listed}), nl=False)
+            tables.show_json({**study.about, "directory": str(report.directory), "answers": listed})
             return
         declared = frozenset(name for name, metric in changed.metrics.items() if metric.better)
         for answer in found:
@@ -172,14 +163,13 @@ def _show_parting(where: str, parting: TraceComparison, algorithms: Mapping[str,
 
 def _print_split(run: StoredRun, report: Report, study: WhatIfStudy, as_json: bool) -> None:
     from coband.simulator.analysis.whatif.split import splits
-    from coband.simulator.experiments.runs.results import dump
     from coband.simulator.experiments.store.store import open_run
 
     with open_run(report.directory) as changed:
         found = list(splits(run, changed, study))
     if as_json:
         listed = [split.as_json() for split in found]
-        click.echo(dump({**study.about, "directory": str(report.directory), "splits": listed}), nl=False)
+        tables.show_json({**study.about, "directory": str(report.directory), "splits": listed})
         return
     for split in found:
         _show_split(split)
@@ -188,7 +178,7 @@ def _print_split(run: StoredRun, report: Report, study: WhatIfStudy, as_json: bo
 
 def _show_split(split: Split) -> None:
     count = len(split.replications)
-    click.echo(f"{split.label}, {count} replication{'s' * (count > 1)}: regret by what it is owed to, in this order")
+    click.echo(f"{split.label}, {count} replication{'s' * (count > 1)}: regret by cause, in this order")
     rows = [["all of it", tables.between(split.regret.mean, split.regret.interval), "", ""]]
     for share in split.shares:
         if share.owed is None:
@@ -198,6 +188,6 @@ def _show_split(split: Split) -> None:
             rows.append([share.cause, owed, split.percentage(share.owed.mean), tables.number(share.regret)])
     rest = tables.between(split.rest.mean, split.rest.interval)
     rows.append(["the rest", rest, split.percentage(split.rest.mean), ""])
-    tables.show(["owed to", "regret", "share", "left without it"], rows)
+    tables.show(["cause", "regret", "share", "left without it"], rows)
     if count > 1:
         click.echo("mean ± half the width of the 95 % interval (Student t; differences paired by replication)")

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+from typing import TYPE_CHECKING
 
 import click
 
-from coband.simulator.cli.options import BadInput, workers
+from coband.simulator.cli.options import options, workers
 
 if TYPE_CHECKING:
     from coband.simulator.experiments.runs.workers import WorkerPool
 
-OPTIONS = (
+placed = options(
     workers("Processes on this machine; by default one per core."),
     click.option(
         "--cluster",
@@ -32,37 +32,18 @@ OPTIONS = (
 RESUME = click.option("--resume", is_flag=True, help="Go on in a directory with finished jobs: they do not run again.")
 
 
-def placed(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command these options."""
-    for option in reversed(OPTIONS):
-        command = option(command)
-    return command
-
-
 @contextmanager
-def pool(workers: int | None, cluster: str | None, options: Sequence[str] = ()) -> Iterator[WorkerPool]:
+def pool(workers: int | None, cluster: str | None, cluster_options: Sequence[str] = ()) -> Iterator[WorkerPool]:
     """Who runs jobs, as long as the block lasts.
 
     Raises:
-        BadInput: the options contradict each other, or there is no such cluster; or, in the block, what a driver says
-            about directories and workers.
+        WorkerPoolError: the options contradict each other, or there is no such cluster.
     """
-    from coband.simulator.experiments.runs.workers import WorkerPoolError
-    from coband.simulator.experiments.store.directory import OutputError, StorageError
-    from coband.simulator.experiments.sweep.lock import LockedError
+    from coband.simulator.experiments.sweep.job_queue import require_one_place
 
-    if workers is not None and cluster is not None:
-        raise BadInput("give --workers or --cluster, not both.")
-    if options and cluster is None:
-        raise BadInput("--cluster-option goes with --cluster.")
-    try:
-        found = pool_of(workers, cluster, options)
-        try:
-            yield found
-        finally:
-            found.close()
-    except (OutputError, LockedError, WorkerPoolError, StorageError) as error:
-        raise BadInput(str(error)) from error
+    require_one_place(workers, cluster, cluster_options)
+    with closing(pool_of(workers, cluster, cluster_options)) as found:
+        yield found
 
 
 def pool_of(workers: int | None, cluster: str | None, options: Sequence[str]) -> WorkerPool:

@@ -12,7 +12,7 @@ from coband.simulator.conformance.runs import Run, algorithm, registry
 from coband.simulator.core.algorithm import ClosedForm, MessageSize, attributes
 from coband.simulator.core.audit import trace as tr
 from coband.simulator.core.audit.ledger import DOWN, PEER, UP
-from coband.simulator.core.formulas import evaluate, names_in
+from coband.simulator.core.formulas import Values, evaluate, names_in
 from coband.simulator.core.memory import RunSize
 from coband.simulator.core.nodes.message import Message
 from coband.simulator.core.nodes.node import SERVER, Address, BatchAgent, Server
@@ -22,7 +22,6 @@ from coband.simulator.metrics import by_name
 
 IN_A_ROUND = {"uplink_scalars": UP, "downlink_scalars": DOWN, "peer_scalars": PEER}
 """What can be said of every communication round, and where to look for it."""
-Quantities = dict[str, Any]
 Sent = tuple[Message, str, int, int]
 """A message that was sent: it, its direction, scalars of one copy, number of copies."""
 
@@ -56,7 +55,7 @@ def check_closed_forms(name: str, run: Run, schedule: str) -> None:
             _check_rounds(name, run, form)
         else:
             known = ", ".join(sorted(totals))
-            demand(form.count in totals, f"Algorithm.counts of {name} speaks of {form.count!r}; there is {known}")
+            demand(form.count in totals, f"Algorithm.counts of {name} names {form.count!r}; there is {known}")
             _check_form(f"the run counts {form.count} =", totals[form.count], form, values)
 
 
@@ -133,7 +132,7 @@ def sent(run: Run) -> Iterator[Sent]:
         yield message, direction, int(row[8]), int(row[12])
 
 
-def common(run: Run) -> Quantities:
+def common(run: Run) -> dict[str, int]:
     """`coband.simulator.core.algorithm.COMMON_QUANTITIES` of a run."""
     world = run.engine.world
     found = {"N": len(run.engine.agents), "d": world.dimension}
@@ -142,10 +141,10 @@ def common(run: Run) -> Quantities:
     return found
 
 
-def run_quantities(run: Run, schedule: str) -> Quantities:
+def run_quantities(run: Run, schedule: str) -> Values:
     """`coband.simulator.core.algorithm.RUN_QUANTITIES` of a run, and every number of its result."""
     result, engine = run.result, run.engine
-    found: Quantities = {"turns": result.turns, "rounds": result.rounds, **result.totals}
+    found: dict[str, object] = {"turns": result.turns, "rounds": result.rounds, **result.totals}
     found |= {"T": result.turns, "schedule": schedule}
     if engine.server is not None:
         found["applied"] = engine.server.applied
@@ -162,7 +161,7 @@ def _copies(degrees: tuple[int, ...], origin: int, passing: tuple[int, ...]) -> 
     return degrees[origin] + sum(degrees[node] - 1 for node in passing if node != origin)
 
 
-def _speaks_of(size: MessageSize, message: Message, direction: str, values: Quantities) -> bool:
+def _speaks_of(size: MessageSize, message: Message, direction: str, values: Values) -> bool:
     fits = isinstance(message, size.message) and size.direction == direction
     return fits and (not size.when or bool(evaluate(size.when, values)))
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from coband.simulator.conformance import runs
 from coband.simulator.conformance.demands import demand
-from coband.simulator.conformance.runs import Recorder, Run, algorithm, plan_of
+from coband.simulator.conformance.runs import Recorder, Run, Section, algorithm, plan_of
 from coband.simulator.core.audit import trace as tr
 from coband.simulator.core.audit.trace import Row, keep
 from coband.simulator.core.network.network import NetworkConfig
@@ -22,22 +22,22 @@ def graph_of(topology: Any, agents: int, seed: int) -> Any:
     return NetworkConfig.model_validate({"topology": topology}).graph.build(agents, Streams(seed))  # type: ignore[union-attr]
 
 
-def world(problem: dict[str, Any], seed: int, graph: Any) -> Any:
+def world(problem: Section, seed: int, graph: Any) -> Any:
     """A fresh world."""
     return NetworkProblem.model_validate(problem).build_on(graph.distances, Streams(seed), graph.nodes)
 
 
 def run(
     name: str,
-    config: dict[str, Any],
-    problem: dict[str, Any],
+    config: Section,
+    problem: Section,
     *,
     topology: Any = "ring",
     agents: int = 5,
-    schedule: dict[str, Any] | None = None,
+    schedule: Section | None = None,
     seed: int = 0,
-    network: dict[str, Any] | None = None,
-    agent: dict[str, Any] | None = None,
+    network: Section | None = None,
+    agent: Section | None = None,
     whatif: WhatIf | None = None,
     **plan: Any,
 ) -> Run:
@@ -70,7 +70,7 @@ def on_graph(name: str) -> bool:
     return "star" not in algorithm(name).needs.topologies
 
 
-def problem_of(name: str) -> dict[str, Any]:
+def problem_of(name: str) -> Section:
     """A small problem with network contexts that a peer-to-peer algorithm can run on."""
     fixed = algorithm(name).needs.fixed_arms
     return {
@@ -81,7 +81,7 @@ def problem_of(name: str) -> dict[str, Any]:
     }
 
 
-def run_anywhere(name: str, config: dict[str, Any], *, agents: int = 3, **parts: Any) -> Run:
+def run_anywhere(name: str, config: Section, *, agents: int = 3, **parts: Any) -> Run:
     """Run an algorithm with its server, or without one on a line of agents.
 
     On the line messages have a time to live of two hops, where they have one.

@@ -31,26 +31,26 @@ from coband.simulator.conformance.faults import KINDS
 from coband.simulator.conformance.graphs import on_graph as on_graph
 from coband.simulator.conformance.graphs import problem_of as problem_of
 from coband.simulator.conformance.liveness import check_liveness
-from coband.simulator.conformance.runs import Run, algorithm, batches
+from coband.simulator.conformance.runs import Run, Section, algorithm, batches
 from coband.simulator.core.audit import trace as tr
 from coband.simulator.core.formulas import FormulaError, evaluate
 
-SCHEDULES: dict[str, dict[str, Any]] = {
+SCHEDULES: Mapping[str, Section] = {
     "one_at_a_time": {"kind": "one_at_a_time", "turns": 60},
     "rounds": {"kind": "rounds", "turns": 15},
     "renewal": {"kind": "renewal", "turns": 15, "think": {"kind": "exponential", "rate": 1.0}},
 }
-PHASES: dict[str, dict[str, Any]] = {
+PHASES: Mapping[str, Section] = {
     "instant": {"kind": "phases", "pull_time": 0.0},
     "phases": {"kind": "phases", "pull_time": 1e-3},
 }
-FAULTS: dict[str, Any] = {
+FAULTS: Section = {
     "latency": {"kind": "exponential", "rate": 2.0},
     "loss": {"kind": "gilbert_elliott", "p": 0.1, "r": 0.4, "k": 0.95},
     "duplicate": 0.2,
     "partitions": [{"start": 8.0, "end": 9.0, "groups": [[1]], "one_way": True}],
 }
-NETWORKS: dict[str, dict[str, Any]] = {
+NETWORKS: Mapping[str, Section] = {
     "ideal": {},
     "constant": {"latency": 0.7},
     "random": {"latency": {"kind": "lognormal", "median": 1.5, "sigma": 1.0}},
@@ -63,12 +63,12 @@ NETWORKS: dict[str, dict[str, Any]] = {
         "outages": [{"start": 4.0, "end": 8.0, "nodes": ["server", 1]}],
     },
 }
-GRAPH_NETWORKS: dict[str, dict[str, Any]] = {
+GRAPH_NETWORKS: Mapping[str, Section] = {
     "narrow": {"bandwidth": 40.0, "latency": 0.1},
     "lossy": {**NETWORKS["lossy"], "partitions": [{"start": 3.0, "end": 6.0, "groups": [[0]]}]},
     "faulty": {**FAULTS, "outages": [{"start": 4.0, "end": 8.0, "nodes": [1]}]},
 }
-AGENTS: dict[str, dict[str, Any]] = {
+AGENTS: Mapping[str, Section] = {
     "fast": {},
     "slow": {
         "compute": {"kind": "shifted_exponential", "shift": 0.2, "rate": 2.0},
@@ -76,7 +76,7 @@ AGENTS: dict[str, dict[str, Any]] = {
         "stragglers": {"fraction": 0.34, "slowdown": 8},
     },
 }
-EXTRA: dict[str, dict[str, Any]] = {
+EXTRA: Mapping[str, Section] = {
     "churn": {**AGENTS["slow"], "availability": {"kind": "markov_on_off", "mean_up": 6.0, "mean_down": 3.0}},
 }
 
@@ -151,7 +151,7 @@ class AsDeclared(Case):
         check_closed_forms(self.algorithm, result, self.schedule)
         check_memory(self.algorithm, result)
         small = problem_of if on_graph(self.algorithm) else runs.problem_of
-        check_metrics(self.algorithm, result, small(self.algorithm)["kind"])
+        check_metrics(self.algorithm, result, str(small(self.algorithm)["kind"]))
 
     def __str__(self) -> str:
         return f"{super().__str__()}-{self.schedule}-as_declared"
@@ -221,28 +221,26 @@ def _met_faults(result: Run) -> bool:
     return lost or (not result.sent and bool(result.events(tr.DOWN)))
 
 
-def simulate(
-    name: str, config: dict[str, Any], schedule: str, network: str, agents: str, seed: int, **more: Any
-) -> Run:
+def simulate(name: str, config: Section, schedule: str, network: str, agents: str, seed: int, **more: Any) -> Run:
     """One run of the kit; invariants are checked after every message."""
-    networks = NETWORKS | GRAPH_NETWORKS if on_graph(name) else NETWORKS
+    networks = {**NETWORKS, **GRAPH_NETWORKS} if on_graph(name) else NETWORKS
     return graphs.run_anywhere(
         name,
         config,
         seed=seed,
-        agent=(AGENTS | EXTRA)[agents],
+        agent={**AGENTS, **EXTRA}[agents],
         schedule=schedules_of(name)[schedule],
         network=networks[network],
         **more,
     )
 
 
-def schedules_of(name: str) -> dict[str, dict[str, Any]]:
+def schedules_of(name: str) -> Mapping[str, Section]:
     """The schedules that an algorithm runs on."""
     return PHASES if batches(name) else SCHEDULES
 
 
-def check_deterministic(name: str, config: dict[str, Any]) -> None:
+def check_deterministic(name: str, config: Section) -> None:
     """The same scenario and seed give the same fingerprint; another seed another one; shared work changes nothing."""
     schedule = "phases" if batches(name) else "one_at_a_time"
 
@@ -260,5 +258,5 @@ def turns_of(schedule: str) -> int | None:
     """Turns of all three agents together; None where nobody knows beforehand."""
     if schedule in PHASES:
         return None
-    turns = int(SCHEDULES[schedule]["turns"])
+    turns = int(str(SCHEDULES[schedule]["turns"]))
     return turns if schedule == "one_at_a_time" else 3 * turns

@@ -40,7 +40,7 @@ from coband.simulator.conformance.faults import (
     who,
 )
 from coband.simulator.conformance.graphs import run_anywhere
-from coband.simulator.conformance.runs import Run, algorithm, batches, problem_of
+from coband.simulator.conformance.runs import Run, Section, algorithm, batches, problem_of
 from coband.simulator.core.audit import trace as tr
 from coband.simulator.core.nodes.node import Address
 from coband.simulator.core.whatif.addresses import AddressBook
@@ -80,14 +80,15 @@ class Subject:
 
     def run(self, fault: Fault | None = None) -> Run:
         """One run; None: the undisturbed one."""
-        network: dict[str, Any] = {
+        recovery = {"timeout": TIMEOUT, "backoff": 1.0, "patience": PATIENCE}
+        network: dict[str, object] = {
             "latency": LATENCY,
             "retransmission": {"timeout": TIMEOUT, "max_attempts": 1},
-            "recovery": {"timeout": TIMEOUT, "backoff": 1.0, "patience": PATIENCE},
+            "recovery": recovery,
         }
         whatif = None
         if fault is not None:
-            network["recovery"]["attempts"] = fault.attempts
+            recovery["attempts"] = fault.attempts
             network |= fault.network
             whatif = WhatIf(AddressBook(), fault.messages) if fault.messages else None
         return run_anywhere(
@@ -103,7 +104,7 @@ class Subject:
             whatif=whatif,
         )
 
-    def _schedule(self) -> dict[str, Any]:
+    def _schedule(self) -> Section:
         if batches(self.name):
             return {"kind": "phases", "pull_time": PULL_TIME}
         if "rounds" in algorithm(self.name).needs.schedules:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -38,6 +39,9 @@ TASKS = {
     "gap": 0.8,
 }
 
+Section = Mapping[str, object]
+"""A section of a scenario."""
+
 
 @lru_cache(maxsize=1)
 def registry() -> Registry:
@@ -51,7 +55,7 @@ def _adapter() -> TypeAdapter[Plan]:
     return TypeAdapter(Plan)
 
 
-def plan_of(given: dict[str, Any]) -> Plan:
+def plan_of(given: Section) -> Plan:
     """The engine's plan from the parts of a scenario."""
     return _adapter().validate_python(given)
 
@@ -163,9 +167,9 @@ def _in_words(node: int) -> int | str:
     return "server" if node == -1 else node
 
 
-def world(problem: dict[str, Any], seed: int, agents: int) -> Any:
+def world(problem: Section, seed: int, agents: int) -> Any:
     """A fresh world of a registered problem."""
-    return registry().problems[problem["kind"]].config.model_validate(problem).build(Streams(seed), agents)
+    return registry().problems[str(problem["kind"])].config.model_validate(problem).build(Streams(seed), agents)
 
 
 def batches(name: str) -> bool:
@@ -173,20 +177,20 @@ def batches(name: str) -> bool:
     return "phases" in algorithm(name).needs.schedules
 
 
-def problem_of(name: str) -> dict[str, Any]:
+def problem_of(name: str) -> Section:
     """A small problem that the algorithm can run on."""
     needs = algorithm(name).needs
-    small = (FIXED_PROBLEM, TASKS) if needs.fixed_arms else (PROBLEM, FIXED_PROBLEM, TASKS)
+    small: tuple[Section, ...] = (FIXED_PROBLEM, TASKS) if needs.fixed_arms else (PROBLEM, FIXED_PROBLEM, TASKS)
     return next(problem for problem in small if not needs.problems or problem["kind"] in needs.problems)
 
 
 def run(
     name: str,
-    config: dict[str, Any],
+    config: Section,
     *,
     agents: int = 3,
-    schedule: dict[str, Any] | None = None,
-    problem: dict[str, Any] | None = None,
+    schedule: Section | None = None,
+    problem: Section | None = None,
     seed: int = 0,
     whatif: WhatIf | None = None,
     **plan: Any,

@@ -6,7 +6,7 @@ import importlib
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Literal
 
 from pydantic import BaseModel
 
@@ -22,7 +22,7 @@ COMMON_QUANTITIES: Mapping[str, str] = {
     "d": "arm dimension",
     "arms": "arms of a fixed arm set, or of each agent's task",
 }
-"""What every formula may speak of, beside the parameters of the algorithm."""
+"""What every formula may use, beside the parameters of the algorithm."""
 RUN_QUANTITIES: Mapping[str, str] = {
     "T": "pulls of all agents",
     "schedule": "the schedule's kind",
@@ -30,7 +30,7 @@ RUN_QUANTITIES: Mapping[str, str] = {
     "reach": "sum over all pulls of the number of other agents within `hops` links of who pulled",
     "copies": "sum over all pulls of the links that a message of who pulled crosses within `hops` links",
 }
-"""What the closed form of a run may speak of as well, beside every number of the result."""
+"""What the closed form of a run may use as well, beside every number of the result."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class Needs:
 class MessageSize:
     """How many scalars a message carries: a formula that is printed, and that the conformance kit evaluates.
 
-    The formula (`coband.simulator.core.formulas`) may speak of attributes of the message, `COMMON_QUANTITIES`,
+    The formula (`coband.simulator.core.formulas`) may use attributes of the message, `COMMON_QUANTITIES`,
     parameters of the algorithm and names in :attr:`Algorithm.where`. A quantity that depends on the state of the run,
     such as the size of the dictionary of that round, is a property of the message with a docstring.
 
@@ -89,7 +89,7 @@ class ClosedForm:
 
     Attributes:
         count: a number of the result; with ``each: round`` one of uplink_scalars, downlink_scalars, peer_scalars.
-        formula: what it is; may speak of parameters, names in :attr:`Algorithm.where`, `COMMON_QUANTITIES`, and in a
+        formula: what it is; may use parameters, names in :attr:`Algorithm.where`, `COMMON_QUANTITIES`, and in a
             run of `RUN_QUANTITIES` and every number of the result, in a round of the attributes on
             which its messages agree.
         when: condition on the parameters, and on ``schedule``, under which it holds; empty for always.
@@ -110,13 +110,13 @@ BOUND_QUANTITIES: Mapping[str, str] = {
     "gain": "information gain 1/2 log det(I + K/scale) of the pulls so far, measured in the run",
     "kmax": "largest k(x, x) of a pull",
 }
-"""What the bound of a theorem may speak of, beside the parameters of the algorithm."""
+"""What the bound of a theorem may use, beside the parameters of the algorithm."""
 SETTING_QUANTITIES: Mapping[str, str] = {
     "delays": "whether turns, messages or their handling take time",
     "losses": "whether messages are lost, or agents or links are down",
     "kmin": "least k(x, x) of a pull",
 }
-"""What the assumption of a theorem may speak of as well."""
+"""What the assumption of a theorem may use as well."""
 
 
 @dataclass(frozen=True)
@@ -142,7 +142,7 @@ class Bound:
 
     Attributes:
         count: the number, such as regret or scalars.
-        formula: may speak of `BOUND_QUANTITIES`, parameters, and names in ``where`` and ``constants``.
+        formula: may use `BOUND_QUANTITIES`, parameters, and names in ``where`` and ``constants``.
         source: paper and theorem.
         order: whether it holds up to a constant factor and logarithms, so that growth alone can be compared.
         scale: formula of the factor in the information gain; empty where the gain is of other pulls than all.
@@ -160,13 +160,13 @@ class Bound:
     where: Mapping[str, str] = field(default_factory=dict, hash=False)
     constants: Mapping[str, str] = field(default_factory=dict, hash=False)
 
-    def quantities(self, values: Values) -> dict[str, Any]:
+    def quantities(self, values: Values) -> Values:
         """The values with those of ``where`` and ``constants``.
 
         Raises:
             FormulaError: a formula has no value.
         """
-        found: dict[str, Any] = {**dict.fromkeys(self.constants, 1.0), **values}
+        found = {**dict.fromkeys(self.constants, 1.0), **values}
         for name, formula in self.where.items():
             found[name] = evaluate(formula, found)
         return found
@@ -236,12 +236,12 @@ class Algorithm:
         return [(part, size) for part, size in found if size is not None]
 
     @staticmethod
-    def parameters(config: BaseModel) -> dict[str, Any]:
+    def parameters(config: BaseModel) -> dict[str, object]:
         """The values of the parameters by name."""
         return {name: getattr(config, name) for name in type(config).model_fields}
 
-    def quantities(self, values: Values, config: BaseModel, about: object = None) -> dict[str, Any]:
-        """What formulas may speak of: the parameters, ``values``, attributes of ``about``, and then ``where``.
+    def quantities(self, values: Values, config: BaseModel, about: object = None) -> Values:
+        """What formulas may use: the parameters, ``values``, attributes of ``about``, and then ``where``.
 
         Of two of one name the later counts.
 
@@ -254,7 +254,7 @@ class Algorithm:
         return found
 
 
-def attributes(about: object) -> dict[str, Any]:
+def attributes(about: object) -> dict[str, int | float | str]:
     """The public fields and properties of a message that are numbers or texts."""
     names = [name for name in dir(about) if not name.startswith("_")] if isinstance(about, Message) else []
     values = {name: getattr(about, name) for name in names if name != "scalars"}

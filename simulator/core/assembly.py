@@ -28,21 +28,13 @@ from coband.simulator.core.network.direct import Direct
 from coband.simulator.core.network.local import Local
 from coband.simulator.core.network.network import Network
 from coband.simulator.core.network.transport import Transport
+from coband.simulator.core.nodes.context import NodeContext
 from coband.simulator.core.nodes.decisions import ClosestDecision
 from coband.simulator.core.nodes.graphs import Graph
 from coband.simulator.core.nodes.message import Message
-from coband.simulator.core.nodes.node import (
-    SERVER,
-    Address,
-    Agent,
-    BatchAgent,
-    Client,
-    Node,
-    NodeContext,
-    Server,
-    Sharing,
-    UnsupportedScenario,
-)
+from coband.simulator.core.nodes.node import Agent, BatchAgent, Client, Node, Server, UnsupportedScenario
+from coband.simulator.core.nodes.outbox import SERVER, Address
+from coband.simulator.core.nodes.sharing import Sharing
 from coband.simulator.core.plan import Plan
 from coband.simulator.core.randomness.distributions import BaseDistribution, Draws, is_zero
 from coband.simulator.core.randomness.streams import Streams
@@ -122,10 +114,10 @@ class Assembly:
         reliable = plan.network.transport == "reliable"
         mending = reliable and (plan.network.faulty or plan.intermittent)
         if self._whatif is not None:
-            from coband.simulator.core.whatif.transports import transport_of
+            from coband.simulator.core.whatif.transports import Datagrams, InOrder, Mending
 
-            parts = (run, plan.network, self._streams, router, self._describe, self._whatif)
-            return transport_of(*parts, mending=mending)
+            kind = Mending if mending else InOrder if reliable else Datagrams
+            return kind(run, plan.network, self._streams, router, self._describe, self._whatif)
         network = Network(plan.network, self._streams)
         if plan.checks == "full":
             self._record_draws(run.audit, network, mending)
@@ -169,7 +161,8 @@ class Assembly:
         cohort = Cohort(run, progress, local, plan.share, plan.checks == "full") if self._cohorts else None
         agent = algorithm.agent
         together = cohort is not None and plan.share and issubclass(agent, Agent) and chooses_together(agent)
-        prepares = _prefetches(algorithm.agent) and is_zero(plan.agents.compute) and not together
+        prepares = issubclass(agent, Agent) and agent.prefetch is not Agent.prefetch
+        prepares = prepares and is_zero(plan.agents.compute) and not together
         prefetching = prepares and plan.share and isinstance(plan.schedule, Rounds)
         return Turns(plan.schedule, plan.agents.count, run.clock, self._streams, progress, prefetching, cohort)
 
@@ -328,10 +321,6 @@ class Assembly:
             return AddressedTimes(self._whatif.book, self._streams, index, distribution, factor, slow_period)
         parts = (distribution, self._streams("compute", index, purpose), factor)
         return Draws(*parts) if slow_period is None else SlowPeriodDraws(slow_period, *parts)
-
-
-def _prefetches(kind: type[Client]) -> bool:
-    return issubclass(kind, Agent) and kind.prefetch is not Agent.prefetch
 
 
 def _plain(value: Any) -> Any:

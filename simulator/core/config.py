@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, GetJsonSchemaHandler
+from pydantic.json_schema import JsonSchemaValue
 
 from coband.simulator.plugins.docstrings import describe_properties
+
+Json: TypeAlias = "bool | int | float | str | Sequence[Json] | Mapping[str, Json] | None"
+"""What JSON can hold."""
+JsonObject: TypeAlias = Mapping[str, Json]
+"""An object in JSON types, such as a section of a scenario."""
 
 
 class Config(BaseModel):
@@ -26,7 +33,7 @@ class Config(BaseModel):
     )
 
     @classmethod
-    def __get_pydantic_json_schema__(cls, core_schema: Any, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+    def __get_pydantic_json_schema__(cls, core_schema: Any, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
         schema = handler(core_schema)
         names = {name: field.alias or name for name, field in cls.model_fields.items()}
         describe_properties(cls, handler.resolve_ref_schema(schema).get("properties", {}), names)
@@ -43,7 +50,7 @@ class Unit:
 
     name: str
 
-    def __get_pydantic_json_schema__(self, core_schema: Any, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+    def __get_pydantic_json_schema__(self, core_schema: Any, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
         return {**handler(core_schema), "unit": self.name}
 
 

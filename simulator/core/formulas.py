@@ -63,7 +63,7 @@ class FormulaError(ValueError):
 
 @lru_cache(maxsize=512)
 def names_in(formula: str) -> tuple[str, ...]:
-    """The quantities that a formula speaks of, in the order of their first use.
+    """The quantities that a formula uses, in the order of their first use.
 
     Raises:
         FormulaError: it cannot be read.
@@ -86,7 +86,7 @@ def evaluate(formula: str, values: Values) -> Any:
     tree = _parsed(formula)
     missing = [name for name in names_in(formula) if name not in values]
     if missing:
-        raise FormulaError(f"{formula!r} speaks of {missing[0]!r}; there is {', '.join(sorted(values))}")
+        raise FormulaError(f"{formula!r} uses {missing[0]!r}; there is {', '.join(sorted(values))}")
     try:
         return _value(tree.body, values)
     except (TypeError, ValueError, ArithmeticError, AttributeError) as error:

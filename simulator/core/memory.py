@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from coband.simulator.core.formulas import FormulaError, evaluate
+from coband.simulator.core.formulas import FormulaError, Values, evaluate
 
 if TYPE_CHECKING:
     from coband.simulator.core.nodes.graphs import Graph
@@ -21,7 +21,7 @@ QUANTITIES = {
     "K": "arms of a turn",
     "M": "arms of a fixed arm set, 0 where arms change",
 }
-"""What the formulas of :class:`Memory` may speak of, beside the parameters of the algorithm and its ``where``."""
+"""What the formulas of :class:`Memory` may use, beside the parameters of the algorithm and its ``where``."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class RunSize:
     share: bool = True
 
     @property
-    def quantities(self) -> dict[str, Any]:
+    def quantities(self) -> dict[str, int]:
         """The known ones of `QUANTITIES`."""
         each = None if self.turns is None else -(-self.turns // self.agents)
         every = {
@@ -89,12 +89,12 @@ class Memory:
             return self.numbers
         return (self.numbers.__doc__ or "computed from the sizes of the run").splitlines()[0].rstrip(".")
 
-    def size(self, run: RunSize, values: dict[str, Any]) -> float | None:
+    def size(self, run: RunSize, values: Values) -> float | None:
         """Bytes; None where a quantity is not known before the run.
 
         Args:
             run: the sizes.
-            values: of the quantities and parameters that formulas may speak of, as far as they are known.
+            values: of the quantities and parameters that formulas may use, as far as they are known.
         """
         try:
             if self.when and not evaluate(self.when, values):

@@ -12,13 +12,15 @@ from coband.simulator.arrays import FloatArray
 from coband.simulator.core.audit.age import NO_AGES, Ages
 from coband.simulator.core.audit.invariants import Audit
 from coband.simulator.core.audit.ledger import Ledger
-from coband.simulator.core.audit.per_agent import AgentMetrics, per_agent_metrics
 from coband.simulator.core.audit.progress import Progress
 from coband.simulator.core.nodes.graphs import Graph
 from coband.simulator.core.nodes.node import BatchAgent, Client, Node, Server
 from coband.simulator.core.run_context import RunContext
 from coband.simulator.core.world import BatchWorld, World
 from coband.simulator.metrics import Metric
+
+AgentMetrics = dict[str, int | float | None]
+"""One agent's numbers: ``agent``, its turns, regret, rounds and scalars, what it reports, and its score."""
 
 
 @dataclass
@@ -32,7 +34,7 @@ class RunResult:
         by_agent: what is known of each agent alone, in order.
         fingerprint: of the trace.
         graph: how the agents' graph was made, and its size; None in a star.
-        stalled: turns that the schedule allowed and that were never taken, since agents waited in vain.
+        stalled: turns that the schedule allowed and no agent took: they waited for messages that did not come.
         warnings: how the scenario's options make the run misleading, a sentence each.
         ages: of the information that decisions were made with.
         closest: how close the closest decision of each agent was (`core.nodes.decisions`). Like last bits of scores,
@@ -154,9 +156,27 @@ class Ended:
         return {key: declared[key].combined(found) if key in declared else sum(found) for key, found in values.items()}
 
     def _by_agent(self) -> list[AgentMetrics]:
-        progress = self.progress
-        pulls = (progress.agents, progress.pulls, progress.regrets)
-        return per_agent_metrics(self.agents, pulls, self.run.ledger, self._score_of)
+        """The numbers of all agents, in order.
+
+        Scalars of LOCAL messages are not counted by agent, since agents pass them on for each other.
+        """
+        progress, ledger, agents = self.progress, self.run.ledger, self.agents
+        turns = np.bincount(progress.agents, progress.pulls, len(agents)).astype(np.int64).tolist()
+        regret = np.bincount(progress.agents, progress.regrets, len(agents)).tolist()
+        return [
+            {
+                "agent": index,
+                "turns": turns[index],
+                "regret": regret[index],
+                "rounds": agent.rounds,
+                "uplink_scalars": ledger.uplink_by_agent[index],
+                "downlink_scalars": ledger.downlink_by_agent[index],
+                "peer_scalars": ledger.peer_by_agent[index] if ledger.deliveries is None else None,
+                **agent.report_own(),
+                **self._score_of(index),
+            }
+            for index, agent in enumerate(agents)
+        ]
 
     def _score_of(self, index: int) -> AgentMetrics:
         agent = self.agents[index]

@@ -1,4 +1,4 @@
-"""What the engine asks of a problem: a world that hands out arm sets and rewards and keeps the truth to itself.
+"""What the engine asks of a problem: a world that gives arm sets and rewards; the true reward function stays hidden.
 
 The engine alone talks to a world; an agent sees the arm features of its turn and the reward of its pull, nothing else.
 """
@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import Any, Protocol, runtime_checkable
 
 from coband.simulator.arrays import FloatArray, IntArray
+from coband.simulator.core.config import JsonObject
 
 
 class World(Protocol):
@@ -47,7 +48,7 @@ class World(Protocol):
     def means(self, agent: int, turn: int) -> FloatArray:
         """Expected reward f(x) of each arm of a turn, shape (n,), read-only: the hidden truth."""
 
-    def describe(self) -> dict[str, Any]:
+    def describe(self) -> JsonObject:
         """The drawn truth (theta, ...) in JSON types, for the record of the run."""
 
 

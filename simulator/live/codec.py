@@ -8,7 +8,7 @@ An array has nothing in it but numbers, and a sum of squares nothing but arrays,
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields
 from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
@@ -209,7 +209,7 @@ class Codec:
             raise WireError(f"a {name} of round {message.round} and version {message.version}")
         return message
 
-    def _check_shapes(self, kind: type[Message], found: dict[str, Any]) -> None:
+    def _check_shapes(self, kind: type[Message], found: Mapping[str, Any]) -> None:
         """Each letter of the declared shapes stands for one size in a message; d for the arm dimension."""
         sizes = {"d": self._dimension}
         for item in fields(kind):

@@ -77,5 +77,5 @@ class Journal:
             raise LiveError(f"{self._file} is no journal of this version of coband; give another --journal") from None
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         self._stream.close()

@@ -5,8 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from concurrent.futures import Future
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
 
 from coband.simulator.core.audit.trace import Sink
 from coband.simulator.core.result import RunResult
@@ -16,6 +15,7 @@ from coband.simulator.experiments.runs.study import Study
 from coband.simulator.experiments.runs.work import JobResult, Work, work
 from coband.simulator.experiments.runs.workers import InProcess
 from coband.simulator.experiments.scenario.scenario import Scenario
+from coband.simulator.experiments.store.manifest import Manifest
 from coband.simulator.live.deployment import deploy
 from coband.simulator.live.terms import Terms
 
@@ -47,13 +47,14 @@ class LivePool(InProcess):
 class LiveStudy(Study):
     """A study whose runs are live; its manifest says how."""
 
-    live: dict[str, Any] = field(default_factory=dict)
+    terms: Terms | None = None
 
-    def facts(self) -> dict[str, Any]:
-        return {"live": self.live}
+    def facts(self) -> Manifest:
+        terms = self.terms
+        assert terms is not None
+        return {"live": {"speed": terms.speed, "agents_per_process": terms.share, "host": terms.host}}
 
     @classmethod
     def of(cls, study: Study, terms: Terms) -> LiveStudy:
         """A study, to be run so."""
-        live = {"speed": terms.speed, "agents_per_process": terms.share, "host": terms.host}
-        return cls(**vars(study), live=live)
+        return cls(**vars(study), terms=terms)

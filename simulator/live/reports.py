@@ -93,7 +93,7 @@ def check_rows(rows: Sequence[PlainRow], due: int, agents: int) -> None:
 
 
 def check_report(report: Report, rows: Sequence[PlainRow], first: int, own: Sequence[Address], agents: int) -> None:
-    """All that a report speaks of must be there.
+    """All that a report names must be there.
 
     Args:
         rows: the events that came before, numbered from ``first``.

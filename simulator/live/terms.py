@@ -9,6 +9,7 @@ from pathlib import Path
 from coband.simulator.core.nodes.node import UnsupportedScenario
 from coband.simulator.experiments.runs.job import JobFailure
 from coband.simulator.live import frames
+from coband.simulator.scenario_errors import RequestError
 
 PROTOCOL = 2
 """Version of what hub and stations say to each other."""
@@ -18,7 +19,7 @@ SHORTEST_TOKEN = 16
 """Characters of a token where other machines can connect."""
 
 
-class LiveError(JobFailure):
+class LiveError(RequestError, JobFailure):
     """A live run cannot go on; the text says why."""
 
 

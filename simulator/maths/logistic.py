@@ -35,8 +35,7 @@ def loss_gradient(X: FloatArray, y: FloatArray, theta: FloatArray) -> FloatArray
     """sum of (mu(x^T theta) - y) x over the rows of X (n, d) with rewards y (n,); shape (d,)."""
     from scipy.special import expit
 
-    gradient: FloatArray = (expit(X @ theta) - y) @ X
-    return gradient
+    return (expit(X @ theta) - y) @ X
 
 
 def newton_step(theta: FloatArray, direction: FloatArray, z: float, y: float, c_mu: float) -> FloatArray:
@@ -51,8 +50,7 @@ def newton_step(theta: FloatArray, direction: FloatArray, z: float, y: float, c_
     """
     from scipy.special import expit
 
-    stepped: FloatArray = theta - (float(expit(z)) - y) / c_mu * direction
-    return stepped
+    return theta - (float(expit(z)) - y) / c_mu * direction
 
 
 def project(theta: FloatArray, inverse: FloatArray, radius: float) -> FloatArray:

@@ -19,7 +19,8 @@ from coband.simulator.plugins.entry_points import Loaded, PluginError, installed
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
-    from pydantic_core import ErrorDetails
+    from pydantic.json_schema import JsonSchemaValue
+    from pydantic_core import CoreSchema, ErrorDetails
 
 T = TypeVar("T")
 Words = Callable[[], Sequence[str]]
@@ -122,7 +123,7 @@ def registrations() -> int:
     return len(_REGISTRATIONS)
 
 
-def registered() -> dict[str, dict[str, Any]]:
+def registered() -> dict[str, dict[str, object]]:
     """What was registered in this process: list -> name -> member; for `adopt` in another process."""
     return {name: dict(one.registered) for name, one in LISTS.items() if one.registered}
 
@@ -187,7 +188,7 @@ class ByKind:
     ) -> None:
         self._lists, self._default, self._words, self._further = lists, default, words, further
 
-    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> dict[str, Any]:
+    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> CoreSchema:
         members = dict(self._further)
         for one in reversed(self._lists):
             members = {**one.lasting(), **{kind: found for kind, found in members.items() if kind not in one.lasting()}}
@@ -216,7 +217,7 @@ class ByKind:
             "metadata": {"pydantic_js_annotation_functions": [self._json_schema]},
         }
 
-    def _registered(self) -> dict[str, Any]:
+    def _registered(self) -> dict[str, type]:
         return dict(chain(*(one.registered.items() for one in self._lists)))
 
     def _is_default(self, value: object) -> bool:
@@ -234,7 +235,7 @@ class ByKind:
             raise PydanticKnownError("model_attributes_type")
         return value
 
-    def _json_schema(self, core_schema: Any, handler: Any) -> dict[str, Any]:
+    def _json_schema(self, core_schema: Any, handler: Any) -> JsonSchemaValue:
         choices = {name: part for name, part in core_schema["choices"].items() if name not in (_LATER, _WITHOUT)}
         choices |= {name: adapter(one).core_schema for name, one in self._registered().items()}
         union = {"type": "tagged-union", "discriminator": "kind", "choices": choices}

@@ -11,7 +11,7 @@ import pickle
 import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 from coband.simulator.plugins.functions import SESSION
 from coband.simulator.plugins.kinds import LISTS, adopt, registered
@@ -48,7 +48,14 @@ def code_of_session(about: object) -> str:
     return hashlib.sha256(cloudpickle.dumps((about, registered()))).hexdigest()
 
 
-def given(documents: Iterable[Any]) -> dict[str, dict[str, Any]]:
+class NotInstalled(TypedDict):
+    """What a manifest keeps of an object of a session."""
+
+    installed: bool
+    source: str | None
+
+
+def given(documents: Iterable[Any]) -> dict[str, dict[str, NotInstalled]]:
     """For the manifest: what documents name and is not installed, with its source text where Python has it.
 
     Args:
@@ -57,7 +64,7 @@ def given(documents: Iterable[Any]) -> dict[str, dict[str, Any]]:
     if not registered():
         return {}
     words = {word for document in documents for word in _words(document)}
-    found: dict[str, dict[str, Any]] = {}
+    found: dict[str, dict[str, NotInstalled]] = {}
     for name, one in LISTS.items():
         chosen = {member: part for member, part in one.registered.items() if member in words or name == "metrics"}
         if chosen:

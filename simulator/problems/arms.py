@@ -82,7 +82,6 @@ class _Region(Config, abc.ABC):
 
     @property
     def fixed(self) -> None:
-        """None: the arm set changes at every turn."""
         return None
 
     @abc.abstractmethod
@@ -90,15 +89,12 @@ class _Region(Config, abc.ABC):
         """Independent uniform points, (*shape, d)."""
 
     def draw(self, rng: np.random.Generator, turns: int) -> FloatArray:
-        """The arm sets of the next turns, (turns, count, d)."""
         return self.points(rng, (turns, self.count))
 
     def domain(self, rng: np.random.Generator, number: int) -> FloatArray:
-        """Uniform points of the region, (number, d)."""
         return self.points(rng, (number,))
 
     def build(self, streams: Streams) -> ArmSource:
-        """Return this object: nothing is drawn in advance."""
         return self
 
 
@@ -111,7 +107,6 @@ class BallArms(_Region):
     """Radius of the ball."""
 
     def points(self, rng: np.random.Generator, shape: tuple[int, ...]) -> FloatArray:
-        """Independent uniform points, (*shape, d)."""
         return uniform_ball(rng, shape, self.dimension, self.radius)
 
 
@@ -124,7 +119,6 @@ class SphereArms(_Region):
     """Radius of the sphere."""
 
     def points(self, rng: np.random.Generator, shape: tuple[int, ...]) -> FloatArray:
-        """Independent uniform points, (*shape, d)."""
         return uniform_sphere(rng, shape, self.dimension, self.radius)
 
 
@@ -148,10 +142,8 @@ class BoxArms(_Region):
         return self
 
     def points(self, rng: np.random.Generator, shape: tuple[int, ...]) -> FloatArray:
-        """Independent uniform points, (*shape, d)."""
         low, high = np.asarray(self.low, dtype=np.float64), np.asarray(self.high, dtype=np.float64)
-        points: FloatArray = low + (high - low) * rng.random((*shape, self.dimension))
-        return points
+        return low + (high - low) * rng.random((*shape, self.dimension))
 
 
 class NormalisedCubeArms(_Region):
@@ -161,7 +153,6 @@ class NormalisedCubeArms(_Region):
     """Uniform in the cube [-1/2, 1/2]^d, then divided by the norm, as in the published code of Dai et al. 2023."""
 
     def points(self, rng: np.random.Generator, shape: tuple[int, ...]) -> FloatArray:
-        """Independent points, (*shape, d)."""
         cube = rng.random((*shape, self.dimension)) - 0.5
         return cube * _to_radius(cube, 1.0)
 
@@ -228,17 +219,14 @@ class Pool:
 
     @property
     def dimension(self) -> int:
-        """Features per arm, d."""
         return int(self.points.shape[1])
 
     @property
     def count(self) -> int:
-        """Arms per turn."""
         return len(self.points) if self.subset is None else self.subset
 
     @property
     def fixed(self) -> FloatArray | None:
-        """The whole pool if every turn offers all of it, else None."""
         return self.points if self.subset is None else None
 
     def draw(self, rng: np.random.Generator, turns: int) -> FloatArray:

@@ -72,7 +72,7 @@ class Arrays:
         return digest.hexdigest()
 
     def packed(self) -> bytes:
-        """The content of an .npz file with the arrays ``arms`` and ``rewards``; equal arrays give equal bytes."""
+        """The content of an .npz file with ``arms`` and ``rewards``; the same arrays give an identical file."""
         packed = io.BytesIO()
         np.savez_compressed(packed, arms=self.arms, rewards=self.rewards)
         return packed.getvalue()

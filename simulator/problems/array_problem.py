@@ -7,7 +7,6 @@ problem to worker processes, and lie in a file beside the scenario of each run.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -15,22 +14,14 @@ import numpy as np
 import pydantic
 from pydantic import Field
 
+from coband.simulator.core.world import World
 from coband.simulator.problems.array_files import Arrays, file_of, read_arrays
 from coband.simulator.problems.disjoint import Scale, scale_warnings, scaled
 from coband.simulator.problems.functions import contextual_of, rewards_of
+from coband.simulator.problems.problem import InstanceError, Problem, ProblemEntry, Streams
 from coband.simulator.problems.rewards import NoiseSpec, as_noise
 from coband.simulator.problems.rows import RowsOf, TableWorld, described, drawn_rows, own_turns, shuffled_turns
-from coband.simulator.problems.world import (
-    FixedArmsWorld,
-    FixedTasksWorld,
-    InstanceError,
-    Noise,
-    Problem,
-    ProblemEntry,
-    Streams,
-    World,
-    longest_block,
-)
+from coband.simulator.problems.world import FixedArmsWorld, longest_block
 from coband.simulator.scenario_errors import InputProblem, ScenarioError
 
 MOST_INLINE = 500
@@ -105,14 +96,13 @@ class ArraysProblem(Problem):
     @classmethod
     def _of(cls, arrays: Arrays, options: Mapping[str, Any]) -> ArraysProblem:
         if arrays.arms.size + arrays.rewards.size <= MOST_INLINE:
-            given: dict[str, Any] = {"arms": arrays.arms.tolist(), "rewards": arrays.rewards.tolist()}
+            given: dict[str, object] = {"arms": arrays.arms.tolist(), "rewards": arrays.rewards.tolist()}
         else:
             _KNOWN[arrays.content] = arrays
             given = {"content": arrays.content}
         return cls(kind="arrays", **given, **{key: value for key, value in options.items() if value is not None})
 
     def validate_for(self, agents: int) -> Iterator[tuple[tuple[str, ...], str]]:
-        """Rewards of each agent need as many agents."""
         if self._arrays is not None and (wrong := _wrong_agents(self._arrays, agents)):
             yield (("rewards",) if self.content is None else ("content",)), wrong
 
@@ -136,7 +126,9 @@ class ArraysProblem(Problem):
             raise InstanceError(wrong)
         noise, realised = as_noise(self.noise), self.regret == "realised"
         if arrays.arms.ndim == 2 and self.count is None:
-            return _fixed(replace(arrays, arms=scaled(arrays.arms, self.scale)), noise, streams, realised)
+            arms, means = scaled(arrays.arms, self.scale), arrays.rewards
+            cautions = scale_warnings(arms, means)
+            return FixedArmsWorld(arms, means, noise, streams, described(means), realised, cautions)
         offered, rows_of = self._turns(arrays)
         d = arrays.arms.shape[-1]
         features = scaled(arrays.arms.reshape(-1, d), self.scale)
@@ -172,16 +164,6 @@ def _wrong_agents(arrays: Arrays, agents: int) -> str:
         return ""
     shape = arrays.rewards.shape
     return f"rewards of shape {shape} are those of {arrays.agents} agents, but agents.count is {agents}."
-
-
-def _fixed(arrays: Arrays, noise: Noise, streams: Streams, realised: bool) -> World:
-    """All arms at every turn."""
-    truth, cautions = described(arrays.rewards), scale_warnings(arrays.arms, arrays.rewards)
-    worlds = [
-        FixedArmsWorld(arrays.arms, rewards, noise, streams, truth, realised, cautions)
-        for rewards in np.atleast_2d(arrays.rewards)
-    ]
-    return worlds[0] if arrays.agents is None else FixedTasksWorld(worlds)
 
 
 def _refused(where: str, error: ValueError) -> ScenarioError:

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 
 from coband.simulator.arrays import FloatArray
+from coband.simulator.core.config import JsonObject
 from coband.simulator.problems.arms import ArmSource
 from coband.simulator.problems.rewards import Reward
 
@@ -38,8 +39,7 @@ def branin(x: FloatArray) -> FloatArray:
     """
     u, v = 15.0 * x[..., 0] - 5.0, 15.0 * x[..., 1]
     bowl = v - 5.1 / (4.0 * np.pi**2) * u**2 + 5.0 / np.pi * u - 6.0
-    value: FloatArray = (44.81 - bowl**2 - (10.0 - 10.0 / (8.0 * np.pi)) * np.cos(u)) / 51.95
-    return value
+    return (44.81 - bowl**2 - (10.0 - 10.0 / (8.0 * np.pi)) * np.cos(u)) / 51.95
 
 
 def hartmann(x: FloatArray) -> FloatArray:
@@ -60,10 +60,9 @@ class BenchmarkFunction:
     maximum: float
 
     def __call__(self, arms: FloatArray) -> FloatArray:
-        """f of each arm: (turns, n, d) -> (turns, n)."""
         return self.function(arms)
 
-    def describe(self) -> dict[str, Any]:
+    def describe(self) -> JsonObject:
         """The largest value over the region; the largest value over a finite set of points may be a little lower."""
         return {"maximum_over_region": self.maximum}
 

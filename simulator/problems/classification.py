@@ -21,17 +21,11 @@ from pydantic import Field
 
 from coband.simulator.arrays import FloatArray
 from coband.simulator.core.config import REWARD, Config
+from coband.simulator.core.world import World
 from coband.simulator.problems.datasets import DATASETS, DataError, LabelledRows, file_version, find, load, locate
+from coband.simulator.problems.problem import Problem, ProblemEntry, Streams
 from coband.simulator.problems.rewards import GaussianNoise
-from coband.simulator.problems.world import (
-    FixedArmsWorld,
-    Noise,
-    Problem,
-    ProblemEntry,
-    Streams,
-    World,
-    read_only,
-)
+from coband.simulator.problems.world import FixedArmsWorld, Noise, read_only
 
 ATTEMPTS = 20
 """Number of k-means starts after which an empty cluster is an error."""
@@ -55,12 +49,10 @@ class ClusterLabels:
     """Bernoulli rewards: the class of a random member of the cluster, 1 with probability `mean`, else 0."""
 
     def draws(self, rng: np.random.Generator, turns: int) -> list[float]:
-        """One uniform variable per turn, the same for every arm."""
         values: list[float] = rng.random(turns).tolist()
         return values
 
     def reward(self, mean: float, draw: float) -> float:
-        """1 if the uniform variable is below the mean."""
         return float(draw < mean)
 
 

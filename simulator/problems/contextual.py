@@ -3,37 +3,30 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import pydantic
 from pydantic import Field
 
 from coband.simulator.arrays import FloatArray
+from coband.simulator.core.config import JsonObject
+from coband.simulator.core.world import World
 from coband.simulator.problems.arms import ArmSource, ArmSpec, extent_of
+from coband.simulator.problems.problem import Extent, Problem, ProblemEntry, Streams
 from coband.simulator.problems.rewards import AnyReward, NoiseSpec, RewardFunction, as_noise
-from coband.simulator.problems.world import (
-    Blocks,
-    Extent,
-    FixedArmsWorld,
-    Noise,
-    Problem,
-    ProblemEntry,
-    Streams,
-    World,
-    check_arm,
-    longest_block,
-    read_only,
-)
-
-_Turn = tuple[FloatArray, FloatArray, float, float]
-"""The draws of one turn: arms (n, d), their means (n,), the largest mean, the draw of the noise."""
+from coband.simulator.problems.world import Blocks, FixedArmsWorld, Noise, Turn, TurnsWorld, longest_block, read_only
 
 
-class ContextualWorld:
-    """A world whose arm set changes from turn to turn, drawn from one stream per agent."""
+class ContextualWorld(TurnsWorld):
+    """A world whose arm set changes from turn to turn, drawn from one stream per agent.
 
-    fixed_arms = False
+    Args:
+        source: draws the arm sets.
+        reward: the mean reward f.
+        noise, streams, realised: see `TurnsWorld`.
+        agents: number of agents; their blocks of draws share one memory budget.
+    """
 
     def __init__(
         self,
@@ -44,62 +37,21 @@ class ContextualWorld:
         agents: int,
         realised: bool = False,
     ) -> None:
-        """Create the world; nothing is drawn before an agent's first turn.
-
-        Args:
-            source: draws the arm sets.
-            reward: the mean reward f.
-            noise: noise of the rewards.
-            streams: the replication's random streams.
-            agents: number of agents; their blocks of draws share one memory budget.
-            realised: whether `pull` returns the realised regret.
-        """
-        self.realised = realised
-        self.dimension = source.dimension
-        self._source = source
-        self._reward = reward
-        self._streams = streams
-        self._noise = noise
+        super().__init__(source.dimension, noise, streams, realised)
+        self._source, self._reward = source, reward
         self._sizes = agents, source.count * source.dimension
         self._expected: int | None = None
-        self._blocks: dict[int, Blocks[_Turn]] = {}
-
-    def arms(self, agent: int, turn: int) -> FloatArray:
-        """Arms of the turn, (n, d)."""
-        return self._at(agent, turn)[0]
 
     def upcoming(self, agent: int, turn: int) -> list[FloatArray]:
         """Arms of the turn and of those after it that are drawn already."""
         return [arms for arms, *_ in self._of(agent).upcoming(turn)]
 
     def expect(self, turns: int) -> None:
-        """About so many turns an agent will take: they are drawn in longer blocks, and few in vain."""
+        """About so many turns an agent will take: they are drawn in longer blocks, and few are not used."""
         self._expected = turns
 
-    def means(self, agent: int, turn: int) -> FloatArray:
-        """f of the turn's arms, (n,)."""
-        return self._at(agent, turn)[1]
-
-    def pull(self, agent: int, turn: int, arm: int) -> tuple[float, float]:
-        """Reward and pseudo-regret of an arm; an IndexError when there is no such arm."""
-        _, means, best, draw = self._at(agent, turn)
-        check_arm(arm, len(means))
-        mean = float(means[arm])
-        reward = self._noise.reward(mean, draw)
-        return reward, best - (reward if self.realised else mean)
-
-    def describe(self) -> dict[str, Any]:
-        """The drawn reward function."""
+    def describe(self) -> JsonObject:
         return self._reward.describe()
-
-    def _at(self, agent: int, turn: int) -> _Turn:
-        return self._of(agent).at(turn)
-
-    def _of(self, agent: int) -> Blocks[_Turn]:
-        blocks = self._blocks.get(agent)
-        if blocks is None:
-            blocks = self._blocks[agent] = self._open(agent)
-        return blocks
 
     def reward_of(self, agent: int) -> RewardFunction:
         """The mean reward f of this agent's arms."""
@@ -109,14 +61,14 @@ class ContextualWorld:
         """Move drawn arms (turns, n, d) to this agent's region; here they stay where they are."""
         return arms
 
-    def _open(self, agent: int) -> Blocks[_Turn]:
+    def _open(self, agent: int) -> Blocks[Turn]:
         arms, noise = self._streams("world", agent, "arms"), self._streams("world", agent, "noise")
         longest = longest_block(*self._sizes, expected=self._expected is not None)
         return Blocks(lambda turns: self._draw(agent, arms, noise, turns), longest, self._expected)
 
     def _draw(
         self, agent: int, arm_stream: np.random.Generator, noise_stream: np.random.Generator, turns: int
-    ) -> list[_Turn]:
+    ) -> list[Turn]:
         arms = read_only(self.shift_arms(agent, self._source.draw(arm_stream, turns)))
         means = read_only(self.reward_of(agent)(arms))
         best = means.max(axis=1).tolist()

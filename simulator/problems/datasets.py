@@ -68,7 +68,6 @@ class ClassificationDataset(PublicDataset):
 
     @property
     def columns(self) -> str:
-        """The number of features, in words."""
         return f"{self.features} features"
 
 

@@ -7,17 +7,21 @@ order and draws a new order after each pass.
 
 from __future__ import annotations
 
+from itertools import count
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 from pydantic import Field
 
 from coband.simulator.arrays import FloatArray
-from coband.simulator.core.config import Config
+from coband.simulator.core.config import Config, JsonObject
+from coband.simulator.core.world import World
 from coband.simulator.problems.datasets import find, load
-from coband.simulator.problems.world import Problem, ProblemEntry, Streams, World, check_arm, read_only
+from coband.simulator.problems.problem import Problem, ProblemEntry, Streams
+from coband.simulator.problems.rewards import as_noise
+from coband.simulator.problems.world import Blocks, Turn, TurnsWorld, longest_block, one_right, read_only
 
 Scale = Literal["normalise_standardise", "standardise", "normalise", "none"]
 LARGE = 1e4
@@ -64,65 +68,38 @@ def scale_warnings(features: FloatArray, rewards: FloatArray) -> tuple[str, ...]
     return tuple(found)
 
 
-class DisjointWorld:
-    """A world in which each turn offers K arms made from one row of a dataset; rewards have no noise."""
+class DisjointWorld(TurnsWorld):
+    """A world in which each turn offers K arms made from one row of a dataset; rewards have no noise.
 
-    fixed_arms = False
+    Args:
+        rows: features, (n, d).
+        labels: class number of each row, (n,).
+        classes: number of classes, K.
+        streams: the replication's random streams.
+        agents: number of agents.
+    """
 
-    def __init__(self, rows: FloatArray, labels: npt.NDArray[np.intp], classes: int, streams: Streams) -> None:
-        """Create the world.
+    def __init__(
+        self, rows: FloatArray, labels: npt.NDArray[np.intp], classes: int, streams: Streams, agents: int
+    ) -> None:
+        super().__init__(classes * int(rows.shape[1]), as_noise(0.0), streams)
+        self._rows, self._labels, self._classes = rows, labels, classes
+        self._longest = longest_block(agents, classes * self.dimension)
 
-        Args:
-            rows: features, (n, d).
-            labels: class number of each row, (n,).
-            classes: number of classes, K.
-            streams: the replication's random streams.
-        """
-        self._rows, self._labels, self._classes, self._streams = rows, labels, classes, streams
-        self.dimension = classes * int(rows.shape[1])
-        self._offered: dict[int, tuple[int, FloatArray]] = {}
-        self._orders: dict[int, tuple[np.random.Generator, int, npt.NDArray[np.intp]]] = {}
+    def _open(self, agent: int) -> Blocks[Turn]:
+        rng = self._streams("world", agent, "rows")
+        rows = (int(row) for _ in count() for row in rng.permutation(len(self._rows)))
+        return Blocks(lambda turns: [self._turn(next(rows)) for _ in range(turns)], self._longest)
 
-    def arms(self, agent: int, turn: int) -> FloatArray:
-        """The row of the turn in each of K blocks, (K, K d); a repeated call for a turn returns the same array."""
-        made, offered = self._offered.get(agent, (0, self._rows))
-        if made == turn:
-            return offered
-        x = self._rows[self._row(agent, turn)]
-        arms = np.zeros((self._classes, self._classes, len(x)))
-        arms[np.arange(self._classes), np.arange(self._classes)] = x
-        offered = read_only(arms.reshape(self._classes, -1))
-        self._offered[agent] = turn, offered
-        return offered
+    def _turn(self, row: int) -> Turn:
+        """The row in each of K blocks, (K, K d)."""
+        arms = np.zeros((self._classes, self._classes, self._rows.shape[1]))
+        arms[np.arange(self._classes), np.arange(self._classes)] = self._rows[row]
+        return one_right(arms.reshape(self._classes, -1), int(self._labels[row]))
 
-    def means(self, agent: int, turn: int) -> FloatArray:
-        """1 for the class of the turn's row, 0 for the others, (K,)."""
-        means = np.zeros(self._classes)
-        means[self._labels[self._row(agent, turn)]] = 1.0
-        return read_only(means)
-
-    def pull(self, agent: int, turn: int, arm: int) -> tuple[float, float]:
-        """1 and no regret for the right class, else 0 and regret 1; an IndexError when there is no such arm."""
-        check_arm(arm, self._classes)
-        right = int(self._labels[self._row(agent, turn)]) == arm
-        return float(right), float(not right)
-
-    def describe(self) -> dict[str, Any]:
-        """Number of rows, in total and by class."""
+    def describe(self) -> JsonObject:
         counts = np.bincount(self._labels, minlength=self._classes)
         return {"rows": len(self._rows), "by_class": counts.tolist()}
-
-    def _row(self, agent: int, turn: int) -> int:
-        passes, place = divmod(turn - 1, len(self._rows))
-        rng, drawn, order = self._orders.get(agent, (None, -1, self._labels))
-        if rng is None:
-            rng = self._streams("world", agent, "rows")
-        if passes < drawn:
-            raise ValueError(f"turn(={turn}) lies before pass {drawn} of the data: an agent's turns do not go back.")
-        while drawn < passes:
-            order, drawn = rng.permutation(len(self._rows)), drawn + 1
-            self._orders[agent] = rng, drawn, order
-        return int(order[place])
 
 
 class DisjointProblem(Problem):
@@ -150,7 +127,7 @@ class DisjointProblem(Problem):
             chosen = streams("world", 0, "subset").permutation(len(features))[: self.rows]
             features, labels = features[chosen], labels[chosen]
         numbers = np.searchsorted(np.array(classes), labels).astype(np.intp)  # classes are in alphabetical order
-        return DisjointWorld(read_only(scaled(features, self.scale)), numbers, len(classes), streams)
+        return DisjointWorld(read_only(scaled(features, self.scale)), numbers, len(classes), streams, agents)
 
 
 PROBLEM = ProblemEntry(

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import abc
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import numpy as np
 import pydantic
 from pydantic import Field
 
 from coband.simulator.arrays import FloatArray
-from coband.simulator.core.config import Config
+from coband.simulator.core.config import Config, JsonObject
 from coband.simulator.problems.arms import Pool, uniform_ball, uniform_sphere
 from coband.simulator.problems.rewards import AnyReward, NoiseSpec, as_noise
 from coband.simulator.problems.world import Extent, FixedArmsWorld, Problem, ProblemEntry, Streams, World, read_only
@@ -35,7 +35,6 @@ class _RegionPoints(Config, abc.ABC):
     """sobol: a scrambled Sobol sequence, which leaves no gaps; uniform: independent points."""
 
     def draw(self, rng: np.random.Generator) -> FloatArray:
-        """The points, (points, d)."""
         if self.method == "uniform":
             return self.independent(rng)
         from scipy.stats import qmc  # takes half as long to import as all of coband
@@ -74,11 +73,9 @@ class BoxPoints(_RegionPoints):
         return self
 
     def independent(self, rng: np.random.Generator) -> FloatArray:
-        """Independent uniform points, (points, d)."""
         return self.mapped(rng.random((self.points, self.dimension)))
 
     def mapped(self, cube: FloatArray) -> FloatArray:
-        """Scale the unit cube to [low, high]^d."""
         return self.low + (self.high - self.low) * cube
 
 
@@ -96,7 +93,6 @@ class BallPoints(_RegionPoints):
         return self.dimension + 1
 
     def independent(self, rng: np.random.Generator) -> FloatArray:
-        """Independent uniform points, (points, d)."""
         return uniform_ball(rng, (self.points,), self.dimension, self.radius)
 
     def mapped(self, cube: FloatArray) -> FloatArray:
@@ -113,7 +109,6 @@ class SpherePoints(_RegionPoints):
     """Radius of the sphere."""
 
     def independent(self, rng: np.random.Generator) -> FloatArray:
-        """Independent uniform points, (points, d)."""
         return uniform_sphere(rng, (self.points,), self.dimension, self.radius)
 
     def mapped(self, cube: FloatArray) -> FloatArray:
@@ -163,7 +158,7 @@ class FixedDomainProblem(Problem):
         points = read_only(self.domain.draw(streams("world", 0, "domain")))
         reward = self.reward.draw(streams("world", 0, "reward"), Pool(points, None))
         means = reward(points[None])[0]
-        truth: dict[str, Any] = {
+        truth: JsonObject = {
             **reward.describe(),
             "maximum": float(means.max()),
             "best": points[means.argmax()].tolist(),

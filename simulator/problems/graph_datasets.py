@@ -27,7 +27,6 @@ class GraphDataset(PublicDataset):
 
     @property
     def columns(self) -> str:
-        """What a row is, with the number of nodes."""
         return f"links of {self.nodes:,} nodes"
 
 

@@ -14,14 +14,15 @@ estimates K_z from arms needs arms whose distribution depends on the task; the p
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import numpy as np
 import numpy.typing as npt
 from pydantic import Field
 
 from coband.simulator.arrays import FloatArray
-from coband.simulator.core.config import Config
+from coband.simulator.core.config import Config, JsonObject
+from coband.simulator.core.world import World
 from coband.simulator.maths.graphs.covers import centres, classes_of, greedy_colouring, half_diameter, power_graph
 from coband.simulator.maths.kernels.base import KernelSpec
 from coband.simulator.maths.kernels.multitask import Augmented, augmented
@@ -30,20 +31,10 @@ from coband.simulator.metrics import Metric
 from coband.simulator.problems.arms import ArmSource, ArmSpec, extent_of, uniform_ball, uniform_sphere
 from coband.simulator.problems.contextual import ContextualWorld
 from coband.simulator.problems.data_error import DataError
+from coband.simulator.problems.problem import Extent, Problem, ProblemEntry, Streams, check_columns
 from coband.simulator.problems.rewards import NoiseSpec, RewardFunction, as_noise
 from coband.simulator.problems.rkhs import RkhsFunction
-from coband.simulator.problems.world import (
-    Extent,
-    FixedArmsWorld,
-    FixedTasksWorld,
-    Noise,
-    Problem,
-    ProblemEntry,
-    Streams,
-    World,
-    check_columns,
-    read_only,
-)
+from coband.simulator.problems.world import FixedArmsWorld, Noise, read_only
 
 Distances = npt.NDArray[np.int64]
 MOST_CONTEXTS = 2_000
@@ -136,14 +127,12 @@ class TaskFunction:
         self._kernel, self._function, self._context = kernel, function, context
 
     def __call__(self, arms: FloatArray) -> FloatArray:
-        """f_v of each arm: (turns, n, d) -> (turns, n)."""
         turns, count, dimension = arms.shape
         tasks = np.broadcast_to(self._context, (turns * count, len(self._context)))
         points = self._kernel.points(tasks, arms.reshape(-1, dimension), np.zeros(len(tasks), dtype=np.int64))
         return self._function(points.reshape(turns, count, -1))
 
-    def describe(self) -> dict[str, Any]:
-        """The agent's context and F."""
+    def describe(self) -> JsonObject:
         return {"context": self._context.tolist(), **self._function.describe()}
 
 
@@ -151,49 +140,21 @@ class NetworkWorld(Measured, ContextualWorld):
     """Fresh arms at each turn; every agent has its own reward function and its own centre of arms."""
 
     def __init__(
-        self,
-        source: ArmSource,
-        rewards: list[RewardFunction],
-        noise: Noise,
-        streams: Streams,
-        contexts: FloatArray,
-        centres: FloatArray,
-        network_kernel: KernelSpec | None,
+        self, source: ArmSource, rewards: list[RewardFunction], noise: Noise, streams: Streams, centres: FloatArray
     ) -> None:
         super().__init__(source, rewards[0], noise, streams, len(rewards))
-        self.contexts, self.network_kernel = contexts, network_kernel
         self._rewards, self._centres = rewards, centres
 
     def reward_of(self, agent: int) -> RewardFunction:
-        """f_v, the agent's own mean reward."""
         return self._rewards[agent]
 
     def shift_arms(self, agent: int, arms: FloatArray) -> FloatArray:
-        """Move the arms by the agent's centre."""
         shifted: FloatArray = arms + self._centres[agent]
         return shifted
 
 
-class FixedNetworkWorld(Measured, FixedTasksWorld):
+class FixedNetworkWorld(Measured, FixedArmsWorld):
     """One arm set for all turns of all agents; every agent has its own reward function."""
-
-    def __init__(
-        self,
-        arms: FloatArray,
-        rewards: list[RewardFunction],
-        noise: Noise,
-        streams: Streams,
-        contexts: FloatArray,
-        network_kernel: KernelSpec | None,
-    ) -> None:
-        self.contexts, self.network_kernel = contexts, network_kernel
-        super().__init__(
-            [FixedArmsWorld(arms, reward(arms[None])[0], noise, streams, reward.describe()) for reward in rewards]
-        )
-
-    def describe(self) -> dict[str, Any]:
-        """F, and the agents' contexts."""
-        return {**super().describe(), "contexts": self.contexts.tolist()}
 
 
 class NetworkProblem(Problem):
@@ -242,11 +203,16 @@ class NetworkProblem(Problem):
         contexts = read_only(self.contexts.draw(streams("world", 0, "contexts"), agents, distances))
         rewards = self._rewards(streams("world", 0, "reward"), source, contexts)
         noise = as_noise(self.noise)
+        world: NetworkWorld | FixedNetworkWorld
         if source.fixed is not None:
-            return FixedNetworkWorld(source.fixed, rewards, noise, streams, contexts, self.network_kernel)
-        directions = uniform_sphere(streams("world", 0, "shift"), (contexts.shape[1],), source.dimension)
-        around = self.shift * (contexts @ directions)
-        return NetworkWorld(source, rewards, noise, streams, contexts, around, self.network_kernel)
+            means = np.array([reward(source.fixed[None])[0] for reward in rewards])
+            truth = {**rewards[0].describe(), "contexts": contexts.tolist()}
+            world = FixedNetworkWorld(source.fixed, means, noise, streams, truth)
+        else:
+            directions = uniform_sphere(streams("world", 0, "shift"), (contexts.shape[1],), source.dimension)
+            world = NetworkWorld(source, rewards, noise, streams, self.shift * (contexts @ directions))
+        world.contexts, world.network_kernel = contexts, self.network_kernel
+        return world
 
     def _rewards(self, rng: np.random.Generator, source: ArmSource, contexts: FloatArray) -> list[RewardFunction]:
         tasks = contexts[:, :0] if self.network_kernel is None else contexts

@@ -1,4 +1,4 @@
-"""What a problem offers the simulator: a world that hands out arm sets and rewards and keeps the truth to itself.
+"""What a problem offers the simulator: a world that gives arm sets and rewards; the true reward function stays hidden.
 
 The engine alone talks to a `World`; an agent sees the feature array of its turn and the reward of its pull, nothing
 else.

@@ -11,7 +11,7 @@ import math
 from collections.abc import Iterator, Sequence
 from itertools import combinations
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -20,24 +20,14 @@ from pydantic import Field
 
 from coband.simulator.arrays import FloatArray
 from coband.simulator.core.config import REWARD, Config
+from coband.simulator.core.world import World
 from coband.simulator.maths.exploration.conditions import smallest_norm
 from coband.simulator.maths.kernels.library import Linear
 from coband.simulator.maths.kernels.registry import AnyKernel
 from coband.simulator.metrics import Metric
+from coband.simulator.problems.problem import Extent, InstanceError, Problem, ProblemEntry, Streams, check_columns
 from coband.simulator.problems.rewards import GaussianNoise, NoiseSpec, as_noise
-from coband.simulator.problems.world import (
-    Blocks,
-    Extent,
-    InstanceError,
-    Noise,
-    Problem,
-    ProblemEntry,
-    Streams,
-    World,
-    check_arm,
-    check_columns,
-    read_only,
-)
+from coband.simulator.problems.world import Blocks, FixedArmsWorld, Noise, read_only
 
 IntArray = npt.NDArray[np.int64]
 ATTEMPTS = 1000
@@ -153,31 +143,28 @@ def smallest_gap(means: FloatArray) -> float:
     return float((ordered[:, -1] - ordered[:, -2]).min())
 
 
-class PureExplorationWorld:
-    """A world in which each agent has its own arm set, the same at every turn."""
+class PureExplorationWorld(FixedArmsWorld):
+    """A world in which each agent has its own arm set, the same at every turn.
+
+    Args:
+        pairs: task-arm pairs of each agent, (V, n, d).
+        means: their means, (V, n).
+        noise: noise of one pull.
+        sampling: see `PureExplorationProblem`.
+        streams: the replication's random streams.
+        norms: norm of the smallest parameter of each agent's rewards in the features' kernel, (V,); each agent
+            knows its own norm.
+    """
 
     fixed_arms = False
 
     def __init__(
         self, pairs: FloatArray, means: FloatArray, noise: Noise, sampling: str, streams: Streams, norms: FloatArray
     ) -> None:
-        """Create the world.
-
-        Args:
-            pairs: task-arm pairs of each agent, (V, n, d).
-            means: their means, (V, n).
-            noise: noise of one pull.
-            sampling: see `PureExplorationProblem`.
-            streams: the replication's random streams.
-            norms: norm of the smallest parameter of each agent's rewards in the features' kernel, (V,); each agent
-                knows its own norm.
-        """
-        self.dimension, self.norms = int(pairs.shape[2]), norms
-        self._pairs, self._means = read_only(pairs), read_only(means)
+        super().__init__(pairs[0], means, noise, streams, {"means": means.tolist()})
+        self.norms, self._pairs = norms, read_only(pairs)
         self._gaps = self._means.max(axis=1, keepdims=True) - self._means
-        self._noise, self._streams = noise, streams
         self._deviation = noise.sd if isinstance(noise, GaussianNoise) and sampling == "statistics" else None
-        self._turns: dict[int, Blocks[float]] = {}
         self._batches: dict[int, Blocks[FloatArray]] = {}
 
     def knowledge(self) -> FloatArray:
@@ -185,23 +172,8 @@ class PureExplorationWorld:
         return self._pairs
 
     def arms(self, agent: int, turn: int) -> FloatArray:
-        """The agent's pairs, (n, d)."""
         pairs: FloatArray = self._pairs[agent]
         return pairs
-
-    def means(self, agent: int, turn: int) -> FloatArray:
-        """F of the agent's pairs, (n,)."""
-        means: FloatArray = self._means[agent]
-        return means
-
-    def pull(self, agent: int, turn: int, arm: int) -> tuple[float, float]:
-        """Reward and pseudo-regret of one pull; an IndexError when there is no such arm."""
-        check_arm(arm, self._means.shape[1])
-        if agent not in self._turns:
-            rng = self._streams("world", agent, "noise")
-            self._turns[agent] = Blocks(lambda turns: self._noise.draws(rng, turns))
-        reward = self._noise.reward(float(self._means[agent, arm]), self._turns[agent].at(turn))
-        return reward, float(self._gaps[agent, arm])
 
     def pull_batch(self, agent: int, phase: int, counts: IntArray) -> tuple[FloatArray, float]:
         """Mean reward of each arm, 0 where its count is 0, and the pseudo-regret of all pulls.
@@ -241,10 +213,6 @@ class PureExplorationWorld:
         """`correct`: whether this agent's answer is right."""
         return {"correct": answer == int(self._means[agent].argmax())}
 
-    def describe(self) -> dict[str, Any]:
-        """The means."""
-        return {"means": self._means.tolist()}
-
 
 class PureExplorationProblem(Problem):
     """Every agent looks for the best of its own arms; the tasks of the agents are related."""
@@ -261,13 +229,11 @@ class PureExplorationProblem(Problem):
     """statistics: with Gaussian noise, draw the mean of a batch at once; pulls: draw every pull."""
 
     def validate_for(self, agents: int) -> Iterator[tuple[tuple[str, ...], str]]:
-        """Report a list of tasks that does not have one entry per agent."""
         wrong = self.features.count_error(agents) if isinstance(self.features, TableFeatures) else None
         if wrong is not None:
             yield ("features", "tasks"), wrong
 
     def extent(self, agents: int) -> Extent:
-        """The pairs of all agents."""
         features = self.features
         if isinstance(features, KernelFeatures):
             d, arms, change = features.task_dimension + features.arm_dimension, float(features.count), "count"

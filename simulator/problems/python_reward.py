@@ -9,6 +9,7 @@ import numpy as np
 import pydantic
 
 from coband.simulator.arrays import FloatArray
+from coband.simulator.core.config import JsonObject
 from coband.simulator.plugins.functions import load
 from coband.simulator.problems.arms import ArmSource
 from coband.simulator.problems.rewards import Reward, RewardFunction
@@ -29,7 +30,6 @@ class PythonReward(Reward):
         return self
 
     def draw(self, rng: np.random.Generator, source: ArmSource) -> RewardFunction:
-        """The function; nothing is drawn."""
         return _Rewarded(self.function, load(self.function))
 
 
@@ -51,6 +51,5 @@ class _Rewarded:
             )
         return values
 
-    def describe(self) -> dict[str, Any]:
-        """The function's name."""
+    def describe(self) -> JsonObject:
         return {"function": self._name}

@@ -11,6 +11,7 @@ from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain, islice
 from pathlib import Path
 from types import MappingProxyType
@@ -32,7 +33,6 @@ class RatingDataset(PublicDataset):
 
     @property
     def columns(self) -> str:
-        """The fields that are read from a line."""
         return "user, item, rating"
 
 
@@ -125,11 +125,11 @@ def _triples(source: RatingDataset, file: Path, lines: Iterable[str]) -> Iterato
         parse, expected = _review, 'a JSON object with "user_id", "business_id" and "stars"'
         numbered = chain([first], numbered)
     elif "\t" in first[1]:
-        parse, expected = _tabbed, "user, item, rating and time, separated by tabs"
+        parse, expected = partial(_separated, separator="\t"), "user, item, rating and time, separated by tabs"
         numbered = chain([first], numbered)
     else:
         _check_header(file, *first)
-        parse, expected = _comma_separated, "userId,movieId,rating,timestamp"
+        parse, expected = partial(_separated, separator=","), "userId,movieId,rating,timestamp"
     for number, line in numbered:
         try:
             triple = parse(line)
@@ -151,13 +151,8 @@ def _check_header(file: Path, number: int, line: str) -> None:
         )
 
 
-def _comma_separated(line: str) -> Triple:
-    user, item, rating, _ = line.split(",")
-    return user, item, float(rating)
-
-
-def _tabbed(line: str) -> Triple:
-    user, item, rating, _ = line.split("\t")
+def _separated(line: str, separator: str) -> Triple:
+    user, item, rating, _ = line.split(separator)
     return user, item, float(rating)
 
 

@@ -23,26 +23,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import numpy.typing as npt
 from pydantic import Field
 
 from coband.simulator.arrays import FloatArray
-from coband.simulator.core.config import Config
+from coband.simulator.core.config import Config, JsonObject
+from coband.simulator.core.world import World
 from coband.simulator.problems.datasets import DataError, file_version, locate
+from coband.simulator.problems.problem import Problem, ProblemEntry, Streams
 from coband.simulator.problems.ratings import RATINGS, Ratings, read
-from coband.simulator.problems.world import (
-    Blocks,
-    Problem,
-    ProblemEntry,
-    Streams,
-    World,
-    check_arm,
-    longest_block,
-    read_only,
-)
+from coband.simulator.problems.rewards import as_noise
+from coband.simulator.problems.world import Blocks, Turn, TurnsWorld, longest_block, one_right, read_only
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -179,52 +173,28 @@ def _cached_factors(ratings: RatingMatrix, rank: int, scale: Scale) -> tuple[Flo
     return factors(ratings.matrix, rank, scale)
 
 
-_Turn = tuple[FloatArray, int]
-"""The draws of one turn: arms (n, d), and the index of the arm with reward 1."""
+class RecommenderWorld(TurnsWorld):
+    """A world in which each turn offers one item that the user likes among others; rewards have no noise.
 
+    Arms are (features of the user, features of the item).
 
-class RecommenderWorld:
-    """A world in which each turn offers one item that the user likes among others; rewards have no noise."""
-
-    fixed_arms = False
+    Args:
+        data: features and ratings.
+        acting: the users of each agent.
+        count: arms per turn.
+        rated: whether the other items of a turn are items that the user has rated.
+        streams: the replication's random streams.
+    """
 
     def __init__(
         self, data: RecommenderData, acting: list[IntArray], count: int, rated: bool, streams: Streams
     ) -> None:
-        """Create the world.
-
-        Args:
-            data: features and ratings.
-            acting: the users of each agent.
-            count: arms per turn.
-            rated: whether the other items of a turn are items that the user has rated.
-            streams: the replication's random streams.
-        """
-        self.dimension = int(data.users.shape[1] + data.items.shape[1])
+        super().__init__(int(data.users.shape[1] + data.items.shape[1]), as_noise(0.0), streams)
         self._data, self._acting, self._count, self._rated = data, acting, count, rated
-        self._streams = streams
         self._longest = longest_block(len(acting), count * self.dimension)
-        self._blocks: dict[int, Blocks[_Turn]] = {}
         self._choices: dict[int, tuple[IntArray, IntArray]] = {}
 
-    def arms(self, agent: int, turn: int) -> FloatArray:
-        """(features of the user, features of the item) for each item of the turn, (n, d)."""
-        return self._at(agent, turn)[0]
-
-    def means(self, agent: int, turn: int) -> FloatArray:
-        """1 for the positive item, 0 for the others, (n,)."""
-        means = np.zeros(self._count)
-        means[self._at(agent, turn)[1]] = 1.0
-        return read_only(means)
-
-    def pull(self, agent: int, turn: int, arm: int) -> tuple[float, float]:
-        """1 and no regret for the positive item, else 0 and regret 1; an IndexError when there is no such arm."""
-        check_arm(arm, self._count)
-        right = self._at(agent, turn)[1] == arm
-        return float(right), float(not right)
-
-    def describe(self) -> dict[str, Any]:
-        """Numbers of users, items and ratings, and the users of each agent by their names in the file."""
+    def describe(self) -> JsonObject:
         matrix, names = self._data.ratings.matrix, self._data.ratings.user_names
         return {
             "users": int(matrix.shape[0]),
@@ -234,16 +204,11 @@ class RecommenderWorld:
             "acting": [[names[user] for user in users.tolist()] for users in self._acting],
         }
 
-    def _at(self, agent: int, turn: int) -> _Turn:
-        blocks = self._blocks.get(agent)
-        if blocks is None:
-            rng = self._streams("world", agent, "arms")
-            blocks = self._blocks[agent] = Blocks(
-                lambda turns: [self._draw(agent, rng) for _ in range(turns)], self._longest
-            )
-        return blocks.at(turn)
+    def _open(self, agent: int) -> Blocks[Turn]:
+        rng = self._streams("world", agent, "arms")
+        return Blocks(lambda turns: [self._draw(agent, rng) for _ in range(turns)], self._longest)
 
-    def _draw(self, agent: int, rng: np.random.Generator) -> _Turn:
+    def _draw(self, agent: int, rng: np.random.Generator) -> Turn:
         users = self._acting[agent]
         user = int(users[rng.integers(len(users))]) if len(users) > 1 else int(users[0])
         liked, others = self._items_of(user)
@@ -253,7 +218,7 @@ class RecommenderWorld:
         items[0] = items[place]
         items[place] = liked[rng.integers(len(liked))]
         own = np.broadcast_to(self._data.users[user], (self._count, self._data.users.shape[1]))
-        return read_only(np.hstack([own, self._data.items[items]])), place
+        return one_right(np.hstack([own, self._data.items[items]]), place)
 
     def _items_of(self, user: int) -> tuple[IntArray, IntArray]:
         found = self._choices.get(user)
@@ -288,7 +253,6 @@ class RecommenderProblem(Problem):
     """normalise: user and item features to norm 1/sqrt(2); unit_ball: divided by the largest norms; none: as is."""
 
     def peek(self, base: Path | None, most: int) -> str | None:
-        """Look at the first ratings of a large file."""
         source = RATINGS[self.data.name]
         file = locate(source, self.data.path, base)
         if file.stat().st_size <= most:

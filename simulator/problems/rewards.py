@@ -9,7 +9,7 @@ al. 2024 is "Order-Optimal Regret in Distributed Kernel Bandits using Uniform Sa
 from __future__ import annotations
 
 import abc
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal, Protocol
 
@@ -17,7 +17,7 @@ import numpy as np
 from pydantic import Discriminator, Field, Tag
 
 from coband.simulator.arrays import FloatArray
-from coband.simulator.core.config import REWARD, Config
+from coband.simulator.core.config import REWARD, Config, JsonObject
 from coband.simulator.plugins.kinds import Kinds
 from coband.simulator.problems.arms import ArmSource, uniform_ball, uniform_sphere
 from coband.simulator.problems.world import Noise
@@ -33,7 +33,7 @@ class RewardFunction(Protocol):
         matrices does not promise that; one scalar product per row does.
         """
 
-    def describe(self) -> dict[str, Any]:
+    def describe(self) -> JsonObject:
         """What was drawn, in JSON types."""
 
 
@@ -72,12 +72,10 @@ class RidgeFunction:
     profile: Callable[[FloatArray], FloatArray]
 
     def __call__(self, arms: FloatArray) -> FloatArray:
-        """f of each arm: (turns, n, d) -> (turns, n)."""
         projections: FloatArray = np.vecdot(arms, self.theta)
         return self.profile(projections)
 
-    def describe(self) -> dict[str, Any]:
-        """The drawn theta."""
+    def describe(self) -> JsonObject:
         return {"theta": self.theta.tolist()}
 
 
@@ -108,11 +106,14 @@ class _RidgeReward(Reward):
     """Where theta is drawn from: uniform in the unit ball (Li et al. 2023) or on the unit sphere (Pavlovic et al.
     2024)."""
 
-    def _draw(
-        self, rng: np.random.Generator, source: ArmSource, profile: Callable[[FloatArray], FloatArray]
-    ) -> RidgeFunction:
+    @property
+    @abc.abstractmethod
+    def profile(self) -> Callable[[FloatArray], FloatArray]:
+        """g, with f(x) = g(x . theta)."""
+
+    def draw(self, rng: np.random.Generator, source: ArmSource) -> RewardFunction:
         draw_theta = uniform_ball if self.theta == "ball" else uniform_sphere
-        return RidgeFunction(np.ascontiguousarray(draw_theta(rng, (), source.dimension)), profile)
+        return RidgeFunction(np.ascontiguousarray(draw_theta(rng, (), source.dimension)), self.profile)
 
 
 class CosineReward(_RidgeReward):
@@ -121,9 +122,9 @@ class CosineReward(_RidgeReward):
     kind: Literal["cosine"]
     """cos(3 x . theta): f1 of Li et al. 2023 and h1 of Pavlovic et al. 2024."""
 
-    def draw(self, rng: np.random.Generator, source: ArmSource) -> RewardFunction:
-        """Draw theta."""
-        return self._draw(rng, source, cosine)
+    @property
+    def profile(self) -> Callable[[FloatArray], FloatArray]:
+        return cosine
 
 
 class SquareReward(_RidgeReward):
@@ -132,9 +133,9 @@ class SquareReward(_RidgeReward):
     kind: Literal["square"]
     """10 (x . theta)^2: Dai et al. 2023, where theta is on the sphere."""
 
-    def draw(self, rng: np.random.Generator, source: ArmSource) -> RewardFunction:
-        """Draw theta."""
-        return self._draw(rng, source, square)
+    @property
+    def profile(self) -> Callable[[FloatArray], FloatArray]:
+        return square
 
 
 class CubicReward(_RidgeReward):
@@ -145,20 +146,13 @@ class CubicReward(_RidgeReward):
     form: Literal["async", "duets"] = "async"
     """async: u^3 - 3u^2 - u + 3 (f2 of Li et al. 2023); duets: u^3 - 3u^2 + 3u + 3 (h2 of Pavlovic et al. 2024)."""
 
-    def draw(self, rng: np.random.Generator, source: ArmSource) -> RewardFunction:
-        """Draw theta."""
-        return self._draw(rng, source, cubic_async if self.form == "async" else cubic_duets)
+    @property
+    def profile(self) -> Callable[[FloatArray], FloatArray]:
+        return cubic_async if self.form == "async" else cubic_duets
 
 
 REWARDS: Kinds[type[Reward]] = Kinds.of("rewards", Reward)
 """The rewards that scenarios can name."""
-
-
-def rewards() -> Mapping[str, type[Reward]]:
-    """The classes of rewards by kind."""
-    return REWARDS.known()
-
-
 AnyReward = Annotated[Reward, REWARDS.field()]
 """Any `problem.reward` section."""
 
@@ -167,7 +161,6 @@ class _AdditiveNoise(Config):
     """Noise added to the mean."""
 
     def reward(self, mean: float, draw: float) -> float:
-        """Mean plus noise."""
         return mean + draw
 
 
@@ -180,7 +173,6 @@ class GaussianNoise(_AdditiveNoise):
     """Standard deviation, in units of the reward."""
 
     def draws(self, rng: np.random.Generator, turns: int) -> list[float]:
-        """One N(0, sd^2) variable per turn."""
         values: list[float] = (self.sd * rng.standard_normal(turns)).tolist()
         return values
 
@@ -194,7 +186,6 @@ class UniformNoise(_AdditiveNoise):
     """Largest absolute value, in units of the reward."""
 
     def draws(self, rng: np.random.Generator, turns: int) -> list[float]:
-        """One uniform variable per turn."""
         values: list[float] = (self.half_width * (2.0 * rng.random(turns) - 1.0)).tolist()
         return values
 

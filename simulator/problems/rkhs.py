@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from pydantic import Field
 
 from coband.simulator.arrays import FloatArray
+from coband.simulator.core.config import JsonObject
 from coband.simulator.maths.kernels.bound import BoundKernel
 from coband.simulator.maths.kernels.library import Kernel
 from coband.simulator.maths.kernels.registry import AnyKernel
@@ -33,7 +34,6 @@ class RkhsFunction:
     weights: FloatArray
 
     def __call__(self, arms: FloatArray) -> FloatArray:
-        """f of each arm: (turns, n, d) -> (turns, n)."""
         # The values of a turn do not depend on the turns drawn with it: each has a matrix of its own in the stack.
         at_once = max(1, ENTRIES // (arms.shape[1] * len(self.weights)))
         parts = [arms[start : start + at_once] for start in range(0, len(arms), at_once)]
@@ -48,8 +48,7 @@ class RkhsFunction:
         """||f||_k = sqrt(a^T k(c, c) a)."""
         return math.sqrt(max(0.0, float(self.weights @ self.kernel(self.centres, self.centres) @ self.weights)))
 
-    def describe(self) -> dict[str, Any]:
-        """The drawn centres and weights."""
+    def describe(self) -> JsonObject:
         return {"centres": self.centres.tolist(), "weights": self.weights.tolist()}
 
 

@@ -16,20 +16,14 @@ import pydantic
 from pydantic import Field
 
 from coband.simulator.arrays import FloatArray, IndexArray
+from coband.simulator.core.world import World
 from coband.simulator.problems.data_error import DataError
 from coband.simulator.problems.disjoint import Scale, scale_warnings, scaled
+from coband.simulator.problems.problem import Problem, ProblemEntry, Streams
 from coband.simulator.problems.rewards import NoiseSpec, as_noise
 from coband.simulator.problems.rows import RowsOf, TableWorld, described, drawn_rows, own_turns, shuffled_turns
 from coband.simulator.problems.tables import Form, Missing, read_table
-from coband.simulator.problems.world import (
-    FixedArmsWorld,
-    Problem,
-    ProblemEntry,
-    Streams,
-    World,
-    longest_block,
-    read_only,
-)
+from coband.simulator.problems.world import FixedArmsWorld, longest_block, read_only
 
 
 class TableProblem(Problem):

@@ -6,12 +6,14 @@ replication meet the same arms and the same noise, whatever they send and in wha
 
 from __future__ import annotations
 
+import abc
 from collections.abc import Callable, Sequence
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 import numpy as np
 
 from coband.simulator.arrays import FloatArray
+from coband.simulator.core.config import JsonObject
 from coband.simulator.core.world import World as World
 from coband.simulator.problems.problem import Extent as Extent
 from coband.simulator.problems.problem import InstanceError as InstanceError
@@ -27,7 +29,7 @@ LONGEST_BLOCK = 16
 """Turns drawn at once for one agent, at most, where it is not known how many it will take."""
 
 LONGEST_EXPECTED = 64
-"""The same where it is known, so that few are drawn in vain."""
+"""The same where it is known, so that few are drawn and not used."""
 
 BLOCK_MEMORY = 2**28
 """Bytes that the blocks of all agents may hold together, as long as each holds at least one turn."""
@@ -110,8 +112,67 @@ def longest_block(agents: int, values_per_turn: int, expected: bool = False) -> 
     return max(longest, min(LONGEST_EXPECTED, turns // 4)) if expected else longest
 
 
+Turn = tuple[FloatArray, FloatArray, float, float]
+"""One turn: arms (n, d), their means (n,), the largest mean, the draw of the noise."""
+
+
+class TurnsWorld(abc.ABC):
+    """A world whose arms change from turn to turn; an agent's turns are drawn in blocks, in their order.
+
+    Args:
+        dimension: d.
+        noise: of the rewards.
+        streams: the replication's random streams.
+        realised: whether ``pull`` returns the realised regret.
+    """
+
+    fixed_arms = False
+
+    def __init__(self, dimension: int, noise: Noise, streams: Streams, realised: bool = False) -> None:
+        self.dimension, self.realised = dimension, realised
+        self._noise, self._streams = noise, streams
+        self._blocks: dict[int, Blocks[Turn]] = {}
+
+    @abc.abstractmethod
+    def _open(self, agent: int) -> Blocks[Turn]:
+        """The turns of an agent that acts for the first time."""
+
+    def _of(self, agent: int) -> Blocks[Turn]:
+        blocks = self._blocks.get(agent)
+        if blocks is None:
+            blocks = self._blocks[agent] = self._open(agent)
+        return blocks
+
+    def arms(self, agent: int, turn: int) -> FloatArray:
+        return self._of(agent).at(turn)[0]
+
+    def means(self, agent: int, turn: int) -> FloatArray:
+        return self._of(agent).at(turn)[1]
+
+    def pull(self, agent: int, turn: int, arm: int) -> tuple[float, float]:
+        _, means, best, draw = self._of(agent).at(turn)
+        check_arm(arm, len(means))
+        mean = float(means[arm])
+        reward = self._noise.reward(mean, draw)
+        return reward, best - (reward if self.realised else mean)
+
+
+def one_right(arms: FloatArray, right: int) -> Turn:
+    """A turn without noise in which one arm has reward 1 and all others 0."""
+    means = np.zeros(len(arms))
+    means[right] = 1.0
+    return read_only(arms), read_only(means), 1.0, 0.0
+
+
 class FixedArmsWorld:
-    """One arm set for all turns of all agents; only the noise changes."""
+    """One arm set for all turns of all agents; only the noise changes.
+
+    Args:
+        arms: (n, d).
+        means: f(x) of the arms, (n,); (agents, n) where agents have tasks of their own.
+        noise, streams, realised: see `TurnsWorld`.
+        truth: what ``describe`` returns.
+    """
 
     fixed_arms = True
 
@@ -121,76 +182,44 @@ class FixedArmsWorld:
         means: FloatArray,
         noise: Noise,
         streams: Streams,
-        truth: dict[str, Any],
+        truth: JsonObject,
         realised: bool = False,
         warnings: tuple[str, ...] = (),
     ) -> None:
-        """Args: arms (n, d); means f(x) of the arms, (n,); truth, what `describe` returns; regret realised or not."""
         self.realised = realised
         self.dimension = int(arms.shape[1])
         self._arms = read_only(arms)
-        self._means = read_only(means)
-        self.warnings = warnings
-        self._mean_of: list[float] = means.tolist()
-        self._best = max(self._mean_of)
-        self._noise = noise
-        self._streams = streams
+        self._means = read_only(np.atleast_2d(means))
+        self._own = means.ndim > 1
+        self._mean_of: list[list[float]] = self._means.tolist()
+        self._best = list(map(max, self._mean_of))
+        self._noise, self._streams, self._truth, self.warnings = noise, streams, truth, warnings
         self._draws: dict[int, Blocks[float]] = {}
-        self._truth = truth
 
     def arms(self, agent: int, turn: int) -> FloatArray:
-        """The arm set, (n, d)."""
         return self._arms
 
     def means(self, agent: int, turn: int) -> FloatArray:
-        """The means, (n,)."""
-        return self._means
+        means: FloatArray = self._means[agent if self._own else 0]
+        return means
 
     def pull(self, agent: int, turn: int, arm: int) -> tuple[float, float]:
-        """Reward and pseudo-regret of an arm; an IndexError when there is no such arm."""
-        check_arm(arm, len(self._mean_of))
+        task = agent if self._own else 0
+        means = self._mean_of[task]
+        check_arm(arm, len(means))
         draws = self._draws.get(agent)
         if draws is None:
             draws = self._draws[agent] = self._open(agent)
-        mean = self._mean_of[arm]
+        mean = means[arm]
         reward = self._noise.reward(mean, draws.at(turn))
-        return reward, self._best - (reward if self.realised else mean)
+        return reward, self._best[task] - (reward if self.realised else mean)
 
-    def describe(self) -> dict[str, Any]:
-        """The drawn truth."""
+    def describe(self) -> JsonObject:
         return self._truth
 
     def _open(self, agent: int) -> Blocks[float]:
         rng = self._streams("world", agent, "noise")
         return Blocks(lambda turns: self._noise.draws(rng, turns))
-
-
-class FixedTasksWorld:
-    """One arm set for all turns of all agents; every agent has a task of its own."""
-
-    fixed_arms = True
-
-    def __init__(self, worlds: Sequence[FixedArmsWorld]) -> None:
-        """Args: worlds, that of each agent, all with the same arms."""
-        self.realised, self.warnings = worlds[0].realised, worlds[0].warnings
-        self.dimension = worlds[0].dimension
-        self._worlds = worlds
-
-    def arms(self, agent: int, turn: int) -> FloatArray:
-        """The arm set, (n, d)."""
-        return self._worlds[agent].arms(agent, turn)
-
-    def means(self, agent: int, turn: int) -> FloatArray:
-        """The agent's own means, (n,)."""
-        return self._worlds[agent].means(agent, turn)
-
-    def pull(self, agent: int, turn: int, arm: int) -> tuple[float, float]:
-        """Reward and regret of an arm; an IndexError when there is no such arm."""
-        return self._worlds[agent].pull(agent, turn, arm)
-
-    def describe(self) -> dict[str, Any]:
-        """The truth of the first agent's world."""
-        return self._worlds[0].describe()
 
 
 def check_arm(arm: int, count: int) -> None:

@@ -14,7 +14,7 @@ Commands = dict[str, tuple[click.Context, click.Command]]
 
 def commands(program: click.Group) -> Commands:
     """Every command by its full name, such as ``coband trace why``, with those that it has below it."""
-    context = click.Context(program, info_name="coband")
+    context = click.Context(program, info_name="coband", **program.context_settings)
     return dict(_below(program, context))
 
 

@@ -184,7 +184,7 @@ class Examples:
             return dict(given)
         schema, tags = self._models.schema(model), self._models.tags(model)
         found: dict[str, Any] = {_tag_key(schema): tags[0]} if tags else {}
-        more = {} if given.keys() & {*ALONE} else BESIDE.get(self._name(model), {})
+        more = {} if given.keys() & {*ALONE} else BESIDE.get(self._names.get((model, ""), model), {})
         for key in self._models.keys(model):
             if key in given:
                 found[key] = given[key]
@@ -193,9 +193,6 @@ class Examples:
             elif self._models.required(model, key):
                 found[key] = self._value(model, key)
         return {**found, **given}
-
-    def _name(self, model: str) -> str:
-        return self._names.get((model, ""), model)
 
     def _value(self, model: str, key: str) -> Any:
         """The value of a key in an example."""

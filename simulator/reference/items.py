@@ -93,7 +93,7 @@ class Items:
 
     def _inside(self, entry: Entry, kinds: bool) -> Iterator[Item]:
         """Name and summary of the kinds that a key can have, or of the keys inside it."""
-        inside = {name for model in entry.models for name in self._models.inside(self._key_schema(model, entry))}
+        inside = {name for model in entry.models for name in self._models.inside(self._models.keys(model)[entry.word])}
         if entry.paths[0] == ("algorithms",) and kinds:
             yield from ({"name": name, "summary": found.summary} for name, found in self._registry.algorithms.items())
             return
@@ -106,9 +106,6 @@ class Items:
 
     def _stands_in(self, other: Entry, path: Path) -> bool:
         return any((place if other.is_kind else place[:-1]) == path for place in other.paths)
-
-    def _key_schema(self, model: str, entry: Entry) -> Schema:
-        return self._models.keys(model)[entry.word]
 
 
 def summary(text: str) -> str:

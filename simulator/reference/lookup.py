@@ -9,7 +9,7 @@ from coband.simulator.experiments.registry.catalogue import describe as catalogu
 from coband.simulator.experiments.registry.registry import Registry
 from coband.simulator.experiments.scenario.input_problems import quoted
 from coband.simulator.experiments.scenario.shipped import paths
-from coband.simulator.reference.entries import Entry, Index, index
+from coband.simulator.reference.entries import Index, index
 from coband.simulator.reference.items import Items
 from coband.simulator.reference.sheets import PLACE
 
@@ -47,11 +47,6 @@ def look_up(word: str, registry: Registry) -> list[Item]:
     if exact is None and not others:
         raise _unknown(word, found, registry)
     return [*([items.item(exact)] if exact is not None else []), *others]
-
-
-def item_of(entry: Entry, registry: Registry) -> Item:
-    """Everything about a key or kind."""
-    return Items(index(registry), registry).item(entry)
 
 
 def _place(line: Item) -> Item:

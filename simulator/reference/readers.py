@@ -1,4 +1,4 @@
-"""Which algorithms a key or kind matters to: those that have it as a parameter, or whose needs speak of it."""
+"""Which algorithms a key or kind matters to: those that have it as a parameter, or whose needs name it."""
 
 from __future__ import annotations
 

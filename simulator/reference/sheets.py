@@ -126,7 +126,7 @@ def _sections(item: Item) -> Iterator[Section]:
 
 
 def _bound(bound: Item) -> Iterator[str]:
-    """A theorem: its bound, what that speaks of, and what it assumes."""
+    """A theorem: its bound, the quantities in it, and what it assumes."""
     sign = "= O~" if bound["order"] else "<="
     yield f"{bound['count']} {sign} {bound['formula']} ({bound['source']})"
     for name, meaning in bound["where"].items():

@@ -17,12 +17,11 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from coband.simulator.analysis.report import data, tables, theory_table
 from coband.simulator.analysis.report.analysis import Analysis
-from coband.simulator.analysis.report.data import ReportError
 from coband.simulator.experiments.runs.status import ENDED
-from coband.simulator.experiments.scenario.input_problems import ScenarioError
 from coband.simulator.experiments.statistics.numerals import number
-from coband.simulator.experiments.store.store import StoredRun, StoreError, open_run
+from coband.simulator.experiments.store.store import StoredRun, open_run
 from coband.simulator.experiments.visible import visible
+from coband.simulator.scenario_errors import RequestError
 from coband.simulator.ui.catalogue import Catalogue, Choice
 from coband.simulator.ui.entries import DAMAGED, KILLED, RUNNING, UNKNOWN, Entry, signature
 
@@ -40,10 +39,10 @@ SECTIONS = ("seed", "agents", "schedule", "network", "server", "problem", "algor
 Query = Mapping[str, Sequence[str]]
 
 
-class PageError(Exception):
-    """A page cannot be made; the text says why and what to do."""
+class PageError(RequestError):
+    """A page cannot be made, and why that is in terms of HTTP."""
 
-    def __init__(self, text: str, status: int = 422) -> None:
+    def __init__(self, text: str, status: int) -> None:
         super().__init__(text)
         self.status = status
 
@@ -149,7 +148,7 @@ class Pages:
         try:
             from coband.simulator.analysis.report.page import page
         except ModuleNotFoundError as error:
-            raise PageError(
+            raise RequestError(
                 f"Reports need {error.name}, which is not installed: pip install 'coband[report]'."
             ) from error
         with self._opened(entries) as runs:
@@ -188,7 +187,8 @@ class Pages:
         """The runs that a query names.
 
         Raises:
-            PageError: there is no such run, or they are too few or too many.
+            PageError: there is no such run.
+            RequestError: they are too few or too many.
         """
         wanted = list(dict.fromkeys(query.get("id", ())))
         found = self.catalogue.find(wanted)
@@ -196,21 +196,14 @@ class Pages:
             raise PageError("There is no such run any more below this directory; go back to the list.", 404)
         if len(found) < least or (most is not None and len(found) > most):
             count = {1: "one run", 2: "two runs"}.get(most or 0, "at least one run")
-            raise PageError(f"Choose {count} in the list; {len(found)} are chosen.")
+            raise RequestError(f"Choose {count} in the list; {len(found)} are chosen.")
         return found
 
     @contextmanager
     def _opened(self, entries: Sequence[Entry]) -> Iterator[list[StoredRun]]:
-        """The stores of runs.
-
-        Raises:
-            PageError: one is damaged, or there is nothing to show.
-        """
-        try:
-            with ExitStack() as stack:
-                yield [stack.enter_context(open_run(entry.path)) for entry in entries]
-        except (StoreError, ReportError, ScenarioError, OSError) as error:
-            raise PageError(str(error)) from error
+        """The stores of runs."""
+        with ExitStack() as stack:
+            yield [stack.enter_context(open_run(entry.path)) for entry in entries]
 
 
 def static(name: str) -> str:

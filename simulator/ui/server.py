@@ -13,6 +13,7 @@ from threading import Thread
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
+from coband.simulator.scenario_errors import RequestError, ScenarioError
 from coband.simulator.ui.catalogue import Catalogue
 from coband.simulator.ui.gate import HEADERS, LOOPBACK, PAGE_POLICY, REPORT_POLICY, TOKEN, Gate
 from coband.simulator.ui.pages import PageError, Pages, Query, static
@@ -77,8 +78,9 @@ class RunServer(ThreadingHTTPServer):
         make, policy = self.routes[path]
         try:
             return Answer(make(query), policy=policy)
-        except PageError as error:
-            return self._message("This cannot be shown", str(error), error.status)
+        except (RequestError, ScenarioError, OSError) as error:
+            status = error.status if isinstance(error, PageError) else HTTPStatus.UNPROCESSABLE_ENTITY
+            return self._message("This cannot be shown", str(error), status)
         except Exception:
             traceback.print_exc()
             text = "This is a defect of coband; the terminal where it runs shows more. Other pages work."

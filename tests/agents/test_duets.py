@@ -20,7 +20,7 @@ from coband.simulator.core.audit import trace as tr
 from coband.simulator.core.randomness.streams import Streams
 from coband.simulator.experiments.scenario.input_problems import ScenarioError
 from coband.simulator.experiments.scenario.loading import loads
-from coband.simulator.maths.exploration.duets import Induced, epoch_lengths, most_epochs
+from coband.simulator.maths.exploration.duets import Epochs, Induced, most_epochs
 from coband.simulator.maths.exploration.regions import Regions
 from coband.simulator.maths.kernels.library import Gaussian
 from coband.simulator.maths.posteriors.domain import Domain
@@ -30,6 +30,21 @@ from tests.oracles.kernels import plain
 
 CONFIGURATIONS = 24
 ELIMINATE = tr.CODES["eliminate"]
+
+
+def epoch_lengths(horizon: int, first: int) -> tuple[int, ...]:
+    """Pulls in each epoch while the active points are one region: T_1, T_2, ..., and what is left of T in the last one.
+
+    Args:
+        horizon: T >= 0.
+        first: T_1 >= 1.
+    """
+    epochs, lengths, last = Epochs(horizon, first), list[int](), False
+    while not last:
+        epoch = epochs.begin((np.zeros(1, dtype=np.intp),))
+        lengths.append(sum(epoch.counts))
+        last = epoch.last
+    return tuple(lengths)
 
 
 def random_case(case: int) -> tuple[dict[str, Any], dict[str, Any], int | None]:

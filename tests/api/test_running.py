@@ -10,8 +10,10 @@ import pytest
 from rich.console import Console
 
 import coband
-from coband.simulator.api import driving, progress
+from coband.simulator.api import driving
 from coband.simulator.api.errors import in_python
+from coband.simulator.cli import progress
+from coband.simulator.cli.sweep_view import View
 from coband.simulator.experiments.runs.workers import InProcess, Local
 
 
@@ -30,10 +32,10 @@ def test_a_process_that_may_have_no_children_runs_jobs_itself(monkeypatch: pytes
 
 
 def test_bars_show_in_notebooks(monkeypatch: pytest.MonkeyPatch) -> None:
-    bar = progress.RunBar("study")
+    bar = progress.Bar("study")
     monkeypatch.setattr(sys.stderr, "isatty", lambda: False)
     assert not bar.visible()
-    assert bar._console().stderr
+    assert bar._console().file is sys.stderr
     monkeypatch.setitem(sys.modules, "ipykernel", ModuleType("ipykernel"))
     monkeypatch.setattr(progress, "find_spec", lambda name: None)
     assert not bar.visible()  # rich would print that ipywidgets are missing
@@ -42,8 +44,8 @@ def test_bars_show_in_notebooks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Console, "is_jupyter", True, raising=False)
     monkeypatch.setattr("rich.console._is_jupyter", lambda: True)
     assert bar.visible()
-    assert progress.SweepBars("study").visible()
-    assert not bar._console().stderr
+    assert View("study").visible()
+    assert bar._console().file is not sys.stderr
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-from coband.simulator.cli.options import BadInput
-from coband.simulator.cli.runs import write
+from coband.simulator.experiments.store.directory import OutputError, keep_file
 from tests.cli.fake_cli import Program, install
 from tests.experiments.runs.fake_runs import perform
 
@@ -61,15 +60,15 @@ def test_report(coband: Program, run: Path) -> None:
 
 def test_what_differs_is_replaced_on_demand_alone(tmp_path: Path) -> None:
     file = tmp_path / "new" / "report.html"
-    write(file, b"mine", force=False)
-    write(file, b"mine", force=False)
-    with pytest.raises(BadInput, match=r"report\.html is there already and differs\. Choose another place with --out"):
-        write(file, b"yours", force=False)
+    keep_file(file, b"mine", force=False)
+    keep_file(file, b"mine", force=False)
+    with pytest.raises(OutputError, match=r"\.html is there already and differs\. Choose another place with --out"):
+        keep_file(file, b"yours", force=False)
     assert file.read_bytes() == b"mine"
-    write(file, b"yours", force=True)
+    keep_file(file, b"yours", force=True)
     assert file.read_bytes() == b"yours"
-    with pytest.raises(BadInput, match=r"cannot be written: .*Choose another place with --out\."):
-        write(file / "below" / "x.html", b"", force=False)
+    with pytest.raises(OutputError, match=r"cannot be written: .*Choose another place with --out\."):
+        keep_file(file / "below" / "x.html", b"", force=False)
 
 
 def test_plot(coband: Program, run: Path, tmp_path: Path) -> None:

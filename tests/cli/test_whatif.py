@@ -66,7 +66,7 @@ def test_several_replications_and_changes(coband: Program, folder: Path) -> None
 def test_split(coband: Program, folder: Path) -> None:
     status, output, _ = coband("whatif", folder, "--split", "--replication", 0)
     lines = output.splitlines()
-    assert (status, lines[0]) == (0, "Async, 1 replication: regret by what it is owed to, in this order")
+    assert (status, lines[0]) == (0, "Async, 1 replication: regret by cause, in this order")
     causes = ["all of it", "lost messages", "late messages", "slow and absent agents", "the threshold", "the rest"]
     assert [next(cause for cause in causes if line.startswith(cause)) for line in lines[2:8]] == causes
     assert lines[3].split()[2:4] == ["none", "here"]

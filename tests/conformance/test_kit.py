@@ -93,7 +93,7 @@ SAID_WRONGLY: dict[str, tuple[Algorithm, str]] = {
     ),
     "unknown quantity": (
         replace(ALGORITHM, messages=(replace(UP, size="kangaroos"), DOWN, *OTHERS)),
-        "speaks of 'kangaroos'; there",
+        "uses 'kangaroos'; there",
     ),
     "silence": (replace(ALGORITHM, messages=(UP, *OTHERS)), "a 'point' message that goes down was sent, of which"),
     "never": (replace(ALGORITHM, messages=(UP, replace(DOWN, when="alpha > 9"), *OTHERS)), "was sent, of which"),
@@ -105,7 +105,7 @@ SAID_WRONGLY: dict[str, tuple[Algorithm, str]] = {
         replace(ALGORITHM, counts=(ClosedForm("downlink_scalars", "d", each="round"),)),
         "round 1 counts downlink_scalars = 8, but Algorithm.counts says d = 3",
     ),
-    "count": (replace(ALGORITHM, counts=(ClosedForm("hopes", "0"),)), "speaks of 'hopes'; there is"),
+    "count": (replace(ALGORITHM, counts=(ClosedForm("hopes", "0"),)), "names 'hopes'; there is"),
     "metric": (
         replace(ALGORITHM, server=server("ChattyServer")),
         r"ChattyServer reports 'gossip', which nobody declares: add Metric\('gossip', unit, meaning\) to "

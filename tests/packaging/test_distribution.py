@@ -146,7 +146,12 @@ def test_the_source_distribution_holds_tests_scenarios_and_documentation(unpacke
     expected = sources("coband", *PARTS, "tests", "docs", "benchmarks")
     missing = [name for name, data in expected.items() if (unpacked / name).read_bytes() != data]
     assert missing == []
-    assert sorted(path.name for path in (unpacked / "coband").iterdir()) == ["__init__.py", "__main__.py", "py.typed"]
+    assert sorted(path.name for path in (unpacked / "coband").iterdir()) == [
+        "__init__.py",
+        "__init__.pyi",
+        "__main__.py",
+        "py.typed",
+    ]
     assert {"tests/golden_counts.json", "scenarios/quickstart.yaml", "docs/tutorial.md"} <= set(expected)
     assert {"README.md", "constraints.txt", "pyproject.toml"} <= {path.name for path in unpacked.iterdir()}
 
@@ -169,6 +174,9 @@ def test_an_editable_clone_exposes_one_name(clone: Path, stub: Path, links: bool
     run(sys.executable, "-m", "pip", "--python", python, "install", *options, "-e", clone, where=tmp_path)
     made = [clone / "coband" / name for name in PARTS if (clone / "coband" / name).is_symlink()]
     assert made
+    where = "from importlib.machinery import PathFinder; print(PathFinder.find_spec('coband').origin)"
+    seen = Path(run(python, "-c", where, where=tmp_path).strip())  # by type checkers and editors
+    assert (seen.parent / "simulator" / "api" / "running.py").is_file()
     if not links:  # a file system that has none
         for place in made:
             place.unlink()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import platform
 from pathlib import Path
-from typing import Any
 
 from coband.simulator.experiments.runs import blas
 from coband.simulator.experiments.runs.hardware import hardware
@@ -13,7 +12,7 @@ from coband.simulator.experiments.store.git_state import git_state
 from coband.simulator.experiments.store.manifest import PACKAGES, version
 
 
-def origin(seed: int | None = None) -> dict[str, Any]:
+def origin(seed: int | None = None) -> dict[str, object]:
     """What a results file says about the machine and the program that made an outcome.
 
     Args:

@@ -85,7 +85,7 @@ class Outcome:
     def _counted(self, p: float) -> float:
         return min(1.0, self.looks * p)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Plain data for a results file."""
         found = asdict(self)
         found["findings"] = [asdict(one) for one in self.findings]

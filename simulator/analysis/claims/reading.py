@@ -7,9 +7,10 @@ import json
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from pydantic import BaseModel, ValidationError
+from pydantic.json_schema import JsonSchemaValue
 
 from coband.simulator.analysis.claims.claim import Claim, ClaimedStudy, Paper, PlacedClaim
 from coband.simulator.experiments.scenario.explain import Explainer
@@ -18,12 +19,13 @@ from coband.simulator.experiments.scenario.nodes import plain
 from coband.simulator.experiments.scenario.shipped import CLAIMS, FOLDER
 from coband.simulator.experiments.scenario.wording import Wording
 from coband.simulator.experiments.scenario.yaml_nodes import read
+from coband.simulator.scenario_errors import RequestError
 
 PAPER = "paper"
 ALL = "all"
 
 
-class UnknownClaimError(ValueError):
+class UnknownClaimError(RequestError):
     """No claim or paper has this name; the text lists the nearest ones."""
 
 
@@ -125,5 +127,5 @@ def _read(path: Path, model: type[Model]) -> Model:
 
 
 @cache
-def _schema(model: type[BaseModel]) -> dict[str, Any]:
+def _schema(model: type[BaseModel]) -> JsonSchemaValue:
     return model.model_json_schema()

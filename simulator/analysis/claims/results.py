@@ -9,11 +9,12 @@ from typing import Any
 
 from coband.simulator.analysis.claims.outcome import Outcome
 from coband.simulator.experiments.runs.results import dump
+from coband.simulator.scenario_errors import RequestError
 
 VERSION = 1
 
 
-class ResultsError(ValueError):
+class ResultsError(RequestError):
     """A results file cannot be read."""
 
 

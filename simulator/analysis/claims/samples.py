@@ -11,6 +11,7 @@ import numpy as np
 from coband.simulator.arrays import FloatArray
 from coband.simulator.experiments.runs.results import Record
 from coband.simulator.experiments.runs.variant import Variant
+from coband.simulator.scenario_errors import RequestError
 
 AXES = {"turns": 0, "turns_per_agent": 0, "times": 1, "scalars": 3}
 """Horizontal axes of curves: their column in the rows of a series."""
@@ -19,7 +20,7 @@ HEIGHTS = {"regret": 2, "regret_per_agent": 2, "scalars": 3}
 PER_AGENT = "_per_agent"
 
 
-class SampleError(ValueError):
+class SampleError(RequestError):
     """A condition asks for something that its study does not have; the text says what there is."""
 
 

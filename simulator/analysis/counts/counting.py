@@ -14,6 +14,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from pydantic import TypeAdapter, ValidationError
+
 from coband.simulator.experiments.runs.driver import Commands, Listener, drive
 from coband.simulator.experiments.runs.hardware import explained, hardware
 from coband.simulator.experiments.runs.results import Failure, Record
@@ -24,6 +26,7 @@ from coband.simulator.experiments.scenario.scenario import Scenario
 from coband.simulator.experiments.scenario.shipped import is_shipped
 from coband.simulator.experiments.store import directory
 from coband.simulator.experiments.sweep.study import Sweep, load_study
+from coband.simulator.scenario_errors import RequestError
 
 HARDWARE = "$hardware"
 """The key of a lock file below which each scenario has what its counts were computed with."""
@@ -31,7 +34,7 @@ Counts = dict[str, dict[str, Any]]
 """By label, by name of the count."""
 
 
-class CountsError(ValueError):
+class CountsError(RequestError):
     """A lock file that cannot be used, or a scenario that did not finish; the text says what to do."""
 
 
@@ -96,7 +99,7 @@ def _broken(failure: Failure) -> str:
     return f"{failure.label} broke off ({last}), so there is nothing to count; to see why: {failure.replay}"
 
 
-def counts_of(record: Record, names: Iterable[str]) -> dict[str, Any]:
+def counts_of(record: Record, names: Iterable[str]) -> dict[str, object]:
     """The counts of one finished job: those of the metrics ``names`` that it has."""
     return {name: record[name] for name in names if record.get(name) is not None}
 
@@ -119,7 +122,6 @@ class LockFile:
     """A file of counts: JSON, by scenario, label and name of the count.
 
     Attributes:
-        path: where it is.
         counts: what it holds; scenarios by their path from ``base``.
 
     Args:
@@ -174,13 +176,11 @@ class LockFile:
 
     def write(self) -> None:
         """Replace the file, at once."""
-        draft = self.path.with_name(f".{self.path.name}.new")
         content = {
             **self.counts,
             HARDWARE: {name: self._hardware[name] for name in self.counts if name in self._hardware},
         }
-        draft.write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
-        os.replace(draft, self.path)
+        directory.replace_text(self.path, json.dumps(content, indent=2, ensure_ascii=False) + "\n")
 
 
 def _read(path: Path) -> dict[str, Counts]:
@@ -188,11 +188,8 @@ def _read(path: Path) -> dict[str, Counts]:
         found = json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
         raise CountsError(f"{path} is not JSON ({error}); is it a counts lock?") from error
-    levels = [found, *_values(found), *(inner for value in _values(found) for inner in _values(value))]
-    if not all(isinstance(level, dict) for level in levels):
-        raise CountsError(f"{path} is no counts lock: scenario, label and count are expected, one inside the other.")
-    return dict(found)
-
-
-def _values(level: Any) -> list[Any]:
-    return list(level.values()) if isinstance(level, dict) else []
+    try:
+        return TypeAdapter(dict[str, Counts]).validate_python(found)
+    except ValidationError:
+        message = "no counts lock: scenario, label and count are expected, one inside the other."
+        raise CountsError(f"{path} is {message}") from None

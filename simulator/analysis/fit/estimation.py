@@ -1,4 +1,4 @@
-"""The scenario that a trace speaks of: the distribution of each kind of delay, stragglers, bandwidth and loss."""
+"""The scenario that a trace shows: the distribution of each kind of delay, stragglers, bandwidth and loss."""
 
 from __future__ import annotations
 
@@ -62,9 +62,9 @@ class Estimates:
     bandwidth: Share | None
     loss: Share | None
 
-    def listed(self) -> dict[str, Any]:
+    def listed(self) -> dict[str, object]:
         """In JSON types."""
-        plain: dict[str, Any] = _finite(asdict(self))
+        plain: dict[str, object] = _finite(asdict(self))
         return plain
 
 

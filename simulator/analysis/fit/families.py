@@ -44,7 +44,6 @@ class Family:
     Attributes:
         made: the distribution of a scenario.
         fit: values (n,) -> parameters of maximum likelihood, None if the family cannot have given these values.
-        scipy: its distribution in scipy.
         arguments: parameters -> shapes, location and scale there.
         locations: parameters that shift the distribution; the others are scales and shapes.
     """
@@ -75,7 +74,6 @@ class Fitted:
     """A distribution with intervals.
 
     Attributes:
-        kind: of the family.
         intervals: of each parameter, at 95 %.
         aic: Akaike's criterion, 2 k - 2 log L.
         distance: of Kolmogorov and Smirnov, between the values and the fitted distribution.

@@ -1,1 +1,1 @@
-"""The frontier: which algorithms with which parameters nothing else beats, searched for and then measured anew."""
+"""The frontier: which algorithms and parameters are not dominated, by a search and by fresh seeds after it."""

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from coband.simulator.analysis.frontier.space import Space
+from coband.simulator.scenario_errors import RequestError
 
 SEARCH_REPLICATIONS = 3
 LEAST_FRESH = 10
@@ -14,7 +15,7 @@ LEAST_CANDIDATES = 4
 """Of each space that is searched."""
 
 
-class BudgetError(ValueError):
+class BudgetError(RequestError):
     """A budget that is too small; the text says what is needed."""
 
 
@@ -23,7 +24,6 @@ class Budget:
     """Jobs, and what they are spent on: about half for the search, half for its winners.
 
     Attributes:
-        jobs: all of them.
         trials: replications of each candidate in the search.
         fresh: replications of each finalist that nothing is chosen by; a finalist has as many for the choice.
     """

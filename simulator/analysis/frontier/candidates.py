@@ -25,8 +25,6 @@ class Candidates:
 
     Args:
         root: the document, with one value for each key of its grid.
-        base: directory of the file.
-        registry: what the scenario can name.
         settings: for ``--set``, before those of a point: the values of the grid's keys.
 
     Attributes:
@@ -58,7 +56,7 @@ class Candidates:
             return None
         entry = scenario.algorithms[space.number]
         parameters = tuple(
-            Parameter(one.path, one.name, value.label, value.number, tuned=True, displayed=True)
+            Parameter(one.path, one.name, value.label, value.number, tuned=True)
             for one, value in zip(space.dimensions, point, strict=True)
         )
         own = tuple(f"{one.path}={value.text}" for one, value in zip(space.dimensions, point, strict=True))

@@ -11,12 +11,13 @@ from coband.simulator.analysis.frontier.finalists import compromise
 from coband.simulator.experiments.scenario.input_problems import did_you_mean, quoted
 from coband.simulator.experiments.statistics.dominance import non_dominated
 from coband.simulator.metrics import Metric
+from coband.simulator.scenario_errors import RequestError
 
 Point = Mapping[str, Any]
 COMPROMISE = "compromise"
 
 
-class ChoiceError(ValueError):
+class ChoiceError(RequestError):
     """Nothing can be chosen so; the text says why."""
 
 
@@ -26,12 +27,12 @@ def choose(
     """The best point within limits, by the means of the search's replications.
 
     Fresh replications rank nothing, so that their numbers are no better than they should be: the best of many was also
-    lucky where it was chosen. They have a veto: a point that they show to be beaten is not chosen.
+    lucky where it was chosen. They have a veto: a point that they show to be dominated is not chosen.
 
     Args:
         points: the finalists; a ``verdict`` is how fresh replications judge one.
         better: objective -> which end is better.
-        on: the objective; None for the point that loses least in its worst objective, of those that nothing beats.
+        on: the objective; None for the point that loses least in its worst objective, of those that are not dominated.
         limits: objective -> the largest mean that is allowed, or the smallest where high is better.
 
     Returns:
@@ -64,7 +65,7 @@ def _within(point: Point, name: str, end: str, bound: float) -> bool:
     return mean >= bound if end == "higher" else mean <= bound
 
 
-def choices(points: Sequence[Point], chosen: Sequence[Metric]) -> list[dict[str, Any]]:
+def choices(points: Sequence[Point], chosen: Sequence[Metric]) -> list[dict[str, object]]:
     """The best point on each objective, and the compromise between all."""
     better = {metric.name: str(metric.better) for metric in chosen}
     found = []

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Iterator, Sequence
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 import numpy as np
 
@@ -20,25 +20,13 @@ PROPOSALS = 10
 """So many proposals are asked for, for each new point that is wanted, before points are drawn uniformly."""
 
 
-class Explorer(Protocol):
-    """What to try next in a space."""
-
-    def ask(self, most: int) -> list[Point]:
-        """The next generation: new points, at most ``most``; none when there is nothing left."""
-
-    def tell(self, point: Point, values: Sequence[float] | None) -> None:
-        """What a point has given, one value for each objective, the lower the better; None if it broke off."""
-
-
 def explorer(space: Space, most: int, objectives: int, sampler: Sampler, seed: int) -> Explorer:
     """The explorer of a space.
 
     Args:
-        space: where to search.
         most: how many points it may try.
         objectives: how many numbers a point gives.
         sampler: what proposes points where there are more than ``most``.
-        seed: of the sampler.
 
     Raises:
         ModuleNotFoundError: there is something to propose, and Optuna is not installed.
@@ -55,7 +43,7 @@ class Everything:
         self._points: Iterator[Point] = space.points()
 
     def ask(self, most: int) -> list[Point]:
-        """All of them."""
+        """All of them, the first time."""
         return list(self._points)
 
     def tell(self, point: Point, values: Sequence[float] | None) -> None:
@@ -68,13 +56,6 @@ class Proposed:
     Its proposals follow from the seed and from what points have given alone, so an interrupted search that begins anew
     proposes the same points again. Objectives are told on the scale of asinh, a logarithm for large numbers, which
     changes no order: samplers spread points by distances, and communication varies by factors.
-
-    Args:
-        space: where to search.
-        most: how many points it may try.
-        objectives: how many numbers a point gives.
-        sampler: which one.
-        seed: of the sampler.
     """
 
     def __init__(self, space: Space, most: int, objectives: int, sampler: Sampler, seed: int) -> None:
@@ -87,7 +68,7 @@ class Proposed:
         self._known: dict[Labels, Sequence[float] | None] = {}
 
     def ask(self, most: int) -> list[Point]:
-        """The next generation, without points that were proposed before."""
+        """The next generation: at most ``most`` points that were not proposed before; none when nothing is left."""
         found: list[Point] = []
         wanted = min(most, self._generation)
         for _ in range(PROPOSALS * wanted):
@@ -118,7 +99,7 @@ class Proposed:
             self._give(trial, self._known[key])
 
     def tell(self, point: Point, values: Sequence[float] | None) -> None:
-        """What a point has given."""
+        """What a point has given, one value for each objective, the lower the better; None if it broke off."""
         self._known[labels(point)] = values
         for trial in self._trials[labels(point)]:
             self._give(trial, values)
@@ -130,6 +111,10 @@ class Proposed:
             self._study.tell(trial, state=TrialState.FAIL)
         else:
             self._study.tell(trial, [math.asinh(value) for value in values])
+
+
+Explorer = Everything | Proposed
+"""What to try next in a space."""
 
 
 def _study(sampler: Sampler, generation: int, objectives: int, seed: int) -> Any:

@@ -1,4 +1,4 @@
-"""Which candidates of a search are evaluated again: those that nothing of their algorithm beats, well spread."""
+"""Which candidates of a search are evaluated again: those that no other of their algorithm dominates, well spread."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def compromise(means: FloatArray) -> int:
     """The row whose largest loss is smallest, each objective on the scale from its best (0) to its worst (1) value.
 
     Args:
-        means: of the rows that nothing beats, shape (points, objectives).
+        means: of the rows that are not dominated, shape (points, objectives).
     """
     return _middle(_scaled(means), np.arange(len(means)))
 

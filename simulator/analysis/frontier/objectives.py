@@ -19,7 +19,6 @@ def objectives(names: Sequence[str], aim: str, metrics: Mapping[str, Metric], op
 
     Args:
         names: of metrics that say which end is better; empty for the problem's aim and scalars.
-        aim: of the problem.
         metrics: what results have, by name.
         option: where the names were given, for messages.
 

@@ -11,7 +11,8 @@ from coband.simulator.analysis.frontier.budget import Budget
 from coband.simulator.analysis.frontier.explorer import Explorer
 from coband.simulator.analysis.frontier.finalists import finalists
 from coband.simulator.analysis.frontier.space import Point, Space
-from coband.simulator.experiments.runs.planner import Planned, Planner, Task
+from coband.simulator.experiments.runs.planner import Planner, Task
+from coband.simulator.experiments.runs.study import Study
 from coband.simulator.experiments.runs.variant import Variant
 from coband.simulator.experiments.sweep.planner import TUNING
 from coband.simulator.experiments.sweep.tuning import FIRST_REPLICATION
@@ -22,8 +23,6 @@ class Track:
     """The search in one space.
 
     Args:
-        space: where.
-        explorer: what to try next.
         allowed: how many points it may try.
     """
 
@@ -38,8 +37,6 @@ class FrontierPlanner(Planner):
 
     Args:
         study: what there is to run; the first generation becomes its first variants.
-        tracks: the searches.
-        budget: how many jobs there are for what.
         chosen: the objectives.
         new: makes the variant of a point, and adds it to the study; None where the point is no valid scenario.
 
@@ -50,7 +47,7 @@ class FrontierPlanner(Planner):
 
     def __init__(
         self,
-        study: Planned,
+        study: Study,
         tracks: Sequence[Track],
         budget: Budget,
         chosen: Sequence[Metric],

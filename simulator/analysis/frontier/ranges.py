@@ -21,17 +21,12 @@ FORM = "write LOW..HIGH, LOW..HIGH log, LOW..HIGH linear, or values with commas 
 
 @dataclass(frozen=True)
 class Listed:
-    """A parameter that has one of several values.
-
-    Attributes:
-        values: in their order.
-    """
+    """A parameter that has one of several values."""
 
     values: tuple[Value, ...]
 
     @property
     def count(self) -> int:
-        """How many values there are."""
         return len(self.values)
 
     @property
@@ -54,10 +49,8 @@ class Between:
     """A parameter that is a number between two ends, both included.
 
     Attributes:
-        low, high: the ends.
         log: whether equal factors count alike.
         whole: whether it takes whole numbers only.
-        mark: where it is written.
     """
 
     low: float
@@ -70,6 +63,11 @@ class Between:
     def count(self) -> int | None:
         """How many values there are; None for too many to try them all."""
         return int(self.high - self.low) + 1 if self.whole else None
+
+    @property
+    def values(self) -> tuple[Value, ...]:
+        """All values, in their order, where they are few enough to be tried."""
+        return tuple(self.value(self.low + index) for index in range(self.count or 0))
 
     def value(self, number: float) -> Value:
         """A number with `DIGITS` significant digits, within the ends."""
@@ -94,7 +92,6 @@ def parse(text: str, mark: Mark, key: str) -> Range:
 
     Args:
         text: ``LOW..HIGH``, with ``log`` or ``linear`` after it, or values with commas between them.
-        mark: where it is written.
         key: the parameter, for messages.
 
     Raises:

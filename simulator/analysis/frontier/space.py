@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 from math import prod
 
 from coband.simulator.analysis.frontier.ranges import Between, Listed, Range, parse
@@ -20,9 +21,7 @@ class Dimension:
 
     Attributes:
         path: for ``--set``, such as ``algorithms.Async.threshold``.
-        name: a short form.
         steps: of the path, with the entry's number in the place of its label.
-        range: what it may be.
     """
 
     path: str
@@ -48,7 +47,6 @@ class Space:
 
     Attributes:
         number: of the entry, from 0.
-        label: of the entry.
         dimensions: none for an entry that is tried as it is.
     """
 
@@ -64,19 +62,13 @@ class Space:
 
     def points(self) -> Iterator[Point]:
         """All points of a space that has a size, the last dimension fastest."""
-        for number in range(self.size or 0):
-            values, rest = [], number
-            for one in reversed(self.dimensions):
-                rest, index = divmod(rest, one.range.count or 1)
-                low = one.range.low if isinstance(one.range, Between) else 0
-                values.append(one.range.value(low + index))
-            yield tuple(reversed(values))
+        return product(*(one.range.values for one in self.dimensions))
 
 
 def spaces(root: MappingNode, grid: Grid, vary: Sequence[str], only: Sequence[str], registry: Registry) -> list[Space]:
     """The spaces of the entries of a scenario.
 
-    A parameter is searched if the file's grid or ``vary`` says so; of several that speak of one parameter the last
+    A parameter is searched if the file's grid or ``vary`` says so; of several about one parameter the last
     counts. Where neither says anything, the ranges count that algorithms declare.
 
     Args:
@@ -84,7 +76,6 @@ def spaces(root: MappingNode, grid: Grid, vary: Sequence[str], only: Sequence[st
         grid: its grid; every key must be a parameter of algorithms.
         vary: ``KEY=RANGE``, as given to ``--vary``.
         only: labels or names of algorithms; empty for all.
-        registry: what is installed.
 
     Raises:
         ScenarioError: a key leads nowhere or is none of an algorithm, a range is wrong, or nothing varies.

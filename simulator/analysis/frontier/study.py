@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 from coband.simulator.analysis.frontier.budget import LEAST_FRESH, SEARCH_REPLICATIONS, Budget, BudgetError
 from coband.simulator.analysis.frontier.candidates import Candidates
@@ -17,15 +16,13 @@ from coband.simulator.analysis.frontier.space import Space, spaces
 from coband.simulator.analysis.frontier.summary import summary
 from coband.simulator.experiments.registry.registry import Registry
 from coband.simulator.experiments.runs.planner import Planner
-from coband.simulator.experiments.runs.results import Failure
+from coband.simulator.experiments.runs.results import Failure, Results
 from coband.simulator.experiments.runs.study import Study
 from coband.simulator.experiments.scenario.files import ScenarioText, read_scenario
 from coband.simulator.experiments.scenario.input_problems import ScenarioError
-from coband.simulator.experiments.scenario.loading import read_document
-from coband.simulator.experiments.scenario.nodes import MappingNode, Node
-from coband.simulator.experiments.scenario.validation import Validation
+from coband.simulator.experiments.store.manifest import Manifest
 from coband.simulator.experiments.sweep.address import configuration_digest
-from coband.simulator.experiments.sweep.grid import Grid, split
+from coband.simulator.experiments.sweep.study import divided
 from coband.simulator.metrics import Metric
 
 
@@ -55,11 +52,8 @@ class Search(Study):
     """A search for the frontier of a scenario; its variants come into being as it goes on. It is driven once.
 
     Attributes:
-        request: what is searched.
         spaces: the parameters of each algorithm.
-        candidates: makes the variants.
         chosen: the objectives.
-        budget: how many jobs there are for what.
         scenario_seed: the scenario's seed, and that of the samplers.
     """
 
@@ -72,7 +66,6 @@ class Search(Study):
 
     @property
     def entries(self) -> list[str]:
-        """Labels of the algorithms, in the order of the file."""
         return [space.label for space in self.spaces]
 
     @property
@@ -80,12 +73,10 @@ class Search(Study):
         """How many jobs there are at most."""
         return self.budget.jobs
 
-    def facts(self) -> dict[str, Any]:
-        """What is searched."""
+    def facts(self) -> Manifest:
         return {"objectives": [metric.name for metric in self.chosen], "budget": self.budget.jobs}
 
     def planner(self) -> Planner:
-        """Decides what runs."""
         return self._planner
 
     @cached_property
@@ -102,7 +93,7 @@ class Search(Study):
         ]
         return FrontierPlanner(self, tracks, self.budget, self.chosen, self.candidates.new)
 
-    def summary(self, planner: Planner, failures: Sequence[Failure]) -> dict[str, Any]:
+    def summary(self, planner: Planner, failures: Sequence[Failure]) -> Results:
         """The object that ``coband frontier --json`` prints and results.json holds."""
         assert isinstance(planner, FrontierPlanner)
         return summary(self, planner, failures)
@@ -121,7 +112,6 @@ def load_search(
     Args:
         path: the file, or the name of a scenario that comes with coband, or the text itself.
         overrides: ``key.path=value``, as given to ``--set``; one of a key of the grid fixes that key.
-        request: what is searched.
         replications: fresh ones of each finalist; None for the scenario's, at least `LEAST_FRESH`.
         registry: what the scenario can name; None for what is installed.
 
@@ -132,8 +122,14 @@ def load_search(
     """
     asked, registry = request or Request(), registry or Registry.installed()
     text, base = read_scenario(path)
-    rest, grid = _document(text, str(path), overrides, registry)
-    first, settings = _first(rest, grid, registry)
+    _, rest, grid, problems = divided(text, str(path), overrides, registry)
+    if problems:
+        raise ScenarioError(problems)
+    point = next(grid.points())
+    first, more = grid.apply(rest, point, registry.takes)
+    if more:
+        raise ScenarioError(more)
+    settings = [f"{key.path}={value.text}" for key, value in grid.chosen(point)]
     candidates = Candidates(first, base, registry, settings)
     scenario = candidates.scenario(Space(0, ""), ())  # which finds what is wrong without regard to ranges
     configuration_digest(scenario, candidates.files)  # which finds out whether data sets are there
@@ -157,26 +153,3 @@ def load_search(
     )
     search.planner()  # makes the first candidates
     return search
-
-
-def _document(text: str, file: str, overrides: Sequence[str], registry: Registry) -> tuple[MappingNode, Grid]:
-    """The document without its grid, and the grid.
-
-    Raises:
-        ScenarioError: with what is wrong with either.
-    """
-    root, problems = read_document(text, file, overrides, registry)
-    rest, grid, more = split(root, overrides)
-    problems += Validation(root, registry, []).shapes(("grid", "zip")) + more
-    if problems:
-        raise ScenarioError(problems)
-    return rest, grid
-
-
-def _first(rest: Node, grid: Grid, registry: Registry) -> tuple[Node, list[str]]:
-    """The document with the first value of each key of the grid, and the same as settings."""
-    point = next(grid.points())
-    root, problems = grid.apply(rest, point, registry.takes)
-    if problems:
-        raise ScenarioError(problems)
-    return root, [f"{key.path}={value.text}" for key, value in grid.chosen(point)]

@@ -12,12 +12,11 @@ from coband.simulator.analysis.frontier.choice import choices
 from coband.simulator.analysis.frontier.planner import FrontierPlanner
 from coband.simulator.analysis.frontier.space import Space
 from coband.simulator.experiments.runs import results
-from coband.simulator.experiments.runs.results import Failure
+from coband.simulator.experiments.runs.results import Entry, Failure, Results, Spread
 from coband.simulator.experiments.runs.variant import FRESH, Variant
-from coband.simulator.experiments.statistics import estimates as statistics
 from coband.simulator.experiments.statistics.dominance import Standing, standings
 from coband.simulator.experiments.sweep.planner import TUNING
-from coband.simulator.experiments.sweep.summary import parameters
+from coband.simulator.experiments.sweep.summary import entry, estimated, parameters
 from coband.simulator.metrics import Metric
 
 
@@ -41,14 +40,14 @@ class Searched(Protocol):
         """What is searched."""
 
 
-def summary(search: Searched, planner: FrontierPlanner, failures: Sequence[Failure]) -> dict[str, Any]:
+def summary(search: Searched, planner: FrontierPlanner, failures: Sequence[Failure]) -> Results:
     """The object that ``coband frontier --json`` prints and results.json holds.
 
     It is that of a sweep with tuning, and ``frontier`` beside: the objectives, what was searched, all ``candidates``
     with their means in the search, the ``points`` that were evaluated again, and the ``choices`` among these.
     """
-    entries = [
-        {**planner.summary(variant, phase), "entry": variant.entry, "phase": phase, "parameters": parameters(variant)}
+    entries: list[Entry] = [
+        entry(variant, phase, planner)
         for phase in (FRESH, TUNING)
         for variant in search.variants
         if planner.records(variant.number, phase)
@@ -75,21 +74,10 @@ def _named(variant: Variant) -> dict[str, Any]:
     return {"label": variant.label, "entry": variant.entry, "parameters": parameters(variant)}
 
 
-def _estimates(
-    chosen: Sequence[Metric], planner: FrontierPlanner, variant: Variant, phase: str
-) -> dict[str, dict[str, Any]]:
+def _estimates(chosen: Sequence[Metric], planner: FrontierPlanner, variant: Variant, phase: str) -> dict[str, Spread]:
     """Objective -> number of replications, mean and interval."""
     records = planner.records(variant.number, phase)
-    found = {}
-    for metric in chosen:
-        values = results.numbers(metric.name, records)
-        known = statistics.estimate(values) if values else None
-        found[metric.name] = {
-            "n": len(values),
-            "mean": None if known is None else known.mean,
-            "ci95": None if known is None or known.interval is None else list(known.interval),
-        }
-    return found
+    return {metric.name: estimated(results.numbers(metric.name, records)) for metric in chosen}
 
 
 def _points(search: Searched, planner: FrontierPlanner) -> list[dict[str, Any]]:

@@ -40,10 +40,7 @@ class FailingRun:
     """A failure with a minimal set of faults.
 
     Attributes:
-        label: the algorithm's label.
-        seed: the seed of the faults.
         faults: faults that are all necessary for the failure.
-        error: the error message.
         scenario: text of a scenario file that reproduces the failure.
     """
 
@@ -59,9 +56,6 @@ class Schedule:
     """What one fault schedule did to the algorithms.
 
     Attributes:
-        seed: the seed of the faults.
-        faults: the faults.
-        failures: the failures that they caused.
         runs: number of algorithms that ran under them.
         gave_up: number of these runs in which the transport gave messages up.
         refused: why algorithms did not run, by label: they cannot do with such a network.

@@ -59,12 +59,8 @@ def age_figure(analysis: Analysis) -> Figure | None:
         axis.xaxis.set_major_formatter(FuncFormatter(tick))
         axis.yaxis.set_major_formatter(FuncFormatter(tick))
     looks = [(label, style) for label, style, curve in zip(labels, styles, found, strict=True) if curve is not None]
-    add_legend(drawn, [Line2D([], [], label=label, **_look(style)) for label, style in looks])  # type: ignore[arg-type]
+    add_legend(drawn, [Line2D([], [], label=label, markersize=5, **style.look) for label, style in looks])
     return drawn
-
-
-def _look(style: LineStyle) -> dict[str, object]:
-    return {"color": style.colour, "linestyle": style.dash, "marker": style.marker, "markersize": 5}
 
 
 def _draw(
@@ -78,7 +74,7 @@ def _draw(
     bands = estimates.bands(values) if banded else None
     if bands is not None:
         axis.fill_between(x, *bands, color=style.colour, alpha=BAND, linewidth=0)
-    axis.plot(x, values.mean(axis=0), markevery=(0.06 * place, 0.14), **_look(style))  # type: ignore[arg-type]
+    axis.plot(x, values.mean(axis=0), markevery=(0.06 * place, 0.14), markersize=5, **style.look)
     note(axis, label, style.colour, x, values.mean(axis=0), bands)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -17,9 +16,8 @@ from coband.simulator.analysis.report.data import Contender, ReportError, RunCom
 from coband.simulator.analysis.report.environments import environments
 from coband.simulator.analysis.report.events import Events, read
 from coband.simulator.analysis.report.measures import Measure, measures
-from coband.simulator.analysis.report.palette import LineStyle
+from coband.simulator.analysis.report.palette import LineStyle, line_style, variant_style
 from coband.simulator.analysis.report.rounds import Round, Waits
-from coband.simulator.analysis.report.styles import styles
 from coband.simulator.analysis.theory.growth import Growth, Measurement, growths
 from coband.simulator.arrays import FloatArray
 from coband.simulator.experiments.statistics import estimates as statistics
@@ -31,11 +29,7 @@ MAX_PAIRED = 5
 
 
 class Shared:
-    """What all environments of a comparison have in common.
-
-    Args:
-        comparison: all contenders.
-    """
+    """What all environments of a comparison have in common."""
 
     def __init__(self, comparison: RunComparison) -> None:
         self.comparison = comparison
@@ -44,8 +38,19 @@ class Shared:
 
     @cached_property
     def styles(self) -> dict[tuple[StoredRun, str], LineStyle]:
-        """(run, its own label) -> colour, marker and dashes."""
-        return styles(self.environments, self.entries)
+        """(run, its own label) -> colour, marker and dashes, the same in all figures.
+
+        In a single run every label has a colour of its own. In a sweep an algorithm has one colour in all environments,
+        and its variants differ in marker and dashes.
+        """
+        contenders = [one for each in self.environments for one in each.comparison.contenders]
+        pairs, entries = list(dict.fromkeys((one.entry, one.label) for one in contenders)), self.entries
+        if len(entries) == len(pairs):
+            known = {pair: line_style(entries.index(pair[0])) for pair in pairs}
+        else:
+            labels = {entry: [label for other, label in pairs if other == entry] for entry in entries}
+            known = {pair: variant_style(entries.index(pair[0]), labels[pair[0]].index(pair[1])) for pair in pairs}
+        return {(one.run, one.own): known[one.entry, one.label] for one in contenders}
 
     @property
     def entries(self) -> list[str]:
@@ -80,9 +85,7 @@ class Timing:
     """How one contender spends simulated time.
 
     Attributes:
-        contender: the contender.
         shares: time of an average agent in each category, shape (replications, categories).
-        rounds: the rounds of each replication.
         first: events of the first replication.
     """
 
@@ -114,7 +117,6 @@ class Analysis:
     In a sweep the labels are rivals only within one environment: :attr:`within` has an analysis of each.
 
     Args:
-        comparison: the contenders.
         reference: label that all others are compared with, in a sweep with the environment or without; None: all pairs
             are compared, or with more than :data:`MAX_PAIRED` contenders the first label is the reference.
         environment: name of the environment; empty in a single run, and for all environments of a sweep together.
@@ -140,6 +142,7 @@ class Analysis:
         self.labels = [one.label for one in self.contenders]
         self.swept = shared is None and any(one.variant for one in self.contenders)
         self.shared = Shared(comparison) if shared is None else shared
+        self.measures = self.shared.measures
         short = reference if shared is not None else self.shared.short(reference)
         if short is not None and short not in (self.labels if shared is not None else self.shared.labels):
             known = ", ".join(self.shared.labels)
@@ -160,19 +163,8 @@ class Analysis:
         return found
 
     @property
-    def measures(self) -> list[Measure]:
-        """The measures."""
-        return self.shared.measures
-
-    @property
     def styles(self) -> list[LineStyle]:
-        """Colour, marker and dashes of each label, the same in all figures."""
         return [self.shared.styles[one.run, one.own] for one in self.contenders]
-
-    @property
-    def kinds(self) -> Mapping[str, bool]:
-        """Kind of message -> whether it carries scalars; the order determines the colours."""
-        return self.shared.kinds
 
     def estimates(self, measure: Measure) -> list[Estimate]:
         """Mean and interval of every label: Student's t, or Wilson's for proportions."""
@@ -185,7 +177,6 @@ class Analysis:
 
     @cached_property
     def rankings(self) -> list[Ranking]:
-        """The ranking of the labels on each measure."""
         return [comparisons.ranking(self.comparison, one, self.differences[one.key]) for one in self.measures]
 
     def shown(self, measure: Measure) -> list[Difference]:
@@ -205,7 +196,6 @@ class Analysis:
 
     @cached_property
     def flows(self) -> list[tuple[str, list[Flow]]]:
-        """The messages of each label."""
         return [(one.label, flows(one)) for one in self.contenders]
 
     @property
@@ -227,7 +217,6 @@ class Analysis:
 
     @property
     def untraced(self) -> list[str]:
-        """The labels without a trace."""
         return [one.label for one in self.contenders if not one.traced]
 
     def _agents(self, contender: Contender) -> int | None:
@@ -246,15 +235,9 @@ def _timing(contender: Contender, agents: int | None) -> Timing:
     for job in contender.jobs:
         events = read(job)
         first = events if first is None else first
-        count = agents or int(events.node.max(initial=-1)) + 1
+        count = agents or int(events["node"].max(initial=-1)) + 1
         end = float(contender.values("simulated_time").get(job.replication, 0.0))
         shares.append(times.breakdown(events, count, end).mean(axis=0))
         rounds.append(tuple(rounds_.rounds(events)))
     assert first is not None
     return Timing(contender, np.array(shares), tuple(rounds), first)
-
-
-def nothing_but_idle(timings: Sequence[Timing]) -> bool:
-    """Whether agents are idle or finished all the time, so that a figure would show nothing."""
-    quiet = [number for number, name in enumerate(times.CATEGORIES) if name not in (times.IDLE, times.FINISHED)]
-    return not any(one.shares[:, quiet].any() for one in timings)

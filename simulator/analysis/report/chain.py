@@ -40,10 +40,10 @@ class Chains:
     def __init__(self, events: Events) -> None:
         self._events = events
         self._time, self._cause, self._code, self._node = (
-            events.time.tolist(),
-            events.cause.tolist(),
-            events.event.tolist(),
-            events.node.tolist(),
+            events["time"].tolist(),
+            events["cause"].tolist(),
+            events["event"].tolist(),
+            events["node"].tolist(),
         )
         self._peer: list[int] = events["peer"].tolist()
         self._message_codes = {events.code(word) for word in ("deliver", "duplicate")}
@@ -93,14 +93,14 @@ def _first_survivors(events: Events) -> dict[tuple[int, int], float]:
         copies = {int(events["value"][index]) for index in lost.get(packet, ())}
         first = next((copy for copy in range(1, len(times) + 2) if copy not in copies), len(times) + 1)
         if first > 1:
-            survivors[packet] = float(events.time[times[first - 2]])
+            survivors[packet] = float(events["time"][times[first - 2]])
     return survivors
 
 
 def _by_packet(events: Events, indices: IntArray) -> dict[tuple[int, int], list[int]]:
     found: dict[tuple[int, int], list[int]] = {}
     for index, send, receiver in zip(
-        indices.tolist(), events.cause[indices].tolist(), events["peer"][indices].tolist(), strict=True
+        indices.tolist(), events["cause"][indices].tolist(), events["peer"][indices].tolist(), strict=True
     ):
         found.setdefault((send, receiver), []).append(index)
     return found

@@ -15,7 +15,6 @@ class Flow:
     """Messages of one kind in one direction; means over replications.
 
     Attributes:
-        kind: kind of the messages.
         direction: one of :data:`DIRECTIONS`.
         sends: number of sends; a broadcast is one send.
         messages: number of messages; a broadcast counts once per receiver.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 
 import numpy as np
@@ -26,11 +26,8 @@ class Difference:
     """``first`` minus ``second`` on one measure.
 
     Attributes:
-        measure: the measure.
-        first, second: the labels.
         paired: whether the replications are paired (same arms and noise); otherwise the means are independent.
         count: number of pairs, or of replications of the smaller side.
-        mean: the difference of the means.
         relative: the difference divided by the mean of ``second``; None if that is 0.
         student: 95 % t interval (Welch's if unpaired); None for one replication.
         bootstrap: 95 % percentile interval of the bootstrap; None for fewer than :data:`MIN_BOOTSTRAP` pairs.
@@ -83,7 +80,6 @@ class Ranking:
     """The ranking of the labels on one measure.
 
     Attributes:
-        measure: the measure.
         order: (label, mean), the best mean first.
         leaders: the labels with the best mean; several if their means are equal.
         undecided: the other labels whose difference from a leader is not certain.
@@ -115,18 +111,8 @@ def _reversed(one: Difference) -> Difference:
     base = None if one.relative is None else one.mean / one.relative if one.relative else None
     first = None if base is None else base + one.mean
     relative = 0.0 if one.relative == 0 else None if not first else -one.mean / first
-    return Difference(
-        one.measure,
-        one.second,
-        one.first,
-        one.paired,
-        one.count,
-        -one.mean,
-        relative,
-        turn(one.student),
-        turn(one.bootstrap),
-        turn(one.strict),
-    )
+    swapped = replace(one, first=one.second, second=one.first, mean=-one.mean, relative=relative)
+    return replace(swapped, student=turn(one.student), bootstrap=turn(one.bootstrap), strict=turn(one.strict))
 
 
 def _difference(

@@ -11,10 +11,9 @@ from matplotlib.figure import Figure
 from coband.simulator.analysis.report import figures as curves
 from coband.simulator.analysis.report import frontier, frontier_figure, rows, sweeps, theory_figure
 from coband.simulator.analysis.report.age import age_figure
-from coband.simulator.analysis.report.analysis import Analysis, nothing_but_idle
+from coband.simulator.analysis.report.analysis import Analysis
 from coband.simulator.analysis.report.data import REGRET
 from coband.simulator.analysis.report.drawing import styled
-from coband.simulator.analysis.report.measures import Measure
 from coband.simulator.analysis.report.multiples import regret_multiples, totals_multiples
 from coband.simulator.analysis.report.palette import LineStyle
 
@@ -35,7 +34,6 @@ class Drawing:
     """A kind of figure that a report can have.
 
     Attributes:
-        name: name of the figure and of its file.
         title: what the figure shows, in words.
         draw: draws the figure; returns None if there are no data for it.
         whole: whether one figure shows all environments of a sweep; otherwise each environment has one of its own.
@@ -64,16 +62,11 @@ class NamedFigure:
 
 
 def rendered(found: NamedFigure, kind: str, resolution: int = RESOLUTION) -> bytes:
-    """A figure as the bytes of a pdf, svg or png file with white background; equal runs give equal bytes."""
+    """A figure as the bytes of a pdf, svg or png file with white background; the same runs give an identical file."""
     with styled():
         buffer = io.BytesIO()
         found.figure.savefig(buffer, format=kind, dpi=resolution, facecolor="white", metadata=UNDATED[kind])
     return buffer.getvalue()
-
-
-def several(analysis: Analysis) -> list[Measure]:
-    """The measures for which there is room."""
-    return analysis.measures if len(analysis.labels) <= MAX_ROWS else analysis.measures[:MAX_PANELS]
 
 
 def surface(analysis: Analysis) -> sweeps.ResponseSurface | None:
@@ -87,27 +80,21 @@ def surface(analysis: Analysis) -> sweeps.ResponseSurface | None:
     )
 
 
-def _totals(analysis: Analysis) -> Figure:
+def _totals(analysis: Analysis) -> Figure | None:
     if analysis.swept:
         return totals_multiples(analysis, analysis.measures[:MAX_PANELS])
-    return rows.totals_figure(analysis.labels, several(analysis), analysis.estimates, analysis.styles)
+    most = None if len(analysis.labels) <= MAX_ROWS else MAX_PANELS
+    return rows.side_by_side(rows.totals(analysis)[:most])
 
 
-def _sensitivity(analysis: Analysis) -> Figure | None:
-    found = surface(analysis)
-    return sweeps.sensitivity_figure(found, analysis.measures[0].title) if found and found.choices() else None
+def _of_surface(draw: Callable[[sweeps.ResponseSurface, str], Figure | None]) -> Callable[[Analysis], Figure | None]:
+    """A figure of a sweep's parameters, for a whole report."""
 
+    def drawn(analysis: Analysis) -> Figure | None:
+        found = surface(analysis)
+        return None if found is None else draw(found, analysis.measures[0].title)
 
-def _environments(analysis: Analysis) -> Figure | None:
-    found = surface(analysis)
-    return sweeps.environment_figure(found, analysis.measures[0].title) if found and found.conditions else None
-
-
-def _heat(analysis: Analysis) -> Figure | None:
-    found = surface(analysis)
-    if found is None or not sweeps.heat_maps(found):
-        return None
-    return sweeps.heat_figure(found, analysis.measures[0].title)
+    return drawn
 
 
 def _regret(analysis: Analysis) -> Figure | None:
@@ -142,39 +129,6 @@ def _theory(analysis: Analysis) -> Figure | None:
     return theory_figure.theory_figure(analysis.growths, colours)
 
 
-def _communication(analysis: Analysis) -> Figure | None:
-    return None if analysis.silent else rows.communication_figure(analysis.flows, analysis.kinds)
-
-
-def _differences(analysis: Analysis) -> Figure | None:
-    if len(analysis.labels) < 2:
-        return None
-    styles = dict(zip(analysis.labels, analysis.styles, strict=True))
-    found = [analysis.shown(one) for one in analysis.measures[:MAX_PANELS]]
-    return rows.difference_figure(found, styles, analysis.reference)
-
-
-def _times(analysis: Analysis) -> Figure | None:
-    if not analysis.timings or nothing_but_idle(analysis.timings):
-        return None
-    return rows.times_figure(shares(analysis))
-
-
-def shares(analysis: Analysis) -> list[tuple[str, list[float]]]:
-    """(label, mean time in each state)."""
-    return [(one.contender.label, one.shares.mean(axis=0).tolist()) for one in analysis.timings]
-
-
-def _rounds(analysis: Analysis) -> Figure | None:
-    found = round_parts(analysis)
-    return rows.rounds_figure(found) if found else None
-
-
-def round_parts(analysis: Analysis) -> list[tuple[str, list[float]]]:
-    """(label, mean time in each part of a critical path) of the labels with rounds."""
-    return [(one.contender.label, one.parts) for one in analysis.timings if one.all_rounds]
-
-
 DRAWINGS = (
     Drawing(
         "results", "Mean and 95 % interval of each algorithm on each measure; the table has the numbers.", _totals, True
@@ -182,19 +136,19 @@ DRAWINGS = (
     Drawing(
         "sensitivity",
         "How the first measure depends on each parameter of the algorithms in each environment, others at their best.",
-        _sensitivity,
+        _of_surface(sweeps.sensitivity_figure),
         True,
     ),
     Drawing(
         "environments",
         "How the first measure depends on the environment, with the algorithms' parameters at their best.",
-        _environments,
+        _of_surface(sweeps.environment_figure),
         True,
     ),
     Drawing(
         "heat",
         "The first measure over pairs of parameters of an algorithm in each environment, the others at their best.",
-        _heat,
+        _of_surface(sweeps.heat_figure),
         True,
     ),
     Drawing(
@@ -205,24 +159,32 @@ DRAWINGS = (
     ),
     Drawing(
         "trade_off",
-        "Final regret against scalars sent and simulated time, with 95 % intervals; what nothing beats is marked, and "
-        "the table has it.",
+        "Final regret against scalars sent and simulated time, with 95 % intervals; points that are not dominated are "
+        "marked, and listed in the table.",
         _trade_off,
     ),
     Drawing(
         "communication",
-        "Scalars and messages by kind and direction for each algorithm; the table has them.",
-        _communication,
+        "Scalars and messages by kind and direction for each algorithm; the same numbers are in the table.",
+        lambda found: rows.side_by_side(rows.communication(found)),
     ),
     Drawing(
         "differences",
-        "Differences between algorithms with 95 % intervals; the tables have the numbers.",
-        _differences,
+        "Differences between algorithms with 95 % intervals; the same numbers are in the tables.",
+        lambda found: rows.side_by_side(rows.differences(found)[:MAX_PANELS]),
     ),
     Drawing("theory", "Growth of regret and communication beside the bounds of theorems; the table has it.", _theory),
     Drawing("age", "What decisions did not know of, in pulls and in simulated time, against turns.", age_figure),
-    Drawing("times", "Where the simulated time of an average agent went; the table has the numbers.", _times),
-    Drawing("rounds", "What the critical path of an average round consists of; the table has the numbers.", _rounds),
+    Drawing(
+        "times",
+        "Where the simulated time of an average agent went; the table has the numbers.",
+        lambda found: rows.side_by_side(rows.times(found)),
+    ),
+    Drawing(
+        "rounds",
+        "What the critical path of an average round consists of; the table has the numbers.",
+        lambda found: rows.side_by_side(rows.rounds(found)),
+    ),
 )
 """All figures, in the order of the report."""
 
@@ -235,8 +197,6 @@ def figures(
     """Yield the figures with these names for which there are data, in the order of the report.
 
     Args:
-        analysis: the analysis.
-        names: the figures.
         environments: largest number of environments with figures of their own; None for all.
     """
     with styled():

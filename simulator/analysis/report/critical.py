@@ -30,9 +30,7 @@ class CriticalPath:
     """The critical path of one round, in words.
 
     Attributes:
-        label: label of the contender.
         job: key of its job in the diagram.
-        round: the round.
         steps: descriptions of the events, in order.
         event: seq of the last event.
     """
@@ -53,8 +51,8 @@ def path(environment: str, timing: Timing, found: Round) -> CriticalPath:
 
 def _step(events: Events, index: int) -> str:
     """An event in words, such as "12.5: agent 3 sends upload to server"."""
-    word, kind = events.words[int(events.event[index])], int(events["kind"][index])
-    head = f"{float(events.time[index]):,.6g}: {node_name(int(events.node[index]))} {VERBS.get(word, word)}"
+    word, kind = events.words[int(events["event"][index])], int(events["kind"][index])
+    head = f"{float(events['time'][index]):,.6g}: {node_name(int(events['node'][index]))} {VERBS.get(word, word)}"
     if kind < 0:
         return head
     return f"{head} {events.names[kind]} {'to' if word == 'send' else 'from'} {node_name(int(events['peer'][index]))}"

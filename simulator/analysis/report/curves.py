@@ -30,7 +30,6 @@ class Curve:
         x: positions, shape (points,).
         mean: means, shape (points,).
         band: (low, high) of the 95 % t intervals of the mean, each of shape (points,); None for one replication.
-        count: number of replications.
         constant: whether x stays at 0 in every replication (nothing is sent); the curve is then its final value.
     """
 
@@ -46,8 +45,6 @@ def curve(series: Sequence[Series], x: Axis, y: Height, *, until: float | None =
 
     Args:
         series: one per replication, none empty.
-        x: the quantity on the horizontal axis.
-        y: the quantity on the vertical axis.
         until: largest x; None: the end of the shortest replication.
         log: space points evenly on a logarithmic axis, from a ten-thousandth of the end.
     """

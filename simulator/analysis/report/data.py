@@ -14,19 +14,18 @@ from coband.simulator.experiments.runs.results import Record
 from coband.simulator.experiments.scenario import yaml_nodes
 from coband.simulator.experiments.scenario.nodes import plain
 from coband.simulator.experiments.store.store import Series, StoredJob, StoredRun
-from coband.simulator.experiments.store.variants import StoredParameter, StoredVariant, variants
+from coband.simulator.experiments.store.variants import StoredVariant, variants
 from coband.simulator.metrics import Metric, by_name
+from coband.simulator.scenario_errors import RequestError
 
 WORLD = ("seed", "agents.count", "problem", "network.topology")
 """Keys of a scenario that determine arms and noise; the topology matters only to problems on a graph."""
 REGRET = "regret"
-CHOICES = "algorithms."
-"""Keys of a grid that begin so are parameters of algorithms; all others are the environment."""
 SETTING = ("agents", "schedule", "network", "server")
 """Further keys in which two runs should agree for their numbers to be comparable."""
 
 
-class ReportError(ValueError):
+class ReportError(RequestError):
     """The runs cannot be compared or reported; the text gives the reason and the remedy."""
 
 
@@ -38,7 +37,6 @@ class Contender:
         label: name in the comparison, unique.
         own: the label in its run.
         algorithm: registered name of the algorithm.
-        run: the run.
         variant: the variant of a sweep; None in a single run.
         family: the name that all variants of an algorithm share, where the label does not tell it.
     """
@@ -59,16 +57,12 @@ class Contender:
     @property
     def chosen(self) -> dict[str, str]:
         """Name -> value of the parameters of the algorithm, which one chooses; empty in a single run."""
-        return {one.name: one.text for one in self._parameters if one.key.startswith(CHOICES)}
+        return {} if self.variant is None else self.variant.choices
 
     @property
     def faced(self) -> dict[str, str]:
         """Name -> value of all other keys of the grid: world, network, schedule, agents, which one faces."""
-        return {one.name: one.text for one in self._parameters if not one.key.startswith(CHOICES)}
-
-    @property
-    def _parameters(self) -> tuple[StoredParameter, ...]:
-        return () if self.variant is None else self.variant.parameters
+        return {} if self.variant is None else self.variant.faced
 
     @cached_property
     def jobs(self) -> list[StoredJob]:
@@ -106,9 +100,7 @@ class RunComparison:
     """The contenders of one or several runs, in the order of runs and labels.
 
     Attributes:
-        runs: the runs.
         scenarios: the resolved scenario of each run.
-        contenders: the contenders.
         missing: sentences about jobs that did not finish.
     """
 
@@ -130,7 +122,6 @@ class RunComparison:
 
     @property
     def title(self) -> str:
-        """The names of the scenarios."""
         names = [str(run.manifest.get("scenario") or run.path.name) for run in self.runs]
         return " and ".join(dict.fromkeys(names))
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import base64
 import zlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -20,25 +20,11 @@ from numpy.typing import NDArray
 from coband.simulator.analysis.report.analysis import Analysis
 from coband.simulator.analysis.report.data import Contender
 from coband.simulator.analysis.report.embedding import json_text
-from coband.simulator.analysis.report.events import NONE, Events, read
+from coband.simulator.analysis.report.events import COLUMNS, NONE, Events, read
 from coband.simulator.analysis.report.palette import KINDS, kind_colour
 from coband.simulator.experiments.store.store import StoredJob
 
-PACKED = (
-    "time",
-    "event",
-    "node",
-    "peer",
-    "message",
-    "back",
-    "kind",
-    "scalars",
-    "hop",
-    "round",
-    "version",
-    "value",
-    "reason",
-)
+PACKED = tuple("back" if name == "cause" else name for name in COLUMNS)
 INTEGERS = ("i1", "i2", "i4")
 MAX_EVENTS = 1_500_000
 """Largest number of events of a job that are embedded in the page."""
@@ -72,7 +58,6 @@ def embedded(analysis: Analysis, replications: Sequence[int] = ()) -> tuple[list
     The first replication of every label comes first, then the second, and so on, as long as there is room.
 
     Args:
-        analysis: the analysis.
         replications: replications that come before all others.
     """
     found = [
@@ -110,13 +95,13 @@ def _embedded(analysis: Analysis, environment: str, contender: Contender, job: S
 
 def _colour(name: str, analysis: Analysis) -> int:
     """The number of the colour of a kind of message; -1 for kinds without payload, and for names of other things."""
-    colour = kind_colour(name, analysis.kinds)
+    colour = kind_colour(name, analysis.shared.kinds)
     return KINDS.index(colour) if colour in KINDS else NONE
 
 
 def pack(events: Events) -> dict[str, Any]:
     """The first :data:`MAX_EVENTS` events as a JSON object."""
-    kept = events.first(MAX_EVENTS)
+    kept = replace(events, rows=events.rows[:MAX_EVENTS])
     columns = {name: _column(kept, name) for name in PACKED}
     # The columns of wider items come first, so that each starts at a multiple of its width.
     order = sorted(columns, key=lambda name: -columns[name].itemsize)
@@ -135,7 +120,7 @@ def _column(events: Events, name: str) -> NDArray[Any]:
     if name in ("time", "value"):
         return events[name].astype("<f8")
     if name == "back":
-        causes = events.cause
+        causes = events["cause"]
         return _smallest(np.where(causes == NONE, 0, np.arange(len(causes)) - causes))
     return _smallest(events[name])
 

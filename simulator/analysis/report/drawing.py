@@ -68,7 +68,6 @@ def legend_columns(labels: Sequence[str], width: float = WIDTH, size: float = 9.
     """Number of columns of a legend that fit side by side.
 
     Args:
-        labels: the entries.
         width: width of the figure, in inches.
         size: size of the font, in points.
     """

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from coband.simulator.arrays import FloatArray, IntArray
+from coband.simulator.arrays import IntArray
 from coband.simulator.experiments.store.store import StoredJob
 
 SERVER, EVERYONE, NOBODY, NONE = -1, -2, -3, -1
@@ -49,37 +49,13 @@ class Events:
     def __getitem__(self, column: str) -> NDArray[Any]:
         return self.rows[column]
 
-    @property
-    def time(self) -> FloatArray:
-        """Simulated times."""
-        return self.rows["time"]
-
-    @property
-    def event(self) -> IntArray:
-        """Codes in ``words``."""
-        return self.rows["event"]
-
-    @property
-    def node(self) -> IntArray:
-        """Nodes: agents from 0, -1 the server, -2 everyone."""
-        return self.rows["node"]
-
-    @property
-    def cause(self) -> IntArray:
-        """Index of the cause of each event, -1 for none."""
-        return self.rows["cause"]
-
     def code(self, word: str) -> int:
         """The code of an event name; -1, which no event has, if the name is unknown."""
         return self.words.index(word) if word in self.words else NONE
 
     def where(self, *words: str) -> IntArray:
         """Indices of the events with these names."""
-        return np.flatnonzero(np.isin(self.event, [self.code(word) for word in words]))
-
-    def first(self, count: int) -> Events:
-        """The first ``count`` events."""
-        return Events(self.rows[:count], self.words, self.names)
+        return np.flatnonzero(np.isin(self["event"], [self.code(word) for word in words]))
 
 
 def read(job: StoredJob) -> Events:

@@ -64,19 +64,11 @@ class Line:
     name: str = ""
 
 
-def curve_figure(lines: Sequence[Line], panels: Sequence[Panel] = PANELS, columns: int = 2) -> Figure:
-    """Curves with 95 % bands.
-
-    Args:
-        lines: the curves; labels without series are not drawn.
-        panels: the panels to draw.
-        columns: number of panels per line.
-    """
-    height = -(-len(panels) // columns)
-    drawn = figure(2.9 * height + legend_height([one.label for one in lines]))
-    axes = [drawn.add_subplot(height, columns, number + 1) for number in range(len(panels))]
-    for axis, panel in zip(axes, panels, strict=True):
-        draw_panel(axis, lines, panel)
+def curve_figure(lines: Sequence[Line]) -> Figure:
+    """Curves with 95 % bands in two lines of panels; labels without series are not drawn."""
+    drawn = figure(2.9 * 2 + legend_height([one.label for one in lines]))
+    for number, panel in enumerate(PANELS, start=1):
+        draw_panel(drawn.add_subplot(2, 2, number), lines, panel)
     add_legend(drawn, legend_handles(lines))
     return drawn
 
@@ -124,17 +116,9 @@ def draw_panel(axis: Axes, lines: Sequence[Line], panel: Panel) -> None:
 def legend_handles(lines: Sequence[Line]) -> list[Line2D]:
     """One entry of a legend for each curve, in its style."""
     return [
-        Line2D(
-            [],
-            [],
-            color=one.style.colour,
-            marker="" if one.pale else one.style.marker,
-            linestyle="-" if one.pale else one.style.dash,
-            linewidth=PALE_WIDTH if one.pale else None,
-            alpha=PALE if one.pale else None,
-            markersize=5,
-            label=one.label,
-        )
+        Line2D([], [], color=one.style.colour, linewidth=PALE_WIDTH, alpha=PALE, label=one.label)
+        if one.pale
+        else Line2D([], [], markersize=5, label=one.label, **one.style.look)
         for one in lines
     ]
 
@@ -155,15 +139,7 @@ def _draw_curve(axis: Axes, line: Line, panel: Panel, offset: float, banded: boo
     if line.pale:
         axis.plot(found.x, found.mean, color=style.colour, alpha=PALE, linewidth=PALE_WIDTH, zorder=1)
         return
-    axis.plot(
-        found.x,
-        found.mean,
-        color=style.colour,
-        linestyle=style.dash,
-        marker=style.marker,
-        markevery=(0.02 + 0.12 * offset, 0.14),
-        markersize=4,
-    )
+    axis.plot(found.x, found.mean, markevery=(0.02 + 0.12 * offset, 0.14), markersize=4, **style.look)
 
 
 def _finish(axis: Axes, panel: Panel) -> None:

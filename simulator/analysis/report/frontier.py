@@ -1,4 +1,4 @@
-"""The trade-off of a report: regret against what it costs, a point per label, and what nothing else beats."""
+"""The trade-off of a report: regret against what it costs, a point per label, and which of them are not dominated."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from coband.simulator.analysis.report.analysis import Analysis
 from coband.simulator.analysis.report.data import SETTING, WORLD, Contender, differing
 from coband.simulator.analysis.report.measures import Measure
 from coband.simulator.analysis.report.tables import ReportTable
+from coband.simulator.experiments.runs.variant import Parameter
 from coband.simulator.experiments.statistics.dominance import Standing, Values, standings
 from coband.simulator.experiments.statistics.estimates import Estimate
 from coband.simulator.experiments.statistics.numerals import between
-from coband.simulator.experiments.store.variants import StoredParameter
 
 COSTS = ("scalars", "simulated_time")
-VERDICTS = {"frontier": "nothing beats it", "undecided": "not distinguishable", "beaten": "beaten by "}
+VERDICTS = {"frontier": "not dominated", "undecided": "not distinguishable", "beaten": "dominated by "}
 
 
 @dataclass(frozen=True)
@@ -24,11 +24,8 @@ class TradeOff:
     """One label on one pair of axes.
 
     Attributes:
-        label: the label.
         entry: the algorithm in the scenario file; in a run the label itself.
-        parameters: those of a sweep.
         setting: number of its world and network; points of different ones are not compared.
-        cost: what it costs.
         gain: the problem's aim, such as regret.
         standing: how it stands among the points of its setting in these two numbers.
         beaten_by: label of a point that is shown to beat it.
@@ -36,7 +33,7 @@ class TradeOff:
 
     label: str
     entry: str
-    parameters: tuple[StoredParameter, ...]
+    parameters: tuple[Parameter, ...]
     setting: int
     cost: Estimate
     gain: Estimate
@@ -162,8 +159,8 @@ def standing_table(analysis: Analysis) -> ReportTable | None:
     for cost, _, _ in found:
         header += [cost.title, f"verdict on {found[0][1].title} and {cost.title}"]
     caption = (
-        "What nothing else beats: no other label is at least as good in both numbers and better in one. A label is "
-        "beaten, or is not, where paired differences show it; each verdict holds with 95 %."
+        "Not dominated: no other label is at least as good in both numbers and better in one. A label is "
+        "dominated, or is not, where paired differences show it; each verdict holds with 95 %."
     )
     return ReportTable(caption, ("label", *header), tuple(rows))
 

@@ -1,4 +1,4 @@
-"""Draws trade-offs: points with intervals in both directions, curves of parameters, and what nothing beats."""
+"""Draws trade-offs: points with intervals in both directions, curves of parameters, and which are not dominated."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from coband.simulator.analysis.report.palette import INK, MUTED, PAPER, LineStyl
 MOST_NAMED = 24
 """With more points the values of their parameters are not written beside them."""
 FADED = 0.25
-"""Of the colour of points about which the replications do not tell."""
-SIGNS = {"frontier": "nothing beats it", "undecided": "not distinguishable", "beaten": "beaten"}
+"""Of the colour of points about which the replications show neither."""
+SIGNS = {"frontier": "not dominated", "undecided": "not distinguishable", "beaten": "dominated"}
 Panel = tuple[Measure, Measure, Sequence[TradeOff]]
 Styles = Mapping[str, LineStyle]
 """Algorithm -> the style of its points."""
 
 
 def trade_off_figure(panels: Sequence[Panel], styles: Styles | None = None) -> Figure:
-    """A panel for each cost, in which lower left is better; full points are those that nothing beats.
+    """A panel for each cost, in which lower left is better; full points are those that are not dominated.
 
     Args:
         panels: (cost, aim, points).
@@ -43,7 +43,7 @@ def trade_off_figure(panels: Sequence[Panel], styles: Styles | None = None) -> F
 
 
 def handles(panels: Sequence[Panel], styles: Styles | None = None) -> list[Line2D]:
-    """The entries of a legend: the algorithms, and the signs of what nothing beats."""
+    """The entries of a legend: the algorithms, and the signs of the Pareto front."""
     points = panels[0][2]
     signs = [sign for sign in SIGNS if any(_sign(point) == sign for _, _, found in panels for point in found)]
     found = [_handle(style, _title(entry, points)) for entry, style in (styles or _usual(points)).items()]
@@ -75,7 +75,7 @@ def _sign(point: TradeOff) -> str:
 
 
 def _filling(style: LineStyle, sign: str) -> dict[str, object]:
-    """Full for what nothing beats, pale for what is not known, empty for what is beaten."""
+    """Full for what is not dominated, pale for what is not known, empty for what is dominated."""
     face = {"frontier": style.colour, "undecided": _pale(style.colour), "beaten": PAPER}[sign]
     return {"color": style.colour, "marker": style.marker, "markerfacecolor": face, "markersize": 7}
 

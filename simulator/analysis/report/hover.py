@@ -51,9 +51,6 @@ def note(
     """Remember the values of a curve.
 
     Args:
-        axis: where it is drawn.
-        label: its name.
-        colour: its colour.
         x: positions, shape (points,).
         y: heights, shape (points,).
         band: ends of the intervals of y, each of shape (points,).

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from coband.simulator.analysis.report import theory_table
 from coband.simulator.analysis.report.analysis import Analysis
 from coband.simulator.analysis.report.comparison import Difference, Ranking
 
 
-def listed(analysis: Analysis) -> dict[str, Any]:
+def listed(analysis: Analysis) -> dict[str, object]:
     """Labels, remarks, rankings and differences; in a sweep the latter are within each environment."""
     return {
         "labels": {one.label: one.algorithm for one in analysis.contenders},
@@ -30,7 +28,7 @@ def _place(analysis: Analysis) -> dict[str, str]:
     return {"environment": analysis.environment} if analysis.environment else {}
 
 
-def _ranking(ranking: Ranking) -> dict[str, Any]:
+def _ranking(ranking: Ranking) -> dict[str, object]:
     return {
         "measure": ranking.measure.key,
         ranking.measure.end: list(ranking.leaders),
@@ -40,7 +38,7 @@ def _ranking(ranking: Ranking) -> dict[str, Any]:
     }
 
 
-def _difference(one: Difference) -> dict[str, Any]:
+def _difference(one: Difference) -> dict[str, object]:
     return {
         "measure": one.measure.key,
         "first": one.first,

@@ -20,7 +20,6 @@ class Measure:
         key: name of the number in the results.
         title: name in headings, such as "regret".
         verb: phrase for the best algorithm, such as "has the lowest regret".
-        better: whether lower or higher is better.
         proportion: whether the number is 0 or 1 in every replication.
     """
 
@@ -32,7 +31,6 @@ class Measure:
 
     @classmethod
     def of(cls, metric: Metric) -> Self:
-        """The measure of a metric."""
         return cls(metric.name, metric.heading, metric.praise, metric.better or "lower", metric.proportion)
 
     @property

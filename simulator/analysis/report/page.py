@@ -25,10 +25,9 @@ MAX_VALUES = 4
 
 
 def page(analysis: Analysis, replications: Sequence[int] = ()) -> str:
-    """The report as the text of an HTML file; equal runs give equal text.
+    """The report as the text of an HTML file; the same runs give the same text.
 
     Args:
-        analysis: the analysis of the runs.
         replications: replications whose messages come into the page before those of others.
     """
     templates = Environment(

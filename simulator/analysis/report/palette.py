@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 SERIES = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#5b5b5b")
 KINDS = ("#332288", "#999933", "#882255", "#b79fe0", "#d8c27a", "#125a56", "#7b4b2a", "#b5cf6b")
@@ -57,6 +57,11 @@ class LineStyle:
     marker: str
     dash: Dash
 
+    @property
+    def look(self) -> dict[str, Any]:
+        """The same as matplotlib's keywords."""
+        return {"color": self.colour, "marker": self.marker, "linestyle": self.dash}
+
 
 def line_style(number: int) -> LineStyle:
     """The style of contender ``number``, from 0; the first 28 differ in colour or dashes."""
@@ -74,7 +79,6 @@ def kind_colour(kind: str, kinds: Mapping[str, bool]) -> str:
     """The colour of a kind of message; those without payload have one in common.
 
     Args:
-        kind: the kind.
         kinds: all kinds -> whether they carry scalars, in the order of their colours.
     """
     coloured = [one for one, carries in kinds.items() if carries]

@@ -27,7 +27,6 @@ class Round:
     """One communication round.
 
     Attributes:
-        number: the round number in the trace.
         start, end: simulated times.
         parts: time in each of :data:`PARTS`; they add up to the duration.
         waited_for: the agent with the most time on the chain; None if no agent has any.
@@ -45,7 +44,6 @@ class Round:
 
     @property
     def duration(self) -> float:
-        """end - start."""
         return self.end - self.start
 
 
@@ -66,34 +64,26 @@ def rounds(events: Events) -> list[Round]:
     indices = np.flatnonzero(np.isin(numbers, of_messages))
     found, from_the_end = np.unique(numbers[indices][::-1], return_index=True)
     chains = Chains(events)
-    paths = _Paths(events, chains)
     last = indices[::-1][from_the_end]
+    every_number, codes = numbers.tolist(), events["event"].tolist()
+    ends = {events.code("trigger"), events.code("turn")}
+
+    def path(number: int, event: int) -> list[int]:
+        """The chain that starts at ``event``, the last event of round ``number``."""
+        found = [event]
+        for cause in chains.back(event):
+            if every_number[cause] not in (NONE, number):
+                break
+            found.append(cause)
+            if codes[cause] in ends:
+                break
+        return found
+
     every = (
-        _round(number, paths.of(number, event), events, chains)
+        _round(number, path(number, event), events, chains)
         for number, event in zip(found.tolist(), last.tolist(), strict=True)
     )
     return [one for one in every if one.duration > 0]
-
-
-class _Paths:
-    """Finds the chain of a round."""
-
-    def __init__(self, events: Events, chains: Chains) -> None:
-        self._chains = chains
-        self._numbers: list[int] = events["round"].tolist()
-        self._codes: list[int] = events.event.tolist()
-        self._ends = {events.code("trigger"), events.code("turn")}
-
-    def of(self, number: int, event: int) -> list[int]:
-        """The chain that starts at ``event``, the last event of round ``number``."""
-        path = [event]
-        for cause in self._chains.back(event):
-            if self._numbers[cause] not in (NONE, number):
-                break
-            path.append(cause)
-            if self._codes[cause] in self._ends:
-                break
-        return path
 
 
 def _round(number: int, path: list[int], events: Events, chains: Chains) -> Round:
@@ -105,8 +95,8 @@ def _round(number: int, path: list[int], events: Events, chains: Chains) -> Roun
     longest = max(at_agents, key=lambda agent: (at_agents[agent], -agent), default=None)
     return Round(
         number,
-        float(events.time[path[-1]]),
-        float(events.time[path[0]]),
+        float(events["time"][path[-1]]),
+        float(events["time"][path[0]]),
         tuple(parts.values()),
         longest,
         0.0 if longest is None else at_agents[longest],

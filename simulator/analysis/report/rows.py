@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from coband.simulator.analysis.report import rounds as rounds_
-from coband.simulator.analysis.report import times
+from coband.simulator.analysis.report import times as times_
+from coband.simulator.analysis.report.analysis import Analysis
 from coband.simulator.analysis.report.communication import ARROWS, Flow
 from coband.simulator.analysis.report.comparison import Difference
 from coband.simulator.analysis.report.drawing import add_legend, figure, legend_height, tick, wrapped
@@ -29,6 +32,7 @@ from coband.simulator.analysis.report.palette import (
     LineStyle,
     kind_colour,
 )
+from coband.simulator.arrays import FloatArray
 from coband.simulator.experiments.statistics.estimates import Estimate
 
 LONG_LABEL = 34
@@ -40,24 +44,50 @@ AMOUNTS = {"scalars": "scalars sent", "messages": "messages"}
 """Attribute of a flow -> its name."""
 
 
-def totals_figure(
-    labels: Sequence[str],
-    measures: Sequence[Measure],
-    estimates: Callable[[Measure], Sequence[Estimate]],
-    styles: Sequence[LineStyle],
-) -> Figure:
-    """A dot with its 95 % interval for every label, one panel per measure.
+@dataclass(frozen=True)
+class NamedPanel:
+    """A panel that can be drawn, beside others or alone.
 
-    Args:
-        labels: the labels.
-        measures: the measures.
-        estimates: gives the estimates of all labels for a measure.
-        styles: the style of each label.
+    Attributes:
+        draw: draws it into a pair of axes.
+        labels: names of its rows; empty for a panel with numbers at both axes.
+        legend: entries of the legend.
+        minus: the label that is subtracted in all rows.
     """
-    drawn, axes = rows_figure(labels, len(measures))
-    for axis, measure in zip(axes, measures, strict=True):
-        draw_totals(axis, measure, estimates(measure), styles)
+
+    name: str
+    draw: Callable[[Axes], object]
+    labels: Sequence[str] = ()
+    legend: Sequence[Artist] = ()
+    minus: str | None = None
+
+
+def side_by_side(panels: Sequence[NamedPanel]) -> Figure | None:
+    """A figure of panels with the same rows; None if there are none."""
+    if not panels:
+        return None
+    legend = panels[0].legend
+    height = legend_height([str(one.get_label()) for one in legend]) if legend else 0.0
+    drawn, axes = rows_figure(panels[0].labels, len(panels), legend=height)
+    for axis, panel in zip(axes, panels, strict=True):
+        panel.draw(axis)
+        if panel.minus is not None:
+            axis.set_xlabel(wrapped(f"minus {panel.minus}", LONG_LABEL))
+    add_legend(drawn, legend)
     return drawn
+
+
+def totals(analysis: Analysis) -> list[NamedPanel]:
+    """A dot with its 95 % interval for every label, for each measure."""
+    styles = analysis.styles
+    return [
+        NamedPanel(
+            f"results-{one.key}",
+            partial(draw_totals, measure=one, found=analysis.estimates(one), styles=styles),
+            analysis.labels,
+        )
+        for one in analysis.measures
+    ]
 
 
 def draw_totals(axis: Axes, measure: Measure, found: Sequence[Estimate | None], styles: Sequence[LineStyle]) -> None:
@@ -73,30 +103,21 @@ def draw_totals(axis: Axes, measure: Measure, found: Sequence[Estimate | None], 
     _thousands(axis)
 
 
-def difference_figure(
-    found: Sequence[Sequence[Difference]], styles: Mapping[str, LineStyle], reference: str | None = None
-) -> Figure:
-    """Differences with 95 % t intervals (lines) and bootstrap intervals (ticks); one panel per measure.
-
-    Args:
-        found: the differences of each measure, for the same pairs of labels.
-        styles: label -> its style, which marks the differences that it wins.
-        reference: the second label, where it is the same in all rows.
-    """
-    drawn, axes = rows_figure(difference_names(found[0], reference), len(found))
-    for axis, differences in zip(axes, found, strict=True):
-        draw_differences(axis, differences, styles)
-        if reference is not None:
-            axis.set_xlabel(wrapped(f"minus {reference}", LONG_LABEL))
-    return drawn
+def differences(analysis: Analysis) -> list[NamedPanel]:
+    """Differences with 95 % t intervals (lines) and bootstrap intervals (ticks), for each measure."""
+    if len(analysis.labels) < 2:
+        return []
+    styles, minus = dict(zip(analysis.labels, analysis.styles, strict=True)), analysis.reference
+    panels = []
+    for measure in analysis.measures:
+        found = analysis.shown(measure)
+        names = [one.first if minus is not None else f"{one.first} − {one.second}" for one in found]
+        draw = partial(_draw_differences, found=found, styles=styles)
+        panels.append(NamedPanel(f"differences-{measure.key}", draw, names, minus=minus))
+    return panels
 
 
-def difference_names(found: Sequence[Difference], reference: str | None) -> list[str]:
-    """The names of the rows: both labels, or the first where the second is the same in all rows."""
-    return [one.first if reference is not None else f"{one.first} − {one.second}" for one in found]
-
-
-def draw_differences(axis: Axes, found: Sequence[Difference], styles: Mapping[str, LineStyle]) -> None:
+def _draw_differences(axis: Axes, found: Sequence[Difference], styles: Mapping[str, LineStyle]) -> None:
     """Draw one difference in every row, in the colour and with the marker of the better label."""
     for row, one in enumerate(found):
         colour = MUTED if one.better is None else styles[one.better].colour
@@ -110,42 +131,49 @@ def draw_differences(axis: Axes, found: Sequence[Difference], styles: Mapping[st
     _thousands(axis)
 
 
-def communication_figure(flows: Sequence[tuple[str, Sequence[Flow]]], kinds: Mapping[str, bool]) -> Figure:
-    """Stacked bars of scalars and of messages by kind (colour) and direction; the hatching tells all entries apart.
+def communication(analysis: Analysis) -> list[NamedPanel]:
+    """Stacked bars of scalars and of messages by kind (colour) and direction; the hatching tells all entries apart."""
+    if analysis.silent:
+        return []
+    flows, sizes = analysis.flows, dict[tuple[str, str], float]()
+    for one in (one for _, found in flows for one in found):
+        sizes[_key(one)] = sizes.get(_key(one), 0.0) + one.scalars
+    fillings: dict[tuple[str, str], dict[str, Any]] = {
+        key: {
+            "facecolor": kind_colour(key[0], analysis.shared.kinds) if key[1] else NO_PAYLOAD,
+            "edgecolor": PAPER,
+            "hatch": HATCHES[number % len(HATCHES)],
+        }
+        for number, key in enumerate(sorted(sizes, key=lambda key: (-sizes[key], key)))
+    }
+    names = {key: f"{key[0]}, {ARROWS[key[1]]}" if key[1] else key[0] for key in fillings}
+    legend = [Patch(label=names[key], **filling) for key, filling in fillings.items()]
+    return [
+        NamedPanel(
+            f"communication-{attribute}",
+            partial(_draw_communication, flows=flows, fillings=fillings, attribute=attribute),
+            [label for label, _ in flows],
+            legend,
+        )
+        for attribute in AMOUNTS
+    ]
 
-    Args:
-        flows: (label, its flows).
-        kinds: all kinds of messages, in the order of their colours.
-    """
-    keys = _keys(flows)
-    legend = [_entry(key) for key in keys]
-    drawn, axes = rows_figure([label for label, _ in flows], 2, legend=legend_height(legend))
-    for axis, attribute in zip(axes, AMOUNTS, strict=True):
-        draw_communication(axis, flows, kinds, attribute)
-    add_legend(drawn, communication_handles(flows, kinds))
-    return drawn
 
-
-def draw_communication(
-    axis: Axes, flows: Sequence[tuple[str, Sequence[Flow]]], kinds: Mapping[str, bool], attribute: str
+def _draw_communication(
+    axis: Axes,
+    flows: Sequence[tuple[str, Sequence[Flow]]],
+    fillings: Mapping[tuple[str, str], dict[str, Any]],
+    attribute: str,
 ) -> None:
-    """Draw stacked bars of "scalars" or "messages", one row per label."""
-    keys = _keys(flows)
     for row, (_, found) in enumerate(flows):
         left = 0.0
-        for key in keys:
+        for key, filling in fillings.items():
             width = sum(float(getattr(one, attribute)) for one in found if _key(one) == key)
-            axis.barh(row, width, left=left, height=0.62, linewidth=0.4, **_filling(key, keys, kinds))
+            axis.barh(row, width, left=left, height=0.62, linewidth=0.4, **filling)
             left += width
     axis.set_title(f"{AMOUNTS[attribute]}, mean of a replication")
     axis.set_xlim(left=0)
     _thousands(axis)
-
-
-def communication_handles(flows: Sequence[tuple[str, Sequence[Flow]]], kinds: Mapping[str, bool]) -> list[Patch]:
-    """The entries of the legend."""
-    keys = _keys(flows)
-    return [Patch(label=_entry(key), **_filling(key, keys, kinds)) for key in keys]
 
 
 def _key(flow: Flow) -> tuple[str, str]:
@@ -153,96 +181,54 @@ def _key(flow: Flow) -> tuple[str, str]:
     return (flow.kind, flow.direction) if flow.scalars else ("without payload", "")
 
 
-def _keys(flows: Sequence[tuple[str, Sequence[Flow]]]) -> list[tuple[str, str]]:
-    """The legend entries, by decreasing number of scalars."""
-    sizes: dict[tuple[str, str], float] = {}
-    for _, found in flows:
-        for one in found:
-            sizes[_key(one)] = sizes.get(_key(one), 0.0) + one.scalars
-    return sorted(sizes, key=lambda key: (-sizes[key], key))
+def times(analysis: Analysis) -> list[NamedPanel]:
+    """Stacked bars of the time of an average agent by state; none where all are idle or finished all the time."""
+    timings = analysis.timings
+    quiet = [number for number, name in enumerate(times_.CATEGORIES) if name not in (times_.IDLE, times_.FINISHED)]
+    if not any(one.shares[:, quiet].any() for one in timings):
+        return []
+    states = [(one.title, one.key) for one in times_.MEANINGS]
+    found = [(one.contender.label, one.shares.mean(axis=0).tolist()) for one in timings]
+    return [_stack("times", states, found, "simulated time of an average agent")]
 
 
-def _entry(key: tuple[str, str]) -> str:
-    """Such as "upload, to the server"."""
-    return f"{key[0]}, {ARROWS[key[1]]}" if key[1] else key[0]
-
-
-def _filling(key: tuple[str, str], keys: Sequence[tuple[str, str]], kinds: Mapping[str, bool]) -> dict[str, Any]:
-    hatch = HATCHES[keys.index(key) % len(HATCHES)]
-    return {"facecolor": kind_colour(key[0], kinds) if key[1] else NO_PAYLOAD, "edgecolor": PAPER, "hatch": hatch}
-
-
-def times_figure(shares: Sequence[tuple[str, Sequence[float]]]) -> Figure:
-    """Stacked bars of the time of an average agent by state.
-
-    Args:
-        shares: (label, mean time in each of ``times.CATEGORIES``).
-    """
-    return _stacked_figure([label for label, _ in shares], times_stack(shares))
-
-
-def times_stack(shares: Sequence[tuple[str, Sequence[float]]]) -> Stack:
-    """The bars of :func:`times_figure`."""
-    states = {one.key: (one.title, one.key) for one in times.MEANINGS}
-    return _stack(list(states), states, [found for _, found in shares], "simulated time of an average agent")
-
-
-def rounds_figure(parts: Sequence[tuple[str, Sequence[float]]]) -> Figure:
-    """Stacked bars of the parts of an average round's critical path.
-
-    Args:
-        parts: (label, mean time in each of ``rounds.PARTS``).
-    """
-    return _stacked_figure([label for label, _ in parts], rounds_stack(parts))
-
-
-def rounds_stack(parts: Sequence[tuple[str, Sequence[float]]]) -> Stack:
-    """The bars of :func:`rounds_figure`."""
-    states = {part: (rounds_.TITLES[part], PARTS[part]) for part in rounds_.PARTS}
-    return _stack(rounds_.PARTS, states, [found for _, found in parts], "simulated time of an average round")
-
-
-@dataclass(frozen=True)
-class Stack:
-    """Stacked bars: (title, state that gives the colour, width in each row) of each part; ``unit`` is the axis."""
-
-    parts: tuple[tuple[str, str, tuple[float, ...]], ...]
-    unit: str
+def rounds(analysis: Analysis) -> list[NamedPanel]:
+    """Stacked bars of the parts of an average round's critical path, of the labels with rounds."""
+    states = [(rounds_.TITLES[part], PARTS[part]) for part in rounds_.PARTS]
+    found = [(one.contender.label, one.parts) for one in analysis.timings if one.all_rounds]
+    return [_stack("rounds", states, found, "simulated time of an average round")] if found else []
 
 
 def _stack(
-    keys: Sequence[str], states: Mapping[str, tuple[str, str]], found: Sequence[Sequence[float]], unit: str
-) -> Stack:
-    """The parts that are not 0 everywhere."""
-    columns = {key: tuple(row[number] for row in found) for number, key in enumerate(keys)}
-    return Stack(tuple((*states[key], widths) for key, widths in columns.items() if any(widths)), unit)
+    name: str, states: Sequence[tuple[str, str]], found: Sequence[tuple[str, Sequence[float]]], unit: str
+) -> NamedPanel:
+    """Stacked bars of the parts that are not 0 everywhere.
+
+    Args:
+        states: (title, state that gives the colour) of each part.
+        found: (label, width of each part).
+    """
+    parts: list[tuple[str, dict[str, Any], FloatArray]] = [
+        (
+            title,
+            {"facecolor": TIMES[state], "edgecolor": PAPER, "linewidth": 0.5, "hatch": TIME_HATCHES.get(state, "")},
+            widths,
+        )
+        for (title, state), widths in zip(states, np.array([widths for _, widths in found]).T, strict=True)
+        if widths.any()
+    ]
+    legend = [Patch(label=title, **filling) for title, filling, _ in parts]
+    return NamedPanel(name, partial(_draw_stack, parts=parts, unit=unit), [label for label, _ in found], legend)
 
 
-def _stacked_figure(labels: Sequence[str], stack: Stack) -> Figure:
-    drawn, (axis,) = rows_figure(labels, 1, legend=legend_height([title for title, _, _ in stack.parts]))
-    add_legend(drawn, draw_stack(axis, stack))
-    return drawn
-
-
-def draw_stack(axis: Axes, stack: Stack) -> list[Patch]:
-    """Draw stacked bars, one row per label, and return the entries of the legend."""
-    rows = len(stack.parts[0][2])
-    left = np.zeros(rows)
-    handles = []
-    for title, state, widths in stack.parts:
-        filling: dict[str, Any] = {
-            "facecolor": TIMES[state],
-            "edgecolor": PAPER,
-            "linewidth": 0.5,
-            "hatch": TIME_HATCHES.get(state, ""),
-        }
-        axis.barh(range(rows), widths, left=left, height=0.62, **filling)
-        handles.append(Patch(label=title, **filling))
-        left += np.asarray(widths)
+def _draw_stack(axis: Axes, parts: Sequence[tuple[str, dict[str, Any], FloatArray]], unit: str) -> None:
+    left = np.zeros(len(parts[0][2]))
+    for _, filling, widths in parts:
+        axis.barh(range(len(left)), widths, left=left, height=0.62, **filling)
+        left += widths
     axis.set_xlim(left=0)
-    axis.set_xlabel(stack.unit)
+    axis.set_xlabel(unit)
     _thousands(axis)
-    return handles
 
 
 def rows_figure(

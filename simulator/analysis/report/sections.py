@@ -25,7 +25,6 @@ from coband.simulator.analysis.report.theory_table import assumptions, growth_ta
 
 MAX_ENVIRONMENTS = multiples.MAX_ENVIRONMENTS
 """Largest number of environments with figures and tables of their own."""
-MAX_BANDS = 8
 
 
 @dataclass(frozen=True)
@@ -35,8 +34,6 @@ class Section:
     Attributes:
         anchor: its id in the page.
         link: its name in the list of sections.
-        title: its heading.
-        body: its content.
         tall: whether the list of sections scrolls away above it instead of covering its top.
     """
 
@@ -60,7 +57,6 @@ class Sheet:
     """What sections are made of: the analysis, its figures as SVG, and templates.
 
     Args:
-        analysis: the analysis.
         templates: the environment of the templates.
         replications: replications whose messages come into the page before those of others.
     """
@@ -124,7 +120,7 @@ def _sweep(sheet: Sheet) -> Section | None:
         tuned=any(cell.variant.phase == "tuning" for cell in surface.cells),
         three=any(len(surface.choices(entry)) > 2 for entry in surface.entries),
     )
-    return Section("sweep", "Parameters", "What one chooses, and what one faces", body)
+    return Section("sweep", "Parameters", "Parameters of the algorithms and of the environment", body)
 
 
 def _regret(sheet: Sheet) -> Section | None:

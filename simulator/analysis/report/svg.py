@@ -24,7 +24,6 @@ def inline(figure: Figure, name: str, title: str) -> str:
     """A figure as an ``svg`` element.
 
     Args:
-        figure: the figure.
         name: prefix of all ids, unique in the page.
         title: description for readers who cannot see it.
     """

@@ -12,7 +12,6 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter
 
-from coband.simulator.analysis.report.data import CHOICES
 from coband.simulator.analysis.report.drawing import add_legend, figure, legend_height, tick, wrapped
 from coband.simulator.analysis.report.environments import combinations, named
 from coband.simulator.analysis.report.figures import same_height
@@ -40,23 +39,12 @@ class VariantMean:
     variant: StoredVariant
     estimate: Estimate
 
-    @cached_property
-    def chosen(self) -> dict[str, str]:
-        """Name -> value of the parameters of the algorithm."""
-        return {one.name: one.text for one in self.variant.parameters if one.key.startswith(CHOICES)}
-
-    @cached_property
-    def faced(self) -> dict[str, str]:
-        """Name -> value of the other keys of the grid."""
-        return {one.name: one.text for one in self.variant.parameters if not one.key.startswith(CHOICES)}
-
 
 class ResponseSurface:
     """A number of the results as a function of the parameters of a sweep.
 
     Args:
         run: a sweep; with tuning, the tuning replications are used, since they cover the whole grid.
-        key: name of the number.
         highest: whether the highest mean is the best.
         order: the entries of ``algorithms`` in the order of their colours; None for the order in which they are stored.
     """
@@ -84,34 +72,31 @@ class ResponseSurface:
 
     @property
     def entries(self) -> list[str]:
-        """The entries of ``algorithms``."""
         found = list(dict.fromkeys(cell.variant.entry for cell in self.cells))
         return found if self._order is None else [one for one in self._order if one in found]
 
     def style(self, entry: str) -> LineStyle:
-        """The style of an algorithm."""
         return line_style((self._order or self.entries).index(entry))
 
     @cached_property
     def environments(self) -> list[dict[str, str]]:
         """Name -> value of what the algorithms face, in each environment."""
-        return combinations([cell.faced for cell in self.cells])
+        return combinations([cell.variant.faced for cell in self.cells])
 
     def choices(self, entry: str | None = None) -> dict[str, list[str]]:
         """Parameter of an algorithm -> its values in their order, for parameters with several values."""
         cells = [cell for cell in self.cells if entry in (None, cell.variant.entry)]
-        return _several([cell.chosen for cell in cells])
+        return _several([cell.variant.choices for cell in cells])
 
     @property
     def conditions(self) -> dict[str, list[str]]:
         """Key of the environment -> its values in their order, for keys with several values."""
-        return _several([cell.faced for cell in self.cells])
+        return _several([cell.variant.faced for cell in self.cells])
 
     def best(self, entry: str, faced: Mapping[str, str], **values: str) -> Estimate | None:
         """The best mean of an algorithm in one environment; None if there is no such variant.
 
         Args:
-            entry: the algorithm.
             faced: the environment, whole.
             values: values of its parameters; the others may have any.
         """
@@ -119,8 +104,8 @@ class ResponseSurface:
             cell.estimate
             for cell in self.cells
             if cell.variant.entry == entry
-            and cell.faced.items() <= faced.items()
-            and all(cell.chosen.get(name) == text for name, text in values.items())
+            and cell.variant.faced.items() <= faced.items()
+            and all(cell.variant.choices.get(name) == text for name, text in values.items())
         ]
         return min(means, key=lambda estimate: self._sign * estimate.mean) if means else None
 
@@ -133,12 +118,14 @@ def _several(found: Sequence[Mapping[str, str]]) -> dict[str, list[str]]:
     return {name: list(texts) for name, texts in values.items() if len(texts) > 1}
 
 
-def sensitivity_figure(surface: ResponseSurface, title: str) -> Figure:
+def sensitivity_figure(surface: ResponseSurface, title: str) -> Figure | None:
     """The mean against each parameter of the algorithms; a row per environment and a curve per algorithm.
 
     The algorithm's other parameters are at their best in the environment.
     """
     choices, shown = surface.choices(), surface.environments[:MAX_ENVIRONMENTS]
+    if not choices:
+        return None
     columns = len(choices)
     entries = [entry for entry in surface.entries if surface.choices(entry)]
     drawn = figure(2.4 * len(shown) + legend_height(entries))
@@ -157,11 +144,13 @@ def sensitivity_figure(surface: ResponseSurface, title: str) -> Figure:
     return drawn
 
 
-def environment_figure(surface: ResponseSurface, title: str) -> Figure:
+def environment_figure(surface: ResponseSurface, title: str) -> Figure | None:
     """The mean against each key of the environment; a panel for each combination of the others, a curve per algorithm.
 
     The algorithm's parameters are at their best for each point.
     """
+    if not surface.conditions:
+        return None
     combinations_ = {name: _others(surface, name)[:MAX_ENVIRONMENTS] for name in surface.conditions}
     columns = min(COLUMNS, max(map(len, combinations_.values())))
     lines = sum(-(-len(found) // columns) for found in combinations_.values())
@@ -194,10 +183,7 @@ def _styled(surface: ResponseSurface) -> list[tuple[LineStyle, float, str]]:
 
 
 def _handles(surface: ResponseSurface) -> list[Line2D]:
-    return [
-        Line2D([], [], color=style.colour, marker=style.marker, linestyle=style.dash, markersize=5, label=entry)
-        for style, _, entry in _styled(surface)
-    ]
+    return [Line2D([], [], markersize=5, label=entry, **style.look) for style, _, entry in _styled(surface)]
 
 
 def _draw_response(
@@ -208,16 +194,7 @@ def _draw_response(
         return
     places, heights = [place + aside for place, _ in points], [found.mean for _, found in points]
     halves = [found.half_width or 0.0 for _, found in points]
-    axis.errorbar(
-        places,
-        heights,
-        yerr=halves,
-        color=style.colour,
-        marker=style.marker,
-        linestyle=style.dash,
-        markersize=4,
-        capsize=2,
-    )
+    axis.errorbar(places, heights, yerr=halves, markersize=4, capsize=2, **style.look)
     ends = [[mean + side * half for mean, half in zip(heights, halves, strict=True)] for side in (-1, 1)]
     note(axis, entry, style.colour, places, heights, (ends[0], ends[1]), [values[place] for place, _ in points])
 
@@ -255,10 +232,12 @@ def heat_maps(surface: ResponseSurface) -> list[HeatMap]:
     return found[:MAX_HEAT_MAPS]
 
 
-def heat_figure(surface: ResponseSurface, title: str) -> Figure:
+def heat_figure(surface: ResponseSurface, title: str) -> Figure | None:
     """Heat maps of the mean over pairs of parameters of an algorithm, its others at their best; dark is low."""
     shown = heat_maps(surface)
-    per_environment = max(1, len([one for one in shown if one.faced is shown[0].faced]))
+    if not shown:
+        return None
+    per_environment = len([one for one in shown if one.faced is shown[0].faced])
     columns = per_environment if per_environment <= COLUMNS else COLUMNS
     lines = -(-len(shown) // columns)
     drawn = figure(2.7 * lines)

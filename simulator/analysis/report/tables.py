@@ -67,7 +67,7 @@ def _levels(analysis: Analysis) -> str:
     text = (
         "Lower is better everywhere."
         if better == {"lower"}
-        else "Whether lower or higher is better, the sentence says."
+        else "The sentence above says whether lower or higher is better."
     )
     pairs = max(len(one.differences[analysis.measures[0].key]) for one in analysis.within)
     if analysis.swept:
@@ -117,7 +117,7 @@ def _caption(found: Sequence[Difference]) -> str:
         return "Differences within the same replication (same arms, same noise); n pairs."
     if any(one.paired for one in found):
         return "Differences within the same replication where n says pairs; otherwise of independent means (Welch)."
-    return "Differences of independent means (Welch): the runs did not meet the same worlds."
+    return "Differences of independent means (Welch): the runs had different arms and noise."
 
 
 def _row(one: Difference) -> tuple[str, ...]:
@@ -191,19 +191,17 @@ def critical_paths(timings: Sequence[Timing]) -> ReportTable:
 
 def waited_for(timings: Sequence[Timing]) -> ReportTable:
     """The agents that rounds waited for in the first replication of every label."""
-    rows = []
-    for one in timings:
-        total = sum(each.duration for each in one.rounds[0])
-        for wait in one.waits[:MAX_WAITED]:
-            rows.append(
-                (
-                    one.contender.label,
-                    f"agent {wait.agent}",
-                    f"{wait.rounds} of {len(one.rounds[0])}",
-                    f"{wait.time:,.4g}",
-                    _share(wait.time, total),
-                )
-            )
+    rows = [
+        (
+            one.contender.label,
+            f"agent {wait.agent}",
+            f"{wait.rounds} of {len(one.rounds[0])}",
+            f"{wait.time:,.4g}",
+            _share(wait.time, sum(each.duration for each in one.rounds[0])),
+        )
+        for one in timings
+        for wait in one.waits[:MAX_WAITED]
+    ]
     header = ("label", "waited for", "rounds", "time on the critical path", "share of all rounds' time")
     caption = f"The (at most {MAX_WAITED}) agents that cost rounds the most, in the first replication."
     return ReportTable(caption, header, tuple(rows), texts=2)

@@ -94,7 +94,6 @@ def breakdown(events: Events, agents: int, end: float) -> FloatArray:
 
     Args:
         events: all of one job.
-        agents: number of agents.
         end: simulated time of the job.
     """
     spans = spans_of(events, end)
@@ -120,18 +119,18 @@ def _working(events: Events) -> Iterator[tuple[int, Span]]:
     message has arrived and the node is free.
     """
     turn, deliver = events.code("turn"), events.code("deliver")
-    caused = np.flatnonzero(events.cause >= 0)
-    causes = events.cause[caused]
-    own = (events.node[caused] == events.node[causes]) & np.isin(events.event[causes], [turn, deliver])
-    own &= events.node[caused] >= 0
+    caused = np.flatnonzero(events["cause"] >= 0)
+    causes = events["cause"][caused]
+    own = (events["node"][caused] == events["node"][causes]) & np.isin(events["event"][causes], [turn, deliver])
+    own &= events["node"][caused] >= 0
     first_of_cause = np.unique(causes[own], return_index=True)[1]
     free_at: dict[int, float] = defaultdict(float)
     ends = np.sort(caused[own][first_of_cause])
     for node, start, now, code in zip(
-        events.node[ends].tolist(),
-        events.time[events.cause[ends]].tolist(),
-        events.time[ends].tolist(),
-        events.event[events.cause[ends]].tolist(),
+        events["node"][ends].tolist(),
+        events["time"][events["cause"][ends]].tolist(),
+        events["time"][ends].tolist(),
+        events["event"][events["cause"][ends]].tolist(),
         strict=True,
     ):
         if code == turn:
@@ -146,8 +145,8 @@ def _waiting(events: Events, end: float) -> Iterator[tuple[int, Span]]:
     since: dict[int, float] = {}
     resume = events.code("resume")
     for index in events.where("wait", "resume").tolist():
-        agent, now = int(events.node[index]), float(events.time[index])
-        if events.event[index] != resume:
+        agent, now = int(events["node"][index]), float(events["time"][index])
+        if events["event"][index] != resume:
             since.setdefault(agent, now)
             continue
         start = since.pop(agent, now)
@@ -173,8 +172,8 @@ def _down(events: Events, end: float) -> Iterator[tuple[int, Span]]:
     since: dict[int, float] = {}
     up = events.code("up")
     for index in events.where("down", "up").tolist():
-        agent, now = int(events.node[index]), float(events.time[index])
-        if events.event[index] != up:
+        agent, now = int(events["node"][index]), float(events["time"][index])
+        if events["event"][index] != up:
             since.setdefault(agent, now)
         elif agent in since:
             yield agent, Span(since.pop(agent), now, DOWN)

@@ -32,8 +32,6 @@ class Growth:
     """A bound beside what a contender did.
 
     Attributes:
-        label: of the contender.
-        bound: the theorem's.
         pulls: at which both were compared, shape (points,); empty where that was not possible.
         measured: mean of the number there, shape (points,).
         bounded: mean of the bound there, shape (points,).
@@ -73,9 +71,7 @@ class Measurement:
     """What an algorithm did in a run.
 
     Attributes:
-        label: its label.
         entry: its label in the scenario file; in a sweep labels have parameters beside.
-        algorithm: its name.
         scenario: resolved, as it is stored.
         series: the course of each replication.
         jobs: the finished jobs.
@@ -96,14 +92,13 @@ def growths(measurement: Measurement) -> list[Growth]:
 
 
 class _Bounded:
-    """The quantities that bounds speak of, and the bounds."""
+    """The quantities that bounds use, and the bounds."""
 
     def __init__(self, measurement: Measurement, algorithm: Algorithm) -> None:
         self._measurement, self._algorithm = measurement, algorithm
         self._gains: dict[tuple[int, float], FloatArray] = {}
 
     def growths(self) -> Iterator[Growth]:
-        """One for each bound."""
         for bound in self._algorithm.bounds:
             broken, unchecked = self._assumptions(bound)
             courses, unknown = self._courses(bound)
@@ -146,7 +141,7 @@ class _Bounded:
         return tuple(broken), tuple(unchecked)
 
     def _known(self, formula: str) -> dict[str, Any]:
-        """What is known of the quantities that a condition speaks of."""
+        """What is known of the quantities that a condition uses."""
         horizons = [int(series.turns[-1]) for series in self._measurement.series]
         found = {**self._values, **({"horizon": max(horizons)} if horizons else {})}
         return found | (self._variances() if {"kmin", "kmax"} & set(names_in(formula)) else {})

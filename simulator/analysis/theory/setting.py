@@ -1,4 +1,4 @@
-"""What a resolved scenario says about the setting that theorems speak of."""
+"""What a resolved scenario says about the setting that theorems are about."""
 
 from __future__ import annotations
 

@@ -60,8 +60,6 @@ def why(reader: TraceReader, seq: int, *, whole: bool = False) -> Chain:
     """The causal chain of an event.
 
     Args:
-        reader: the trace.
-        seq: number of the event.
         whole: continue beyond the first turn of the chain, to the causes of that turn, until an event has no cause.
 
     Raises:

@@ -48,7 +48,6 @@ class TraceComparison:
 
     @property
     def same(self) -> bool:
-        """Whether the traces are equal."""
         return self.here is None and self.there is None
 
     @property

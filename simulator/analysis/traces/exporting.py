@@ -24,7 +24,6 @@ def export(run: StoredRun, jobs: list[StoredJob], form: str, out: Path | None = 
     """Write the traces of jobs.
 
     Args:
-        run: the run.
         jobs: the jobs to export; jobs without a trace are skipped.
         form: one of :data:`~coband.simulator.analysis.traces.FORMATS`.
         out: the file, compressed if its name ends with ``.gz``; None for standard output.
@@ -57,7 +56,7 @@ def export(run: StoredRun, jobs: list[StoredJob], form: str, out: Path | None = 
 
 @contextmanager
 def _opened(file: Path, *, compressed: bool) -> Iterator[IO[str]]:
-    """A new text file; a compressed one has no date and no name in it, so that equal traces give equal bytes."""
+    """A new text file; a compressed one has no date or name in it, so that the same trace gives an identical file."""
     with file.open("wb") as raw:
         binary = gzip.GzipFile("", "wb", LEVEL, raw, mtime=0) if compressed else raw
         with binary, io.TextIOWrapper(binary, encoding="utf-8", newline="") as stream:

@@ -61,7 +61,6 @@ def follow(reader: TraceReader, message: int) -> MessageHistory:
     """The history of a message.
 
     Args:
-        reader: the trace.
         message: number of the message, or of a send that forwarded it.
 
     Raises:

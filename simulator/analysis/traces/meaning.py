@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from functools import cache
-from typing import Any
 
 from coband.simulator.core.nodes.node import Node
 from coband.simulator.experiments.registry.registry import Registry
@@ -26,12 +25,7 @@ NOTES = ("trigger", "apply", "model", "eliminate", "stop")
 
 
 def meaning(event: Event, algorithm: str) -> str:
-    """What an event's number means; empty if it has none.
-
-    Args:
-        event: the event.
-        algorithm: name of the algorithm that ran.
-    """
+    """What an event's number means; empty if it has none."""
     found = _number(event, algorithm)
     return f"{found}, because: {event.reason}" if event.reason else found
 
@@ -62,7 +56,7 @@ def _noted(event: Event, algorithm: str) -> str:
     return f"{title}: {event.detail}"
 
 
-def _detail(event: Event) -> dict[str, Any]:
+def _detail(event: Event) -> dict[str, object]:
     try:
         found = json.loads(event.detail or "{}")
     except ValueError:

@@ -6,12 +6,12 @@ import json
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
 from coband.simulator.analysis.traces.reading import TraceReader
 from coband.simulator.core.audit import trace as tr
+from coband.simulator.experiments.runs.results import Record
 from coband.simulator.experiments.store.store import Series, StoredJob, StoredRun
 
 OVERHEADS = {
@@ -104,7 +104,7 @@ class _Side:
 
     def __init__(self, run: StoredRun, job: StoredJob) -> None:
         assert job.record is not None
-        self.record: dict[str, Any] = job.record
+        self.record: Record = job.record
         found = [series for series in run.series(job.label) if series.replication == job.replication]
         self.series: Series | None = found[0] if found and len(found[0].turns) else None
         ledger = job.part.execute(

@@ -11,8 +11,6 @@ def pairs(
     """Pairs of jobs with the same label and replication, in the order of the first run.
 
     Args:
-        first: the first run.
-        second: the second run.
         label: use only this label.
         other_label: the corresponding label in the second run, if it differs.
         replication: use only this replication.

@@ -40,7 +40,6 @@ def write(jobs: Sequence[StoredJob], out: Write) -> None:
     """Write the traces of jobs as one JSON object, event by event.
 
     Args:
-        jobs: the jobs.
         out: receives the text in pieces.
     """
     out('{"displayTimeUnit": "ms", "traceEvents": [')
@@ -89,7 +88,6 @@ class _Export:
     """The export of one job.
 
     Attributes:
-        reader: the trace.
         tracks: (node, kind of track) -> its tracks.
         turns, waits, downtimes: node -> start and first event of the one in progress.
         flights: number of a message -> its state.
@@ -120,7 +118,6 @@ class _Export:
             self._unit /= 1000
 
     def items(self) -> Iterator[Item]:
-        """Yield all trace events of the job."""
         job = self.reader.job
         unit = "" if self._unit == 1 else f", {self._unit:g} s of display for one unit of time"
         yield self._name("process_name", 0, f"{job.label}, replication {job.replication}{unit}")

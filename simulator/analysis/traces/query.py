@@ -30,12 +30,7 @@ class QueryError(StoreError):
 
 @dataclass(frozen=True)
 class QueryResult:
-    """The result of a query; rows are read lazily.
-
-    Attributes:
-        columns: names of the columns.
-        rows: the rows.
-    """
+    """The result of a query; rows are read lazily."""
 
     columns: tuple[str, ...]
     rows: Iterator[tuple[Any, ...]]
@@ -81,11 +76,7 @@ def _rows(file: Path, sql: str, seconds: float) -> Iterator[Any]:
 
 
 class _QueryGuard:
-    """Limits what a query may do, and for how long.
-
-    Args:
-        seconds: time limit.
-    """
+    """Limits what a query may do, and for how long."""
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds

@@ -21,9 +21,7 @@ class Tally(NamedTuple):
     """Totals of one group of events of one label, summed over replications.
 
     Attributes:
-        label: the label.
         groups: value of each grouping column (name of the event, kind or node, number of the round); None if missing.
-        events: number of events.
         sends: number of sends; a multicast is one send.
         messages: number of messages; a multicast counts once per receiver.
         scalars: scalars sent; a multicast counts once per receiver.
@@ -48,7 +46,6 @@ def tally(jobs: Sequence[StoredJob], *by: str) -> list[Tally]:
     """Totals of each label, grouped by one or more of :data:`GROUPS`.
 
     Args:
-        jobs: the jobs to count.
         by: the grouping columns.
     """
     totals: dict[tuple[str, tuple[str | int | None, ...]], list[int]] = {}

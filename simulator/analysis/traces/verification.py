@@ -9,12 +9,12 @@ from typing import Any, cast
 
 from coband.simulator.core.audit import trace as tr
 from coband.simulator.core.network.local import SEEN
+from coband.simulator.experiments.runs.results import Record
 from coband.simulator.experiments.store.damage import stored_rows
 from coband.simulator.experiments.store.store import StoredJob, StoredRun
 
 SEND, DELIVER, DROP, EXPIRE = (tr.CODES[name] for name in ("send", "deliver", "drop", "expire"))
 DUPLICATE, TIMER = tr.CODES["duplicate"], tr.CODES["timer"]
-VALUE, REASON = tr.NUMERIC.index("value"), tr.NUMERIC.index("reason")
 SERVER = -1
 
 
@@ -23,7 +23,6 @@ class TraceVerification:
     """The result of verifying the trace of one job.
 
     Attributes:
-        job: the job.
         events: number of events stored.
         remark: what could not be checked, and why; empty if everything was checked.
         differences: one sentence per error; empty if the trace is correct.
@@ -61,7 +60,7 @@ def _verify_job(job: StoredJob) -> TraceVerification:
     return TraceVerification(job, walker.events, "", tuple(found))
 
 
-def _against_record(record: dict[str, Any], walker: TraceWalk, fingerprint: str) -> Iterator[str]:
+def _against_record(record: Record, walker: TraceWalk, fingerprint: str) -> Iterator[str]:
     if fingerprint != record["fingerprint"]:
         yield f"the fingerprint of the stored events is {fingerprint}, and the run's was {record['fingerprint']}"
     total = sum(sent[2] for sent in walker.sent.values())
@@ -115,7 +114,6 @@ class TraceWalk:
     """Reads a trace once and records the first error of each kind.
 
     Attributes:
-        events: number of events read.
         differences: kind of error -> sentence.
         sent: (kind of message, direction) -> [sends, messages, scalars], a multicast counting once per receiver.
     """

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from coband.simulator.analysis.traces.difference import TraceComparison, compare
 from coband.simulator.analysis.traces.reading import TraceReader
@@ -23,7 +22,6 @@ class Change:
     """One number of a result in the stored run and in the what-if run, over replications.
 
     Attributes:
-        name: of the number.
         stored: its mean in the stored run.
         changed: its mean in the what-if run.
         difference: changed - stored, paired by replication.
@@ -61,7 +59,7 @@ class Answer:
             if change.name in MEASURES or (change.name in declared and change.difference.mean)
         ]
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, object]:
         """As ``--json`` prints it."""
         return {
             "label": self.label,
@@ -101,18 +99,18 @@ def _partings(pairs: Mapping[int, tuple[StoredJob, StoredJob]]) -> dict[int, Tra
     }
 
 
-def estimate_json(found: Estimate | None) -> dict[str, Any] | None:
+def estimate_json(found: Estimate | None) -> dict[str, object] | None:
     """A mean and its interval, as ``--json`` prints them."""
     if found is None:
         return None
     return {"mean": found.mean, "ci95": None if found.interval is None else list(found.interval)}
 
 
-def _change_json(change: Change) -> dict[str, Any]:
+def _change_json(change: Change) -> dict[str, object]:
     return {"stored": change.stored, "changed": change.changed, "difference": estimate_json(change.difference)}
 
 
-def _parting_json(found: TraceComparison) -> dict[str, Any]:
+def _parting_json(found: TraceComparison) -> dict[str, object]:
     return {
         "same": found.same,
         "common": found.common,
@@ -122,5 +120,5 @@ def _parting_json(found: TraceComparison) -> dict[str, Any]:
     }
 
 
-def _event_json(event: Event | None) -> dict[str, Any] | None:
+def _event_json(event: Event | None) -> dict[str, object] | None:
     return None if event is None else event._asdict()

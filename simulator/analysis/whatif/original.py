@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 from coband.simulator.analysis.whatif.question import QuestionError
 from coband.simulator.experiments.runs.variant import Parameter
@@ -12,7 +13,7 @@ from coband.simulator.experiments.scenario.scenario import Scenario
 from coband.simulator.experiments.store.store import StoredJob, StoredRun
 from coband.simulator.experiments.store.variants import variants
 
-MANIFEST_KEY = "whatif"
+MANIFEST_KEY: Final = "whatif"
 """Key of a manifest that only the manifest of a what-if run has."""
 
 
@@ -21,9 +22,7 @@ class Original:
     """A label of a stored run.
 
     Attributes:
-        label: of the run.
         entry: of the scenario; another one in a sweep.
-        text: the scenario.
         jobs: the finished jobs, by replication.
         parameters: those that it has in a sweep.
     """
@@ -80,5 +79,4 @@ def _original(run: StoredRun, label: str, jobs: dict[int, StoredJob]) -> Origina
     base = run.path if run.path.is_dir() else run.path.parent
     if variant is None:
         return Original(label, label, ScenarioText(run.scenario, str(run.path), base), jobs)
-    parameters = tuple(Parameter(one.key, one.name, one.text, one.number, False, True) for one in variant.parameters)
-    return Original(label, variant.entry, ScenarioText(variant.text, str(run.path), base), jobs, parameters)
+    return Original(label, variant.entry, ScenarioText(variant.text, str(run.path), base), jobs, variant.parameters)

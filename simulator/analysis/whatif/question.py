@@ -81,7 +81,7 @@ class Question:
         for setting in self.settings:
             key, _, value = setting.partition("=")
             changes.append((key.strip(), value.strip()))
-        return tuple(Parameter(f"{name}={text}", name, text, None, False, True) for name, text in changes)
+        return tuple(Parameter(f"{name}={text}", name, text, None) for name, text in changes)
 
     def changed_agents(self, count: int) -> dict[Address, AgentChange]:
         """What changes about which of so many agents.
@@ -106,14 +106,14 @@ class Question:
             walks_hops: whether every copy travels by itself.
 
         Raises:
-            QuestionError: an event is no message, or speaks of many copies at once.
+            QuestionError: an event is no message, or stands for many copies at once.
         """
         lost = MessageChange(lost=True, for_good=self.for_good)
         changes = [(event, lost) for event in self.drops]
         changes += [(event, MessageChange(delay=delay)) for event, delay in self.delays]
         return tuple(_event_change(reader, event, change, walks_hops) for event, change in changes)
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, object]:
         """As the manifest of the what-if run says it."""
         return {
             "drop": list(self.drops),
@@ -153,7 +153,7 @@ def _event_change(reader: TraceReader, seq: int, change: MessageChange, walks_ho
         )
     if not walks_hops:
         raise QuestionError(
-            f"event {seq} speaks of all copies of a LOCAL message at once, since links are ideal. Run the scenario "
+            f"event {seq} stands for all copies of a LOCAL message at once, since links are ideal. Run the scenario "
             "with --set network.local.mode=hop_by_hop, where every copy has an event, and ask about that run."
         )
     (row,) = reader.raw("AND seq = ?", (seq,))

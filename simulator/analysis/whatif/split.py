@@ -1,7 +1,7 @@
-"""The split of regret by what it is owed to: what-if runs that take one cause away after the other.
+"""The split of regret by cause: what-if runs that take one cause away after the other.
 
 The causes are taken away in a fixed order, each from the run without the earlier ones: losses, delays, slow and absent
-agents, the threshold. The difference that a step makes is what is owed to its cause, *given that order*: a cause that
+agents, the threshold. The difference that a step makes is due to its cause, *given that order*: a cause that
 only matters while another one lasts is counted where it comes first.
 """
 
@@ -36,7 +36,7 @@ class Step:
 
     Attributes:
         name: of the run without it, in labels.
-        cause: what regret is owed to.
+        cause: a cause of regret.
         without: the scenario without it; given the label of the algorithm as well.
     """
 
@@ -98,10 +98,9 @@ STEPS = (
 
 @dataclass(frozen=True)
 class Share:
-    """What is owed to one cause.
+    """The regret that is due to one cause.
 
     Attributes:
-        cause: the cause.
         regret: mean regret of the runs without it and the earlier ones.
         owed: the regret before minus that, paired by replication; None where the scenario has no such cause.
     """
@@ -133,7 +132,7 @@ class Split:
         """A part of the regret in per cent."""
         return f"{100.0 * part / self.regret.mean:.0f} %" if self.regret.mean else ""
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, object]:
         """As ``--json`` prints it."""
         shares = [
             {"cause": share.cause, "regret": share.regret, "owed": estimate_json(share.owed)} for share in self.shares
@@ -147,7 +146,6 @@ def split_study(run: StoredRun, label: str | None = None, replication: int | Non
     """The runs that split the regret of stored jobs.
 
     Args:
-        run: the stored run.
         label, replication: of the jobs; None for all.
 
     Raises:
@@ -171,7 +169,7 @@ def _variants(original: Original) -> Iterator[Variant]:
     for step in STEPS:
         changed = step.without(scenario, original.entry)
         if changed != scenario:
-            parameter = Parameter(f"split={step.name}", "split", step.name, None, False, True)
+            parameter = Parameter(f"split={step.name}", "split", step.name, None)
             yield Variant(0, original.entry, changed, (*original.parameters, parameter), whatif=change)
         scenario = changed
 

@@ -17,6 +17,7 @@ from coband.simulator.experiments.runs.study import Study
 from coband.simulator.experiments.runs.variant import FRESH, Variant
 from coband.simulator.experiments.store import directory
 from coband.simulator.experiments.store.directory import RunDirectory
+from coband.simulator.experiments.store.manifest import Manifest
 from coband.simulator.experiments.store.store import StoredRun
 
 
@@ -32,7 +33,7 @@ class WhatIfStudy(Study):
     of: Mapping[str, str] = field(default_factory=dict)
     about: Mapping[str, Any] = field(default_factory=dict)
 
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> Manifest:
         """What is changed, in which run."""
         return {MANIFEST_KEY: dict(self.about)}
 
@@ -62,8 +63,6 @@ def study_of(
     """The jobs that answer a question.
 
     Args:
-        run: the stored run.
-        question: what is changed.
         label, replication: of the jobs that it is about; None for all.
 
     Raises:

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from coband.simulator.cli.numbers import AtLeast
 from coband.simulator.cli.options import BadInput
 from coband.simulator.cli.runs import RUN as RUN
 from coband.simulator.cli.runs import RUNS_HELP as RUNS_HELP
+from coband.simulator.cli.types import AtLeast
 
 if TYPE_CHECKING:
     from coband.simulator.experiments.store.store import StoredJob, StoredRun
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
 Command = Callable[..., Any]
 
 LABEL = click.option("--label", metavar="LABEL", help="Only this label.")
-REPLICATION = click.option("--replication", type=AtLeast(0), metavar="N", help="Only this replication, counted from 0.")
+REPLICATION = click.option("--replication", type=AtLeast(0), help="Only this replication, counted from 0.")
 
 
 def choice(command: Command) -> Command:
@@ -30,21 +29,11 @@ def choice(command: Command) -> Command:
     return LABEL(REPLICATION(command))
 
 
-@contextmanager
-def opened(path: Path, *, changed: bool = False) -> Iterator[StoredRun]:
-    """Open a run for reading; an error in the run or in the request ends the command with a message.
+def opened(path: Path, *, changed: bool = False) -> StoredRun:
+    """Open a run for reading; ``changed``: also one whose store was changed after it had ended."""
+    from coband.simulator.experiments.store.store import open_run
 
-    Args:
-        path: where it is.
-        changed: also a run whose store was changed after it had ended.
-    """
-    from coband.simulator.experiments.store import store
-
-    try:
-        with store.open_run(path, changed=changed) as run:
-            yield run
-    except store.StoreError as error:
-        raise BadInput(str(error)) from error
+    return open_run(path, changed=changed)
 
 
 def print_json(item: Mapping[str, Any]) -> None:

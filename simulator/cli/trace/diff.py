@@ -58,15 +58,10 @@ def diff(
             else:
                 if not (found.same or named):
                     named = True
-                    _name(hardware.explained(*computers, ("A", "B")))
+                    if sentence := hardware.explained(*computers, ("A", "B")):
+                        print(sentence)
                 _show(a, b, found, here.labels | there.labels)
     context.exit(0 if same else 1)
-
-
-def _name(sentence: str | None) -> None:
-    """Say what the computers have different, before what the runs have."""
-    if sentence is not None:
-        print(sentence)
 
 
 def _as_json(a: StoredJob, b: StoredJob, found: TraceComparison) -> dict[str, object]:

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from coband.simulator.cli.numbers import AtLeast
 from coband.simulator.cli.options import JSON_LINES
 from coband.simulator.cli.trace.common import RUN, RUNS_HELP, choice, opened
 from coband.simulator.cli.trace.events import print_events
+from coband.simulator.cli.types import AtLeast
 
 if TYPE_CHECKING:
     from coband.simulator.analysis.traces.lives import MessageHistory

@@ -12,9 +12,9 @@ from threading import Timer
 import click
 
 from coband.simulator.cli import tables
-from coband.simulator.cli.numbers import Finite
 from coband.simulator.cli.options import JSON_LINES, BadInput
 from coband.simulator.cli.trace.common import RUN, RUNS_HELP, cell, opened, print_json
+from coband.simulator.cli.types import Finite
 
 GRACE_SECONDS = 5.0
 MOST_SECONDS = 86_400.0
@@ -28,7 +28,6 @@ MOST_SECONDS = 86_400.0
     type=Finite(min=0, max=MOST_SECONDS, min_open=True),
     metavar="SECONDS",
     default=30.0,
-    show_default=True,
     help="Time limit of the query.",
 )
 @JSON_LINES

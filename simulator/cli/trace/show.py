@@ -7,10 +7,10 @@ from pathlib import Path
 
 import click
 
-from coband.simulator.cli.numbers import AtLeast
 from coband.simulator.cli.options import JSON_LINES
 from coband.simulator.cli.trace.common import RUN, RUNS_HELP, choice, opened, parse_interval, spell_node
 from coband.simulator.cli.trace.events import print_events
+from coband.simulator.cli.types import AtLeast
 
 
 @click.command(epilog=RUNS_HELP)
@@ -19,9 +19,9 @@ from coband.simulator.cli.trace.events import print_events
 @click.option("--event", metavar="EVENT", help="Only this event, such as send.")
 @click.option("--node", metavar="NODE", help='Only events at this node: "server", "agent 3" or 3.')
 @click.option("--kind", metavar="KIND", help="Only messages of this kind.")
-@click.option("--message", type=AtLeast(0), metavar="N", help="Only the message with this number.")
+@click.option("--message", type=AtLeast(0), help="Only the message with this number.")
 @click.option("--time", "interval", metavar="A..B", help="Only events from time A to time B; A or B may be omitted.")
-@click.option("--limit", type=AtLeast(0), metavar="N", help="Largest number of events to print.")
+@click.option("--limit", type=AtLeast(0), help="Largest number of events to print.")
 @JSON_LINES
 def show(
     path: Path,

@@ -18,7 +18,6 @@ from coband.simulator.cli.trace.common import RUN, RUNS_HELP, choice, opened, pr
     "--by",
     metavar="COLUMN[,COLUMN]",
     default="event",
-    show_default=True,
     help="Columns to group by: event, kind, node, round, or several of them.",
 )
 @JSON_LINES

@@ -103,5 +103,4 @@ def _means_between(values: FloatArray, ends: FloatArray) -> FloatArray:
     last = np.asarray(ends, dtype=np.intp) - 1
     sums, counts = np.cumsum(np.where(there, values, 0.0))[last], np.cumsum(there)[last]
     total, number = np.diff(sums, prepend=0.0), np.diff(counts, prepend=0)
-    means: FloatArray = np.where(number > 0, total / np.maximum(number, 1), np.nan)
-    return means
+    return np.where(number > 0, total / np.maximum(number, 1), np.nan)

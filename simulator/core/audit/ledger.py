@@ -115,14 +115,9 @@ class Ledger:
         wire_messages = messages + self.repeated_messages + self.acknowledgements
         wire_scalars = self.scalars + self.repeated_scalars
         uplink = self.total("scalars", UP)
-        local = (
-            {}
-            if self.deliveries is None
-            else {
-                "deliveries": self.deliveries,
-                "transmissions": self.total("messages", PEER),
-            }
-        )
+        local: dict[str, int | float] = {}
+        if self.deliveries is not None:
+            local = {"deliveries": self.deliveries, "transmissions": self.total("messages", PEER)}
         return {
             **local,
             "messages": messages,

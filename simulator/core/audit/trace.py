@@ -59,7 +59,7 @@ class Row(NamedTuple):
         seq: number of the event, from 0.
         time: simulated time.
         event: its code, an index into :data:`EVENTS`.
-        node: address of the node at which it happens; of a copy's sender where a transport speaks of the copy.
+        node: address of the node at which it happens; of a copy's sender where the event is about a copy.
         peer: the node at the other end; EVERYONE for several, NOBODY where there is none.
         message: number of the send that it belongs to.
         cause: seq of the event that led to this one.

@@ -24,7 +24,7 @@ from coband.simulator.core.audit.progress import Progress
 from coband.simulator.core.audit.trace import NONE
 from coband.simulator.core.checks.accounts import Accounts
 from coband.simulator.core.checks.draws import LinkDraws
-from coband.simulator.core.checks.outcome import NEVER, Outcome
+from coband.simulator.core.checks.outcome import NEVER, Outcome, Seen
 from coband.simulator.core.checks.payloads import numbers_in, stowaway
 from coband.simulator.core.checks.receivers import Receivers
 from coband.simulator.core.checks.timing import Timing
@@ -33,18 +33,8 @@ from coband.simulator.core.checks.twins import Post, Twins
 from coband.simulator.core.clock.clock import Clock
 from coband.simulator.core.nodes.graphs import Graph
 from coband.simulator.core.nodes.message import Message
-from coband.simulator.core.nodes.node import (
-    SERVER,
-    Address,
-    Agent,
-    BatchAgent,
-    Client,
-    Later,
-    Neighbours,
-    Node,
-    Outbox,
-    Server,
-)
+from coband.simulator.core.nodes.node import Agent, BatchAgent, Client, Node, Server
+from coband.simulator.core.nodes.outbox import SERVER, Address, Later, Neighbours, Outbox
 from coband.simulator.core.packet import Flood, Packet
 from coband.simulator.core.result import RunResult
 
@@ -190,14 +180,13 @@ class Inspection:
         self._audit, self._progress, self._agents, self._server = audit, progress, agents, server
         self._post, self._receivers, self._graph = Post(), receivers, graph
         self._clock, self._timing, self._truth, self._outcome = clock, timing, truth, Outcome()
-        self._twins = Twins(twins, self._post, len(twins) + 1, self._outcome)
+        self._twins = Twins(twins, self._post, len(twins) + 1)
         self._uploads: list[tuple[Address, Message]] = []
         self._sent_at: WeakKeyDictionary[Message, dict[Address | None, float]] = WeakKeyDictionary()  # None: to several
 
     # --- what nodes do
 
     def handled(self, node: Node, packet: Packet, outbox: Outbox, cause: int) -> None:
-        """A node has handled a packet: a message, a timer of its own, or that its message was given up."""
         self._sent(node, outbox, cause)
         if node is self._server and packet.source != SERVER:
             self._take_in(packet, cause)
@@ -213,12 +202,10 @@ class Inspection:
         self._check(node, packet, cause)
 
     def ignored(self, node: Node, timer: Message, cause: int) -> None:
-        """A node has no use for a timer any more."""
         self._timing.timer_rang(node.context.index, timer, self._clock.now, cause)
         self._twins.reminded(node, timer, None, cause)
 
     def heard(self, node: Agent, messages: Sequence[tuple[Address, Message]], outbox: Outbox, cause: int) -> None:
-        """An agent has handled LOCAL messages that reached it at one moment."""
         self._sent(node, outbox, cause)
         for source, message in messages:
             self._handed(node, source, message, None, cause)
@@ -231,8 +218,9 @@ class Inspection:
         self._sent(node, outbox, cause)
         agent, regret = node.context.index, self._progress.regrets[-1]
         self._truth.pulled(agent, arm, reward, regret, cause)
-        place = self._outcome.pulled(agent, self._clock.now, regret, reward, self._scalars)
-        self._twins.pulled(node, arms, arm, reward, outbox, cause, place)
+        seen = Seen(agent, self._clock.now, regret, reward, self._scalars)
+        self._outcome.append(seen)
+        self._twins.pulled(node, arms, arm, reward, outbox, cause, seen)
         self._check(node, None, cause)
 
     def pulled_batch(self, node: BatchAgent, counts: IntArray, means: FloatArray, outbox: Outbox, cause: int) -> None:
@@ -240,7 +228,7 @@ class Inspection:
         self._sent(node, outbox, cause)
         agent, regret, pulls = node.context.index, self._progress.regrets[-1], int(counts.sum())
         self._truth.pulled_batch(agent, counts, regret, cause)
-        self._outcome.pulled(agent, self._clock.now, regret, float(counts @ means), self._scalars, pulls)
+        self._outcome.append(Seen(agent, self._clock.now, regret, float(counts @ means), self._scalars, pulls))
         self._twins.pulled_batch(node, counts, means, outbox, cause)
         self._check(node, None, cause)
 

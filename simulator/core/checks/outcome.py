@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,9 +17,9 @@ ROUNDING = 1e-9
 NEVER = -1.0
 
 
-@dataclass
-class Outcome:
-    """What is noted of every pull or batch, in their order.
+@dataclass(slots=True)
+class Seen:
+    """A pull or batch.
 
     Attributes:
         scalars: that were sent until after it; None where copies are booked hop by hop.
@@ -27,28 +27,18 @@ class Outcome:
         newest: when the newest message was sent from which that twin had learnt.
     """
 
-    agents: list[Address] = field(default_factory=list)
-    times: list[float] = field(default_factory=list)
-    regrets: list[float] = field(default_factory=list)
-    rewards: list[float] = field(default_factory=list)
-    pulls: list[int] = field(default_factory=list)
-    scalars: list[int | None] = field(default_factory=list)
-    known: list[int | None] = field(default_factory=list)
-    newest: list[float] = field(default_factory=list)
+    agent: Address
+    time: float
+    regret: float
+    reward: float
+    scalars: int | None
+    pulls: int = 1
+    known: int | None = None
+    newest: float = NEVER
 
-    def pulled(
-        self, agent: Address, now: float, regret: float, reward: float, scalars: int | None, pulls: int = 1
-    ) -> int:
-        """An agent has pulled, and sent what it sent; returns the place of the pull."""
-        self.agents.append(agent)
-        self.times.append(now)
-        self.regrets.append(regret)
-        self.rewards.append(reward)
-        self.scalars.append(scalars)
-        self.pulls.append(pulls)
-        self.known.append(None)
-        self.newest.append(NEVER)
-        return len(self.times) - 1
+
+class Outcome(list[Seen]):
+    """All pulls and batches, in their order."""
 
     def mismatches(
         self, result: RunResult, accounts: Accounts, nodes: Sequence[Node], last_delivery: float, due: int | None
@@ -64,11 +54,11 @@ class Outcome:
         """
         ledger = result.ledger
         expected = {
-            "turns": sum(self.pulls),
-            "regret": math.fsum(self.regrets),
-            "reward": math.fsum(self.rewards),
+            "turns": sum(one.pulls for one in self),
+            "regret": math.fsum(one.regret for one in self),
+            "reward": math.fsum(one.reward for one in self),
             "rounds": max(node.rounds for node in nodes),  # type: ignore[attr-defined]
-            "simulated_time": max([*self.times, last_delivery], default=0.0),
+            "simulated_time": max([*(one.time for one in self), last_delivery], default=0.0),
         }
         found = {name: float(getattr(result, name)) for name in expected}
         totals = accounts.totals(ledger.scalar_bits, ledger.header_bits)
@@ -86,15 +76,15 @@ class Outcome:
         yield from self._ages(result)
 
     def _curves(self, result: RunResult) -> Iterator[str]:
-        if len(result.times) != len(self.times):
-            yield f"the result has {len(result.times)} pulls or batches, {len(self.times)} were seen"
+        if len(result.times) != len(self):
+            yield f"the result has {len(result.times)} pulls or batches, {len(self)} were seen"
             return
-        known = np.array([scalars is not None for scalars in self.scalars], dtype=bool)
+        known = np.array([one.scalars is not None for one in self], dtype=bool)
         curves: dict[str, tuple[ArrayLike, ArrayLike]] = {
-            "times": (result.times, self.times),
-            "regret": (result.regret_series, np.cumsum(self.regrets)),
-            "scalars": (result.scalars_series[known], [scalars for scalars in self.scalars if scalars is not None]),
-            "turns": (result.turns_series, np.cumsum(self.pulls)),
+            "times": (result.times, [one.time for one in self]),
+            "regret": (result.regret_series, np.cumsum([one.regret for one in self])),
+            "scalars": (result.scalars_series[known], [one.scalars for one in self if one.scalars is not None]),
+            "turns": (result.turns_series, np.cumsum([one.pulls for one in self])),
         }
         for name, (said, seen) in curves.items():
             if not np.allclose(said, seen, rtol=ROUNDING, atol=ROUNDING):
@@ -102,8 +92,8 @@ class Outcome:
 
     def _each(self, result: RunResult) -> Iterator[str]:
         for index, said in enumerate(result.by_agent):
-            own = [place for place, agent in enumerate(self.agents) if agent == index]
-            turns, regret = sum(self.pulls[place] for place in own), math.fsum(self.regrets[place] for place in own)
+            own = [one for one in self if one.agent == index]
+            turns, regret = sum(one.pulls for one in own), math.fsum(one.regret for one in own)
             same = math.isclose(said["regret"] or 0.0, regret, rel_tol=ROUNDING, abs_tol=ROUNDING)
             if said["turns"] != turns or not same:
                 text = f"agent {index} has {said['turns']} turns and regret {said['regret']:.9g}"
@@ -114,11 +104,11 @@ class Outcome:
         if not result.ages.known:
             return
         for place, (pulls, time) in enumerate(zip(result.ages.pulls.tolist(), result.ages.times.tolist(), strict=True)):
-            known, newest = self.known[place], self.newest[place]
+            known, newest = self[place].known, self[place].newest
             if known is None or pulls != place - known:
                 yield f"the age of decision {place} is noted as {pulls} pulls, by the agent's twin it knows of {known}"
                 return
-            since = math.nan if newest == NEVER else self.times[place] - newest
+            since = math.nan if newest == NEVER else self[place].time - newest
             if not (math.isnan(since) and math.isnan(time)) and not math.isclose(since, time, abs_tol=ROUNDING):
                 yield f"the age of decision {place} is noted as {time:g}, its agent's twin heard {since:g} before it"
                 return

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -18,7 +18,6 @@ from coband.simulator.core.audit.invariants import InvariantViolation
 from coband.simulator.core.clock.schedule import Phases, Rounds
 from coband.simulator.core.hosts.availability import Always, Windows
 from coband.simulator.core.hosts.speed import Stragglers
-from coband.simulator.core.network.partitions import BaseOutage
 from coband.simulator.core.nodes.message import Message
 from coband.simulator.core.nodes.node import SERVER, Address
 from coband.simulator.core.plan import Plan
@@ -157,16 +156,16 @@ class Timing:
     def _absences(self, node: Address) -> Absences:
         if node not in self._away:
             availability, network = self._plan.agents.availability, self._plan.network
-            windows = [
-                iter(self._away_by(number, outage).get(node, ())) for number, outage in enumerate(network.outages)
+            count, streams = self._plan.agents.count, self._streams
+            away = [
+                outage.windows(count, streams("faults", number, "outage"))
+                for number, outage in enumerate(network.outages)
             ]
+            windows = [iter(by_node.get(node, ())) for by_node in away]
             if node != SERVER and not isinstance(availability, Always):
-                windows.append(availability.windows(node, self._streams("faults", node, "availability")))
+                windows.append(availability.windows(node, streams("faults", node, "availability")))
             self._away[node] = Absences(windows, math.inf if network.heals is None else network.heals)
         return self._away[node]
-
-    def _away_by(self, number: int, outage: BaseOutage) -> Mapping[Address, Iterable[tuple[float, float]]]:
-        return outage.windows(self._plan.agents.count, self._streams("faults", number, "outage"))
 
     def _concluded(self, row: tr.Row) -> Iterator[str]:
         """A synchronisation has ended; agents that could not be reached are not waited for."""

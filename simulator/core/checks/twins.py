@@ -20,7 +20,7 @@ import numpy as np
 from coband.simulator.arms import ArmSet
 from coband.simulator.arrays import FloatArray, IntArray
 from coband.simulator.core.audit.invariants import InvariantViolation
-from coband.simulator.core.checks.outcome import NEVER, Outcome
+from coband.simulator.core.checks.outcome import NEVER, Seen
 from coband.simulator.core.checks.payloads import ROUNDING, difference, frozen
 from coband.simulator.core.nodes.message import Message
 from coband.simulator.core.nodes.node import SERVER, Address, Agent, BatchAgent, Client, Later, Node, Outbox, Server
@@ -72,8 +72,7 @@ class Post:
         """The copy of a message that was delivered, which must say what it said when it was sent."""
         made = self._copies.get(message)
         if made is None:
-            text = f"node {node} was handed a {message.kind!r} that nobody has sent"
-            raise InvariantViolation(text, cause)
+            raise InvariantViolation(f"node {node} was handed a {message.kind!r} that nobody has sent", cause)
         changed = difference(made, message, UNCHANGED)
         if changed is not None:
             text = f"{changed!r} of a {message.kind!r} to node {node} was changed after it was sent"
@@ -88,11 +87,10 @@ class Twins:
         twins: by address, agents first, the server's, if there is one, last.
         post: copies of messages.
         lag: steps between a node and its twin.
-        outcome: takes note of what twins knew when they chose.
     """
 
-    def __init__(self, twins: Sequence[Node], post: Post, lag: int, outcome: Outcome) -> None:
-        self._twins, self._post, self._lag, self._outcome = twins, post, lag, outcome
+    def __init__(self, twins: Sequence[Node], post: Post, lag: int) -> None:
+        self._twins, self._post, self._lag = twins, post, lag
         self._newest: dict[Address, float] = defaultdict(lambda: NEVER)  # when what a twin learnt from last was sent
         self._steps: deque[Step] = deque()
         self._own: WeakKeyDictionary[Message, Message] = WeakKeyDictionary()  # the twin's, by the node's
@@ -137,7 +135,7 @@ class Twins:
         self._follow(node, received, outbox, cause)
 
     def reminded(self, node: Node, timer: Message, outbox: Outbox | None, cause: int) -> None:
-        """A timer has rung; None: in vain. A silence comes from the host, any other timer from the node itself."""
+        """A timer has rung; None: nobody waits for it. A silence comes from the host, others from the node itself."""
 
         def reminded(twin: Node) -> Outbox:
             found = twin.on_timer(timer if isinstance(timer, Silence) else self._own[timer])
@@ -167,16 +165,16 @@ class Twins:
         self._follow(node, lambda twin: twin.undelivered(self._own[message], recipient), outbox, cause)
 
     def pulled(
-        self, node: Agent, arms: ArmSet, arm: int, reward: float, outbox: Outbox, cause: int, place: int
+        self, node: Agent, arms: ArmSet, arm: int, reward: float, outbox: Outbox, cause: int, seen: Seen
     ) -> None:
-        """An agent has chosen an arm and learnt from its reward; ``place``: of the pull among all."""
+        """An agent has chosen an arm and learnt from its reward; ``seen`` takes note of what its twin knew."""
         fixed, features = arms is node.context.domain, np.array(arms.features)
 
         def turn(twin: Agent) -> Outbox:
             offered = twin.context.domain if fixed and twin.context.domain is not None else ArmSet(features)
             self._compare_choice(twin, twin.choose(offered), arm, cause)
-            self._outcome.known[place] = twin.pulls_in_model
-            self._outcome.newest[place] = self._newest[twin.context.index]
+            seen.known = twin.pulls_in_model
+            seen.newest = self._newest[twin.context.index]
             return twin.observe(offered, arm, reward)
 
         self._follow(node, turn, outbox, cause)
@@ -241,8 +239,7 @@ class Twins:
     def _compare_outboxes(self, twin: Node, outbox: Outbox, step: Step) -> None:
         kinds, expected = ([message.kind for _, message in box] for box in (outbox, step.outbox))
         if kinds != expected:
-            text = f"{_unlike(twin)} sends {_listed(kinds)}, not {_listed(expected)}"
-            raise InvariantViolation(text, step.cause)
+            raise InvariantViolation(f"{_unlike(twin)} sends {_listed(kinds)}, not {_listed(expected)}", step.cause)
         for (recipient, message), (other, copy), sent in zip(outbox, step.outbox, step.sent, strict=True):
             self._own[sent] = message
             if isinstance(recipient, Later) and recipient == other:
@@ -252,8 +249,7 @@ class Twins:
                 raise InvariantViolation(text, step.cause)
             field = difference(copy, message)
             if field is not None:
-                text = f"{_unlike(twin)} sends {message.kind!r} with another {field!r}"
-                raise InvariantViolation(text, step.cause)
+                raise InvariantViolation(f"{_unlike(twin)} sends {message.kind!r} with another {field!r}", step.cause)
 
 
 def standing_of(node: Node) -> Standing:

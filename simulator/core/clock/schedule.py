@@ -9,7 +9,7 @@ from __future__ import annotations
 import csv
 import math
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Literal
@@ -77,18 +77,15 @@ class OneAtATime(BaseSchedule):
         return self
 
     def total_turns(self, agents: int) -> int:
-        """Turns of all agents together."""
         return self.turns
 
     def turns_per_agent(self, agents: int, streams: Streams) -> int | None:
-        """Turns that every agent gets at least; None when a duration may end the run earlier."""
         if self.duration is not None:
             return None
         acting = np.fromiter(self._agents(agents, streams("schedule", 0, "agent")), dtype=np.intp, count=self.turns)
         return int(np.bincount(acting, minlength=agents).min())
 
     def ticks(self, agents: int, streams: Streams) -> Iterator[tuple[float, int]]:
-        """(time, agent) of every tick, in order of time."""
         for tick, agent in enumerate(self._agents(agents, streams("schedule", 0, "agent")), start=1):
             yield tick * self.interval, agent
 
@@ -116,15 +113,12 @@ class Rounds(BaseSchedule):
     """Simulated time between two rounds."""
 
     def total_turns(self, agents: int) -> int:
-        """Turns of all agents together."""
         return self.turns * agents
 
     def turns_per_agent(self, agents: int, streams: Streams) -> int | None:
-        """Turns of each agent; None when a duration may end the run earlier."""
         return self.turns if self.duration is None else None
 
     def ticks(self, agents: int, streams: Streams) -> Iterator[tuple[float, int]]:
-        """(time, agent) of every tick, in order of time and then of agents."""
         for time, everyone in self.rounds(agents):
             for agent in everyone:
                 yield time, agent
@@ -156,11 +150,9 @@ class Renewal(AnySchedule):
         return self
 
     def total_turns(self, agents: int) -> int | None:
-        """Turns of all agents together, None when only the duration limits them."""
         return None if self.turns is None else self.turns * agents
 
     def turns_per_agent(self, agents: int, streams: Streams) -> int | None:
-        """Turns of each agent; None when a duration may end the run earlier."""
         return self.turns if self.duration is None else None
 
 
@@ -185,18 +177,31 @@ class Recorded(BaseSchedule):
         return 1 + max(agent for _, agent in _read_turns(self.file))
 
     def total_turns(self, agents: int) -> int:
-        """Turns of all agents together."""
         return len(_read_turns(self.file))
 
     def turns_per_agent(self, agents: int, streams: Streams) -> int | None:
-        """Turns that every agent gets at least; None when a duration may end the run earlier."""
         if self.duration is not None:
             return None
         return int(np.bincount([agent for _, agent in _read_turns(self.file)], minlength=agents).min())
 
     def ticks(self, agents: int, streams: Streams) -> Iterator[tuple[float, int]]:
-        """(time, agent) of every tick, in order of time and then of agents."""
         return iter(_read_turns(self.file))
+
+
+def recorded_rows(file: str, columns: Sequence[str]) -> Iterator[tuple[str, list[str]]]:
+    """The place and the values of each row of a CSV file that begins with the names of its columns.
+
+    Raises:
+        ValueError: the file is missing, or begins otherwise.
+    """
+    path = Path(file)
+    if not path.is_file():
+        raise ValueError(f"file {file!r} does not exist; give a CSV file with the columns {', '.join(columns)}")
+    with path.open(newline="") as stream:
+        rows = csv.reader(stream)
+        if [name.strip() for name in next(rows, [])] != columns:
+            raise ValueError(f"file {file!r} must begin with the line {','.join(columns)}")
+        yield from ((f"{file}:{rows.line_num}", row) for row in rows if row)
 
 
 @lru_cache(maxsize=16)
@@ -206,14 +211,7 @@ def _read_turns(file: str) -> tuple[tuple[float, int], ...]:
     Raises:
         ValueError: the file is missing, or a line is no agent,time; the text names the line.
     """
-    path = Path(file)
-    if not path.is_file():
-        raise ValueError(f"file {file!r} does not exist; give a CSV file with the columns agent, time")
-    with path.open(newline="") as stream:
-        rows = csv.reader(stream)
-        if [name.strip() for name in next(rows, [])] != COLUMNS:
-            raise ValueError(f"file {file!r} must begin with the line agent,time")
-        turns = sorted(_turn_of(row, f"{file}:{rows.line_num}") for row in rows if row)
+    turns = sorted(_turn_of(row, place) for place, row in recorded_rows(file, COLUMNS))
     if not turns:
         raise ValueError(f"file {file!r} has no turns; give a line agent,time for each")
     return tuple(turns)
@@ -245,10 +243,6 @@ class Phases(AnySchedule):
     """Phases of each agent at most; null: until it stops by its own rule."""
 
     def total_turns(self, agents: int) -> None:
-        """Nobody knows beforehand how many pulls an algorithm asks for."""
-        return None
-
-    def turns_per_agent(self, agents: int, streams: Streams) -> None:
         """Nobody knows beforehand how many pulls an algorithm asks for."""
         return None
 

@@ -12,9 +12,8 @@ from coband.simulator.arrays import FloatArray
 from coband.simulator.core.audit import trace as tr
 from coband.simulator.core.audit.age import NEVER
 from coband.simulator.core.audit.progress import Progress
-from coband.simulator.core.audit.trace import Trace
-from coband.simulator.core.clock.clock import TURN, Clock
-from coband.simulator.core.hosts.host import ClientHost, Inspector, Send
+from coband.simulator.core.clock.clock import TURN
+from coband.simulator.core.hosts.host import ClientHost
 from coband.simulator.core.nodes.message import Message
 from coband.simulator.core.nodes.node import Address, Agent, Neighbours, Outbox
 from coband.simulator.core.packet import Packet
@@ -51,6 +50,7 @@ class AgentHost(ClientHost):
     """Wraps one agent and gives it its turns.
 
     Args:
+        host: see :class:`~coband.simulator.core.hosts.host.Host`.
         world: where arms and rewards come from.
         compute: draws the time that a turn takes; None for none.
         progress: takes note of every pull.
@@ -59,30 +59,24 @@ class AgentHost(ClientHost):
     """
 
     node: Agent
+    due = 0
 
     def __init__(
         self,
-        node: Agent,
-        clock: Clock,
-        trace: Trace,
-        handling: Draws | None,
-        send: Send,
-        check: Inspector | None,
-        *,
+        *host: Any,
         world: World,
         compute: Draws | None,
         progress: Progress,
         after_turn: Callable[[int], None] | None,
         upcoming: Callable[[Address, int], Sequence[FloatArray]] | None = None,
     ) -> None:
-        super().__init__(node, clock, trace, handling, send, check)
+        super().__init__(*host)
         self._world, self._compute, self._progress, self._after_turn = world, compute, progress, after_turn
-        self._domain = node.context.domain
+        self._domain = self.node.context.domain
         self._prefetched: ArmSet | None = None
         self._upcoming = upcoming
         self._ahead: deque[ArmSet] = deque()
         self.turns = 0
-        self._due = 0
         self.newest = NEVER  # when the newest message from which the agent has learnt was sent
 
     def tick(self) -> None:
@@ -94,15 +88,10 @@ class AgentHost(ClientHost):
         """Whether a turn that the schedule allows can start now; if not, it is kept."""
         if self.node.done:
             return False
-        if self._busy or self.node.waiting or self._due or self.down:
-            self._due += 1
+        if self._busy or self.node.waiting or self.due or self.down:
+            self.due += 1
             return False
         return True
-
-    @property
-    def due(self) -> int:
-        """Turns that the schedule has allowed and the agent has not started."""
-        return self._due
 
     def _start_turn(self) -> None:
         self.turns += 1
@@ -191,7 +180,7 @@ class AgentHost(ClientHost):
 
     def prefetch(self) -> None:
         """Show the agent the arms of the turn that it is about to take."""
-        if not (self._busy or self._due or self.down or self.node.waiting or self.node.done):
+        if not (self._busy or self.due or self.down or self.node.waiting or self.node.done):
             self._prefetched = self._arms(self.turns + 1)
             self.node.prefetch(self._prefetched)
 
@@ -226,18 +215,18 @@ class AgentHost(ClientHost):
 
     def _go_on(self) -> None:
         """After a message: a turn that is due can be taken now."""
-        if self._due and not self._busy and not self.node.waiting and not self._inbox:
+        if self.due and not self._busy and not self.node.waiting and not self._inbox:
             self._clock.at(self._clock.now, TURN, self.address, self._take_due)
 
     def _wake(self, cause: int) -> None:
-        if self._due and not self._busy:
+        if self.due and not self._busy:
             if self._resumption == tr.NONE:
                 self._resumption = cause
             self._clock.at(self._clock.now, TURN, self.address, self._take_due)
 
     @property
     def has_work(self) -> bool:
-        may = self._due > 0 and not (self.node.waiting or self.node.done)
+        may = self.due > 0 and not (self.node.waiting or self.node.done)
         return may or super().has_work
 
     def _next(self) -> None:
@@ -246,7 +235,7 @@ class AgentHost(ClientHost):
 
     def _take_due(self, event: Any = None) -> None:
         """Take the turns that fell due while the agent was busy or waiting."""
-        while self._due and not (self._busy or self.down or self.node.waiting or self.node.done):
-            self._due -= 1
+        while self.due and not (self._busy or self.down or self.node.waiting or self.node.done):
+            self.due -= 1
             if self._progress.may_start(self._clock.now):
                 self._start_turn()

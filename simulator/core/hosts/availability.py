@@ -6,13 +6,11 @@ A node is down from the start of a window on and before its end. What that means
 
 from __future__ import annotations
 
-import csv
 import math
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from functools import lru_cache
 from itertools import pairwise
-from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -21,6 +19,7 @@ from pydantic import Field, model_validator
 from coband.simulator.core.audit import trace as tr
 from coband.simulator.core.audit.trace import Trace
 from coband.simulator.core.clock.clock import STATE, Clock
+from coband.simulator.core.clock.schedule import recorded_rows
 from coband.simulator.core.config import TIME, Config
 from coband.simulator.core.nodes.node import Address
 from coband.simulator.plugins.kinds import Kinds
@@ -44,7 +43,6 @@ class Always(BaseAvailability):
     kind: Literal["always"] = "always"
 
     def windows(self, agent: Address, rng: np.random.Generator) -> Windows:
-        """None."""
         return iter(())
 
 
@@ -58,7 +56,6 @@ class MarkovOnOff(BaseAvailability):
     """Mean time for which it stays down."""
 
     def windows(self, agent: Address, rng: np.random.Generator) -> Windows:
-        """The agent's times down."""
         now = 0.0
         if rng.random() >= self.mean_down / (self.mean_up + self.mean_down):
             now = self.mean_up * rng.standard_exponential()
@@ -89,7 +86,6 @@ class Recorded(BaseAvailability):
         return max(_read_times(self.file), default=-1) + 1
 
     def windows(self, agent: Address, rng: np.random.Generator) -> Windows:
-        """The agent's times down."""
         now = 0.0
         for up, down in _read_times(self.file).get(agent, [(0.0, math.inf)]):
             if up > now:
@@ -101,18 +97,10 @@ class Recorded(BaseAvailability):
 
 @lru_cache(maxsize=16)
 def _read_times(file: str) -> dict[Address, list[tuple[float, float]]]:
-    path = Path(file)
-    if not path.is_file():
-        raise ValueError(f"file {file!r} does not exist; give a CSV file with the columns agent, up, down")
     times: dict[Address, list[tuple[float, float]]] = {}
-    with path.open(newline="") as stream:
-        rows = csv.reader(stream)
-        if [name.strip() for name in next(rows, [])] != COLUMNS:
-            raise ValueError(f"file {file!r} must begin with the line agent,up,down")
-        for row in rows:
-            if row:
-                agent, up, down = _times_of(row, f"{file}:{rows.line_num}")
-                times.setdefault(agent, []).append((up, down))
+    for place, row in recorded_rows(file, COLUMNS):
+        agent, up, down = _times_of(row, place)
+        times.setdefault(agent, []).append((up, down))
     for agent, windows in times.items():
         windows.sort()
         if any(later[0] < earlier[1] for earlier, later in pairwise(windows)):

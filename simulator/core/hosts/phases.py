@@ -44,7 +44,7 @@ class PhaseHost(ClientHost):
     """Wraps one batch agent: asks for its next batch as soon as it is free and does not wait.
 
     Args:
-        handling, send, check: see :class:`~coband.simulator.core.hosts.host.Host`.
+        host: see :class:`~coband.simulator.core.hosts.host.Host`.
         world: where rewards come from.
         pace: how long phases take.
         progress: takes note of every batch.

@@ -99,7 +99,7 @@ class AgentsConfig(Config):
     def _agents_that_there_are(self) -> AgentsConfig:
         if isinstance(self.availability, Recorded) and self.availability.agents > self.count:
             raise ValueError(
-                f"availability.file speaks of agent {self.availability.agents - 1}: must be < {self.count}, the "
+                f"availability.file names agent {self.availability.agents - 1}: must be < {self.count}, the "
                 "agents.count; agents are numbered from 0"
             )
         if isinstance(self.stragglers, Stragglers) and (self.stragglers.groups or 0) > self.count:
@@ -167,7 +167,6 @@ class SlowPeriodDraws(Draws):
         self._slow_period = slow_period
 
     def __call__(self, about: object = None) -> float:
-        """The next value."""
         return super().__call__() * self._slow_period.factor()
 
 

@@ -35,7 +35,7 @@ class _Sent:
 class Direct(Local):
     """Hands messages over when they would arrive on ideal links, without walking the hops.
 
-    Messages sent at one moment travel together; a trace row speaks of all copies of one message that make the same hop.
+    Messages sent at one moment travel together; a trace row stands for all copies of a message that make the same hop.
 
     Args:
         hear: called with an agent, the messages that reach it at one moment with their origins, the cause, and when

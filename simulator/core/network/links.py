@@ -180,7 +180,7 @@ class LinkRule(Config):
     """Whether a copy may overtake an earlier one on its link; null for ``network.reorder``."""
 
     def applies(self, source: Address, destination: Address) -> bool:
-        """Whether it speaks of the link: up of the links from its agents, down of those to them."""
+        """Whether it applies to the link: up of the links from its agents, down of those to them."""
         up = source != SERVER and (self.agents == "all" or source in self.agents)
         down = destination != SERVER and (self.agents == "all" or destination in self.agents)
         return (up and self.direction != DOWN) or (down and self.direction != UP)

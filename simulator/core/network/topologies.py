@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
 from pydantic import Field
+from pydantic.json_schema import JsonSchemaValue
 
 from coband.simulator.core.config import Config
 from coband.simulator.core.network.edge_lists import read_edges, sample_nodes
@@ -299,8 +300,8 @@ def _asked(found: type[BaseGraph]) -> Iterator[str]:
 class _Words:
     """Tells the JSON Schema which words stand for a graph."""
 
-    def __get_pydantic_json_schema__(self, core_schema: Any, handler: Any) -> dict[str, Any]:
-        schema: dict[str, Any] = handler(core_schema)
+    def __get_pydantic_json_schema__(self, core_schema: Any, handler: Any) -> JsonSchemaValue:
+        schema: JsonSchemaValue = handler(core_schema)
         words = {"enum": ["star", *_words()], "type": "string"}
         return {**schema, "anyOf": [words, *schema["anyOf"][1:]]}
 

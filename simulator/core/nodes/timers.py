@@ -25,6 +25,7 @@ class Resend(Timer):
     """It is time to send again what was given up, to the node that it is about."""
 
     kind: ClassVar[str] = "resend"
+    about: int
     copy: Message
 
 
@@ -33,6 +34,7 @@ class Silence(Timer):
     """From the host: something that the node it is about has sent does not come."""
 
     kind: ClassVar[str] = "silence"
+    about: int
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -40,4 +42,13 @@ class OutOfPatience(Timer):
     """The node has waited long enough since it last noticed a silence; ``number``: of that silence."""
 
     kind: ClassVar[str] = "patience"
+    about: int
     number: int
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Overdue(Timer):
+    """The time for which a node wants to wait for the answers to its question is over; ``question``: its number."""
+
+    kind: ClassVar[str] = "overdue"
+    question: int

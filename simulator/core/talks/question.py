@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Generator, Mapping
+from collections.abc import Callable, Collection, Generator
 from dataclasses import dataclass
-from types import MappingProxyType
-from typing import Any, ClassVar, Generic, Literal, TypeVar
+from typing import Any, ClassVar, Literal, TypeVar
 
 from coband.simulator.core.nodes.message import Message
 from coband.simulator.core.nodes.outbox import Address
-from coband.simulator.core.nodes.timers import Timer
 
 Reason = Literal["undelivered", "silent", "declined"]
-Undo = Callable[[Any], None]
+Kinds = tuple[type[Message], ...]
 M = TypeVar("M", bound=Message)
-R = TypeVar("R")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,24 +46,37 @@ class Declined(Message):
     kind: ClassVar[str] = "declined"
 
 
-TAKEN = Message()
-"""In place of an answer that has been taken."""
+class Line:
+    """A queue in which conversations stand.
+
+    Args:
+        limit: so many of them are served at a time; None: all.
+    """
+
+    def __init__(self, limit: int | None) -> None:
+        self.limit = limit
+        self._standing: list[Any] = []
+
+    def enter(self, conversation: Any) -> bool:
+        """Stand at its end; whether it is served at once."""
+        self._standing.append(conversation)
+        return self.limit is None or len(self._standing) <= self.limit
+
+    def leave(self, conversation: Any) -> Any:
+        """Give up its place; who is served instead, or None."""
+        place, limit = self._standing.index(conversation), self.limit
+        del self._standing[place]
+        return self._standing[limit - 1] if limit is not None and place < limit <= len(self._standing) else None
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Overdue(Timer):
-    """The time for which a node wants to wait for the answers to its question is over."""
-
-    kind: ClassVar[str] = "overdue"
-    question: int
-
-
-class Question(Generic[R]):
+class Question:
     """What a conversation waits for.
 
     Args:
         kinds: messages that may end the wait.
-        members: nodes whose messages may; empty: all nodes.
+        members: nodes whose messages are waited for; None: that of any one node.
+        outcome: what came of it, as whoever awaits it is told.
+        how: attributes.
 
     Attributes:
         pending: the members from whom nothing has come.
@@ -74,112 +84,79 @@ class Question(Generic[R]):
         left: the members from whom nothing will come, and why.
         number: of the message that asks; 0 if nothing was asked.
         follows: number of another node's question that this one answers; what continues that one answers this one.
-        round: of the message that asks.
+        message: the question, while it waits.
         public: any message of these kinds from these nodes is an answer, whatever it was sent for.
+        where: which of these messages are answers; None: all.
         undo: called with the question, once, as soon as it is certain that the other node will never have it.
         attempts: how often it is asked again after it was given up; None: as the scenario's recovery says.
-        held: who has not got the question, as its transport gave it up; it is to be asked again.
-        message: the question, while it waits.
-        certain: its answer shows that it has arrived.
-        silences: the newest thing that was missed of a member, by number.
+        held: it was given up, and is to be asked again.
+        limit: time after which it is overdue.
+        needed: so many answers are enough when it is overdue.
+        together: the answers of some are worth nothing without those of the others.
+        taking: given each answer when it comes, and its sender; what it returns is kept in place of the answer.
+        line: in which a place is waited for, and no message.
+        conversation: that waits.
     """
 
-    number = follows = 0
-    round = -1
-    public = False
-    where: Callable[[Any], bool] | None = None
-    undo: Undo | None = None
-    attempts: int | None = None
-    held: Collection[Address] = ()
+    number = follows = needed = 0
+    public = held = together = overdue = False
     message: Message | None = None
-    certain = False
-    silences: Mapping[Address, int] = MappingProxyType({})
+    where: Callable[[Any], bool] | None = None
+    undo: Callable[[Any], None] | None = None
+    attempts: int | None = None
+    limit: float | None = None
+    taking: Callable[..., Any] | None = None
+    line: Line | None = None
     conversation: Any
 
-    def __init__(self, kinds: tuple[type[Message], ...], members: Collection[Address]) -> None:
-        self.kinds, self.members = kinds, members
-        self.pending = set(members)
-        self.answers: dict[Address, Message] = {}
+    def __init__(
+        self, kinds: Kinds, members: Collection[Address] | None, outcome: Callable[[Question], Any], **how: Any
+    ) -> None:
+        self.__dict__.update(how)
+        self.kinds, self.members, self.outcome = kinds, members, outcome
+        self.pending = set(members or ())
+        self.answers: dict[Address, Any] = {}
         self.left: dict[Address, Reason] = {}
 
-    def __await__(self) -> Generator[Question[Any], None, R]:
+    def __await__(self) -> Generator[Question, None, Any]:
         yield self
-        return self.outcome()
+        return self.outcome(self)
 
     def takes(self, message: Message, source: Address) -> bool:
         """Whether a message may be the answer."""
-        expected = source in self.pending or not self.members
+        expected = source in self.pending or self.members is None
         return expected and isinstance(message, self.kinds) and (self.where is None or self.where(message))
+
+    def take(self, message: Message, source: Address) -> None:
+        """An answer has come."""
+        self.answers[source] = message if self.taking is None else self.taking(message, source)
+        self.pending.discard(source)
+        if message.asks == 1:
+            self.conversation.owes[source] = message.talk
 
     @property
     def over(self) -> bool:
         """Whether nothing more is waited for."""
-        return bool(self.answers or self.left)
+        if self.pending:
+            enough = self.overdue and len(self.answers) >= self.needed
+            return enough or (self.together and bool(self.left))
+        return self.members is not None or bool(self.answers)
 
-    def expire(self) -> None:
-        """The time to wait is over."""
-        self.left.update(dict.fromkeys(self.pending, "silent"))
+    def __str__(self) -> str:
+        return " or ".join(kind.__name__ for kind in self.kinds) or "a place in a line"
 
-    def outcome(self) -> R:
-        """What came of it."""
-        raise NotImplementedError
-
-
-class Asked(Question[M | Unanswered]):
-    """One node's answer."""
-
-    def outcome(self) -> M | Unanswered:
+    def one(self) -> Any:
+        """The answer of the only member, or why there is none."""
         for answer in self.answers.values():
-            return answer  # type: ignore[return-value]
-        return Unanswered(*self.left.values())
+            return answer
+        return Unanswered(next(iter(self.left.values()), "silent"))
 
+    def first(self) -> Any:
+        """The message that came, and its sender."""
+        return next((message, source) for source, message in self.answers.items())
 
-class Heard(Question[Any]):
-    """Some message that comes, and whom it is from."""
-
-    def outcome(self) -> tuple[Message, Address] | Unanswered:
-        for source, message in self.answers.items():
-            return message, source
-        return Unanswered(next(iter(self.left.values())))
-
-
-class Gathered(Question[Answers[M]]):
-    """The answers of many nodes: of all, or of so many as are needed once the time is over.
-
-    Attributes:
-        needed: so many answers are enough when the time is over.
-        together: the answers of some are worth nothing without those of the others.
-        taking: given each answer when it comes, and its sender; the answer is not kept.
-    """
-
-    taking: Callable[[Any, Address], None] | None = None
-    needed = 0
-    together = False
-    overdue = False
-
-    @property
-    def over(self) -> bool:
-        if self.together and self.left:
-            return True
-        return not self.pending or (self.overdue and len(self.answers) >= self.needed)
-
-    def expire(self) -> None:
-        self.overdue = True
-
-    def outcome(self) -> Answers[M]:
-        found: Answers[M] = Answers()
-        for address in sorted(self.answers):
-            found[address] = self.answers[address]  # type: ignore[assignment]
-        found.left = self.left
-        return found
-
-
-class Place(Question[None]):
-    """A place in a line."""
-
-    def __init__(self, line: Any) -> None:
-        super().__init__((), ())
-        self.line = line
-
-    def outcome(self) -> None:
-        return None
+    def all(self) -> Answers[Any]:
+        """The answers in the order of addresses."""
+        answers: Answers[Any] = Answers((address, self.answers[address]) for address in sorted(self.answers))
+        answers.left = {**self.left, **dict.fromkeys(sorted(self.pending), "silent")}
+        return answers

@@ -7,29 +7,15 @@ class answers ``receive``, ``undelivered`` and ``on_timer``. Authors ask, gather
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping
-from typing import Any, ClassVar, NamedTuple, TypedDict, TypeVar, Unpack, overload
+from typing import Any, ClassVar, TypedDict, TypeVar, Unpack
 
 from coband.simulator.core.nodes.message import Message
 from coband.simulator.core.nodes.node import Node, NodeContext
 from coband.simulator.core.nodes.outbox import ALL_AGENTS, Address, Later, Outbox, Recipient
-from coband.simulator.core.nodes.timers import OutOfPatience, Resend, Silence
-from coband.simulator.core.talks.conversation import Conversation, Conversations, Line, Steps
-from coband.simulator.core.talks.question import (
-    Answers,
-    Asked,
-    Declined,
-    Gathered,
-    Heard,
-    Overdue,
-    Place,
-    Question,
-    Unanswered,
-    Undo,
-)
+from coband.simulator.core.talks.conversation import Conversation, Conversations, Steps
+from coband.simulator.core.talks.question import Answers, Declined, Kinds, Line, Question, Unanswered
 
 M = TypeVar("M", bound=Message)
-M2 = TypeVar("M2", bound=Message)
-M3 = TypeVar("M3", bound=Message)
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -45,18 +31,15 @@ class How(TypedDict, total=False):
         where: which of them.
     """
 
-    undo: Undo
+    undo: Callable[[Any], None]
     attempts: int
     limit: float
     public: bool
     where: Callable[[Any], bool]
 
 
-class Handler(NamedTuple):
-    """What a class does about messages of one kind: the name of its method, and whether turns wait for its end."""
-
-    name: str
-    blocking: bool
+Handler = tuple[str, bool]
+"""What a class does about messages of one kind: the name of its method, and whether turns wait for its end."""
 
 
 def on(kind: type[Message], *, blocking: bool = False) -> Callable[[F], F]:
@@ -65,12 +48,12 @@ def on(kind: type[Message], *, blocking: bool = False) -> Callable[[F], F]:
     It is given the message and its sender. It returns None, a message that answers, messages that are not sent again
     where they are given up ([(recipient, message)]), or is a conversation.
     """
-    return _mark("handles", kind, blocking)
+    return _mark("on", kind, blocking)
 
 
 def late(kind: type[Message], *, blocking: bool = False) -> Callable[[F], F]:
     """Mark the method that handles answers, or messages to all that continue a question, which nobody waits for."""
-    return _mark("handles_late", kind, blocking)
+    return _mark("late", kind, blocking)
 
 
 def lost(kind: type[Message]) -> Callable[[F], F]:
@@ -79,12 +62,12 @@ def lost(kind: type[Message]) -> Callable[[F], F]:
     It is given the message and the node that will never have it. Without such a method the newest message of a kind is
     kept, and sent when that node is heard of.
     """
-    return _mark("takes_back", kind, False)
+    return _mark("lost", kind)
 
 
-def _mark(what: str, kind: type[Message], blocking: bool) -> Callable[[F], F]:
+def _mark(what: str, kind: type[Message], blocking: bool = False) -> Callable[[F], F]:
     def marked(function: F) -> F:
-        function.__dict__.setdefault(what, []).append((kind, blocking))
+        function.__dict__.setdefault("marks", []).append((what, kind, blocking))
         return function
 
     return marked
@@ -103,41 +86,26 @@ class Talks(Node):
         talks: the state of all conversations.
     """
 
-    keeps: ClassVar[tuple[type[Message], ...]] = ()
-    ignores: ClassVar[tuple[type[Message], ...]] = ()
-    each: ClassVar[tuple[type[Message], ...]] = ()
-    _handlers: ClassVar[Mapping[type[Message], Handler]] = {}
-    _late_handlers: ClassVar[Mapping[type[Message], Handler]] = {}
-    _losses: ClassVar[Mapping[type[Message], Handler]] = {}
+    keeps: ClassVar[Kinds] = ()
+    ignores: ClassVar[Kinds] = ()
+    each: ClassVar[Kinds] = ()
+    _handlers: ClassVar[Mapping[tuple[str, type[Message]], Handler]] = {}
 
     def __init_subclass__(cls, **keywords: Any) -> None:
         super().__init_subclass__(**keywords)
-        cls._handlers, cls._late_handlers = _marked(cls, "handles"), _marked(cls, "handles_late")
-        cls._losses = _marked(cls, "takes_back")
+        members = [one for ancestor in reversed(cls.__mro__) for one in vars(ancestor).items()]
+        marks = [(name, *mark) for name, member in members for mark in getattr(member, "marks", ())]
+        cls._handlers = {(what, kind): (name, blocking) for name, what, kind, blocking in marks}
 
     def __init__(self, context: NodeContext) -> None:
         super().__init__(context)
-        self.talks = Conversations(self, self.each, self._lose)
-        self._begun = False
+        self.talks = Conversations(self, self.each, self._handled)
 
     # --- what authors write
 
-    @overload
     def ask(
-        self, to: Address, message: Message, *, reply: type[M], **how: Unpack[How]
-    ) -> Awaitable[M | Unanswered]: ...
-
-    @overload
-    def ask(
-        self, to: Address, message: Message, *, reply: tuple[type[M], type[M2]], **how: Unpack[How]
-    ) -> Awaitable[M | M2 | Unanswered]: ...
-
-    @overload
-    def ask(
-        self, to: Address, message: Message, *, reply: tuple[type[M], type[M2], type[M3]], **how: Unpack[How]
-    ) -> Awaitable[M | M2 | M3 | Unanswered]: ...
-
-    def ask(self, to: Address, message: Message, *, reply: Any, **how: Unpack[How]) -> Any:
+        self, to: Address, message: Message, *, reply: type[M] | tuple[type[M], ...], **how: Unpack[How]
+    ) -> Awaitable[M | Unanswered]:
         """Ask a node, and wait for its answer.
 
         Args:
@@ -149,12 +117,8 @@ class Talks(Node):
         Returns:
             The answer, or `Unanswered`; to be awaited.
         """
-        question: Asked[Any] = Asked(reply if isinstance(reply, tuple) else (reply,), (to,))
-        limit = how.pop("limit", None)
-        if how:
-            question.__dict__.update(how)
-        self._put(question, message, to, limit)
-        return question
+        kinds = reply if isinstance(reply, tuple) else (reply,)
+        return self.talks.put(Question(kinds, (to,), Question.one, **how), message, to)
 
     def gather(
         self,
@@ -183,59 +147,27 @@ class Talks(Node):
         Returns:
             The answers; to be awaited.
         """
-        members: Collection[Address] = range(self.context.agents) if to is None else to
-        question: Gathered[M] = Gathered((reply,), members)
-        question.taking, question.where = taking, where
-        question.together, question.needed = together, len(members) if quorum is None else quorum
-        question.public = message is None
-        self._put(question, message, ALL_AGENTS if to is None else sorted(to), timeout)
-        return question
+        members = list(range(self.context.agents) if to is None else sorted(to))
+        question = Question((reply,), members, Question.all, where=where, together=together, taking=taking)
+        question.public, question.limit = message is None, timeout
+        question.needed = len(members) if quorum is None else quorum
+        return self.talks.put(question, message, ALL_AGENTS if to is None else members)
 
-    def _put(self, question: Question[Any], message: Message | None, to: Any, limit: float | None) -> None:
-        self._make(question)
-        if message is None:
-            return
-        self.talks.put(question, message, to)
-        if limit is not None:
-            overdue = Overdue(question=question.number, round=message.round)
-            self.talks.outbox.append((Later(limit), overdue))
-
-    def _make(self, question: Question[Any]) -> None:
-        if self.talks.asked is not None:
-            raise TypeError(self.talks.forgotten())
-        self.talks.asked = question
-
-    @overload
-    def hear(
-        self, *kinds: type[M], where: Callable[[M], bool] | None = ..., of: None = ...
-    ) -> Awaitable[tuple[M, Address]]: ...
-
-    @overload
-    def hear(
-        self, *kinds: type[M], where: Callable[[M], bool] | None = ..., of: Collection[Address]
-    ) -> Awaitable[tuple[M, Address] | Unanswered]: ...
-
-    def hear(self, *kinds: Any, where: Any = None, of: Collection[Address] | None = None) -> Any:
+    def hear(self, *kinds: type[M], where: Callable[[M], bool] | None = None) -> Awaitable[tuple[M, Address]]:
         """Wait for a message of these kinds that nobody was asked for.
 
         Args:
             kinds: of message.
             where: which of them.
-            of: the nodes that it may come from, and each of which is expected to send one; None: all nodes.
 
         Returns:
-            The message and its sender, or `Unanswered` if one of these nodes is silent; to be awaited.
+            The message and its sender; to be awaited.
         """
-        question = Heard(kinds, () if of is None else of)
-        question.public, question.where = True, where
-        self._make(question)
-        return question
+        return self.talks.put(Question(kinds, None, Question.first, public=True, where=where))
 
     def enter(self, line: Line) -> Awaitable[None]:
         """Stand in a line; the place is given up when the conversation ends, however it ends. To be awaited."""
-        place = Place(line)
-        self._make(place)
-        return place
+        return self.talks.put(Question((), None, lambda place: None, line=line))
 
     def tell(self, to: Recipient, message: Message) -> None:
         """Send a message, and do not wait for an answer. Within a conversation it answers what ``to`` has asked.
@@ -251,7 +183,7 @@ class Talks(Node):
 
     def sent(self) -> Outbox:
         """What was told outside of a conversation, which is to be returned to the simulator."""
-        return self.talks.take()
+        return [] if self.talks.busy else self.talks.take()
 
     def begin(self, steps: Steps, *, blocking: bool = False, key: object = None) -> Outbox:
         """Begin a conversation; what it sends at once is to be returned to the simulator.
@@ -261,15 +193,13 @@ class Talks(Node):
             blocking: this client takes no turn before the conversation has ended.
             key: a new conversation with the same key ends this one.
         """
-        talks = self.talks
-        if not self._begun:
-            self._begin_main()
-        talks.begin(Conversation(steps, blocking, key))
-        return [] if talks.busy else talks.take()
+        busy, talks = self.talks.busy, self._called()
+        talks.begin(Conversation(steps, {}, blocking, key))
+        return [] if busy else talks.take()
 
     def end(self) -> None:
         """End all conversations where they stand."""
-        for conversation in list(self.talks.under_way):
+        for conversation in list(self.talks.under_way.values()):
             self.talks.end(conversation)
 
     def main(self) -> Steps | None:
@@ -279,154 +209,102 @@ class Talks(Node):
     @property
     def collected(self) -> list[Message]:
         """Answers that have come to questions that still wait for others, in the order of arrival."""
-        questions = [conversation.question for conversation in self.talks.under_way]
-        return [answer for question in questions if question is not None for answer in question.answers.values()]
+        return [answer for question in self.talks.waits for answer in question.answers.values() if answer is not None]
 
     @property
     def blocked_on(self) -> Iterator[str]:
         """One sentence for each conversation under way: where it is, and what it waits for."""
-        for conversation in self.talks.under_way:
-            if (question := conversation.question) is not None:
-                kinds = " or ".join(kind.__name__ for kind in question.kinds) or "a place in a line"
-                nodes = f" from {sorted(question.pending)}" if question.members else ""
-                yield f"{conversation}: waits for {kinds}{nodes}"
+        for question in self.talks.waits:
+            nodes = f" from {sorted(question.pending)}" if question.pending else ""
+            yield f"{question.conversation}: waits for {question}{nodes}"
 
     # --- what hosts call
 
     def receive(self, message: Message, source: Address) -> Outbox:
         """Give a message to those who wait for it, or to the method that handles its kind."""
-        talks = self.talks
-        talks.busy = True
-        if not self._begun:
-            self._begin_main()
-        if message.pulls and talks.server is not None:
+        talks = self._called()
+        if talks.server is not None:
             talks.server.applied += message.pulls
         if talks.kept:
             talks.arrived(source)
-        question = talks.open.get(message.answers) if message.answers else None
-        if question is not None and source in question.pending:
-            if type(message) is Declined:
-                talks.leave_out(question, source, "declined")
-                return talks.take()
-            if question.takes(message, source):
-                if talks.listening:
-                    self._overhear(message, source, question)
-                talks.answered(question, message, source)
-                return talks.take()
-        if not (talks.listening and self._overhear(message, source, None)):
-            self._handle(message, source, wanted=False)
+        question = talks.open.get(message.answers)
+        if question is not None and type(message) is Declined:
+            talks.leave_out(question, source, "declined")
+            return talks.take()
+        heard = [one for one in talks.listening if one is not question and one.takes(message, source)]
+        if question is not None and question.takes(message, source):
+            heard.append(question)
+        elif not heard or any(one.number for one in heard):  # who asks hears what is for others, too
+            self._handle(message, source, wanted=bool(heard))
+        for one in heard:
+            if one.conversation.question is one:
+                talks.answered(one, message, source)
         return talks.take()
 
     def undelivered(self, message: Message, recipient: Address) -> Outbox:
         """Send it again while somebody waits for an answer; otherwise it is undone."""
-        self.talks.busy = True
-        self.talks.undelivered(message, recipient)
+        self._called().undelivered(message, recipient)
         return self.talks.take()
 
     def on_timer(self, timer: Message) -> Outbox | None:
         """Send something again, notice a silence, or go on without an answer."""
-        talks, matters = self.talks, False
-        talks.busy = True
-        self._begin_main()
-        if isinstance(timer, Resend):
-            matters = talks.resend(timer)
-        elif isinstance(timer, Silence):
-            assert timer.about is not None
-            matters = talks.missed(timer.about) or self._find_out(timer, timer.about)
-        elif isinstance(timer, OutOfPatience):
-            matters = talks.go_on(timer)
-        elif isinstance(timer, Overdue):
-            matters = talks.expire(timer)
+        talks = self._called()
+        matters = getattr(talks, timer.kind)(timer)
         outbox = talks.take()
         return outbox if matters or outbox else None
 
     # --- messages that no question waits for
 
-    def _begin_main(self) -> None:
-        if not self._begun:
-            self._begun = True
-            if (steps := self.main()) is not None:
-                self.talks.begin(Conversation(steps))
-                if any(not isinstance(to, Later) for to, _ in self.talks.outbox):
-                    raise TypeError(f"{type(self).__name__}.main sends before it waits; begin with `await self.hear`")
-
-    def _overhear(self, message: Message, source: Address, answered: Question[Any] | None) -> bool:
-        """Give it to those who listen; True if somebody has heard it, and nothing else is to be done."""
+    def _called(self) -> Conversations:
+        """The node is called; its main conversation begins the first time."""
         talks = self.talks
-        heard = [one for one in talks.listening if one is not answered and one.takes(message, source)]
-        if not heard:
+        talks.busy = True
+        if not talks.begun:
+            talks.begun = True
+            if (steps := self.main()) is not None:
+                talks.begin(Conversation(steps, {}))
+                if any(not isinstance(to, Later) for to, _ in talks.outbox):
+                    raise TypeError(f"{type(self).__name__}.main sends before it waits; begin with `await self.hear`")
+        return talks
+
+    def _handled(self, what: str, message: Message, source: Address) -> bool:
+        """Call the method that is marked for its kind, and see to what it returns; False if there is none."""
+        if (handler := self._handlers.get((what, type(message)))) is None:
             return False
-        asked = [one for one in heard if one.number]  # who asks hears what is for others, too
-        if asked and answered is None:
-            self._handle(message, source, wanted=True)
-        for question in heard:
-            if question in talks.listening:
-                talks.answered(question, message, source)
-        return True
-
-    def _lose(self, message: Message, recipient: Address) -> bool:
-        handler = self._losses.get(type(message))
-        if handler is not None:
-            getattr(self, handler.name)(message, recipient)
-        return handler is not None
-
-    def _find_out(self, silence: Silence, source: Address) -> bool:
-        handler = self._handlers.get(Silence)
-        if handler is not None:
-            self._call(handler, silence, source)
-        return handler is not None
-
-    def _handle(self, message: Message, source: Address, *, wanted: bool) -> None:
-        """Call the method that handles its kind; ``wanted``: somebody else has a use for it."""
-        kind = type(message)
-        handler = (self._late_handlers.get(kind) if message.answers else None) or self._handlers.get(kind)
-        if handler is not None:
-            self._call(handler, message, source)
-        elif wanted or isinstance(message, (*self.ignores, Declined)):
-            return
-        elif isinstance(message, self.keeps):
-            self.talks.mail.append((message, source))
-        else:
-            self._refuse(message, source)
-
-    def _call(self, handler: Handler, message: Message, source: Address) -> None:
-        found, talks = getattr(self, handler.name)(message, source), self.talks
-        owed = message.talk if message.asks == 1 else 0
+        name, blocking = handler
+        found, talks = getattr(self, name)(message, source), self.talks
+        owed = {source: message.talk} if message.asks == 1 and what != "lost" else {}
         if found is None:
-            if owed and not message.answers:
-                talks.decline({source: owed})
+            talks.decline({} if message.answers else owed)
         elif isinstance(found, Message):
-            talks.answer(found, source, owed)
+            talks.tell(source, found, owed.get(source, 0))
         elif isinstance(found, list):
             talks.outbox += found
         else:
-            conversation = Conversation(found, handler.blocking, (handler.name, source))
-            if owed:
-                conversation.owes[source] = owed
-            talks.begin(conversation)
+            talks.begin(Conversation(found, owed, blocking, (name, source)))
+        return True
+
+    def _handle(self, message: Message, source: Address, *, wanted: bool) -> None:
+        """Call the method that handles its kind; ``wanted``: somebody else has a use for it."""
+        if (message.answers and self._handled("late", message, source)) or self._handled("on", message, source):
+            return
+        if isinstance(message, self.keeps) and not wanted:
+            self.talks.mail.append((message, source))
+        elif not (wanted or isinstance(message, (*self.ignores, Declined))):
+            self._refuse(message, source)
 
     def _refuse(self, message: Message, source: Address) -> None:
         """Nobody has a use for it: its sender is told if it waits, and the author if it must not happen."""
-        kind = type(message).__name__
+        name, kind = type(self).__name__, type(message).__name__
         if message.pulls and self.talks.server is not None:
             raise TypeError(
-                f"{type(self).__name__} got a {message.kind!r} with {message.pulls} pulls that nobody waits for: say "
-                f"what becomes of them in a method that is marked @late({kind})"
+                f"{name} got a {message.kind!r} with {message.pulls} pulls that nobody waits for: say what becomes of "
+                f"them in a method that is marked @late({kind})"
             )
         if message.asks == 1:
             self.talks.decline({source: message.talk})
         elif not (message.answers or message.asks):
             raise TypeError(
-                f"{type(self).__name__} has no use for a {message.kind!r} from node {source}: mark a method with "
-                f"@on({kind}), or add {kind} to `keeps` or `ignores`. " + "; ".join(self.blocked_on)
+                f"{name} has no use for a {message.kind!r} from node {source}: mark a method with @on({kind}), or add "
+                f"{kind} to `keeps` or `ignores`. " + "; ".join(self.blocked_on)
             )
-
-
-def _marked(cls: type, what: str) -> dict[type[Message], Handler]:
-    """The methods of a class, and of its bases, that are marked, by the kind of message."""
-    return {
-        kind: Handler(name, blocking)
-        for ancestor in reversed(cls.__mro__)
-        for name, member in vars(ancestor).items()
-        for kind, blocking in getattr(member, what, ())
-    }

@@ -160,18 +160,3 @@ class InOrder(Datagrams):
             self._ledger.repetition(packet.scalars)
             self._event(tr.RETRANSMIT, packet)
             self._put(replace(packet))
-
-
-def transport_of(
-    run: RunContext,
-    config: NetworkConfig,
-    streams: Streams,
-    handler: PacketHandler,
-    describe: Describe,
-    whatif: WhatIf,
-    *,
-    mending: bool,
-) -> Transport:
-    """The transport of a what-if run; ``mending``: the scenario's own repeats what links lose."""
-    kind = Mending if mending else InOrder if config.transport == "reliable" else Datagrams
-    return kind(run, config, streams, handler, describe, whatif)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import logging
 import zipfile
 from dataclasses import dataclass
@@ -11,6 +10,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Literal
 
 from coband.simulator.core.network.edge_lists import read_edges
+from coband.simulator.experiments.runs.code_version import file_sha256
 from coband.simulator.problems.datasets import (
     DATASETS,
     ClassificationDataset,
@@ -36,7 +36,6 @@ class DatasetStatus:
     """A dataset and the state of its files on this machine.
 
     Attributes:
-        dataset: the dataset.
         state: absent: there is no file; verified: the files have the official checksums; complete: the graph has as
             many nodes and links as was published; differs: it is not so; present: there is a file, and nothing is known
             about the original.
@@ -79,7 +78,7 @@ def fetch_dataset(dataset: ClassificationDataset, directory: Path | None = None)
     """Do what `fetch` does, for a dataset that need not be in `DATASETS`."""
     place = data_directory() if directory is None else directory
     target = place / dataset.file
-    if target.is_file() and checksum(target) == dataset.sha256:
+    if target.is_file() and file_sha256(target) == dataset.sha256:
         return target
     if dataset.packed:
         names = " and ".join([dataset.file, *(name for name, _ in dataset.further)])
@@ -152,12 +151,6 @@ def _sources() -> list[PublicDataset]:
     return [*DATASETS.values(), *RATINGS.values(), *GRAPH_DATASETS.values()]
 
 
-def checksum(file: Path) -> str:
-    """SHA-256 of a file, in hexadecimal."""
-    with file.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
-
-
 def _status(dataset: PublicDataset, directory: Path) -> DatasetStatus:
     if not directory.is_dir():
         return DatasetStatus(dataset, "absent", None)
@@ -170,7 +163,7 @@ def _status(dataset: PublicDataset, directory: Path) -> DatasetStatus:
     if not isinstance(dataset, ClassificationDataset):
         return DatasetStatus(dataset, "present", path)
     expected = [(path, dataset.sha256), *((path.parent / name, known) for name, known in dataset.further)]
-    official = all(file.is_file() and checksum(file) == known for file, known in expected)
+    official = all(file.is_file() and file_sha256(file) == known for file, known in expected)
     return DatasetStatus(dataset, "verified" if official else "differs", path)
 
 

@@ -14,6 +14,7 @@ from importlib.resources import files
 from pathlib import PurePath
 from typing import Any
 
+from coband.simulator.core.algorithm import Algorithm
 from coband.simulator.experiments.registry.registry import Registry
 from coband.simulator.experiments.scenario.nodes import plain
 from coband.simulator.experiments.scenario.yaml_nodes import read
@@ -21,6 +22,7 @@ from coband.simulator.experiments.store.store import StoredRun
 from coband.simulator.problems.datasets import DATASETS, PublicDataset
 from coband.simulator.problems.graph_datasets import source_of
 from coband.simulator.problems.ratings import RATINGS
+from coband.simulator.problems.world import ProblemEntry
 
 OURS = "coband"
 """The key of coband's own entry."""
@@ -93,20 +95,17 @@ def _algorithms(run: StoredRun, registry: Registry) -> Iterator[Use]:
     for name, given in labels.items():
         others = ", ".join(label for label in given if label != name)
         what = f"algorithm {name} ({others})" if others else f"algorithm {name}"
-        entry = registry.algorithms.get(name)
-        yield Use(what, entry.cites if entry is not None else (), entry is not None)
+        yield _use(what, registry.algorithms.get(name))
 
 
 def _problem(problem: Mapping[str, Any], registry: Registry) -> Iterator[Use]:
     kind = str(problem.get("kind"))
-    entry = registry.problems.get(kind)
     if problem:
-        yield Use(f"problem {kind}", entry.cites if entry is not None else (), entry is not None)
+        yield _use(f"problem {kind}", registry.problems.get(kind))
     data = problem.get("data")
     name = data.get("name") if isinstance(data, dict) else None
     if isinstance(name, str):
-        source: PublicDataset | None = DATASETS.get(name) or RATINGS.get(name)
-        yield Use(f"dataset {name}", () if source is None else source.cites, source is not None)
+        yield _use(f"dataset {name}", DATASETS.get(name) or RATINGS.get(name))
 
 
 def _graph(network: Mapping[str, Any]) -> Iterator[Use]:
@@ -114,8 +113,11 @@ def _graph(network: Mapping[str, Any]) -> Iterator[Use]:
     file = topology.get("file") if isinstance(topology, dict) else None
     if isinstance(file, str):
         name = PurePath(file).name
-        graph = source_of(name)
-        yield Use(f"graph {name}", () if graph is None else graph.cites, graph is not None)
+        yield _use(f"graph {name}", source_of(name))
+
+
+def _use(what: str, found: Algorithm | ProblemEntry | PublicDataset | None) -> Use:
+    return Use(what, () if found is None else found.cites, found is not None)
 
 
 def _document(text: str) -> dict[str, Any]:

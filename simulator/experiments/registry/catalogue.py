@@ -22,13 +22,13 @@ from coband.simulator.experiments.registry.registry import CLASSES, RESERVED, Re
 from coband.simulator.experiments.scenario.input_problems import did_you_mean, quoted
 from coband.simulator.experiments.scenario.shipped import ShippedScenario, paths, shipped_scenario, shipped_scenarios
 from coband.simulator.experiments.scenario.wording import TAG_KEYS, Wording
-from coband.simulator.maths.kernels.registry import kernels
+from coband.simulator.maths.kernels.registry import KERNELS
 from coband.simulator.metrics import Metric
 from coband.simulator.plugins.entry_points import summary_of
 from coband.simulator.problems.datasets import DATASETS, DataError, PublicDataset
 from coband.simulator.problems.graph_datasets import GRAPH_DATASETS
 from coband.simulator.problems.ratings import RATINGS
-from coband.simulator.problems.rewards import rewards
+from coband.simulator.problems.rewards import REWARDS
 from coband.simulator.problems.world import ProblemEntry
 
 SOURCES: Mapping[str, PublicDataset] = {**DATASETS, **RATINGS, **GRAPH_DATASETS}
@@ -76,9 +76,9 @@ def describe(name: str, registry: Registry) -> list[Item]:
     """
     found: list[Item] = []
     if name in registry.algorithms:
-        found.append(_algorithm(registry.algorithms[name], registry))
+        found.append(_algorithm(registry.algorithms[name]))
     if name in registry.problems:
-        found.append(_problem(registry.problems[name], registry))
+        found.append(_problem(registry.problems[name]))
     if name in SOURCES:
         source = SOURCES[name]
         found.append(
@@ -89,9 +89,9 @@ def describe(name: str, registry: Registry) -> list[Item]:
                 "licence": source.licence,
             }
         )
-    for kind, classes in (("kernel", kernels()), ("reward", rewards())):
+    for kind, classes in (("kernel", KERNELS.known()), ("reward", REWARDS.known())):
         if name in classes:
-            found.append(_class(kind, name, classes[name], registry))
+            found.append(_class(kind, name, classes[name]))
     if name in paths():
         found.append(_scenario(shipped_scenario(name)))
     if not found and name in registry.metrics:  # which loads every algorithm
@@ -106,7 +106,7 @@ def describe(name: str, registry: Registry) -> list[Item]:
     raise UnknownNameError(f"nothing is called {quoted(name)}{near or ';'} known: {', '.join(dict.fromkeys(shown))}")
 
 
-def _algorithm(algorithm: Algorithm, registry: Registry) -> Item:
+def _algorithm(algorithm: Algorithm) -> Item:
     return {
         "kind": "algorithm",
         **_line(algorithm.name, algorithm.summary, algorithm.reference),
@@ -119,12 +119,12 @@ def _algorithm(algorithm: Algorithm, registry: Registry) -> Item:
         "memory": [{"what": part.what, "numbers": part.words, "change": part.change} for part in algorithm.memory],
         "where": dict(_quantities(algorithm)),
         "metrics": [metric_item(metric) for metric in algorithm.metrics],
-        "parameters": list(_parameters(algorithm.config, registry)),
+        "parameters": list(_parameters(algorithm.config)),
     }
 
 
 def _bound(bound: Bound) -> Item:
-    """A theorem's bound, with the meaning of what its formula speaks of beside parameters and other formulas."""
+    """A theorem's bound, with the meaning of the quantities of its formula beside parameters and other formulas."""
     used = dict.fromkeys(name for text in (bound.formula, *bound.where.values()) for name in names_in(text))
     where = {name: f"= {formula}" for name, formula in bound.where.items()}
     where |= {name: meaning for name, meaning in {**BOUND_QUANTITIES, **bound.constants}.items() if name in used}
@@ -150,14 +150,14 @@ def _scenario(scenario: ShippedScenario) -> Item:
     }
 
 
-def _problem(problem: ProblemEntry, registry: Registry) -> Item:
-    parameters = list(_parameters(problem.config, registry))
+def _problem(problem: ProblemEntry) -> Item:
+    parameters = list(_parameters(problem.config))
     metrics = [metric_item(metric) for metric in problem.metrics]
     line = _line(problem.name, problem.summary, problem.reference)
     return {"kind": "problem", **line, "metrics": metrics, "parameters": parameters}
 
 
-def _class(kind: str, name: str, found: type, registry: Registry) -> Item:
+def _class(kind: str, name: str, found: type) -> Item:
     """A kernel or a reward, described by its class."""
     schema = TypeAdapter(found).json_schema(mode="validation")
     parameters = [item for item in properties(Wording(schema), schema, ()) if item["name"] not in TAG_KEYS]
@@ -186,7 +186,7 @@ def _message(message: MessageSize) -> Item:
 
 
 def _quantities(algorithm: Algorithm) -> Iterator[tuple[str, str]]:
-    """What the formulas of an algorithm speak of, beside its parameters: (name, meaning), in alphabetical order."""
+    """What the formulas of an algorithm use, beside its parameters: (name, meaning), in alphabetical order."""
     meanings = {**COMMON_QUANTITIES, **RUN_QUANTITIES}
     meanings |= {metric.name: metric.meaning for metric in (*CORE, *algorithm.metrics)}
     meanings |= {name: f"= {formula}" for name, formula in algorithm.where.items()}
@@ -206,7 +206,7 @@ def _quantities(algorithm: Algorithm) -> Iterator[tuple[str, str]]:
             yield name, meanings[name]
 
 
-def _parameters(config: type[BaseModel], registry: Registry) -> Iterator[Item]:
+def _parameters(config: type[BaseModel]) -> Iterator[Item]:
     schema = config.model_json_schema(mode="validation")
     for item in properties(Wording(schema), schema, ()):
         if item["name"] not in (*RESERVED, *TAG_KEYS):

@@ -44,7 +44,6 @@ class Registry:
 
     Attributes:
         algorithms: by name; coband's own are imported when they are asked for, as are its problems.
-        problems: by name.
         broken: entry points that could not be loaded, with the reason.
         warnings: one sentence for each plugin that was left out.
     """

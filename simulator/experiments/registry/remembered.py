@@ -72,7 +72,7 @@ def _broken() -> bool:
     return bool(sys.modules[REGISTRY].Registry.installed().broken) if REGISTRY in sys.modules else False
 
 
-def _read(state: str) -> dict[str, Any]:
+def _read(state: str) -> dict[str, object]:
     place = file()
     with suppress(OSError, ValueError, KeyError, TypeError):
         kept = json.loads("" if place is None else place.read_text(encoding="utf-8"))
@@ -81,7 +81,7 @@ def _read(state: str) -> dict[str, Any]:
     return {}
 
 
-def _write(state: str, answers: dict[str, Any]) -> None:
+def _write(state: str, answers: dict[str, object]) -> None:
     """Replace the file at once, whoever else writes or reads it; answers of another state go."""
     place = file()
     if place is None:

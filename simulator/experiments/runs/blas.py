@@ -38,7 +38,7 @@ def warm_up() -> None:
     cholesky(square @ square)  # numpy's BLAS, and scipy's
 
 
-def libraries() -> list[dict[str, Any]]:
+def libraries() -> list[dict[str, str | None]]:
     """Name, version and processor architecture of each BLAS library in use."""
     keys = ("internal_api", "version", "architecture", "threading_layer")
     found = _controller().select(user_api="blas").info()

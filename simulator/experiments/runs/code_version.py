@@ -34,6 +34,16 @@ def sha256(*parts: str | bytes) -> str:
     return digest.hexdigest()
 
 
+def file_sha256(file: str | Path) -> str:
+    """Digest of a file's content.
+
+    Raises:
+        OSError: it cannot be read.
+    """
+    with open(file, "rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
 _OF_WORKERS: list[tuple[str, ...]] = []
 
 

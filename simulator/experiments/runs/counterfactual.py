@@ -44,8 +44,6 @@ class Counterfactual:
     Attributes:
         original: the scenario of the stored run.
         fingerprints: of the stored jobs, by replication.
-        events: changes of messages.
-        agents: changes of agents.
     """
 
     original: Scenario = field(repr=False)

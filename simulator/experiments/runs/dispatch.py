@@ -26,7 +26,6 @@ class Dispatcher(Generic[Key]):
     beside them, so a job that always kills its worker costs itself alone.
 
     Args:
-        pool: who runs the jobs.
         work_of: key of a job -> what a worker gets.
         settle: called with the key of a job that has ended and what it has given; it may make further jobs wait.
         tick: called after jobs have ended, and at least twice a second while other processes work.

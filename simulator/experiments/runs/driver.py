@@ -11,14 +11,14 @@ from collections.abc import Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 from coband.simulator.experiments.runs.dispatch import WORKER_DIED, Dispatcher
 from coband.simulator.experiments.runs.interrupts import finished_first
 from coband.simulator.experiments.runs.job import Outcome
 from coband.simulator.experiments.runs.memory import died
 from coband.simulator.experiments.runs.planner import Task
-from coband.simulator.experiments.runs.results import Failure, Record
+from coband.simulator.experiments.runs.results import Failure, Record, Results
 from coband.simulator.experiments.runs.status import EntryStatus, Status, now
 from coband.simulator.experiments.runs.study import Study
 from coband.simulator.experiments.runs.work import JobResult, PickledScenario, Work
@@ -52,11 +52,11 @@ class Report:
         status: how far it came.
         failures: jobs that broke off.
         missing: number of jobs that have not ended.
-        stalled: (label, replication, turns never taken) of jobs in which agents waited in vain.
+        stalled: (label, replication, turns never taken) of jobs in which agents waited for messages that did not come.
         remarks: sentences about results of earlier drivers that were not used.
     """
 
-    object: dict[str, Any]
+    object: Results
     status: Status
     failures: list[Failure]
     missing: int
@@ -96,11 +96,8 @@ def drive(
     """Run all jobs of a study that are not done yet; Ctrl-C stops them and keeps what is finished.
 
     Args:
-        study: what to run.
         place: where results go.
         workers: number of processes, 1 for this one; or a pool, which its owner closes.
-        commands: for messages.
-        listener: follows it.
 
     Raises:
         LockedError, OutputError: another driver works in the directory.
@@ -144,7 +141,6 @@ class _Driver:
         self._stalled: list[tuple[str, int, int]] = []
 
     def run(self) -> Report:
-        """Run all jobs."""
         if self._study.missing is not None:
             raise self._study.missing
         status, place = self._status, self._place
@@ -178,7 +174,7 @@ class _Driver:
         if not_installed := given(variant.scenario.resolved() for variant in study.variants):
             facts["not_installed"] = not_installed
         with writing(self._place.path):
-            self._place.begin({**facts, **study.facts()})
+            self._place.begin(facts | study.facts())
         tasks = self._planner.begin()
         self._tick(at_once=True)
         self._enqueue(tasks)
@@ -212,7 +208,7 @@ class _Driver:
             if not self._status.message:
                 self._status.state, self._status.message = "stopped", str(error)
 
-    def _summary(self) -> dict[str, Any]:
+    def _summary(self) -> Results:
         self._failures.sort(key=lambda failure: (failure.replication, failure.label))
         return self._study.summary(self._planner, self._failures)
 

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future
 from contextlib import contextmanager
-from typing import Any, ParamSpec, TypeVar
+from typing import ParamSpec, TypeVar
 
 from coband.simulator.experiments.runs.blas import ONE_THREAD
 
@@ -84,5 +84,5 @@ def stop(executor: Executor) -> None:
     """Stop at once: jobs under way are abandoned."""
     if isinstance(executor, Serial):
         return
-    keywords: dict[str, Any] = {"kill_workers": True}  # loky's own; the standard library has no such thing
+    keywords: dict[str, bool] = {"kill_workers": True}  # loky's own; the standard library has no such thing
     executor.shutdown(wait=True, **keywords)

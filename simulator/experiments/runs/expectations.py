@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from coband.simulator.experiments.runs.hardware import hardware
-from coband.simulator.experiments.runs.results import numbers
+from coband.simulator.experiments.runs.results import Record, Results, numbers
 from coband.simulator.experiments.statistics import estimates as statistics
+from coband.simulator.scenario_errors import RequestError
 
 if TYPE_CHECKING:
     from coband.simulator.experiments.scenario.scenario import Scenario
@@ -21,7 +22,7 @@ ROUNDING = 1e-12
 TOLERANCE = 1e-9  # relative, for counts that are not whole numbers
 
 
-class ExpectationError(ValueError):
+class ExpectationError(RequestError):
     """A scenario's expectations cannot be compared; the text says why."""
 
 
@@ -46,7 +47,6 @@ class Comparison:
 
     @property
     def word(self) -> str:
-        """The verdict."""
         return "ok" if self.holds else "differs"
 
 
@@ -71,7 +71,7 @@ def require(scenario: Scenario, only: Sequence[str] = (), replications: Sequence
             )
 
 
-def compare(scenario: Scenario, report: dict[str, Any]) -> list[Comparison]:
+def compare(scenario: Scenario, report: Results) -> list[Comparison]:
     """Every expectation about labels that ran, for each of their replications or for all together.
 
     Raises:
@@ -90,13 +90,8 @@ def compare(scenario: Scenario, report: dict[str, Any]) -> list[Comparison]:
     return found
 
 
-def close_calls(comparisons: Sequence[Comparison], report: dict[str, Any]) -> list[str]:
-    """Why counts may differ on another computer: what this one computes with, and how close decisions were.
-
-    Args:
-        comparisons: what was expected and found.
-        report: of the run.
-    """
+def close_calls(comparisons: Sequence[Comparison], report: Results) -> list[str]:
+    """Why counts may differ on another computer: what this one computes with, and how close decisions were."""
     wrong = dict.fromkeys(item.label for item in comparisons if not item.holds)
     if not wrong:
         return []
@@ -126,14 +121,14 @@ def _compare_mean(item: Any, each: Sequence[Comparison]) -> Comparison:
     return Comparison(item.label, item.count, None, f"{words} on average", mean.mean, holds, mean.interval)
 
 
-def _compare(item: Any, records: Sequence[dict[str, Any]]) -> Iterator[Comparison]:
+def _compare(item: Any, records: Sequence[Record]) -> Iterator[Comparison]:
     for replication, number in _counts(item.label, item.count, records).items():
         wanted, tests = _wanted(item, replication)
         holds = number is not None and all(test(number) for test in tests)
         yield Comparison(item.label, item.count, replication, wanted, number, holds)
 
 
-def _compare_labels(item: Any, records: Sequence[dict[str, Any]], others: Sequence[dict[str, Any]]) -> Comparison:
+def _compare_labels(item: Any, records: Sequence[Record], others: Sequence[Record]) -> Comparison:
     """Whether a count is less than another label's: all of the interval of the paired difference is below 0.
 
     The interval needs two replications; the difference of a single one is taken as it is.
@@ -153,7 +148,7 @@ def _compare_labels(item: Any, records: Sequence[dict[str, Any]], others: Sequen
     return Comparison(item.label, item.count, None, words, mean.mean, highest < 0, mean.interval)
 
 
-def _counts(label: str, count: str, records: Sequence[dict[str, Any]]) -> dict[int, Number | None]:
+def _counts(label: str, count: str, records: Sequence[Record]) -> dict[int, Number | None]:
     """A count of every replication.
 
     Raises:

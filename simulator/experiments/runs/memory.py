@@ -79,8 +79,6 @@ def estimate(scenario: Scenario, entry: ScenarioEntry, graph: Graph | None = Non
     """What a run of an entry needs at least.
 
     Args:
-        scenario: what it is part of.
-        entry: of its algorithms.
         graph: of the agents, where it has been drawn.
     """
     agents, schedule = scenario.agents.count, scenario.schedule
@@ -112,7 +110,6 @@ def before(study: Study, workers: int) -> list[str]:
     """Compare a study with the memory of this machine, before anything of it runs.
 
     Args:
-        study: what is to run.
         workers: processes on this machine.
 
     Returns:

@@ -7,7 +7,6 @@ Files of coband, of Python and of installed packages are left out: other digests
 
 from __future__ import annotations
 
-import hashlib
 import os
 import sys
 import sysconfig
@@ -17,6 +16,8 @@ from importlib.util import source_from_cache
 from pathlib import Path
 from types import FrameType
 from typing import Any
+
+from coband.simulator.experiments.runs.code_version import file_sha256
 
 MISSING = "missing"
 """In place of the digest of a file that is not there."""
@@ -47,7 +48,6 @@ class Openings:
         self.unknown = ""
 
     def hear(self, event: str, arguments: tuple[Any, ...]) -> None:
-        """An audit event."""
         if event in ("open", "sqlite3.connect"):
             name, flags = arguments[0], arguments[-1] if event == "open" else os.O_RDONLY
             if isinstance(name, str | bytes) and not int(flags or 0) & (os.O_WRONLY | os.O_RDWR):
@@ -85,8 +85,7 @@ def digest(file: str) -> str:
 
 @lru_cache(maxsize=4096)
 def _digest(file: str, changed: int, size: int) -> str:
-    with open(file, "rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
+    return file_sha256(file)
 
 
 def changed(read: Mapping[str, str]) -> str | None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 from coband.simulator.experiments.runs import results, stopping
-from coband.simulator.experiments.runs.results import Record
+from coband.simulator.experiments.runs.results import Entry, Record
 from coband.simulator.experiments.runs.variant import FRESH, Variant
 from coband.simulator.experiments.scenario.document import Until
 
@@ -51,18 +51,14 @@ class Planned(Protocol):
 
 
 class Planner:
-    """Decides what runs; the same decisions whatever the order in which jobs end.
-
-    Args:
-        study: what there is to run.
-    """
+    """Decides what runs; the same decisions whatever the order in which jobs end."""
 
     def __init__(self, study: Planned) -> None:
         self._study = study
         self._open: dict[tuple[int, str], int] = defaultdict(int)
         self._records: dict[tuple[int, str], list[Record]] = defaultdict(list)
         self._made: dict[int, int] = {}
-        self._summaries: dict[tuple[int, str], dict[str, Any]] = {}
+        self._summaries: dict[tuple[int, str], Entry] = {}
 
     def begin(self) -> list[Task]:
         """The first tasks, replication by replication, so that all variants advance together."""
@@ -109,7 +105,7 @@ class Planner:
         """The records of a variant so far, in order of replication."""
         return sorted(self._records[variant, phase], key=lambda record: int(record["replication"] or 0))
 
-    def summary(self, variant: Variant, phase: str) -> dict[str, Any]:
+    def summary(self, variant: Variant, phase: str) -> Entry:
         """The records of a variant so far, their means and intervals."""
         key = variant.number, phase
         if key not in self._summaries:

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from coband.simulator.core.algorithm import Algorithm
 from coband.simulator.core.assembly import Assembly
@@ -17,6 +16,7 @@ from coband.simulator.core.nodes.graphs import Graph, GraphError
 from coband.simulator.core.nodes.node import Client, UnsupportedScenario
 from coband.simulator.core.randomness.streams import Streams
 from coband.simulator.core.result import warnings_of
+from coband.simulator.core.world import World
 from coband.simulator.experiments.registry.registry import Registry
 from coband.simulator.experiments.runs import memory
 from coband.simulator.experiments.runs.free_memory import free_memory
@@ -36,6 +36,10 @@ MOST_AGENTS_ON_A_GRAPH = 1_000
 """Distances between more agents take too long for a check."""
 MOST_VARIANTS = 64
 """Of a sweep with more variants only the first ones are tried."""
+
+GraphAndWorld = tuple[Graph | None, World]
+Tried = dict[str, GraphAndWorld | Exception]
+"""Problem, topology, agents and seed -> what was drawn, or why nothing could be."""
 
 
 @dataclass
@@ -63,10 +67,9 @@ def preflight(file: Path | ScenarioText, settings: tuple[str, ...], study: Study
     Args:
         file: the scenario file, or the text itself, to say where a problem is.
         settings: ``key.path=value``, as given to ``--set``.
-        study: what was read from them.
     """
     found = Preflight()
-    tried: dict[str, Any] = {}
+    tried: Tried = {}
     refused: list[tuple[KeyPath, str]] = []
     for variant in study.variants[:MOST_VARIANTS]:
         refused += _refusals(variant.scenario, variant.entry, study, tried, found)
@@ -79,7 +82,7 @@ def preflight(file: Path | ScenarioText, settings: tuple[str, ...], study: Study
 
 
 def _refusals(
-    scenario: Scenario, entry: str, study: Study, tried: dict[str, Any], found: Preflight
+    scenario: Scenario, entry: str, study: Study, tried: Tried, found: Preflight
 ) -> Iterator[tuple[KeyPath, str]]:
     """(where, what) of everything that a run of a variant would refuse."""
     streams, algorithm = Streams(scenario.seed, 0), scenario.algorithms[0]
@@ -126,7 +129,7 @@ def _cautions(algorithm: Algorithm, agents: Sequence[Client]) -> list[str]:
     return [metric.caution for metric in cautious if any(numbers.get(metric.name) == 0 for numbers in reported)]
 
 
-def _drawn(scenario: Scenario, streams: Streams, tried: dict[str, Any]) -> Any:
+def _drawn(scenario: Scenario, streams: Streams, tried: Tried) -> GraphAndWorld:
     """Graph and world of the first replication, drawn once for all variants that share them."""
     key = repr((scenario.problem, scenario.network.topology, scenario.agents.count, scenario.seed))
     if key not in tried:
@@ -135,9 +138,10 @@ def _drawn(scenario: Scenario, streams: Streams, tried: dict[str, Any]) -> Any:
             tried[key] = graph_and_world(scenario, streams)
         except (LeftOut, DataError, InstanceError, GraphError) as error:
             tried[key] = error
-    if isinstance(tried[key], Exception):
-        raise tried[key]
-    return tried[key]
+    found = tried[key]
+    if isinstance(found, Exception):
+        raise found
+    return found
 
 
 def _look_at_files(scenario: Scenario) -> None:

@@ -6,7 +6,7 @@ import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NotRequired, TypedDict
 
 from coband.simulator.core.metrics import ALWAYS, METRICS
 from coband.simulator.experiments.statistics import estimates as statistics
@@ -35,6 +35,60 @@ AGENT_KEYS = ("agent", "turns", "regret", "rounds", "uplink_scalars", "downlink_
 """What is known of every agent of every algorithm; the store has it all, a record only beside what agents report."""
 
 
+class Spread(TypedDict):
+    """A mean and its 95 % interval over ``n`` replications; None where there is none."""
+
+    n: int
+    mean: float | None
+    ci95: list[float] | None
+
+
+class Entry(TypedDict):
+    """One entry of ``results``: a label's records, means and intervals; of a sweep also what the label stands for."""
+
+    label: str
+    algorithm: str
+    replications: list[Record]
+    mean: dict[str, float | None]
+    ci95: dict[str, list[float] | None]
+    entry: NotRequired[str]
+    phase: NotRequired[str]
+    parameters: NotRequired[dict[str, str]]
+
+
+class Best(TypedDict):
+    """The best parameters of an algorithm in a context; None where no candidate finished."""
+
+    entry: str
+    on: str
+    candidates: int
+    context: dict[str, str]
+    label: str | None
+    chosen: dict[str, str] | None
+    tuning: Spread | None
+    fresh: Spread | None
+
+
+class Broken(TypedDict):
+    """A job that broke off, as results.json has it: the fields of `Failure`."""
+
+    label: str
+    replication: int
+    kind: str
+    error: str
+    replay: str
+
+
+class Results(TypedDict):
+    """What results.json holds; ``best`` after tuning, ``frontier`` after a search."""
+
+    scenario: str
+    results: list[Entry]
+    failures: list[Broken]
+    best: NotRequired[list[Best]]
+    frontier: NotRequired[Mapping[str, Any]]
+
+
 @dataclass(frozen=True)
 class Failure:
     """A job that broke off.
@@ -51,10 +105,21 @@ class Failure:
     error: str
     replay: str
 
+    @property
+    def plain(self) -> Broken:
+        """As JSON has it."""
+        return {
+            "label": self.label,
+            "replication": self.replication,
+            "kind": self.kind,
+            "error": self.error,
+            "replay": self.replay,
+        }
+
 
 def record(result: RunResult, seed: int, replication: int, wall_seconds: float, cpu_seconds: float) -> Record:
     """The record of one finished job; seconds by the clock, and those that its process computed."""
-    known: dict[str, Any] = {
+    known: Record = {
         "seed": seed,
         "replication": replication,
         "turns": result.turns,
@@ -96,7 +161,7 @@ def plain(value: Any) -> Value:
 
 def summarise(
     label: str, algorithm: str, records: Sequence[Record], metrics: Mapping[str, Metric] | None = None
-) -> dict[str, Any]:
+) -> Entry:
     """One entry of ``results``: the records of a label in order of replication, their means and 95 % intervals.
 
     Intervals are Student's, those of proportions Wilson's. A key that some replication lacks has neither mean nor
@@ -134,7 +199,7 @@ def _averaged(records: Iterable[Record]) -> list[str]:
     return [key for key in keys if key not in NOT_AVERAGED]
 
 
-def report(scenario: str, entries: Iterable[dict[str, Any]], failures: Iterable[Failure]) -> dict[str, Any]:
+def report(scenario: str, entries: Iterable[Entry], failures: Iterable[Failure]) -> Results:
     """The object that ``coband run --json`` prints and results.json holds.
 
     Args:
@@ -142,7 +207,7 @@ def report(scenario: str, entries: Iterable[dict[str, Any]], failures: Iterable[
         entries: from :func:`summarise`, in the scenario's order.
         failures: jobs that broke off.
     """
-    return {"scenario": scenario, "results": list(entries), "failures": [vars(failure) for failure in failures]}
+    return {"scenario": scenario, "results": list(entries), "failures": [failure.plain for failure in failures]}
 
 
 def dump(value: Any, *, indented: bool = True) -> str:

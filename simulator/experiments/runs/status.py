@@ -6,9 +6,8 @@ import os
 import socket
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any
 
-from coband.simulator.experiments.runs.results import Failure
+from coband.simulator.experiments.runs.results import Broken, Failure
 
 FAILURES_KEPT = 50
 ENDED = ("finished", "failed", "interrupted", "stopped")
@@ -75,7 +74,7 @@ class Status:
     updated: str = field(default_factory=now)
     elapsed: float = 0.0
     entries: dict[str, EntryStatus] = field(default_factory=dict)
-    failures: list[dict[str, Any]] = field(default_factory=list)
+    failures: list[Broken] = field(default_factory=list)
     message: str = ""
 
     @property
@@ -122,4 +121,4 @@ class Status:
     def fail(self, failure: Failure) -> None:
         """Note a failure; the store has them all."""
         if len(self.failures) < FAILURES_KEPT:
-            self.failures.append(vars(failure))
+            self.failures.append(failure.plain)

@@ -19,7 +19,6 @@ def more(until: Until, values: Sequence[float], done: int) -> int:
     stopping at the first narrow interval covers a little less often than 95 %, so begin with enough replications.
 
     Args:
-        until: the rule.
         values: of the replications that finished.
         done: how many have ended, failures included.
     """

@@ -6,20 +6,22 @@ import difflib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from coband.simulator.experiments.runs import results
 from coband.simulator.experiments.runs.planner import Planner, Task
-from coband.simulator.experiments.runs.results import Failure
+from coband.simulator.experiments.runs.results import Failure, Results
 from coband.simulator.experiments.runs.variant import FRESH, Variant
 from coband.simulator.experiments.scenario.document import Until
 from coband.simulator.experiments.scenario.files import ScenarioText
 from coband.simulator.experiments.scenario.loading import load_point
 from coband.simulator.experiments.scenario.scenario import Scenario
 from coband.simulator.experiments.scenario.yaml_text import to_yaml
+from coband.simulator.scenario_errors import RequestError
 
 if TYPE_CHECKING:
     from coband.simulator.experiments.registry.registry import Registry
+    from coband.simulator.experiments.store.manifest import Manifest
     from coband.simulator.problems.data_error import DataError
 
 
@@ -28,7 +30,7 @@ def counted(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'s' * (number != 1)}"
 
 
-class SelectionError(ValueError):
+class SelectionError(RequestError):
     """Nothing to run was selected; the text lists what there is."""
 
 
@@ -71,7 +73,6 @@ class Study:
 
     @property
     def seed(self) -> int:
-        """The scenario's seed."""
         return self.variants[0].scenario.seed
 
     @property
@@ -93,15 +94,14 @@ class Study:
         more = "" if self.until is None else f" to {self.until.max_replications:,}"
         return f"{self.replications:,}{more} replication{'s' * (bool(more) or self.replications != 1)}"
 
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> Manifest:
         """What the manifest says beside."""
         return {}
 
     def planner(self) -> Planner:
-        """Decides what runs."""
         return Planner(self)
 
-    def summary(self, planner: Planner, failures: Sequence[Failure]) -> dict[str, Any]:
+    def summary(self, planner: Planner, failures: Sequence[Failure]) -> Results:
         """The object that ``--json`` prints and results.json holds."""
         entries = [planner.summary(variant, FRESH) for variant in self.variants]
         return results.report(self.name, entries, failures)
@@ -117,7 +117,6 @@ def study_of(
     """A validated scenario as a study of one point.
 
     Args:
-        scenario: what to run.
         only: labels or names of algorithms; empty for all.
         replications: their numbers, from 0, and no others; empty for as many as the scenario and ``until`` say.
         until: when the mean of a variant is known well enough.

@@ -31,8 +31,8 @@ class Parameter:
     name: str
     text: str
     number: float | None
-    tuned: bool
-    displayed: bool
+    tuned: bool = False
+    displayed: bool = True
 
     def __str__(self) -> str:
         return f"{self.name}={self.text}"
@@ -44,7 +44,6 @@ class Variant:
 
     Attributes:
         number: its place in the study, from 0.
-        entry: label of the entry.
         scenario: what it is part of; in a sweep, the point's scenario with this entry alone.
         parameters: in the order of the axes; those that change nothing for this entry are left out.
         settings: those of the grid, for ``--set``; all keys, since the file needs them all to be one scenario.
@@ -62,7 +61,6 @@ class Variant:
 
     @property
     def algorithm(self) -> str:
-        """Name of the algorithm."""
         return next(entry.algorithm.name for entry in self.scenario.algorithms if entry.label == self.entry)
 
     @property

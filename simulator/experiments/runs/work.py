@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
 from coband.simulator.core.engine import RunResult
 from coband.simulator.experiments.runs.code_version import code_version, sha256
@@ -39,7 +38,6 @@ class PickledScenario:
 
     @classmethod
     def of(cls, scenario: Scenario) -> PickledScenario:
-        """Pack a scenario."""
         content = pickled(scenario)
         return cls(content, sha256(content))
 
@@ -81,7 +79,6 @@ class JobResult:
     """What a worker gives back.
 
     Attributes:
-        outcome: how the job ended.
         content: of its done-file, when it finished without a file of its own.
         trace: the file in which it recorded itself, compressed; beside ``content``, where a trace was asked for.
         refusal: the error, when bad input ended the job.
@@ -97,7 +94,6 @@ def work(item: Work, on_pull: OnPull | None = None, run: Runner | None = None) -
     """Run a job; a child process ends at once when its driver is gone.
 
     Args:
-        item: what to run.
         on_pull: called now and then with the number of pulls so far.
         run: what runs a job that records itself in a file; None: the simulator.
 
@@ -137,7 +133,7 @@ def _packed(job: Job, scenario: Scenario, on_pull: OnPull | None) -> JobResult:
     """Run a job whose results travel."""
     if job.trace != "off":
         return _traced(job, scenario, on_pull)
-    tables: dict[str, Any] = {}
+    tables: dict[str, Rows] = {}
 
     def keep(result: RunResult) -> None:
         tables.update(recording.tables(job.id, result))

@@ -2,51 +2,52 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from concurrent.futures import BrokenExecutor, Executor, Future
-from typing import Protocol
 
 from coband.simulator.experiments.runs import executors
 from coband.simulator.experiments.runs.free_memory import open_files
 from coband.simulator.experiments.runs.job import OnPull
 from coband.simulator.experiments.runs.work import JobResult, Work, work
+from coband.simulator.scenario_errors import RequestError
 
 FILES, FILES_OF_A_WORKER = 40, 2  # that a driver has open at most (measured: 23, and 1 for each worker)
 AHEAD = 2  # jobs handed out for each one that runs, so that no worker waits for the driver
 
 
-class WorkerPoolError(RuntimeError):
+class WorkerPoolError(RequestError):
     """There is nobody to run the jobs; the text says why and what to do."""
 
 
-class WorkerPool(Protocol):
-    """Workers."""
+class WorkerPool(ABC):
+    """Workers.
 
-    @property
-    def died(self) -> tuple[type[BaseException], ...]:
-        """What a future raises when the process that ran its job has died."""
+    Attributes:
+        died: what a future raises when the process that ran its job has died.
+        in_process: whether jobs run in the driver's process, where scenarios need not be pickled.
+        children: whether jobs run in child processes of the driver, which must not go on without it.
+        cluster: the cluster that they are part of, if it is one.
+    """
 
-    @property
-    def in_process(self) -> bool:
-        """Whether jobs run in the driver's process, where scenarios need not be pickled."""
-
-    @property
-    def children(self) -> bool:
-        """Whether jobs run in child processes of the driver, which must not go on without it."""
+    died: tuple[type[BaseException], ...] = ()
+    in_process = False
+    children = False
+    cluster: str | None = None
 
     @property
     def dashboard(self) -> str | None:
         """Address of a page about the workers, if there is one."""
+        return None
 
-    @property
-    def cluster(self) -> str | None:
-        """The cluster that they are part of, if it is one."""
-
+    @abstractmethod
     def size(self) -> int:
         """How many jobs run at once."""
 
     def window(self) -> int:
         """How many jobs may be handed out at once."""
+        return AHEAD * max(1, self.size())
 
+    @abstractmethod
     def submit(self, item: Work, on_pull: OnPull | None = None, *, alone: bool = False) -> Future[JobResult]:
         """Hand out a job.
 
@@ -62,28 +63,26 @@ class WorkerPool(Protocol):
 
     def breaks(self) -> bool:
         """Whether the death of one worker ends all jobs that are under way."""
+        return False
 
-    def abandon(self) -> None:
-        """Let go of jobs under way: they are lost."""
+    def abandon(self) -> None:  # noqa: B027, where nothing is ever under way
+        """Abandon jobs that have not ended: they are lost."""
 
     def close(self) -> None:
         """The end."""
+        self.abandon()
 
+    @abstractmethod
     def describe(self) -> str:
         """Who they are, in a few words."""
 
 
-class InProcess:
+class InProcess(WorkerPool):
     """This process, which runs one job after the other as they are submitted."""
 
-    died: tuple[type[BaseException], ...] = ()
     in_process = True
-    children = False
-    dashboard: str | None = None
-    cluster: str | None = None
 
     def size(self) -> int:
-        """One job."""
         return 1
 
     def window(self) -> int:
@@ -91,25 +90,13 @@ class InProcess:
         return 1
 
     def submit(self, item: Work, on_pull: OnPull | None = None, *, alone: bool = False) -> Future[JobResult]:
-        """Run the job at once."""
         return executors.Serial().submit(work, item, on_pull)
 
-    def breaks(self) -> bool:
-        """There is nothing that could."""
-        return False
-
-    def abandon(self) -> None:
-        """Nothing is under way."""
-
-    def close(self) -> None:
-        """Nothing is left."""
-
     def describe(self) -> str:
-        """This process."""
         return "this process"
 
 
-class Local:
+class Local(WorkerPool):
     """Processes of this machine.
 
     Args:
@@ -119,11 +106,8 @@ class Local:
         WorkerPoolError: the driver may not open enough files for so many.
     """
 
-    died: tuple[type[BaseException], ...] = (BrokenExecutor,)
-    in_process = False
+    died = (BrokenExecutor,)
     children = True
-    dashboard: str | None = None
-    cluster: str | None = None
 
     def __init__(self, workers: int | None = None) -> None:
         self._workers = workers or executors.cores()
@@ -132,12 +116,7 @@ class Local:
         self._made = 0
 
     def size(self) -> int:
-        """One job for each process."""
         return self._workers
-
-    def window(self) -> int:
-        """Twice as many as run at once."""
-        return AHEAD * self._workers
 
     def submit(self, item: Work, on_pull: OnPull | None = None, *, alone: bool = False) -> Future[JobResult]:
         """Give a job to the pool of processes; to another one when another size is asked for."""
@@ -150,7 +129,6 @@ class Local:
             return self._executor.submit(work, item)
 
     def breaks(self) -> bool:
-        """A pool does not survive its workers."""
         return True
 
     def abandon(self) -> None:
@@ -159,12 +137,7 @@ class Local:
             executors.stop(self._executor)
             self._executor = None
 
-    def close(self) -> None:
-        """Stop the processes."""
-        self.abandon()
-
     def describe(self) -> str:
-        """Their number."""
         return f"{self._workers} process{'es' * (self._workers != 1)}"
 
 

@@ -31,9 +31,7 @@ def cross_check(root: Node, valid: Mapping[str, Any], registry: Registry) -> Ite
     """Yield a problem for each violated rule.
 
     Args:
-        root: the document.
         valid: the sections that are valid when considered alone.
-        registry: the installed algorithms and problems.
     """
     if "agents" in valid:
         yield from _weights(root, valid)
@@ -64,9 +62,7 @@ def _weights(root: Node, valid: Mapping[str, Any]) -> Iterator[InputProblem]:
 def _recorded_turns(root: Node, valid: Mapping[str, Any]) -> Iterator[InputProblem]:
     schedule, count = valid.get("schedule"), valid["agents"].count
     if isinstance(schedule, Recorded) and schedule.agents > count:
-        message = (
-            f"speaks of agent {schedule.agents - 1}: must be < {count}, the agents.count; agents are numbered from 0"
-        )
+        message = f"names agent {schedule.agents - 1}: must be < {count}, the agents.count; agents are numbered from 0"
         yield _at(root, ("schedule", "file"), message)
 
 

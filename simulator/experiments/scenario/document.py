@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, Union
 
 from pydantic import AfterValidator, BaseModel, Field, create_model, model_validator
 from pydantic.fields import FieldInfo
-from pydantic.json_schema import GenerateJsonSchema
+from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 
 from coband.simulator.core.algorithm import Algorithm
 from coband.simulator.core.clock.schedule import Schedule
@@ -214,7 +214,7 @@ def document_model(registry: Registry) -> type[BaseModel]:
 class _Generator(GenerateJsonSchema):
     """Generates JSON Schema that, like validation, requires the discriminator of a union's members."""
 
-    def tagged_union_schema(self, schema: Any) -> dict[str, Any]:
+    def tagged_union_schema(self, schema: Any) -> JsonSchemaValue:
         generated = super().tagged_union_schema(schema)
         discriminator = schema["discriminator"]
         for member in generated.get("oneOf", ()) if isinstance(discriminator, str) else ():
@@ -225,7 +225,7 @@ class _Generator(GenerateJsonSchema):
 
 
 @lru_cache(maxsize=8)
-def json_schema(registry: Registry) -> dict[str, Any]:
+def json_schema(registry: Registry) -> JsonSchemaValue:
     """JSON Schema (draft 2020-12) of scenario files."""
     schema = document_model(registry).model_json_schema(mode="validation", schema_generator=_Generator)
     return {

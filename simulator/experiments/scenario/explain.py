@@ -46,7 +46,6 @@ class Explainer:
     """Explains the errors of one document.
 
     Args:
-        root: the document.
         wording: of the document's JSON Schema.
         broken: registered names that could not be loaded, with the reason.
     """

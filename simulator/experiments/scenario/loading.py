@@ -36,10 +36,8 @@ class Point:
     """A scenario with the sections of its file that a `Scenario` does not have.
 
     Attributes:
-        scenario: the scenario.
         until: the stopping rule of replications; None: their number is fixed.
         tuning: how a sweep chooses the best parameters; None: it does not.
-        root: the document.
     """
 
     scenario: Scenario
@@ -75,8 +73,10 @@ def load_point(
     Raises:
         ScenarioError: with everything that is wrong.
     """
+    registry = registry or Registry.installed()
     text, base = read_scenario(path)
-    return _point(text, str(path), overrides, base, registry)
+    root, problems = read_document(text, str(path), overrides, registry)
+    return _validated(root, problems, str(path), overrides, base, registry)
 
 
 def loads(
@@ -92,7 +92,8 @@ def loads(
     Raises:
         ScenarioError: the scenario is invalid; the error lists every mistake.
     """
-    return _point(text, file, overrides, Path.cwd() if base is None else base, registry).scenario
+    source = ScenarioText(text, file, Path.cwd() if base is None else base)
+    return load_point(source, overrides, registry=registry).scenario
 
 
 def from_document(document: Mapping[str, Any], name: str, base: Path, *, registry: Registry | None = None) -> Scenario:
@@ -104,12 +105,6 @@ def from_document(document: Mapping[str, Any], name: str, base: Path, *, registr
     root = tree(document, Mark(name, 1, 1))  # a place in a file, so that relative names are relative to ``base``
     assert isinstance(root, MappingNode)
     return _validated(root, [], name, (), base, registry or Registry.installed()).scenario
-
-
-def _point(text: str, file: str, overrides: Sequence[str], base: Path, registry: Registry | None) -> Point:
-    registry = registry or Registry.installed()
-    root, problems = read_document(text, file, overrides, registry)
-    return _validated(root, problems, file, overrides, base, registry)
 
 
 def _validated(

@@ -19,12 +19,7 @@ from coband.simulator.experiments.scenario.yaml_nodes import read
 Takes = Callable[[str, str], bool]
 
 
-def accepts_all(algorithm: str, key: str) -> bool:
-    """Assume that every algorithm has every parameter, for callers that do not know the algorithms."""
-    return True
-
-
-def override(root: Node, text: str, takes: Takes = accepts_all) -> tuple[Node, list[InputProblem]]:
+def override(root: Node, text: str, takes: Takes) -> tuple[Node, list[InputProblem]]:
     """Set one value of a document.
 
     The value is read as YAML. A step of the path names entries of a list by number, by label or algorithm
@@ -32,7 +27,6 @@ def override(root: Node, text: str, takes: Takes = accepts_all) -> tuple[Node, l
     Missing mappings on the path are created.
 
     Args:
-        root: the document.
         text: ``key.path=value``.
         takes: whether an algorithm has a parameter.
 
@@ -56,15 +50,11 @@ def steps_of(path: str) -> list[str]:
     return [step.strip() for step in path.split(".")]
 
 
-def set_value(root: Node, steps: list[str], value: Node, mark: Mark, takes: Takes = accepts_all) -> Node:
+def set_value(root: Node, steps: list[str], value: Node, mark: Mark, takes: Takes) -> Node:
     """Set the value at a key path; the steps of the path mean what they mean for `override`.
 
     Args:
-        root: the document.
-        steps: the steps of the key path, at least one.
-        value: the new value.
         mark: the position of the request, for error messages.
-        takes: whether an algorithm has a parameter.
 
     Raises:
         ScenarioError: there is no such place in the document.

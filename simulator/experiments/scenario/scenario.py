@@ -19,7 +19,6 @@ from coband.simulator.experiments.registry.registry import Registry
 from coband.simulator.experiments.scenario.document import (
     Expectation,
 )
-from coband.simulator.experiments.scenario.models import in_json_types
 from coband.simulator.experiments.scenario.yaml_text import to_yaml
 from coband.simulator.metrics import Metric
 from coband.simulator.problems.world import Problem
@@ -56,22 +55,22 @@ class Scenario:
     share: bool
     base: Path = field(compare=False)
 
-    def resolved(self) -> dict[str, Any]:
+    def resolved(self) -> dict[str, object]:
         """The scenario with all defaults, in JSON types; loading it gives an equal scenario."""
-        document: dict[str, Any] = {}
+        document: dict[str, object] = {}
         for key in _SECTIONS:
             value = getattr(self, key)
-            document[key] = in_json_types(value) if isinstance(value, BaseModel) else value
+            document[key] = value.model_dump(mode="json", by_alias=True) if isinstance(value, BaseModel) else value
         document["algorithms"] = [
             {
                 "algorithm": entry.algorithm.name,
                 "label": entry.label,
                 "ties": entry.ties,
-                **in_json_types(entry.config),
+                **entry.config.model_dump(mode="json", by_alias=True),
             }
             for entry in self.algorithms
         ]
-        document["expect"] = [in_json_types(expectation) for expectation in self.expect]
+        document["expect"] = [expectation.model_dump(mode="json", by_alias=True) for expectation in self.expect]
         return document
 
     @cached_property

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -27,7 +27,6 @@ class ShippedScenario:
 
     Attributes:
         name: path in the folder of scenarios, without ``.yaml``.
-        path: the file.
         header: the lines of the comment at its top: its subject, source and sizes.
         data: the dataset or file that it reads and that coband does not include; None if it needs none.
     """
@@ -94,7 +93,7 @@ def _header(text: str) -> Iterator[str]:
         yield line.removeprefix("#").removeprefix(" ").rstrip()
 
 
-def _data(document: dict[str, Any]) -> str | None:
+def _data(document: Mapping[str, Any]) -> str | None:
     for *sections, key in DATA_KEYS:
         part = document
         for section in sections:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
@@ -19,13 +19,14 @@ from coband.simulator.experiments.scenario.document import (
     json_schema,
 )
 from coband.simulator.experiments.scenario.input_problems import InputProblem, ScenarioError
-from coband.simulator.experiments.scenario.models import part_of
 from coband.simulator.experiments.scenario.nodes import Node, child, plain
 from coband.simulator.experiments.scenario.scenario import Scenario, ScenarioEntry
 from coband.simulator.plugins.kinds import is_false_alarm, validated_strictly
 
 if TYPE_CHECKING:
     from coband.simulator.experiments.scenario.explain import Explainer
+
+Model = TypeVar("Model", bound=BaseModel)
 
 
 @lru_cache(maxsize=256)
@@ -145,3 +146,19 @@ class Validation:
         parameters = {key: value for key, value in data.items() if key not in RESERVED}
         config = part_of(entry, algorithm.config, parameters)
         return ScenarioEntry(algorithm, entry.label or algorithm.name, config, entry.ties)
+
+
+def part_of(entry: BaseModel, model: type[Model], data: Mapping[str, Any]) -> Model:
+    """The parameters in a validated entry of a scenario, as an instance of the algorithm's own model.
+
+    No validator is built for coband's own models, whose fields the entry has validated already.
+
+    Args:
+        entry: an instance of a model that is derived from the algorithm's, and has more fields.
+        model: the algorithm's.
+        data: what the scenario says of the fields of ``model``; another package's model reads it itself.
+    """
+    if not model.__module__.startswith("coband."):
+        return model.model_validate_json(json.dumps(data))
+    values = {name: getattr(entry, name) for name in model.model_fields}
+    return model.model_construct(entry.model_fields_set & values.keys(), **values)

@@ -22,11 +22,7 @@ _PLAIN = {
 
 
 class Wording:
-    """Answers questions about a JSON Schema whose ``$ref`` refer to its own ``$defs``.
-
-    Args:
-        schema: the schema.
-    """
+    """Answers questions about a JSON Schema whose ``$ref`` refer to its own ``$defs``."""
 
     def __init__(self, schema: Schema) -> None:
         self._root = schema
@@ -154,7 +150,7 @@ def _fitting(variants: list[Schema], data: Any) -> list[Schema]:
     return fitting or variants
 
 
-def _agrees(schema: Schema, key: str, data: dict[str, Any]) -> bool:
+def _agrees(schema: Schema, key: str, data: Mapping[str, object]) -> bool:
     tags = _tags(schema, key)
     return not tags or data.get(key) in tags
 

@@ -49,7 +49,6 @@ def read(text: str, file: str, origin: Mark | None = None) -> tuple[Node, list[I
     """Read one YAML document.
 
     Args:
-        text: the document.
         file: its name, for error reports.
         origin: the position of all nodes, for text that is not from a file.
 

@@ -1,4 +1,4 @@
-"""Which of several points with several objectives nothing else beats: by means, and as far as chance allows."""
+"""Which of several points with several objectives are not dominated: by means, and by paired tests."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ ROUNDING = 1e-12
 class Standing:
     """How a point stands among others.
 
-    A point beats another one if it is at least as good in every objective and better in one.
+    A point dominates another one if it is at least as good in every objective and better in one.
 
     Attributes:
-        verdict: ``frontier``: every other point is worse in some objective, so nothing beats this one; ``beaten``:
-            some point beats it; ``undecided``: the replications do not tell which.
-        beaten_by: index of a point that is shown to beat it, if one is.
-        best_mean: whether no point beats it in the means, whatever their intervals say.
+        verdict: ``frontier``: every other point is worse in some objective, so this one is not dominated; ``beaten``:
+            some point dominates it; ``undecided``: the replications show neither.
+        beaten_by: index of a point that is shown to dominate it, if one is.
+        best_mean: whether no point dominates it in the means, whatever their intervals say.
     """
 
     verdict: Verdict

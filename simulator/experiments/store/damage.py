@@ -6,10 +6,9 @@ import shlex
 import sqlite3
 import struct
 import time
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import closing
+from collections.abc import Iterable, Iterator
+from contextlib import closing, suppress
 from pathlib import Path
-from typing import Any
 
 from coband.simulator.core.audit import trace as tr
 from coband.simulator.experiments.runs.status import ENDED
@@ -17,6 +16,7 @@ from coband.simulator.experiments.store import digests, seal
 from coband.simulator.experiments.store.directory import MANIFEST
 from coband.simulator.experiments.store.errors import DamagedStoreError, StoreError
 from coband.simulator.experiments.store.finding import manifest_of
+from coband.simulator.experiments.store.manifest import Manifest
 from coband.simulator.experiments.store.uri import address
 
 CHECKED_AT_ONCE = 256 * 2**20
@@ -91,16 +91,13 @@ def require_whole(file: Path, *, always: bool = False) -> seal.State:
     return state
 
 
-def require_unchanged(
-    file: Path, connection: sqlite3.Connection, manifest: Mapping[str, Any], state: seal.State
-) -> None:
+def require_unchanged(file: Path, connection: sqlite3.Connection, manifest: Manifest, state: seal.State) -> None:
     """Refuse a store that shows that its numbers are no longer those that its run wrote.
 
     A run that goes on or was killed has no seal, and only ``coband trace verify`` compares its jobs with their digests.
 
     Args:
         file: run.sqlite.
-        connection: to it.
         manifest: the store's own copy of it.
         state: what its seal says.
 
@@ -120,7 +117,7 @@ def require_unchanged(
         )
 
 
-def other_run(file: Path, manifest: Mapping[str, Any]) -> str | None:
+def other_run(file: Path, manifest: Manifest) -> str | None:
     """Says so if a store is not that of the manifest beside it; None if it is, or if there is nothing to compare."""
     beside = manifest_of(file.parent)
     for key, value in manifest.items() if beside else ():
@@ -179,24 +176,13 @@ def _whole_jobs(file: Path) -> Iterator[str]:
         with closing(connect(file)) as connection:
             _limit(connection)
             for (job,) in connection.execute("SELECT job FROM digests ORDER BY job").fetchall():
-                name = _whole(connection, job)
-                if name is not None:
-                    yield name
+                with suppress(*UNUSUAL):
+                    if is_whole(connection, job):
+                        query = "SELECT label, replication FROM jobs WHERE job = ?"
+                        label, replication = connection.execute(query, (job,)).fetchone()
+                        yield f"{label}, replication {replication}"
     except UNUSUAL:
         return
-
-
-def _whole(connection: sqlite3.Connection, job: int) -> str | None:
-    """Name of a job; None if it is not whole."""
-    try:
-        if is_whole(connection, job):
-            label, replication = connection.execute(
-                "SELECT label, replication FROM jobs WHERE job = ?", (job,)
-            ).fetchone()
-            return f"{label}, replication {replication}"
-    except UNUSUAL:
-        pass
-    return None
 
 
 def is_whole(connection: sqlite3.Connection, job: int) -> bool:

@@ -26,10 +26,6 @@ def digest(connection: sqlite3.Connection, job: int) -> str:
     """SHA-256 over the rows of a job as they are in the store.
 
     Of the events of a finished job only ``detail`` counts: its fingerprint covers the other columns.
-
-    Args:
-        connection: to a store.
-        job: number of the job.
     """
     found = hashlib.sha256()
     for row in _rows(connection, job):

@@ -15,12 +15,14 @@ from typing import TYPE_CHECKING, Any
 
 from coband.simulator.experiments.runs.job import Job, Outcome
 from coband.simulator.experiments.runs.planner import Task
-from coband.simulator.experiments.runs.results import Record, dump
+from coband.simulator.experiments.runs.results import Record, Results, dump
 from coband.simulator.experiments.runs.status import Status, now
 from coband.simulator.experiments.scenario import attachments
 from coband.simulator.experiments.scenario.yaml_text import to_yaml
 from coband.simulator.experiments.store import digests, recording, schema, seal
+from coband.simulator.experiments.store.manifest import Manifest
 from coband.simulator.experiments.store.uri import address, is_too_long
+from coband.simulator.scenario_errors import RequestError
 
 if TYPE_CHECKING:
     from coband.simulator.experiments.runs.study import Study
@@ -33,11 +35,11 @@ OFTEN, SELDOM = 20, 10
 it lacks one in ``SELDOM`` of the jobs that have ended."""
 
 
-class OutputError(ValueError):
+class OutputError(RequestError):
     """The run directory cannot be made; the text says why and what to do."""
 
 
-class StorageError(RuntimeError):
+class StorageError(RequestError):
     """Results cannot be written; the text says why."""
 
 
@@ -75,7 +77,7 @@ class RunDirectory:
         self.path = path
         self.remarks: dict[str, None] = {}
         self._parts = path / JOBS
-        self._manifest: dict[str, Any] = {}
+        self._manifest: Manifest = {}
         self._jobs: dict[Task, Job] = {}
         self._written = -1
         self._last_write = self._write_seconds = 0.0
@@ -102,9 +104,9 @@ class RunDirectory:
         self._study = study
         self._database = schema.connect(str(self.path / DATABASE), collected=True)
 
-    def begin(self, manifest: dict[str, Any]) -> None:
+    def begin(self, manifest: Manifest) -> None:
         """Write scenario and manifest, and the files that the scenario needs beside it."""
-        self._manifest = {**manifest, "scenario_sha256": _sha256(self._study.text)}
+        self._manifest = manifest | {"scenario_sha256": _sha256(self._study.text)}
         attachments.write(((one.scenario.problem, one.scenario.base) for one in self._study.variants), self.path)
         replace_text(self.path / SCENARIO, self._study.text)
         self._store_meta(scenario=self._study.text)
@@ -217,20 +219,19 @@ class RunDirectory:
         """Whether it is time to write how far it is: after every job that takes long enough.
 
         Args:
-            status: how far it is.
             pause: seconds until this is asked again.
         """
         new, waited = status.ended - self._written, time.monotonic() - self._last_write
         return new > 0 and (SELDOM * new >= status.ended or waited + pause >= OFTEN * self._write_seconds)
 
-    def write(self, status: Status, summary: Callable[[], dict[str, Any]]) -> None:
-        """Write how far it is: results.json, so that it holds all that is finished, but for jobs of a moment."""
+    def write(self, status: Status, summary: Callable[[], Results]) -> None:
+        """Write how far it is: results.json, with all that is finished, unless jobs take very little time."""
         begun, self._written = time.monotonic(), status.ended
         replace_text(self.path / RESULTS, dump(summary(), indented=False))
         self._last_write = time.monotonic()
         self._write_seconds = self._last_write - begun
 
-    def end(self, status: Status, summary: dict[str, Any]) -> None:
+    def end(self, status: Status, summary: Results) -> None:
         """Write results and manifest, and make the store one file that can be copied and read anywhere."""
         text = dump(summary)
         replace_text(self.path / RESULTS, text)
@@ -246,7 +247,7 @@ class RunDirectory:
             self._parts.rmdir()
 
     def close(self) -> None:
-        """Let go of the store; what is finished stays readable."""
+        """Close the store; what is finished stays readable."""
         if self._database is not None:
             self._database.close()
             self._database = None
@@ -315,9 +316,18 @@ def _numbered(name: str) -> Path:
 
 def replace_text(file: Path, text: str) -> None:
     """Write a file so that a reader sees the old or the new text, never a part."""
+    replace_bytes(file, text.encode())
+
+
+def replace_bytes(file: Path, content: bytes) -> None:
+    """Write a file whole, or not at all.
+
+    Raises:
+        OSError: there is no room, or no permission.
+    """
     draft = file.with_name(f".{file.name}.new")
     try:
-        draft.write_text(text, encoding="utf-8")
+        draft.write_bytes(content)
         os.replace(draft, file)
     except OSError:
         draft.unlink(missing_ok=True)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from coband.simulator.scenario_errors import RequestError
 
-class StoreError(ValueError):
+
+class StoreError(RequestError):
     """Not a run, or not one that this version can read; the text says what to do."""
 
 

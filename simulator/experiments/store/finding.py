@@ -6,10 +6,11 @@ import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import cast
 
 from coband.simulator.experiments.store.directory import DATABASE, MANIFEST, RUNS, SCENARIO
 from coband.simulator.experiments.store.errors import StoreError
+from coband.simulator.experiments.store.manifest import Manifest
 
 LATEST = "latest"
 """What users write for the newest run below ``runs``."""
@@ -50,10 +51,10 @@ def _started(run: Path) -> tuple[str, int, str]:
     return str(manifest_of(run).get("started") or ""), written, str(run)
 
 
-def manifest_of(run: Path) -> dict[str, Any]:
+def manifest_of(run: Path) -> Manifest:
     """The manifest beside a run's store; empty if there is none that can be read."""
     try:
         found = json.loads((run / MANIFEST).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return {}
-    return found if isinstance(found, dict) else {}
+    return cast(Manifest, found) if isinstance(found, dict) else {}

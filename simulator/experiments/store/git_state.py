@@ -5,13 +5,20 @@ from __future__ import annotations
 import re
 import subprocess
 from pathlib import Path
-from typing import Any
+from typing import TypedDict
 
 SECONDS = 5.0
 """After this time git is not waited for."""
 
 
-def git_state(directory: Path) -> dict[str, Any] | None:
+class GitState(TypedDict):
+    """A commit, and whether files differ from it."""
+
+    commit: str
+    dirty: bool
+
+
+def git_state(directory: Path) -> GitState | None:
     """The commit, and whether files that git knows differ from it; None outside a repository or without git."""
     state = _git(directory, "status", "--porcelain=v2", "--branch", "--untracked-files=no")
     commit = None if state is None else re.search(r"^# branch\.oid ([0-9a-f]+)$", state, re.MULTILINE)

@@ -11,21 +11,53 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
 from importlib import metadata
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
+from coband.simulator.core.config import Json
 from coband.simulator.core.metrics import CORE
 from coband.simulator.experiments.runs import blas
 from coband.simulator.experiments.runs.hardware import hardware
 from coband.simulator.experiments.runs.status import now
-from coband.simulator.experiments.store.git_state import git_state
+from coband.simulator.experiments.store.git_state import GitState, git_state
 from coband.simulator.metrics import Metric
 
 PACKAGES = ("coband", "numpy", "scipy", "simpy", "networkx", "pydantic", "joblib")
 
 
+class Manifest(TypedDict, total=False):
+    """What manifest.json says; from ``code`` on of sweeps, clusters, sessions, live runs and what-if runs alone."""
+
+    scenario: str
+    status: str
+    seed: int
+    jobs: int
+    workers: int
+    command: list[str]
+    started: str
+    process: int
+    host: str
+    finished: str | None
+    versions: dict[str, str | None]
+    git: GitState | None
+    blas: list[dict[str, str | None]]
+    hardware: dict[str, str]
+    platform: dict[str, str]
+    metrics: list[dict[str, Any]]
+    scenario_sha256: str
+    code: str | None
+    points: int
+    variants: int
+    objectives: list[str]
+    budget: int
+    cluster: str
+    not_installed: Mapping[str, Any]
+    live: Mapping[str, Json]
+    whatif: Mapping[str, Json]
+
+
 def manifest(
     scenario: str, seed: int, command: Sequence[str], jobs: int, workers: int, metrics: Iterable[Metric] = ()
-) -> dict[str, Any]:
+) -> Manifest:
     """Everything but the results, for manifest.json; ``status`` and ``finished`` change when the run ends.
 
     ``process`` is this one, which drives the run.
@@ -62,7 +94,7 @@ def manifest(
     }
 
 
-def declared(manifest: Mapping[str, Any]) -> tuple[Metric, ...]:
+def declared(manifest: Manifest) -> tuple[Metric, ...]:
     """The metrics that a manifest holds, and coband's own."""
     return (*CORE, *(Metric(**fields) for fields in manifest.get("metrics", ())))
 

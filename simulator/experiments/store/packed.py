@@ -39,9 +39,8 @@ def packed(
 ) -> bytes:
     """The content of a done-file: JSON, compressed by gzip; the rows come without the number of the job."""
     rows = {table: [row[1:] for row in rows] for table, rows in tables.items()}
-    content: dict[str, Any] = {"record": record, "tables": rows}
-    if read or unknown:
-        content |= {"read": dict(read or {}), "unknown": unknown}
+    beside = {"read": dict(read or {}), "unknown": unknown} if read or unknown else {}
+    content = {"record": record, "tables": rows, **beside}
     return compressed(json.dumps(content, allow_nan=False, default=methodcaller("item")).encode())
 
 

@@ -18,12 +18,13 @@ from numpy.typing import NDArray
 from coband.simulator.arrays import FloatArray
 from coband.simulator.core.audit.trace import EVENTS
 from coband.simulator.experiments.runs import results
-from coband.simulator.experiments.runs.results import Failure, Record
+from coband.simulator.experiments.runs.results import Failure, Record, Results
 from coband.simulator.experiments.store import damage, directory, schema
 from coband.simulator.experiments.store.errors import DamagedStoreError as DamagedStoreError
 from coband.simulator.experiments.store.errors import StoreError as StoreError
-from coband.simulator.experiments.store.manifest import declared
+from coband.simulator.experiments.store.manifest import Manifest, declared
 from coband.simulator.metrics import Metric, by_name
+from coband.simulator.scenario_errors import RequestError
 
 _JOBS = "SELECT job, label, algorithm, replication, seed, trace, status, result, error FROM jobs ORDER BY job"
 
@@ -136,7 +137,7 @@ class StoredRun:
         except BaseException:
             self.close()
             raise
-        self.manifest: dict[str, Any] = json.loads(self.meta("manifest") or "{}")
+        self.manifest: Manifest = json.loads(self.meta("manifest") or "{}")
         self.scenario: str = self.meta("scenario") or ""
 
     def _add(self, file: Path, whole: bool) -> None:
@@ -195,7 +196,7 @@ class StoredRun:
         """label -> algorithm, in the run's order."""
         return {job.label: job.algorithm for job in self.jobs}
 
-    def results(self) -> dict[str, Any]:
+    def results(self) -> Results:
         """The object that results.json holds, from what is stored."""
         records: dict[str, list[Record]] = {}
         failures = []
@@ -217,20 +218,13 @@ class StoredRun:
         series = []
         for job in self.select(label):
             if job.record is not None:
-                rows = job.part.execute(query, (job.id,)).fetchall()
-                turns, times, regret, scalars = zip(*rows, strict=True) if rows else ((), (), (), ())
-                series.append(
-                    Series(
-                        job.replication,
-                        np.array(turns, dtype=np.int64),
-                        np.array(times, dtype=np.float64),
-                        np.array(regret, dtype=np.float64),
-                        np.array(scalars, dtype=np.int64),
-                    )
-                )
+                rows = np.array(job.part.execute(query, (job.id,)).fetchall(), dtype=np.float64).reshape(-1, 4)
+                turns, times, regret, scalars = rows.T.copy()
+                whole = turns.astype(np.int64), scalars.astype(np.int64)
+                series.append(Series(job.replication, whole[0], times, regret, whole[1]))
         return series
 
-    def by_agent(self, label: str) -> list[dict[str, Any]]:
+    def by_agent(self, label: str) -> list[Record]:
         """The agents of a label's finished jobs, by replication and agent, with what each reports of itself.
 
         Raises:
@@ -273,7 +267,6 @@ class StoredRun:
         return list(dict.fromkeys(row[0] for job in jobs for row in job.part.execute(query, (job.id,))))
 
     def close(self) -> None:
-        """Close all files."""
         for part in self._parts:
             part.close()
 
@@ -283,7 +276,7 @@ class StoredRun:
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         """Close all files; an error that comes from a damaged store becomes one that says so."""
         try:
-            if isinstance(error, damage.UNUSUAL) and not isinstance(error, StoreError):
+            if isinstance(error, damage.UNUSUAL) and not isinstance(error, RequestError):
                 found = damage.explain(self.file, error, [(job.part, job.id) for job in self.uncollected])
                 if found is not error:
                     raise found from error
@@ -295,7 +288,6 @@ def open_run(path: Path, *, changed: bool = False) -> StoredRun:
     """Open a run for reading: its directory, or its run.sqlite alone. Half-finished and killed runs work too.
 
     Args:
-        path: where it is.
         changed: open also a store that shows that its numbers are no longer those of its run.
 
     Raises:

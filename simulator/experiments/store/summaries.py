@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from typing import Any
 
+from coband.simulator.experiments.runs.results import Results
 from coband.simulator.experiments.store.directory import RESULTS
 from coband.simulator.experiments.store.store import StoredRun, StoreError
 
@@ -15,7 +15,7 @@ def is_sweep(run: StoredRun) -> bool:
     return run.connection.execute("SELECT 1 FROM variants LIMIT 1").fetchone() is not None
 
 
-def summary(run: StoredRun) -> dict[str, Any]:
+def summary(run: StoredRun) -> Results:
     """The results of a run from its store; those of a sweep, which has chosen the best of them, from its results.json.
 
     Raises:
@@ -27,7 +27,7 @@ def summary(run: StoredRun) -> dict[str, Any]:
     again = f"`coband sweep FILE --resume --out {file.parent}` writes it anew."
     try:
         content = file.read_bytes()
-        found: dict[str, Any] = json.loads(content)
+        found: Results = json.loads(content)
         _ = found["results"]
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise StoreError(f"{file} cannot be read ({error}); {again}") from error

@@ -3,27 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
 from weakref import WeakKeyDictionary
 
+from coband.simulator.core.config import JsonObject
+from coband.simulator.experiments.runs.variant import Parameter
 from coband.simulator.experiments.scenario.nodes import plain
 from coband.simulator.experiments.scenario.yaml_nodes import read
 from coband.simulator.experiments.store.store import StoredRun
 
-
-@dataclass(frozen=True)
-class StoredParameter:
-    """A key of the grid at a variant.
-
-    Attributes:
-        text: the label of its value.
-        number: the value, where it is a number.
-    """
-
-    key: str
-    name: str
-    text: str
-    number: float | None
+CHOICES = "algorithms."
+"""Keys of a grid that begin so are parameters of algorithms; all others are the environment."""
 
 
 @dataclass(frozen=True)
@@ -42,11 +32,21 @@ class StoredVariant:
     phase: str
     chosen: bool
     text: str
-    parameters: tuple[StoredParameter, ...]
+    parameters: tuple[Parameter, ...]
 
-    def scenario(self) -> dict[str, Any]:
+    @cached_property
+    def choices(self) -> dict[str, str]:
+        """Name -> value of the parameters of the algorithm, which one chooses."""
+        return {one.name: one.text for one in self.parameters if one.key.startswith(CHOICES)}
+
+    @cached_property
+    def faced(self) -> dict[str, str]:
+        """Name -> value of all other keys of the grid: world, network, schedule, agents, which one faces."""
+        return {one.name: one.text for one in self.parameters if not one.key.startswith(CHOICES)}
+
+    def scenario(self) -> JsonObject:
         """Its own scenario as plain values."""
-        found: dict[str, Any] = plain(read(self.text, "run.sqlite")[0])
+        found: JsonObject = plain(read(self.text, "run.sqlite")[0])
         return found
 
 
@@ -64,9 +64,9 @@ def _read(run: StoredRun) -> dict[str, StoredVariant]:
     part = run.jobs[0].part if run.jobs else None
     if part is None or not part.execute("SELECT 1 FROM sqlite_schema WHERE name = 'variants'").fetchone():
         return {}
-    parameters: dict[str, list[StoredParameter]] = {}
+    parameters: dict[str, list[Parameter]] = {}
     for label, *rest in part.execute("SELECT label, key, name, text, number FROM parameters"):
-        parameters.setdefault(label, []).append(StoredParameter(*rest))
+        parameters.setdefault(label, []).append(Parameter(*rest))
     rows = part.execute("SELECT label, entry, phase, chosen, scenario FROM variants ORDER BY number, phase")
     return {
         label: StoredVariant(label, entry, phase, bool(chosen), text, tuple(parameters.get(label, ())))

@@ -1,4 +1,4 @@
-"""Checks a write-ahead log, which SQLite reads up to the first frame that is not whole, without a word."""
+"""Checks a write-ahead log, which SQLite reads up to the first frame that is not whole, without an error."""
 
 from __future__ import annotations
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +11,7 @@ from pydantic import BaseModel
 
 from coband.simulator.core.metrics import METRICS
 from coband.simulator.experiments.registry.registry import CLASSES, has_field
-from coband.simulator.experiments.runs.code_version import code_version, sha256
-from coband.simulator.experiments.scenario.models import in_json_types
+from coband.simulator.experiments.runs.code_version import code_version, file_sha256, sha256
 from coband.simulator.experiments.scenario.scenario import Scenario, ScenarioEntry
 from coband.simulator.experiments.sweep.foreign_code import code_of
 from coband.simulator.plugins.functions import SESSION
@@ -70,8 +68,7 @@ class Files:
             OSError: it cannot be read.
         """
         if file not in self._known:
-            with file.open("rb") as stream:
-                self._known[file] = hashlib.file_digest(stream, "sha256").hexdigest()
+            self._known[file] = file_sha256(file)
         return self._known[file]
 
     def named(self, value: Any) -> Iterator[Path]:
@@ -102,7 +99,9 @@ def configuration_digest(scenario: Scenario, files: Files) -> dict[str, str]:
     return {entry.label: _entry_digest(world, sections, scenario, entry, files) for entry in scenario.algorithms}
 
 
-def _entry_digest(world: str, sections: dict[str, Any], scenario: Scenario, entry: ScenarioEntry, files: Files) -> str:
+def _entry_digest(
+    world: str, sections: Mapping[str, object], scenario: Scenario, entry: ScenarioEntry, files: Files
+) -> str:
     config = _dumped(entry.config)
     modules = list(_modules(scenario, entry, [*sections.values(), config]))
     code = code_of(modules) + (code_of_session(entry.algorithm) if SESSION in modules else "")
@@ -115,7 +114,7 @@ def address(digest: str, replication: int) -> str:
 
 
 def _dumped(part: Any) -> Any:
-    return in_json_types(part, by_alias=False) if isinstance(part, BaseModel) else part
+    return part.model_dump(mode="json") if isinstance(part, BaseModel) else part
 
 
 def _canonical(part: Any, files: Files) -> str:

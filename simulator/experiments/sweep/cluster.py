@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 from coband.simulator.experiments.runs.code_version import arithmetic, code_version, kernels
 from coband.simulator.experiments.runs.job import OnPull
 from coband.simulator.experiments.runs.work import JobResult, Work, work
-from coband.simulator.experiments.runs.workers import AHEAD, WorkerPoolError
+from coband.simulator.experiments.runs.workers import WorkerPool, WorkerPoolError
 
 CONNECT_SECONDS = 10.0
 RETRY_SECONDS = 0.25
@@ -34,7 +34,7 @@ def identity() -> tuple[str, tuple[str, ...]]:
     return code_version(), (*kernels(), *arithmetic())
 
 
-class Cluster:
+class Cluster(WorkerPool):
     """The workers of a Dask cluster that already runs.
 
     Args:
@@ -47,9 +47,6 @@ class Cluster:
         WorkerPoolError: no Dask here, no scheduler there, or its workers run another coband.
     """
 
-    in_process = False
-    children = False
-
     def __init__(self, address: str) -> None:
         self._client: Any = _connected(address)
         self._executor: Executor | None = None
@@ -58,7 +55,7 @@ class Cluster:
         self._check_code()
         from distributed.scheduler import KilledWorker
 
-        self.died: tuple[type[BaseException], ...] = (KilledWorker,)
+        self.died = (KilledWorker,)  # for good: Dask gives the jobs of a dead worker to others
 
     @property
     def dashboard(self) -> str | None:
@@ -92,10 +89,6 @@ class Cluster:
             self._size = sum(int(worker["nthreads"]) for worker in self._workers().values())
         return self._size
 
-    def window(self) -> int:
-        """Twice as many as run at once."""
-        return AHEAD * max(1, self.size())
-
     def submit(self, item: Work, on_pull: OnPull | None = None, *, alone: bool = False) -> Future[JobResult]:
         """Give a job to the scheduler.
 
@@ -108,10 +101,6 @@ class Cluster:
             return self._executor.submit(work, item)
         except (OSError, RuntimeError) as error:
             raise WorkerPoolError(f"the workers cannot be reached any more: {error}") from error
-
-    def breaks(self) -> bool:
-        """Dask gives the jobs of a dead worker to others."""
-        return False
 
     def abandon(self) -> None:
         """Take back the jobs that have not begun, and forget about the others."""

@@ -7,20 +7,20 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any
 
 from coband.simulator.experiments.runs.code_version import code_version
 from coband.simulator.experiments.runs.hardware import differences, hardware
 from coband.simulator.experiments.runs.job import Job
 from coband.simulator.experiments.runs.openings import changed
 from coband.simulator.experiments.runs.planner import Task
-from coband.simulator.experiments.runs.results import Record
+from coband.simulator.experiments.runs.results import Record, Results
 from coband.simulator.experiments.runs.status import Status
 from coband.simulator.experiments.runs.study import Study
 from coband.simulator.experiments.runs.variant import FRESH
 from coband.simulator.experiments.runs.work import JobResult
 from coband.simulator.experiments.store import directory, recording, schema
 from coband.simulator.experiments.store.directory import DATABASE, MANIFEST, OutputError, RunDirectory
+from coband.simulator.experiments.store.manifest import Manifest
 from coband.simulator.experiments.store.packed import CachedResult, decompressed, unpacked
 from coband.simulator.experiments.sweep import lock, status
 from coband.simulator.experiments.sweep.address import address
@@ -74,9 +74,8 @@ class SweepDirectory(RunDirectory):
         recording.remove(self.path / DATABASE)
         self._connect(study)
 
-    def begin(self, manifest: dict[str, Any]) -> None:
-        """Write scenario and manifest."""
-        super().begin({**manifest, "code": self.code})
+    def begin(self, manifest: Manifest) -> None:
+        super().begin(manifest | {"code": self.code})
 
     def add(self, tasks: Sequence[Task], chosen: Sequence[int] = ()) -> None:
         """Number jobs that are to be run, and note their variants."""
@@ -124,7 +123,7 @@ class SweepDirectory(RunDirectory):
         trace = decompressed(result.trace) if result.trace else None
         if done is not None:
             if trace is not None:
-                self._cache.put_trace(place, job.trace, result.trace)
+                self._cache.put(place, result.trace, job.trace)
             self._cache.put(place, result.content)
         record = None if done is None else done.record
         for task in tasks:
@@ -136,7 +135,6 @@ class SweepDirectory(RunDirectory):
         """Put a job into the store.
 
         Args:
-            job: the job.
             row: how it ended.
             done: what it has given; None when it broke off.
             trace: the file in which it recorded itself, if it did.
@@ -162,13 +160,12 @@ class SweepDirectory(RunDirectory):
         """Whether it is time to write how far it is: about once a second."""
         return time.monotonic() - self._last_write >= WRITE_SECONDS
 
-    def write(self, progress: Status, summary: Callable[[], dict[str, Any]]) -> None:
+    def write(self, progress: Status, summary: Callable[[], Results]) -> None:
         """Write how far it is: status.json."""
         self._last_write = time.monotonic()
         status.write(self.path, progress)
 
-    def end(self, progress: Status, summary: dict[str, Any]) -> None:
-        """Write how it ended."""
+    def end(self, progress: Status, summary: Results) -> None:
         status.write(self.path, progress)
         super().end(progress, summary)
 

@@ -6,6 +6,7 @@ import json
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import product
 
 from coband.simulator.experiments.scenario.input_problems import InputProblem, ScenarioError, quoted
 from coband.simulator.experiments.scenario.nodes import (
@@ -94,13 +95,7 @@ class Grid:
 
     def points(self) -> Iterator[Coordinates]:
         """The numbers of the values on each axis, the last axis fastest."""
-        count = len(self)
-        for number in range(count):
-            coordinates, rest = [], number
-            for axis in reversed(self.axes):
-                rest, index = divmod(rest, len(axis))
-                coordinates.append(index)
-            yield tuple(reversed(coordinates))
+        return product(*(range(len(axis)) for axis in self.axes))
 
     def chosen(self, point: Coordinates) -> Iterator[tuple[Key, Value]]:
         """Every key with its value at a point."""
@@ -136,7 +131,6 @@ def split(root: MappingNode, settings: Sequence[str]) -> tuple[MappingNode, Grid
 
 
 def _groups(root: Node, fixed: set[str]) -> Iterator[list[Key]]:
-    """The keys of each axis."""
     for key in _keys(descend(root, "grid"), fixed):
         yield [key]
     zipped = descend(root, "zip")

@@ -123,6 +123,18 @@ def cluster_of(name: str, options: Options = ()) -> Cluster:
     return Cluster(name)
 
 
+def require_one_place(workers: int | None, cluster: str | None, options: object) -> None:
+    """Refuse processes of this machine together with a cluster, and options of a cluster without one.
+
+    Raises:
+        WorkerPoolError: they contradict each other.
+    """
+    if workers is not None and cluster is not None:
+        raise WorkerPoolError("give --workers or --cluster, not both.")
+    if options and cluster is None:
+        raise WorkerPoolError("--cluster-option goes with --cluster.")
+
+
 def parsed_options(system: str, options: Options, allowed: Sequence[str]) -> dict[str, Any]:
     """Options by name, with values of the types that dask-jobqueue wants.
 

@@ -10,12 +10,14 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
+from coband.simulator.scenario_errors import RequestError
+
 FILE = "lock"
 OWNER = "lock.owner"
 """Who holds the lock, in words; the locked file itself cannot be read by others on Windows."""
 
 
-class LockedError(RuntimeError):
+class LockedError(RequestError):
     """Another driver works in the directory; the text says which."""
 
 

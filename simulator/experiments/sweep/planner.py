@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-from coband.simulator.experiments.runs.planner import Planned, Planner, Task
+from coband.simulator.experiments.runs.planner import Planner, Task
+from coband.simulator.experiments.runs.study import Study
 from coband.simulator.experiments.scenario.document import Tuning
 from coband.simulator.experiments.sweep import tuning
 from coband.simulator.experiments.sweep.tuning import FIRST_REPLICATION, Choice
@@ -16,16 +17,12 @@ TUNING = "tuning"
 class TuningPlanner(Planner):
     """Decides what runs; the same decisions whatever the order in which jobs end.
 
-    Args:
-        study: what there is to run.
-        rule: becomes an attribute.
-
     Attributes:
         rule: how to choose.
         choices: what tuning has found so far.
     """
 
-    def __init__(self, study: Planned, rule: Tuning) -> None:
+    def __init__(self, study: Study, rule: Tuning) -> None:
         super().__init__(study)
         self.rule = rule
         self.choices: list[Choice] = []

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from contextlib import suppress
 from pathlib import Path
 
+from coband.simulator.experiments.store.directory import replace_bytes
 from coband.simulator.experiments.store.packed import CachedResult, decompressed, unpacked
 
 
@@ -19,13 +19,9 @@ class ResultCache:
     def __init__(self, directory: Path) -> None:
         self._directory = directory
 
-    def file(self, address: str) -> Path:
-        """Where the job with this address is, or would be."""
-        return self._directory / address[:2] / f"{address}.json.gz"
-
-    def trace_file(self, address: str, level: str) -> Path:
-        """Where its trace at a level is, or would be."""
-        return self._directory / address[:2] / f"{address}.{level}.sqlite.gz"
+    def file(self, address: str, level: str = "") -> Path:
+        """Where the job with this address is, or would be; with a level, where its trace is."""
+        return self._directory / address[:2] / f"{address}.{f'{level}.sqlite' if level else 'json'}.gz"
 
     def get(self, address: str) -> CachedResult | None:
         """A finished job; None when it is not there, or was cut off by a power failure."""
@@ -36,32 +32,15 @@ class ResultCache:
     def trace(self, address: str, level: str) -> bytes | None:
         """The file in which a finished job recorded itself, if it is there and whole."""
         with suppress(FileNotFoundError, ValueError):
-            return decompressed(self.trace_file(address, level).read_bytes())
+            return decompressed(self.file(address, level).read_bytes())
         return None
 
-    def put(self, address: str, content: bytes) -> None:
-        """Keep a finished job, whole or not at all.
+    def put(self, address: str, content: bytes, level: str = "") -> None:
+        """Keep a finished job, or with a level its trace, whole or not at all.
 
         Raises:
             OSError: there is no room, or no permission.
         """
-        _write(self.file(address), content)
-
-    def put_trace(self, address: str, level: str, content: bytes) -> None:
-        """Keep its trace, whole or not at all.
-
-        Raises:
-            OSError: there is no room, or no permission.
-        """
-        _write(self.trace_file(address, level), content)
-
-
-def _write(file: Path, content: bytes) -> None:
-    draft = file.with_name(f".{file.name}.new")
-    file.parent.mkdir(parents=True, exist_ok=True)
-    try:
-        draft.write_bytes(content)
-        os.replace(draft, file)
-    except OSError:
-        draft.unlink(missing_ok=True)
-        raise
+        file = self.file(address, level)
+        file.parent.mkdir(parents=True, exist_ok=True)
+        replace_bytes(file, content)

@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from coband.simulator.experiments.registry.registry import Registry
 from coband.simulator.experiments.runs.job import Level
@@ -28,7 +28,8 @@ from coband.simulator.experiments.sweep.grid import Coordinates, Grid, Key, Valu
 
 if TYPE_CHECKING:
     from coband.simulator.experiments.runs.planner import Planner
-    from coband.simulator.experiments.runs.results import Failure
+    from coband.simulator.experiments.runs.results import Failure, Results
+    from coband.simulator.experiments.store.manifest import Manifest
 
 _PLAIN = re.compile(r"[\w./-]+")
 MOST_POINTS = 20_000
@@ -53,7 +54,6 @@ class Sweep(Study):
 
     @property
     def first_replications(self) -> int:
-        """How many replications each variant has to begin with."""
         return self.replications if self.tuning is None else self.tuning.replications
 
     def factors(self) -> tuple[str, str]:
@@ -77,19 +77,18 @@ class Sweep(Study):
         kept = [one for one in self.variants if not only or one.entry in only or one.algorithm in only]
         return replace(self, variants=tuple(replace(one, number=number) for number, one in enumerate(kept)))
 
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> Manifest:
         """The size of the grid."""
         return {"points": self.points, "variants": len(self.variants)}
 
     def planner(self) -> Planner:
-        """Decides what runs."""
         if self.tuning is None:
             return super().planner()
         from coband.simulator.experiments.sweep.planner import TuningPlanner  # not needed to validate
 
         return TuningPlanner(self, self.tuning)
 
-    def summary(self, planner: Planner, failures: Sequence[Failure]) -> dict[str, Any]:
+    def summary(self, planner: Planner, failures: Sequence[Failure]) -> Results:
         """The object that ``coband sweep --json`` prints and results.json holds."""
         from coband.simulator.experiments.sweep.summary import summary  # not needed to validate
 
@@ -117,9 +116,7 @@ def load_study(
     openings()  # what plugins and functions read while the scenario is read counts
     text, base = read_scenario(path)
     registry = registry or Registry.installed()
-    root, problems = read_document(text, str(path), overrides, registry)
-    rest, grid, more = split(root, overrides)
-    problems += Validation(root, registry, []).shapes(("grid", "zip")) + more
+    root, rest, grid, problems = divided(text, str(path), overrides, registry)
     if len(grid) > MOST_POINTS:
         message = f"{len(grid):,} points are too many: at most {MOST_POINTS:,}; make several sweeps of it"
         raise ScenarioError([*problems, grid.axes[0].keys[0].mark.problem(("grid",), message)])
@@ -132,6 +129,19 @@ def load_study(
     numbers = tuple(range(scenario.replications))
     gridded = any(descend(root, key) is not None for key in ("grid", "zip"))
     return Sweep(scenario.name, text, tuple(variants), numbers, until, files.missing, len(grid), tuning, gridded)
+
+
+def divided(
+    text: str, file: str, overrides: Sequence[str], registry: Registry
+) -> tuple[MappingNode, MappingNode, Grid, list[InputProblem]]:
+    """A document, the same without its grid, the grid, and what is wrong so far.
+
+    Raises:
+        ScenarioError: it cannot be read.
+    """
+    root, problems = read_document(text, file, overrides, registry)
+    rest, grid, more = split(root, overrides)
+    return root, rest, grid, problems + Validation(root, registry, []).shapes(("grid", "zip")) + more
 
 
 class _Points:

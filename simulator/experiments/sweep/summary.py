@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from coband.simulator.experiments.runs import results
-from coband.simulator.experiments.runs.planner import Planned, Planner
-from coband.simulator.experiments.runs.results import Failure
+from coband.simulator.experiments.runs.planner import Planner
+from coband.simulator.experiments.runs.results import Best, Entry, Failure, Results, Spread
+from coband.simulator.experiments.runs.study import Study
 from coband.simulator.experiments.runs.variant import FRESH, Variant
 from coband.simulator.experiments.statistics import estimates as statistics
 from coband.simulator.experiments.sweep.planner import TUNING, TuningPlanner
 from coband.simulator.experiments.sweep.tuning import Choice
 
 
-def summary(study: Planned, planner: Planner, failures: Sequence[Failure]) -> dict[str, Any]:
+def summary(study: Study, planner: Planner, failures: Sequence[Failure]) -> Results:
     """The object that ``coband sweep --json`` prints and results.json holds.
 
     It is that of a run, with variants for labels; each has its ``parameters`` and ``phase`` beside. With tuning,
@@ -22,7 +22,7 @@ def summary(study: Planned, planner: Planner, failures: Sequence[Failure]) -> di
     """
     phases = (FRESH, TUNING) if isinstance(planner, TuningPlanner) else (FRESH,)
     entries = [
-        _entry(variant, phase, planner)
+        entry(variant, phase, planner)
         for phase in phases
         for variant in study.variants
         if planner.records(variant.number, phase)
@@ -35,32 +35,37 @@ def summary(study: Planned, planner: Planner, failures: Sequence[Failure]) -> di
     return report
 
 
-def parameters(variant: Variant) -> dict[str, Any]:
+def parameters(variant: Variant) -> dict[str, str]:
     """Name -> label of the value."""
     return {parameter.name: parameter.text for parameter in variant.displayed}
 
 
-def _entry(variant: Variant, phase: str, planner: Planner) -> dict[str, Any]:
+def entry(variant: Variant, phase: str, planner: Planner) -> Entry:
+    """The results of a variant in a phase, with what tells it apart."""
     found = planner.summary(variant, phase)
     return {**found, "entry": variant.entry, "phase": phase, "parameters": parameters(variant)}
 
 
-def _best(study: Planned, planner: TuningPlanner, choice: Choice) -> dict[str, Any]:
+def _best(study: Study, planner: TuningPlanner, choice: Choice) -> Best:
     """One line of the table of best parameters; the values are null where no candidate finished."""
     key = planner.rule.on
-    line: dict[str, Any] = {"entry": choice.context[0], "on": key, "candidates": len(choice.candidates)}
+    found = choice.variant is not None
     variant = study.variants[choice.candidates[0] if choice.variant is None else choice.variant]
-    line["context"] = {p.name: p.text for p in variant.displayed if not p.tuned}
-    if choice.variant is None:
-        return {**line, "label": None, "chosen": None, "tuning": None, "fresh": None}
-    line["label"] = variant.label
-    line["chosen"] = {p.name: p.text for p in variant.displayed if p.tuned}
-    for phase in (TUNING, FRESH):
-        line[phase] = _estimate(results.numbers(key, planner.records(variant.number, phase)))
-    return line
+    tuning, fresh = (results.numbers(key, planner.records(variant.number, phase)) for phase in (TUNING, FRESH))
+    return {
+        "entry": choice.context[0],
+        "on": key,
+        "candidates": len(choice.candidates),
+        "context": {p.name: p.text for p in variant.displayed if not p.tuned},
+        "label": variant.label if found else None,
+        "chosen": {p.name: p.text for p in variant.displayed if p.tuned} if found else None,
+        "tuning": estimated(tuning) if found else None,
+        "fresh": estimated(fresh) if found else None,
+    }
 
 
-def _estimate(values: Sequence[float]) -> dict[str, Any]:
+def estimated(values: Sequence[float]) -> Spread:
+    """Number of values, their mean and its interval."""
     if not values:
         return {"n": 0, "mean": None, "ci95": None}
     found = statistics.estimate(values)

@@ -32,7 +32,6 @@ def choose(tuning: Tuning, context: tuple[str, ...], found: Mapping[int, Sequenc
     """The variant with the best mean; of equal ones, the first.
 
     Args:
-        tuning: what decides.
         context: what the candidates share.
         found: number of a variant -> records of its replications for tuning. One with fewer than wanted is no
             candidate, as it would be compared on other worlds.

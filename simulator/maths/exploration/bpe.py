@@ -69,8 +69,7 @@ class Batch:
     def sums(self, rewards: FloatArray) -> FloatArray:
         """Sums of the rewards (n,) of the first n places by point, in the order of the points' first places, (p,)."""
         entries, numbers = self._pulled(len(rewards))
-        found: FloatArray = np.bincount(numbers, rewards, len(entries)).astype(np.float64)
-        return found
+        return np.bincount(numbers, rewards, len(entries)).astype(np.float64)
 
     def kept(self, pulls: int, sums: FloatArray, beta: float) -> IndexArray:
         """The points that can be the best by the batch: mu + beta sigma >= max(mu - beta sigma).

@@ -71,8 +71,7 @@ def _against_best(means: FloatArray) -> tuple[IndexArray, IndexArray]:
 def _towards_best(pairs: Pairs, means: FloatArray) -> FloatArray:
     """(phi(x*) - phi(x)) / gap of every suboptimal arm."""
     best, other = _against_best(means)
-    found: FloatArray = (pairs.features[best] - pairs.features[other]) * _inverse_gaps(means)[:, None]
-    return found
+    return (pairs.features[best] - pairs.features[other]) * _inverse_gaps(means)[:, None]
 
 
 def smallest_norm(gram: FloatArray, means: FloatArray) -> float:

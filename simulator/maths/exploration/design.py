@@ -57,8 +57,7 @@ def root(gram: FloatArray) -> FloatArray:
     """Features (m, rank) whose inner products are ``gram`` (m, m), positive semidefinite, up to 1e-12 of its norm."""
     values, vectors = np.linalg.eigh(0.5 * (gram + gram.T))
     kept = values > _RANK * max(values[-1], 0.0)
-    features: FloatArray = np.ascontiguousarray(vectors[:, kept] * np.sqrt(values[kept]))
-    return features
+    return np.ascontiguousarray(vectors[:, kept] * np.sqrt(values[kept]))
 
 
 def differences(features: FloatArray, groups: list[list[int]]) -> FloatArray:

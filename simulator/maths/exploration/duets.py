@@ -62,21 +62,6 @@ class Epochs:
         return Epoch(regions, counts, last)
 
 
-def epoch_lengths(horizon: int, first: int) -> tuple[int, ...]:
-    """Pulls in each epoch while the active points are one region: T_1, T_2, ..., and what is left of T in the last one.
-
-    Args:
-        horizon: T >= 0.
-        first: T_1 >= 1.
-    """
-    epochs, lengths, last = Epochs(horizon, first), list[int](), False
-    while not last:
-        epoch = epochs.begin((np.zeros(1, dtype=np.intp),))
-        lengths.append(sum(epoch.counts))
-        last = epoch.last
-    return tuple(lengths)
-
-
 def most_epochs(horizon: int, agents: int) -> float:
     """log log max(N, T) + 4, a bound on the number of epochs (Pavlovic et al. 2024, lemma 4.4; natural logarithms)."""
     return math.log(math.log(max(horizon, agents, 3))) + 4.0
@@ -95,8 +80,7 @@ def theoretical_width(norm: float, noise: float, lam: float, delta: float) -> fl
 
 def drawn(active: IndexArray, coin: np.random.Generator, number: int) -> IndexArray:
     """So many arms, each uniform among the ``active`` ones, from one call of the coin."""
-    chosen: IndexArray = active[coin.integers(len(active), size=number)]
-    return chosen
+    return active[coin.integers(len(active), size=number)]
 
 
 class Induced:
@@ -122,8 +106,7 @@ class Induced:
 
     def projection(self, arms: IndexArray, y: FloatArray) -> FloatArray:
         """v = Z^T Y (m,) of pulls of active ``arms`` (p,) with rewards y (p,) (Pavlovic et al. 2024, eq. 7)."""
-        v: FloatArray = self.Z[np.searchsorted(self.active, arms)].T @ y
-        return v
+        return self.Z[np.searchsorted(self.active, arms)].T @ y
 
     def gram(self, arms: IndexArray) -> FloatArray:
         """Z^T Z (m, m) of pulls of active ``arms`` (p,)."""

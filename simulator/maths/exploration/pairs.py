@@ -136,5 +136,4 @@ class Pairs:
 
     def covariance(self, weights: FloatArray) -> FloatArray:
         """Phi (sum_i w_i phi_i phi_i^T)^-1 Phi^T, (V n, V n): of least squares with w_i pulls of unit noise."""
-        found: FloatArray = self.features @ designs.solved(self.features, weights, 0.0, self.features.T)
-        return found
+        return self.features @ designs.solved(self.features, weights, 0.0, self.features.T)

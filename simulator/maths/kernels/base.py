@@ -1,4 +1,9 @@
-"""What kernels share: how base kernels are bound to points, accurate distances for stationary ones, composites."""
+"""What kernels share: how base kernels are bound to points, accurate distances for stationary ones, composites.
+
+A base kernel lifts its arguments so that one matrix product carries all the arithmetic between two points,
+``G = left(X) right(Y)^T``, followed by an elementwise function in place: ``k(X, Y) = finish(G)``.
+A bound kernel keeps ``right(Y)``.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +15,8 @@ import numpy as np
 from annotated_types import Ge, Gt
 
 from coband.simulator.arrays import FloatArray
-from coband.simulator.maths.kernels.bound import BoundBaseKernel, BoundComposite, BoundKernel, select_columns
+from coband.simulator.maths.kernels.bound import BoundComposite, BoundKernel
+from coband.simulator.maths.linalg.growing_rows import GrowingRows
 from coband.simulator.plugins.docstrings import describe_properties
 
 Positive = Annotated[float, Gt(0)]
@@ -29,11 +35,24 @@ class _Described:
     """Kernels are dataclasses, which pydantic reads; the docstrings below their fields describe them."""
 
     @classmethod
-    def __get_pydantic_json_schema__(cls, core_schema: Any, handler: Any) -> dict[str, Any]:
-        schema: dict[str, Any] = handler(core_schema)
+    def __get_pydantic_json_schema__(cls, core_schema: Any, handler: Any) -> dict[str, object]:
+        schema: dict[str, object] = handler(core_schema)
         properties = handler.resolve_ref_schema(schema).get("properties", {})
         describe_properties(cls, properties, {name: name for name in properties})
         return schema
+
+
+def select_columns(X: FloatArray, columns: tuple[int, ...] | None) -> FloatArray:
+    """The coordinates ``columns`` of the points X (n, d); all of them for None.
+
+    Raises:
+        ValueError: a column is not a coordinate of X.
+    """
+    if columns is None:
+        return X
+    if max(columns) >= X.shape[1]:
+        raise ValueError(f"columns={columns} must be below the dimension of the points, {X.shape[1]}.")
+    return X[:, list(columns)]
 
 
 class BaseKernel(_Described):
@@ -49,7 +68,6 @@ class BaseKernel(_Described):
         return symmetric(K, self.diag(X)) if X is Y else K
 
     def against(self, Y: FloatArray) -> BoundKernel:
-        """This kernel with its second argument fixed to Y (m, d)."""
         return BoundBaseKernel.of(self, Y)
 
     def diag(self, X: FloatArray) -> FloatArray:
@@ -78,8 +96,7 @@ class BaseKernel(_Described):
     def on_columns(self, start: int, width: int) -> Self:
         """This kernel on coordinates ``start`` .. ``start + width - 1`` of longer points."""
         columns = tuple(range(width)) if self.columns is None else self.columns
-        moved: Self = replace(self, columns=tuple(start + column for column in columns))  # type: ignore[type-var]
-        return moved
+        return replace(self, columns=tuple(start + column for column in columns))  # type: ignore[type-var]
 
     @property
     def largest_column(self) -> int:
@@ -92,6 +109,59 @@ class BaseKernel(_Described):
             object.__setattr__(self, "columns", tuple(self.columns))
             if not self.columns or min(self.columns) < 0:
                 raise ValueError(f"columns(={self.columns}) must name at least one coordinate, each >= 0.")
+
+
+class BoundBaseKernel:
+    """A base kernel bound to points: keeps the lifted points in growing storage.
+
+    Snapshots share the storage. Only the longest one may write into the spare room; any other copies first.
+    """
+
+    def __init__(self, kernel: BaseKernel, rows: GrowingRows, cancels: bool) -> None:
+        self._kernel = kernel
+        self._rows = rows
+        self._cancels = cancels
+        self.size = rows.size
+        self._right = rows.all
+
+    @classmethod
+    def of(cls, kernel: BaseKernel, Y: FloatArray) -> BoundBaseKernel:
+        """Bind ``kernel`` to the points Y (m, d)."""
+        right = kernel.right(select_columns(Y, kernel.columns))
+        rows = GrowingRows(right.shape[1], max(16, len(right)))
+        rows.append(right)
+        return cls(kernel, rows, kernel.cancels(right))
+
+    def evaluate(self, X: FloatArray) -> FloatArray:
+        if X.ndim > 2:
+            return self._evaluate_stack(X)
+        left = self._kernel.left(select_columns(X, self._kernel.columns))
+        return self._finished(left @ self._right.T, left)
+
+    def _evaluate_stack(self, X: FloatArray) -> FloatArray:
+        left = self._kernel.left(select_columns(X.reshape(-1, X.shape[-1]), self._kernel.columns))
+        # One product for each matrix: the last bits of a product depend on its number of rows.
+        products = left.reshape(*X.shape[:-1], -1) @ self._right.T
+        return self._finished(products.reshape(-1, self.size), left).reshape(products.shape)
+
+    def _finished(self, G: FloatArray, left: FloatArray) -> FloatArray:
+        if self._cancels:
+            self._kernel.mend(G, left, self._right)
+        return self._kernel.finish(G)
+
+    def appended(self, Y: FloatArray) -> BoundBaseKernel:
+        right = self._kernel.right(select_columns(Y, self._kernel.columns))
+        rows = self._rows if self._rows.size == self.size else self._rows.forked(self.size)
+        rows.append(right)
+        return BoundBaseKernel(self._kernel, rows, self._cancels or self._kernel.cancels(right))
+
+    def leading(self, size: int) -> BoundBaseKernel:
+        if size == self.size:
+            return self
+        part = BoundBaseKernel(self._kernel, self._rows, self._cancels)
+        part.size = size
+        part._right = self._rows.leading(size)
+        return part
 
 
 class StationaryKernel(BaseKernel):
@@ -169,13 +239,25 @@ def check_nonnegative(**values: float) -> None:
 
 
 class CompositeKernel(_Described):
-    """What products and sums share: ``_combine`` is the numpy function that joins two kernel matrices in place."""
+    """What products and sums share.
+
+    Attributes:
+        _combine: the numpy function that joins two kernel matrices in place.
+        _field: the name of the field with the kernels that are joined.
+    """
 
     __pydantic_config__ = STRICT
     _combine: ClassVar[np.ufunc]
+    _field: ClassVar[str]
+
+    def __post_init__(self) -> None:
+        if not self._parts():
+            raise ValueError(f"{self._field}(={self._parts()}) must hold at least one kernel.")
+        object.__setattr__(self, self._field, tuple(self._parts()))
 
     def _parts(self) -> tuple[KernelSpec, ...]:
-        raise NotImplementedError
+        parts: tuple[KernelSpec, ...] = getattr(self, self._field)
+        return parts
 
     @property
     def largest_column(self) -> int:
@@ -183,11 +265,10 @@ class CompositeKernel(_Described):
         return max(part.largest_column for part in self._parts())
 
     def on_columns(self, start: int, width: int) -> Self:
-        """This kernel on coordinates ``start`` .. ``start + width - 1`` of longer points."""
-        raise NotImplementedError
+        moved = tuple(part.on_columns(start, width) for part in self._parts())
+        return replace(self, **{self._field: moved})  # type: ignore[type-var]
 
     def __call__(self, X: FloatArray, Y: FloatArray) -> FloatArray:
-        """The matrix k(X, Y), shape (n, m); exactly symmetric with exact diagonal when X is Y."""
         K: FloatArray = self._combine.reduce([part(X, Y) for part in self._parts()])
         return K
 
@@ -197,7 +278,6 @@ class CompositeKernel(_Described):
         return diagonal
 
     def against(self, Y: FloatArray) -> BoundKernel:
-        """This kernel with its second argument fixed to Y (m, d)."""
         return BoundComposite(self._combine, tuple(part.against(Y) for part in self._parts()))
 
 

@@ -1,9 +1,4 @@
-"""Kernels bound to a set of points, so that what depends on those points alone is computed once.
-
-A base kernel lifts its arguments so that one matrix product carries all the arithmetic between two points,
-``G = left(X) right(Y)^T``, followed by an elementwise function in place: ``k(X, Y) = finish(G)``.
-A bound kernel keeps ``right(Y)``.
-"""
+"""Kernels bound to a set of points, so that what depends on those points alone is computed once."""
 
 from __future__ import annotations
 
@@ -11,7 +6,6 @@ from collections.abc import Callable
 from typing import Protocol
 
 from coband.simulator.arrays import FloatArray
-from coband.simulator.maths.linalg.growing_rows import GrowingRows
 
 
 class BoundKernel(Protocol):
@@ -34,103 +28,6 @@ class BoundKernel(Protocol):
         """The same kernel bound to the first ``size`` points."""
 
 
-class LiftedKernel(Protocol):
-    """What a base kernel must offer to be bound: ``k(X, Y) = finish(mend(left(X) right(Y)^T))``."""
-
-    @property
-    def columns(self) -> tuple[int, ...] | None:
-        """The coordinates of a point that the kernel sees; None for all."""
-
-    def left(self, X: FloatArray) -> FloatArray:
-        """Lifted first argument (n, r)."""
-
-    def right(self, Y: FloatArray) -> FloatArray:
-        """Lifted second argument (m, r)."""
-
-    def cancels(self, right: FloatArray) -> bool:
-        """Whether the product with these lifted points can lose digits that matter, so that ``mend`` is needed."""
-
-    def mend(self, G: FloatArray, left: FloatArray, right: FloatArray) -> None:
-        """Recompute, in place, the entries of G (n, m) that suffer from cancellation."""
-
-    def finish(self, G: FloatArray) -> FloatArray:
-        """The elementwise part, in place on G (n, m)."""
-
-
-def select_columns(X: FloatArray, columns: tuple[int, ...] | None) -> FloatArray:
-    """The coordinates ``columns`` of the points X (n, d); all of them for None.
-
-    Raises:
-        ValueError: a column is not a coordinate of X.
-    """
-    if columns is None:
-        return X
-    if max(columns) >= X.shape[1]:
-        raise ValueError(f"columns={columns} must be below the dimension of the points, {X.shape[1]}.")
-    return X[:, list(columns)]
-
-
-class BoundBaseKernel:
-    """A base kernel bound to points: keeps the lifted points in growing storage.
-
-    Snapshots share the storage. Only the longest one may write into the spare room; any other copies first.
-    """
-
-    def __init__(self, kernel: LiftedKernel, rows: GrowingRows, cancels: bool) -> None:
-        self._kernel = kernel
-        self._rows = rows
-        self._cancels = cancels
-        self._size = rows.size
-        self._right = rows.all
-
-    @classmethod
-    def of(cls, kernel: LiftedKernel, Y: FloatArray) -> BoundBaseKernel:
-        """Bind ``kernel`` to the points Y (m, d)."""
-        right = kernel.right(select_columns(Y, kernel.columns))
-        rows = GrowingRows(right.shape[1], max(16, len(right)))
-        rows.append(right)
-        return cls(kernel, rows, kernel.cancels(right))
-
-    @property
-    def size(self) -> int:
-        """Number of points m."""
-        return self._size
-
-    def evaluate(self, X: FloatArray) -> FloatArray:
-        """The matrix k(X, Y), shape (n, m)."""
-        if X.ndim > 2:
-            return self._evaluate_stack(X)
-        left = self._kernel.left(select_columns(X, self._kernel.columns))
-        return self._finished(left @ self._right.T, left)
-
-    def _evaluate_stack(self, X: FloatArray) -> FloatArray:
-        left = self._kernel.left(select_columns(X.reshape(-1, X.shape[-1]), self._kernel.columns))
-        # One product for each matrix: the last bits of a product depend on its number of rows.
-        products = left.reshape(*X.shape[:-1], -1) @ self._right.T
-        return self._finished(products.reshape(-1, self._size), left).reshape(products.shape)
-
-    def _finished(self, G: FloatArray, left: FloatArray) -> FloatArray:
-        if self._cancels:
-            self._kernel.mend(G, left, self._right)
-        return self._kernel.finish(G)
-
-    def appended(self, Y: FloatArray) -> BoundBaseKernel:
-        """Bound to the present points followed by Y (p, d)."""
-        right = self._kernel.right(select_columns(Y, self._kernel.columns))
-        rows = self._rows if self._rows.size == self._size else self._rows.forked(self._size)
-        rows.append(right)
-        return BoundBaseKernel(self._kernel, rows, self._cancels or self._kernel.cancels(right))
-
-    def leading(self, size: int) -> BoundBaseKernel:
-        """Bound to the first ``size`` points."""
-        if size == self._size:
-            return self
-        part = BoundBaseKernel(self._kernel, self._rows, self._cancels)
-        part._size = size
-        part._right = self._rows.leading(size)
-        return part
-
-
 class BoundComposite:
     """A product or sum of bound kernels over the same points."""
 
@@ -140,20 +37,16 @@ class BoundComposite:
 
     @property
     def size(self) -> int:
-        """Number of points m."""
         return self._parts[0].size
 
     def evaluate(self, X: FloatArray) -> FloatArray:
-        """The matrix k(X, Y), shape (n, m)."""
         K = self._parts[0].evaluate(X)
         for part in self._parts[1:]:
             self._combine(K, part.evaluate(X), out=K)
         return K
 
     def appended(self, Y: FloatArray) -> BoundComposite:
-        """Bound to the present points followed by Y (p, d)."""
         return BoundComposite(self._combine, tuple(part.appended(Y) for part in self._parts))
 
     def leading(self, size: int) -> BoundComposite:
-        """Bound to the first ``size`` points."""
         return BoundComposite(self._combine, tuple(part.leading(size) for part in self._parts))

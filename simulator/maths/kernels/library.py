@@ -8,8 +8,8 @@ configuration: a validating reader finds ranges in the annotations and cross-fie
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
-from typing import Annotated, Literal, Protocol, Self
+from dataclasses import dataclass, field
+from typing import Annotated, Literal, Protocol
 
 import numpy as np
 from annotated_types import Ge
@@ -19,7 +19,6 @@ from coband.simulator.maths.kernels.base import (
     BaseKernel,
     Columns,
     CompositeKernel,
-    KernelSpec,
     NonNegative,
     Positive,
     StationaryKernel,
@@ -149,15 +148,12 @@ class Linear(BaseKernel):
         self.check_columns()
 
     def diag(self, X: FloatArray) -> FloatArray:
-        """k(x, x) = variance ||x||^2 + bias, shape (n,)."""
         return self.finish(self.variance * squared_norms(X, self.columns))
 
     def left(self, X: FloatArray) -> FloatArray:
-        """variance X."""
         return X * self.variance
 
     def finish(self, G: FloatArray) -> FloatArray:
-        """Add the bias."""
         G += self.bias
         return G
 
@@ -183,15 +179,12 @@ class Polynomial(BaseKernel):
         self.check_columns()
 
     def diag(self, X: FloatArray) -> FloatArray:
-        """k(x, x) = (scale ||x||^2 + bias)^degree, shape (n,)."""
         return self.finish(self.scale * squared_norms(X, self.columns))
 
     def left(self, X: FloatArray) -> FloatArray:
-        """scale X."""
         return X * self.scale
 
     def finish(self, G: FloatArray) -> FloatArray:
-        """Add the bias and raise to the degree."""
         G += self.bias
         return np.power(G, self.degree, out=G)
 
@@ -204,20 +197,10 @@ class Product(CompositeKernel):
         ValueError: no factor is given.
     """
 
-    _combine = np.multiply
+    _combine, _field = np.multiply, "factors"
     factors: tuple[AnyKernel, ...]
     """The kernels that are multiplied, at least one."""
     kind: Literal["product"] = field(default="product", kw_only=True)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "factors", _nonempty("factors", self.factors))
-
-    def _parts(self) -> tuple[KernelSpec, ...]:
-        return self.factors
-
-    def on_columns(self, start: int, width: int) -> Self:
-        """All factors on those coordinates."""
-        return replace(self, factors=tuple(factor.on_columns(start, width) for factor in self.factors))
 
 
 @dataclass(frozen=True)
@@ -228,23 +211,7 @@ class Sum(CompositeKernel):
         ValueError: no term is given.
     """
 
-    _combine = np.add
+    _combine, _field = np.add, "terms"
     terms: tuple[AnyKernel, ...]
     """The kernels that are added, at least one."""
     kind: Literal["sum"] = field(default="sum", kw_only=True)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "terms", _nonempty("terms", self.terms))
-
-    def _parts(self) -> tuple[KernelSpec, ...]:
-        return self.terms
-
-    def on_columns(self, start: int, width: int) -> Self:
-        """All terms on those coordinates."""
-        return replace(self, terms=tuple(term.on_columns(start, width) for term in self.terms))
-
-
-def _nonempty(name: str, kernels: tuple[KernelSpec, ...]) -> tuple[KernelSpec, ...]:
-    if not kernels:
-        raise ValueError(f"{name}(={kernels}) must hold at least one kernel.")
-    return tuple(kernels)

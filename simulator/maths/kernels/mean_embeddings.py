@@ -65,8 +65,7 @@ class PairMeans:
                 table[first, second] = self._mean(seen[first][1], seen[second][1])
                 if one == other:
                     table[second, first] = table[first, second]
-        block: FloatArray = table[at]
-        return block
+        return table[at]
 
     def _unknown(self) -> FloatArray:
         return np.full((self._agents, self._agents), np.nan)

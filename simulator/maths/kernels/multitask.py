@@ -38,17 +38,13 @@ class Table:
     column: int
 
     def __call__(self, X: FloatArray, Y: FloatArray) -> FloatArray:
-        """The matrix k(X, Y), shape (n, m)."""
         return self.against(Y).evaluate(X)
 
     def diag(self, X: FloatArray) -> FloatArray:
-        """k(x, x) of every row of X, shape (n,)."""
         numbers = X[:, self.column].astype(np.intp)
-        values: FloatArray = self.table[numbers, numbers]
-        return values
+        return self.table[numbers, numbers]
 
     def against(self, Y: FloatArray) -> BoundKernel:
-        """This kernel with its second argument fixed to Y."""
         return BoundTable(self, Y[:, self.column].astype(np.intp))
 
 
@@ -61,21 +57,16 @@ class BoundTable:
 
     @property
     def size(self) -> int:
-        """Number of points."""
         return len(self.numbers)
 
     def evaluate(self, X: FloatArray) -> FloatArray:
-        """The matrix k(X, Y), shape (n, m)."""
         rows = self.kernel.table[X[..., self.kernel.column].astype(np.intp)]
-        values: FloatArray = rows[..., self.numbers]
-        return values
+        return rows[..., self.numbers]
 
     def appended(self, Y: FloatArray) -> BoundTable:
-        """Bound to the present points followed by Y."""
         return BoundTable(self.kernel, np.concatenate([self.numbers, Y[:, self.kernel.column].astype(np.intp)]))
 
     def leading(self, size: int) -> BoundTable:
-        """Bound to the first ``size`` points."""
         return BoundTable(self.kernel, self.numbers[:size])
 
 
@@ -90,15 +81,12 @@ class SameArm:
     column: int
 
     def __call__(self, X: FloatArray, Y: FloatArray) -> FloatArray:
-        """The matrix k(X, Y), shape (n, m)."""
         return self.against(Y).evaluate(X)
 
     def diag(self, X: FloatArray) -> FloatArray:
-        """k(x, x) = 1, shape (n,)."""
         return np.ones(len(X))
 
     def against(self, Y: FloatArray) -> BoundKernel:
-        """This kernel with its second argument fixed to Y."""
         return BoundSameArm(self, Y[:, self.column])
 
 
@@ -111,20 +99,16 @@ class BoundSameArm:
 
     @property
     def size(self) -> int:
-        """Number of points."""
         return len(self.places)
 
     def evaluate(self, X: FloatArray) -> FloatArray:
-        """The matrix k(X, Y), shape (n, m)."""
         same = X[..., self.kernel.column, None] == self.places
         return np.where(same, 1.0, self.kernel.similarity)
 
     def appended(self, Y: FloatArray) -> BoundSameArm:
-        """Bound to the present points followed by Y."""
         return BoundSameArm(self.kernel, np.concatenate([self.places, Y[:, self.kernel.column]]))
 
     def leading(self, size: int) -> BoundSameArm:
-        """Bound to the first ``size`` points."""
         return BoundSameArm(self.kernel, self.places[:size])
 
 
@@ -140,17 +124,12 @@ class Combined:
         return np.multiply if self.composition == "product" else np.add
 
     def __call__(self, X: FloatArray, Y: FloatArray) -> FloatArray:
-        """The matrix k(X, Y), shape (n, m)."""
-        K: FloatArray = reduce(self._combine, [part(X, Y) for part in self.parts])
-        return K
+        return reduce(self._combine, [part(X, Y) for part in self.parts])
 
     def diag(self, X: FloatArray) -> FloatArray:
-        """k(x, x) of every row of X, shape (n,)."""
-        diagonal: FloatArray = reduce(self._combine, [part.diag(X) for part in self.parts])
-        return diagonal
+        return reduce(self._combine, [part.diag(X) for part in self.parts])
 
     def against(self, Y: FloatArray) -> BoundKernel:
-        """This kernel with its second argument fixed to Y."""
         return BoundComposite(self._combine, tuple(part.against(Y) for part in self.parts))
 
 

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
 from coband.simulator.maths.kernels.base import BaseKernel, CompositeKernel, KernelSpec
@@ -40,12 +39,5 @@ def checked_kernel(name: str, found: object) -> type:
 
 KERNELS: Kinds[type] = Kinds("kernels", checked_kernel, _is_kernel)
 """The kernels that scenarios can name."""
-
-
-def kernels() -> Mapping[str, type]:
-    """The classes of kernels by kind."""
-    return KERNELS.known()
-
-
 AnyKernel = Annotated[KernelSpec, KERNELS.field()]
 """A kernel in a model of a scenario: ``{kind: ..., ...}`` of any installed package."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from typing import Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 from weakref import WeakValueDictionary
 
 T = TypeVar("T")
@@ -19,29 +19,6 @@ class Sharing(Protocol):
         """The object under ``key``, built if there is none."""
 
 
-class VersionCache(Generic[T]):
-    """What has been built for a version is handed to all who ask for it: a pure cache.
-
-    Only the newest versions are kept; who uses an older one holds on to it.
-
-    Args:
-        capacity: number of versions kept.
-    """
-
-    def __init__(self, capacity: int = 32) -> None:
-        self._capacity = capacity
-        self._held: dict[int, T] = {}
-
-    def get(self, version: int, build: Callable[[], T]) -> T:
-        """The result for ``version``, built if it is not held."""
-        if version in self._held:
-            return self._held[version]
-        result = self._held[version] = build()
-        while len(self._held) > self._capacity:
-            del self._held[min(self._held)]
-        return result
-
-
 class RecentCache(Generic[T]):
     """Results by what they were made from; the last few are kept.
 
@@ -51,7 +28,7 @@ class RecentCache(Generic[T]):
 
     def __init__(self, capacity: int = 4) -> None:
         self._capacity = capacity
-        self._held: dict[Hashable, T] = {}
+        self._held: dict[Any, T] = {}
 
     def get(self, key: Hashable, build: Callable[[], T]) -> T:
         """The result for ``key``, built if it is not held."""
@@ -59,8 +36,24 @@ class RecentCache(Generic[T]):
             return self._held[key]
         result = self._held[key] = build()
         while len(self._held) > self._capacity:
-            del self._held[next(iter(self._held))]
+            del self._held[self._oldest()]
         return result
+
+    def _oldest(self) -> Any:
+        return next(iter(self._held))
+
+
+class VersionCache(RecentCache[T]):
+    """What has been built for a version, which is its key, is handed to all who ask for it: a pure cache.
+
+    Only the newest versions are kept; who uses an older one holds on to it.
+    """
+
+    def __init__(self, capacity: int = 32) -> None:
+        super().__init__(capacity)
+
+    def _oldest(self) -> Any:
+        return min(self._held)
 
 
 class WeakCache(Generic[T]):

@@ -29,6 +29,9 @@ class GrowingCholesky:
     Args:
         lam: ridge parameter lam > 0, added to the diagonal.
 
+    Attributes:
+        size: number of rows n.
+
     Raises:
         ValueError: lam is not positive.
     """
@@ -37,19 +40,14 @@ class GrowingCholesky:
         if not lam > 0:
             raise ValueError(f"lam(={lam}) must be > 0.")
         self._lam = lam
-        self._size = 0
+        self.size = 0
         self._rows = np.empty((_FIRST_ROWS, _FIRST_ROWS))
         self._log_dets = GrowingRows(1)
         self._log_dets.append(np.zeros((1, 1)))
 
-    @property
-    def size(self) -> int:
-        """Number of rows n."""
-        return self._size
-
     def log_det(self, size: int | None = None) -> float:
         """log det(I + M/lam) of the leading ``size`` rows and columns (all for None)."""
-        size = self._size if size is None else size
+        size = self.size if size is None else size
         return float(self._log_dets.leading(size + 1)[size, 0])
 
     def solve(self, B: FloatArray, overwrite: bool = False) -> FloatArray:
@@ -113,20 +111,20 @@ class GrowingCholesky:
         self._write(np.hstack([V.T, C]))
         log_pivots = 2.0 * np.log(np.diagonal(C)) - math.log(self._lam)
         self._log_dets.append((self.log_det() + np.cumsum(log_pivots))[:, None])
-        self._size += len(C)
+        self.size += len(C)
         return C
 
     def _write(self, rows: FloatArray) -> None:
-        end = self._size + len(rows)
+        end = self.size + len(rows)
         if end > len(self._rows):
             self._grow(max(end, 2 * len(self._rows)))
-        self._rows[self._size : end, :end] = rows
+        self._rows[self.size : end, :end] = rows
 
     def _grow(self, room: int) -> None:
         """Copy the lower triangle, block row by block row, into a larger square."""
         rows = _square(room)
-        for start in range(0, self._size, _BLOCK_ROWS):
-            end = min(start + _BLOCK_ROWS, self._size)
+        for start in range(0, self.size, _BLOCK_ROWS):
+            end = min(start + _BLOCK_ROWS, self.size)
             rows[start:end, :end] = self._rows[start:end, :end]
         self._rows = rows
 

@@ -152,14 +152,9 @@ class GrowingGram:
 
 
 class MeanInverse:
-    """The average of inverses that are followed as they change.
+    """The average of inverses that are followed as they change."""
 
-    Args:
-        block: rows after which they are added up.
-    """
-
-    def __init__(self, block: int = BLOCK) -> None:
-        self._block = block
+    def __init__(self) -> None:
         self._bases: list[Base | None] = []
         self._taken: list[int] = []
         self._base, self._rows = np.empty((0, 0)), GrowingRows(0)
@@ -174,7 +169,7 @@ class MeanInverse:
             self._rows.append(inverse.rows[self._taken[number] :] / math.sqrt(len(inverses)))
             self._taken[number] = len(inverse.rows)
         average = Downdate(self._rows.all, self._base)
-        if self._rows.size >= self._block:
+        if self._rows.size >= BLOCK:
             self._base, self._rows = average.dense(), GrowingRows(len(self._base))
         return average
 

@@ -11,31 +11,29 @@ class GrowingRows:
     """An append-only table of rows of one width: appending is amortised O(width), reading is a view.
 
     Rows already written never move within a view that was handed out, and never change.
+
+    Attributes:
+        size: number of rows written.
     """
 
     def __init__(self, width: int, capacity: int = 16) -> None:
         self._buffer: FloatArray = np.empty((capacity, width))
-        self._size = 0
+        self.size = 0
         self._all: FloatArray | None = None
-
-    @property
-    def size(self) -> int:
-        """Number of rows written."""
-        return self._size
 
     def append(self, rows: FloatArray) -> None:
         """Write ``rows`` (p, width) after the last one."""
-        needed = self._size + len(rows)
+        needed = self.size + len(rows)
         if needed > len(self._buffer):
             buffer = np.empty((max(needed, 2 * len(self._buffer)), self._buffer.shape[1]))
-            buffer[: self._size] = self._buffer[: self._size]
+            buffer[: self.size] = self._buffer[: self.size]
             self._buffer = buffer
-        self._buffer[self._size : needed] = rows
-        self._size, self._all = needed, None
+        self._buffer[self.size : needed] = rows
+        self.size, self._all = needed, None
 
     def leading(self, size: int) -> FloatArray:
         """The first ``size`` rows, a read-only view (size, width); all where there are no more."""
-        if size < self._size:
+        if size < self.size:
             view = self._buffer[:size]
             view.flags.writeable = False
             return view
@@ -45,7 +43,7 @@ class GrowingRows:
     def all(self) -> FloatArray:
         """All rows, a read-only view (n, width)."""
         if self._all is None:
-            self._all = self._buffer[: self._size]
+            self._all = self._buffer[: self.size]
             self._all.flags.writeable = False
         return self._all
 

@@ -38,8 +38,7 @@ def times(P: Base, g: FloatArray) -> FloatArray:
         return P.scale * g
     if is_sparse(g):
         support = np.flatnonzero(g)
-        product: FloatArray = g[support] @ P[support]
-        return product
+        return g[support] @ P[support]
     product = dsymv(1.0, P.T, g)  # reads half of P
     return product
 
@@ -66,8 +65,7 @@ def _forms(G: FloatArray, P: Base) -> FloatArray:
     *leading, width = G.shape
     if width < LARGE:
         flat = G.reshape(math.prod(leading), width)
-        forms: FloatArray = inner(_rows_times(flat, P), flat).reshape(leading)
-        return forms
+        return inner(_rows_times(flat, P), flat).reshape(leading)
     if G.ndim == 1:
         return inner(_rows_times(G, P), G)
     *leading, rows, width = G.shape

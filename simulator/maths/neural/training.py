@@ -40,10 +40,6 @@ class Task:
     X: FloatArray
     y: FloatArray
 
-    def is_same(self, other: Task) -> bool:
-        """Whether both are the same training; data only grow."""
-        return self.theta is other.theta and len(self.y) == len(other.y)
-
 
 @dataclass(frozen=True)
 class Descent:
@@ -146,9 +142,9 @@ class _Pass:
             (W, below, above[:, :width], gate)
             for W, below, above, gate in zip(layers, before, values, self._open, strict=False)
         ]
-        self._last, self._last_out, self._top, self._top_rows = layers[-1], out[-1], values[-1], _transposed(values[-1])
+        self._last, self._last_out, self._top, self._top_rows = layers[-1], out[-1], values[-1], values[-1].mT
         self._residuals = np.empty((len(tasks), 1, n), precision)
-        self._factors = _transposed(layers[-1][:, :, :width])
+        self._factors = layers[-1][:, :, :width].mT
         rooms = [np.empty_like(below) for below in before[: min(2, hidden)]]
         weighted = [rooms[min(index, 1)] for index in range(hidden)]
         self._backward = [
@@ -157,7 +153,7 @@ class _Pass:
                 layers[index][:, :, :width],
                 before[index],
                 weighted[index],
-                _transposed(weighted[index]),
+                weighted[index].mT,
                 out[index],
             )
             for index in reversed(range(hidden))
@@ -184,14 +180,9 @@ class _Pass:
             np.matmul(back, weighted_rows, out=out)
             out *= factors
             if index:
-                np.matmul(_transposed(W * factors), back, out=spare)
+                np.matmul((W * factors).mT, back, out=spare)
                 spare *= self._open[index - 1]
                 back, spare, factors = spare, self._open[index - 1], np.ones_like(factors)
-
-
-def _transposed(matrices: Reals) -> Reals:
-    """Each matrix of a stack transposed, a view."""
-    return matrices.transpose(0, 2, 1)
 
 
 class TrainingPool:
@@ -217,7 +208,7 @@ class TrainingPool:
         self._announced.pop(owner, None)
         if owner in self._done:
             done, theta = self._done.pop(owner)
-            if done.is_same(task):
+            if done.theta is task.theta and len(done.y) == len(task.y):  # the same training, as data only grow
                 return theta
             self._together, self._announced = False, {}
         room = CACHED // (len(task.y) * self._descent.network.width) - 1

@@ -33,37 +33,30 @@ class AugmentedPosterior(MultitaskPosterior):
 
     @property
     def log_det(self) -> float:
-        """log det(I + K/lam), K the kernel matrix of augmented points."""
         return self.posterior.log_det
 
     def update(self, observations: Observations) -> None:
-        """Learn observations of any tasks."""
         self.posterior.update(AugmentedObservations(self.kernel, observations))
 
     @classmethod
     def update_alike(cls, posteriors: Sequence[Self], observations: Observations) -> None:
-        """All of these, which know the same and so have one kernel, learn the same observations."""
         augmented = AugmentedObservations(posteriors[0].kernel, observations)
         for posterior in posteriors:
             posterior.posterior.update(augmented)
 
     def prefetch(self, arms: Points) -> None:
-        """Announce the augmented arms."""
         self.posterior.prefetch(self._augmented(arms))
 
     def predict(self, arms: Points) -> tuple[FloatArray, FloatArray]:
-        """Mean and variance of n arms of the own task, each (n,)."""
         return self.posterior.predict(self._augmented(arms))
 
     @property
     def known_alike(self) -> Hashable | None:
-        """That of the posterior of augmented points."""
         return self.posterior.known_alike
 
     def scores_alike(
         self, posteriors: Sequence[MultitaskPosterior], arm_sets: Sequence[ArmSet], alpha: FloatArray
     ) -> FloatArray:
-        """One question for all arm sets."""
         counts = [len(arms) for arms in arm_sets]
         of_arms = np.repeat(np.array([posterior.task for posterior in posteriors]), counts, axis=0)
         X = np.concatenate([arms.features for arms in arm_sets])
@@ -108,10 +101,8 @@ class AugmentedObservations(Observations):
 
     @property
     def rewards(self) -> FloatArray:
-        """Rewards, (n,)."""
         return self._plain.rewards
 
     @property
     def keys(self) -> Sequence[Key] | None:
-        """(trial, agent) of each."""
         return self._plain.keys

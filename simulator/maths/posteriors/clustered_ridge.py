@@ -25,22 +25,20 @@ class ClusteredRidge:
         dimension: d.
         lam: ridge parameter.
         alpha_2: factor of the radii r.
+
+    Attributes:
+        links: which are left, (N, N), True on the diagonal.
     """
 
     def __init__(self, links: BoolArray, dimension: int, lam: float, alpha_2: float) -> None:
         agents = len(links)
-        self._links = links.copy()
-        np.fill_diagonal(self._links, True)
+        self.links = links.copy()
+        np.fill_diagonal(self.links, True)
         self._lam, self._alpha_2 = lam, alpha_2
         self._A = np.zeros((agents, dimension, dimension))
         self._b = np.zeros((agents, dimension))
         self._w = np.zeros((agents, dimension))
         self._counts = np.zeros(agents)
-
-    @property
-    def links(self) -> BoolArray:
-        """Which links are left, (N, N), True on the diagonal."""
-        return self._links
 
     def update(self, numbers: IndexArray, X: FloatArray, y: FloatArray) -> None:
         """Learn observations of agents ``numbers`` (n,) at X (n, d) with rewards y (n,), one after the other."""
@@ -71,18 +69,17 @@ class ClusteredRidge:
         far = cdist(estimates, self._w) > radii[numbers, None] + radii
         earlier = np.triu(cdist(estimates, before) > radii[numbers, None] + radii_before, 1)
         far[:, numbers] |= earlier | earlier.T
-        self._links[numbers] &= ~far
-        self._links[:, numbers] &= ~far.T
+        self.links[numbers] &= ~far
+        self.links[:, numbers] &= ~far.T
 
     def _radii(self) -> FloatArray:
-        radii: FloatArray = self._alpha_2 * np.sqrt((1.0 + np.log1p(self._counts)) / (1.0 + self._counts))
-        return radii
+        return self._alpha_2 * np.sqrt((1.0 + np.log1p(self._counts)) / (1.0 + self._counts))
 
     def _component(self, agent: int) -> BoolArray:
         """Who is connected with an agent, (N,)."""
-        inside: BoolArray = self._links[agent]
+        inside: BoolArray = self.links[agent]
         while True:
-            reached: BoolArray = np.logical_or.reduce(self._links[inside])
+            reached: BoolArray = np.logical_or.reduce(self.links[inside])
             if np.array_equal(reached, inside):
                 return inside
             inside = reached
@@ -90,7 +87,7 @@ class ClusteredRidge:
     @property
     def clusters(self) -> int:
         """Number of clusters."""
-        return len({self._component(agent).tobytes() for agent in range(len(self._links))})
+        return len({self._component(agent).tobytes() for agent in range(len(self.links))})
 
     def predict(self, agent: int, X: FloatArray) -> tuple[FloatArray, FloatArray]:
         """w^T x and x^T M^(-1) x of an agent's cluster at n arms X (n, d), each (n,)."""

@@ -98,11 +98,9 @@ class RepeatsPosterior(Posterior):
 
     @property
     def log_det(self) -> float:
-        """log det(I + K/lam)."""
         return self._solved()[0].log_det(self._lam) if self.distinct else 0.0
 
     def update(self, observations: Observations) -> None:
-        """Learn observations."""
         P, y = observations.features, observations.rewards
         new = []
         for index, (row, reward) in enumerate(zip(np.ascontiguousarray(P), y.tolist(), strict=True)):
@@ -118,7 +116,6 @@ class RepeatsPosterior(Posterior):
         self._latest = None
 
     def predict(self, arms: Points) -> tuple[FloatArray, FloatArray]:
-        """Mean and variance (Li et al. 2023, eq. 1) of n arms, each (n,)."""
         X = features_of(arms)
         prior = self._kernel.diag(X)
         if self._bound is None:

@@ -30,45 +30,27 @@ class Dictionary:
 
     Args:
         kernel: the kernel; the dictionary starts empty.
+
+    Attributes:
+        points: in order, read-only (m, d); (0, 0) while there are none.
+        bound: the kernel bound to the points; None while there are none.
+        inverse_root: L^(-1), read-only (m, m), with zero rows and columns for skipped points.
+        skipped: number of points whose coordinate is always zero.
+        smallest_pivot: of a point that was kept, as a share of its k(x,x); 1 for an empty dictionary.
     """
 
     def __init__(self, kernel: Kernel) -> None:
         self.kernel = kernel
-        self._points: FloatArray = np.empty((0, 0))
-        self._bound: BoundKernel | None = None
-        self._inverse_root: FloatArray = np.empty((0, 0))
-        self._skipped = 0
-        self._smallest_pivot = 1.0
-
-    @property
-    def points(self) -> FloatArray:
-        """The points in order, read-only (m, d); (0, 0) while there are none."""
-        return self._points
+        self.points: FloatArray = np.empty((0, 0))
+        self.bound: BoundKernel | None = None
+        self.inverse_root: FloatArray = np.empty((0, 0))
+        self.skipped = 0
+        self.smallest_pivot = 1.0
 
     @property
     def size(self) -> int:
         """Number of points m, skipped ones included."""
-        return len(self._points)
-
-    @property
-    def skipped(self) -> int:
-        """Number of points whose coordinate is always zero."""
-        return self._skipped
-
-    @property
-    def smallest_pivot(self) -> float:
-        """Smallest pivot of a point that was kept, as a share of its k(x,x); 1 for an empty dictionary."""
-        return self._smallest_pivot
-
-    @property
-    def inverse_root(self) -> FloatArray:
-        """L^(-1), read-only (m, m), with zero rows and columns for skipped points."""
-        return self._inverse_root
-
-    @property
-    def bound(self) -> BoundKernel | None:
-        """The kernel bound to the points; None while there are none."""
-        return self._bound
+        return len(self.points)
 
     def appended(self, points: FloatArray) -> Dictionary:
         """The dictionary with ``points`` (p, d) appended; the embedding's old coordinates stay as they are."""
@@ -76,21 +58,21 @@ class Dictionary:
             return self
         points = np.array(points, dtype=np.float64)
         grown = Dictionary(self.kernel)
-        grown._points = _read_only(np.vstack([self._points, points]) if self.size else points)
-        grown._bound = self.kernel.against(points) if self._bound is None else self._bound.appended(points)
-        K, scale = grown._bound.evaluate(points), self.kernel.diag(points)
+        grown.points = _read_only(np.vstack([self.points, points]) if self.size else points)
+        grown.bound = self.kernel.against(points) if self.bound is None else self.bound.appended(points)
+        K, scale = grown.bound.evaluate(points), self.kernel.diag(points)
         Z = self._whitened(np.ascontiguousarray(K[:, : self.size]))
         schur = symmetric(K[:, self.size :], scale) - Z @ Z.T
         corner, pivots = _inverse_of_kept(schur, scale)
         kept = pivots[pivots > 0.0]
-        grown._inverse_root = _read_only(_bordered(self._inverse_root, self.dual(Z.T).T, corner))
-        grown._skipped = self._skipped + len(pivots) - len(kept)
-        grown._smallest_pivot = float(kept.min(initial=self._smallest_pivot))
+        grown.inverse_root = _read_only(_bordered(self.inverse_root, self.dual(Z.T).T, corner))
+        grown.skipped = self.skipped + len(pivots) - len(kept)
+        grown.smallest_pivot = float(kept.min(initial=self.smallest_pivot))
         return grown
 
     def cross(self, X: FloatArray) -> FloatArray:
         """The kernel rows k_S(x) of X (n, d), shape (n, m). The caller owns the result."""
-        return np.empty((len(X), 0)) if self._bound is None else self._bound.evaluate(X)
+        return np.empty((len(X), 0)) if self.bound is None else self.bound.evaluate(X)
 
     def embed(self, X: FloatArray) -> FloatArray:
         """The embeddings z(x) = L^(-1) k_S(x) of X (n, d), as rows (n, m)."""
@@ -99,22 +81,21 @@ class Dictionary:
     def dual(self, H: FloatArray) -> FloatArray:
         """L^(-T) H for H (m,) or (m, p): weights of kernel rows k_S(x) for weights of embeddings."""
         if H.ndim == 1 or not H.size:
-            return self._inverse_root.T @ H
-        weights: FloatArray = dtrmm(1.0, self._inverse_root.T, H, lower=0)  # half of the multiplications
-        return weights
+            return self.inverse_root.T @ H
+        return dtrmm(1.0, self.inverse_root.T, H, lower=0)  # half of the multiplications
 
     def _whitened(self, K: FloatArray) -> FloatArray:
         """The rows L^(-1) k of kernel rows K (n, m), in place."""
         if not K.size:
             return K
-        columns: FloatArray = dtrmm(1.0, self._inverse_root.T, K.T, lower=0, trans_a=1, overwrite_b=1)
+        columns: FloatArray = dtrmm(1.0, self.inverse_root.T, K.T, lower=0, trans_a=1, overwrite_b=1)
         return columns.T
 
     def is_prefix_of(self, other: Dictionary) -> bool:
         """Whether ``other`` has the same kernel and starts with this dictionary's points."""
         if self is other or self.size == 0:
             return self.kernel == other.kernel
-        return self.kernel == other.kernel and np.array_equal(self._points, other.points[: self.size])
+        return self.kernel == other.kernel and np.array_equal(self.points, other.points[: self.size])
 
 
 def transformation(old: Dictionary, new: Dictionary) -> FloatArray:

@@ -11,12 +11,7 @@ from coband.simulator.maths.posteriors.shared_log import SharedLog, column_squar
 
 
 class ExactPosterior(Posterior):
-    """Exact posterior of one agent on its own growing data (Li et al. 2023, eq. 1).
-
-    Args:
-        kernel: the kernel.
-        lam: ridge parameter lam > 0.
-    """
+    """Exact posterior of one agent on its own growing data (Li et al. 2023, eq. 1), with ridge parameter lam > 0."""
 
     def __init__(self, kernel: Kernel, lam: float) -> None:
         self._log = SharedLog(kernel, lam)
@@ -28,7 +23,6 @@ class ExactPosterior(Posterior):
 
     @property
     def log_det(self) -> float:
-        """log det(I + K/lam)."""
         return self._log.log_det(self._log.size)
 
     def update(self, observations: Observations) -> None:
@@ -36,17 +30,14 @@ class ExactPosterior(Posterior):
         self._log.extend(self._log.size, observations)
 
     def predict(self, arms: Points) -> tuple[FloatArray, FloatArray]:
-        """Mean and variance (Li et al. 2023, eq. 1) of n arms, each (n,)."""
         log = self._log
         V = log.solve(arms, log.size)
         variance = log.kernel.diag(features_of(arms)) - column_squares(V)
         return V.T @ log.whitened_rewards(log.size), scaled(variance, log.lam)
 
     def look_ahead(self, arms: ArmSet) -> None:
-        """Announce the arm set of a coming turn."""
         self._log.look_ahead(arms)
 
     def scores(self, arms: ArmSet, alpha: float) -> FloatArray:
-        """mu + alpha sigma (n,); -inf for arms whose score is certainly below the largest."""
         scores = self._log.scores(arms, alpha, self._log.size)
         return super().scores(arms, alpha) if scores is None else scores

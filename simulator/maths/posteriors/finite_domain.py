@@ -153,15 +153,12 @@ class DomainPosterior(Posterior):
 
     @property
     def log_det(self) -> float:
-        """log det(I + K/lam)."""
         return self._log.log_det(self._log.size)
 
     def update(self, observations: Observations) -> None:
-        """Learn observations of points of the domain."""
         self._log.extend(self._log.size, observations)
 
     def predict(self, arms: Points) -> tuple[FloatArray, FloatArray]:
-        """Mean and variance (Li et al. 2023, eq. 1) of n points of the domain, each (n,)."""
         log = self._log
         return _at(log.domain, arms, log.mean, log.unscaled, log.lam)
 
@@ -171,22 +168,18 @@ class DomainLogPosterior(Posterior):
 
     ``update`` adds own observations, further rows v on top of the prefix; ``adopt`` learns more of the log.
 
-    Args:
-        log: the shared log.
+    Attributes:
+        known: number of leading rows of the log that this agent knows.
+        log_det_gain: log det(I + K_all/lam) - log det(I + K_known/lam), the own points' share.
     """
 
     def __init__(self, log: DomainLog) -> None:
         self._log = log
-        self._known = 0
+        self.known = 0
         self._prefix = self._predicted = (log.domain.diag * 0.0, log.domain.diag)
         self._own: list[tuple[int, float]] = []
         self._rows = GrowingRows(log.domain.size, 4)
-        self._gain = 0.0
-
-    @property
-    def known(self) -> int:
-        """Number of leading rows of the log that this agent knows."""
-        return self._known
+        self.log_det_gain = 0.0
 
     @property
     def own_size(self) -> int:
@@ -195,16 +188,9 @@ class DomainLogPosterior(Posterior):
 
     @property
     def log_det(self) -> float:
-        """log det(I + K_all/lam)."""
-        return self._log.log_det(self._known) + self._gain
-
-    @property
-    def log_det_gain(self) -> float:
-        """log det(I + K_all/lam) - log det(I + K_known/lam), the own points' share."""
-        return self._gain
+        return self._log.log_det(self.known) + self.log_det_gain
 
     def update(self, observations: Observations) -> None:
-        """Add own observations, of points of the domain."""
         entries = self._log.domain.entries(observations.points).tolist()
         for entry, reward in zip(entries, observations.rewards.tolist(), strict=True):
             self._append(entry, reward)
@@ -215,30 +201,29 @@ class DomainLogPosterior(Posterior):
         Raises:
             ValueError: ``known`` shrinks or exceeds the rows held, or ``own_taken`` exceeds the own points.
         """
-        if not self._known <= known <= self._log.size:
-            raise ValueError(f"known(={known}) must be between {self._known} and the {self._log.size} rows held.")
+        if not self.known <= known <= self._log.size:
+            raise ValueError(f"known(={known}) must be between {self.known} and the {self._log.size} rows held.")
         if not 0 <= own_taken <= self.own_size:
             raise ValueError(f"own_taken(={own_taken}) must be between 0 and the {self.own_size} own points.")
-        self._prefix = self._predicted = self._log.advance(*self._prefix, self._known, known)
-        self._known = known
+        self._prefix = self._predicted = self._log.advance(*self._prefix, self.known, known)
+        self.known = known
         kept, self._own = self._own[own_taken:], []
-        self._rows, self._gain = GrowingRows(self._log.domain.size, 4), 0.0
+        self._rows, self.log_det_gain = GrowingRows(self._log.domain.size, 4), 0.0
         for entry, y in kept:
             self._append(entry, y)
 
     def predict(self, arms: Points) -> tuple[FloatArray, FloatArray]:
-        """Mean and variance (Li et al. 2023, eq. 1) of n points of the domain given all known data, each (n,)."""
         return _at(self._log.domain, arms, *self._predicted, self._log.lam)
 
     def _append(self, entry: int, y: float) -> None:
         mean, unscaled = self._predicted
         W = self._rows.leading(self.own_size)
-        covariance = self._log.covariance(entry, self._known) - W[:, entry] @ W
+        covariance = self._log.covariance(entry, self.known) - W[:, entry] @ W
         v, z, gain = whiten(covariance, entry, y - float(mean[entry]), self._log.lam)
         self._predicted = mean + z * v, unscaled - v * v
         self._own.append((entry, y))
         self._rows.append(v[None])
-        self._gain += gain
+        self.log_det_gain += gain
 
 
 def whiten(covariance: FloatArray, entry: int, residual: float, lam: float) -> tuple[FloatArray, float, float]:

@@ -76,7 +76,6 @@ class DomainNystromPosterior(Posterior):
         return self.base.log_det + self._gain
 
     def update(self, observations: Observations) -> None:
-        """Add own observations, of points of the domain."""
         entries = self.model.domain.entries(observations.points).tolist()
         for entry, y in zip(entries, observations.rewards.tolist(), strict=True):
             V = self._rows.leading(self.size)
@@ -89,7 +88,6 @@ class DomainNystromPosterior(Posterior):
             self._gain += 2.0 * math.log(root)
 
     def predict(self, arms: Points) -> tuple[FloatArray, FloatArray]:
-        """Mean and variance (Li et al. 2023, eq. 2) of n points of the domain, each (n,)."""
         mean, variance, base = self.model.domain.at(arms, self._mean, self._variance, self.model.variance)
         self.base_variance = base
         return mean, np.maximum(variance, 0.0)
@@ -102,12 +100,8 @@ class DomainNystromPosterior(Posterior):
 class DomainEmbedding:
     """The embeddings of a domain's points in one dictionary.
 
-    Args:
-        domain: the points.
-        dictionary: a dictionary of m points.
-
     Attributes:
-        dictionary: the same.
+        dictionary: of m points.
         Z: embeddings of the distinct points, (M, m).
     """
 

@@ -41,7 +41,6 @@ class CanonicalPosterior(Posterior):
 
     @property
     def log_det(self) -> float:
-        """log det(I + K/lam) of all that is known."""
         return self._posterior.log_det
 
     @property
@@ -86,15 +85,12 @@ class CanonicalPosterior(Posterior):
             self._posterior.update(_joined(news.values()))
 
     def prefetch(self, arms: Points) -> None:
-        """Announce the arms to all agents of the log."""
         self._log.prefetch(arms)
 
     def predict(self, arms: Points) -> tuple[FloatArray, FloatArray]:
-        """Mean and variance (Li et al. 2023, eq. 1) of n arms, each (n,)."""
         return self._posterior.predict(arms)
 
     def scores_of_sets(self, arms: ArmSet, counts: Sequence[int], alpha: FloatArray) -> FloatArray:
-        """mu + alpha sigma (n,); -inf for arms whose score is certainly below the largest of their set."""
         return self._posterior.scores_of_sets(arms, counts, alpha)
 
     def _without_gap(self, known: Collection[Key]) -> tuple[Sequence[Key], tuple[int, int]]:

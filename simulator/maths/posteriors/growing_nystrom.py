@@ -65,7 +65,6 @@ class GrowingNystrom(Posterior):
         return float(2.0 * np.log(pivots).sum() - len(pivots) * np.log(self._lam))
 
     def update(self, observations: Observations) -> None:
-        """Learn observations."""
         P, y = observations.features, observations.rewards
         if not len(y):
             return
@@ -116,7 +115,6 @@ class GrowingNystrom(Posterior):
             self._b += Z @ rows[:, -1]
 
     def predict(self, arms: Points) -> tuple[FloatArray, FloatArray]:
-        """Mean and variance at n arms, each (n,)."""
         P = features_of(arms)
         prior = self.dictionary.kernel.diag(P)
         if not self.dictionary.size or not len(P):

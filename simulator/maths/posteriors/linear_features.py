@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from copy import copy
 from weakref import WeakSet
 
 import numpy as np
@@ -52,9 +53,9 @@ class TaskFeatures:
 
     def copied(self) -> TaskFeatures:
         """The same, to go on with apart."""
-        copy = TaskFeatures(None)
-        copy._dictionary, copy._met = self._dictionary, set(self._met)
-        return copy
+        other = copy(self)
+        other._met = set(self._met)
+        return other
 
     @property
     def basis(self) -> Dictionary | None:
@@ -111,8 +112,7 @@ class PrimalKnowledge:
 
     def forked(self) -> PrimalKnowledge:
         """The same, for agents that are about to know more than its holders."""
-        fork = object.__new__(PrimalKnowledge)
-        fork.kernel, fork.add_up, fork._arms = self.kernel, self.add_up, self._arms
+        fork = copy(self)
         fork.tasks, fork.ridge, fork.holders = self.tasks.copied(), self.ridge.forked(), WeakSet()
         return fork
 
@@ -171,21 +171,17 @@ class PrimalPosterior(MultitaskPosterior):
 
     @property
     def log_det(self) -> float:
-        """log det(I + K/lam)."""
         return self._knowledge.ridge.log_det
 
     @property
     def known_alike(self) -> int:
-        """Which knowledge it is."""
         return id(self._knowledge)
 
     def update(self, observations: Observations) -> None:
-        """Learn observations of any tasks."""
         self.update_alike([self], observations)
 
     @classmethod
     def update_alike(cls, posteriors: Sequence[PrimalPosterior], observations: Observations) -> None:
-        """All of these, which know the same, learn the same observations."""
         if not len(observations):
             return
         knowledge = posteriors[0]._knowledge
@@ -199,14 +195,12 @@ class PrimalPosterior(MultitaskPosterior):
         knowledge.update(observations)
 
     def predict(self, arms: Points) -> tuple[FloatArray, FloatArray]:
-        """Mean and variance of n arms of the own task, each (n,)."""
         X = features_of(arms)
         return self._knowledge.predict(*self._of_own_task(len(X)), X)
 
     def scores_alike(
         self, posteriors: Sequence[MultitaskPosterior], arm_sets: Sequence[ArmSet], alpha: FloatArray
     ) -> FloatArray:
-        """One question for all arm sets."""
         of_own = [posterior._of_own_task(len(arms)) for posterior, arms in zip(posteriors, arm_sets, strict=True)]  # type: ignore[attr-defined]
         of_tasks, norms = (np.concatenate(parts) for parts in zip(*of_own, strict=True))
         X = np.concatenate([arms.features for arms in arm_sets])

@@ -77,7 +77,6 @@ class TaskwisePosterior(MultitaskPosterior):
         self._tell_common()
 
     def predict(self, arms: Points) -> tuple[FloatArray, FloatArray]:
-        """Mean and variance sigma^2/lam of n arms of the own task, each (n,)."""
         Phi = self._features.of(features_of(arms))
         mean, covariance = self._weights()
         variance = np.einsum("ij,ij->i", Phi @ covariance, Phi) / self._lam

@@ -20,13 +20,13 @@ import math
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 
 from coband.simulator.arms import ArmSet
 from coband.simulator.arrays import FloatArray, IndexArray
 from coband.simulator.maths.posteriors.contenders import rounding
+from coband.simulator.maths.posteriors.own_points import OwnPoints
 from coband.simulator.maths.posteriors.prepared_solves import PreparedSolves, Rows, Solve
 from coband.simulator.maths.posteriors.protocol import Posterior
 
@@ -37,29 +37,11 @@ MOST_PENDING = 256
 MOST_IDLE = 256
 """Solves of pulled arms that are kept for the time when they become rows of the log."""
 AHEAD = 2
-"""Turns of an agent that are prepared in advance: of those further ahead more would turn out to be in vain."""
+"""Turns of an agent that are prepared in advance: of those further ahead more would not be used."""
 STAGES = (0.25, 0.375, 0.5, 0.625, 0.8, 1.0)
 """Parts of the rows after which it is looked whether an arm that was not prepared can still be the best."""
 SETS_AT_ONCE = 8
 """Arm sets whose kernel rows are in memory together."""
-
-
-class Extra(Protocol):
-    """Points that an agent knows besides the first rows of the log."""
-
-    @property
-    def points(self) -> FloatArray:
-        """The points, (q, d)."""
-
-    @property
-    def whitened(self) -> FloatArray:
-        """Their whitened rewards, (q,)."""
-
-    def solve(self, X: FloatArray, V: FloatArray) -> FloatArray:
-        """The rows (q, n) that they add to the solve V (known, n) of X (n, d)."""
-
-    def solve_cross(self, cross: FloatArray) -> FloatArray:
-        """The same, (q, n), from the covariances (q, n) of X with the points, given the first rows of the log."""
 
 
 class _Reach:
@@ -103,13 +85,12 @@ class _Turn:
     alpha: float
     lam: float
     margin: float
-    extra: Extra | None
+    extra: OwnPoints | None
 
     def bounds(self) -> FloatArray:
         """Upper bounds of the scores, (n,)."""
         deviation = np.sqrt(np.maximum(self.prior - self.squares, 0.0) / self.lam)
-        bounds: FloatArray = self.mean + self.alpha * deviation + self.margin
-        return bounds
+        return self.mean + self.alpha * deviation + self.margin
 
     def bound(self, place: int, squares: float) -> float:
         """The upper bound of one score when the leading entries of its v have this squared norm."""
@@ -137,11 +118,7 @@ class ComingTurns:
 
 
 class LookAhead:
-    """Scores mu + alpha sigma of the arms of a turn, exact for every arm that can be the best.
-
-    Args:
-        log: the rows.
-    """
+    """Scores mu + alpha sigma of the arms of a turn, exact for every arm that can be the best."""
 
     def __init__(self, log: Rows) -> None:
         self._log = log
@@ -155,7 +132,7 @@ class LookAhead:
         """Announce the arm set of a coming turn; ``scores`` will be asked about this object."""
         self._coming[arms] = None
 
-    def scores(self, arms: ArmSet, alpha: float, known: int, extra: Extra | None) -> FloatArray | None:
+    def scores(self, arms: ArmSet, alpha: float, known: int, extra: OwnPoints | None) -> FloatArray | None:
         """mu + alpha sigma of n arms given the first ``known`` rows and the ``extra`` points, (n,).
 
         -inf for arms whose score is certainly below the largest. None where it is better to solve for all arms.
@@ -248,8 +225,7 @@ class LookAhead:
     def _covariances(self, X: FloatArray, K: FloatArray, known: int, points: FloatArray) -> FloatArray:
         """Covariances (q, n) of arms X, whose kernel rows are K (n, known), with points (q, d), given the rows."""
         backward = [self.solves.backward(x.tobytes(), known) for x in points]
-        covariances: FloatArray = self._log.kernel(points, X) - np.stack(backward) @ K.T
-        return covariances
+        return self._log.kernel(points, X) - np.stack(backward) @ K.T
 
     # --- many turns
 
@@ -274,7 +250,7 @@ class LookAhead:
         self._waiting.update(keys)
         leaders = self._leaders(keys, V, np.array(owners), alpha)
         S = self._log.factor.solve_transposed(np.column_stack([V[:, leaders], z]))
-        self.solves.refresh_weights(S[:, -1].copy())
+        self.solves.base_weights = S[:, -1].copy()
         for place, s in zip(leaders, S.T, strict=False):
             self.solves.held[keys[place]].s = s.copy()
 

@@ -85,7 +85,6 @@ class NystromModel(Predictor):
         return self.dictionary.embed(X)
 
     def predict(self, arms: Points) -> tuple[FloatArray, FloatArray]:
-        """Mean and variance (Li et al. 2023, eq. 2) of n arms, each (n,); 0 and k(x,x)/lam without dictionary."""
         return self.predictor.predict(arms)
 
     def variance(self, arms: Points) -> FloatArray:
@@ -150,8 +149,7 @@ class NystromModel(Predictor):
         if self._embeds:
             return core
         inverse_root = self.dictionary.inverse_root
-        form: FloatArray = inverse_root.T @ core @ inverse_root
-        return form
+        return inverse_root.T @ core @ inverse_root
 
     def _dual(self, h: FloatArray) -> FloatArray:
         return h if self._embeds else self.dictionary.dual(h)
@@ -193,7 +191,6 @@ class NystromPosterior(Posterior):
         return self.base.log_det + float(np.log(self._corrections()[1]).sum())
 
     def update(self, observations: Observations) -> None:
-        """Add own observations."""
         F = self.base.predictor.features(observations.points)
         for f, y in zip(F, observations.rewards.tolist(), strict=True):
             H, c = self._corrections()
@@ -205,7 +202,6 @@ class NystromPosterior(Posterior):
             self._c.append(np.array([[c_new]]))
 
     def predict(self, arms: Points) -> tuple[FloatArray, FloatArray]:
-        """Mean and variance (Li et al. 2023, eq. 2) of n arms given the model's and the own data, each (n,)."""
         base = self.base.predictor
         F = base.features(arms)
         self.base_variance = variance = base.variance_of(arms, F)

@@ -43,8 +43,7 @@ def greedy_choice(kernel: Kernel, points: FloatArray, relevance: FloatArray, siz
     newest_first = np.argsort(-weight[::-1].round(9), kind="stable")
     candidates = np.sort(len(points) - 1 - newest_first[: CANDIDATES * size])
     chosen = _pivots(kernel, points[candidates], weight[candidates], size)
-    numbers: IndexArray = candidates[chosen]
-    return numbers
+    return candidates[chosen]
 
 
 def relevance_of(kernel: Kernel, points: FloatArray, twins: FloatArray) -> FloatArray:

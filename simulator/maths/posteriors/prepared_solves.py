@@ -9,6 +9,7 @@ from those of the base in the same way: no new row needs a solve with all of L.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from typing import Protocol
 
@@ -45,29 +46,26 @@ class Rows(Protocol):
         """Largest |y| and largest k(x, x)/lam of the rows, whichever is larger, and at least 1."""
 
 
+@dataclass(slots=True)
 class Solve:
     """v = L^(-1) k(x) over some rows, and s = L_b^(-T) v over those of the base where that is known."""
 
-    __slots__ = ("s", "v")
-
-    def __init__(self, v: FloatArray, s: FloatArray | None = None) -> None:
-        self.v, self.s = v, s
+    v: FloatArray
+    s: FloatArray | None = None
 
 
 class PreparedSolves:
     """Solves of some points by key, the bytes of their features.
 
-    Args:
-        log: the rows.
-
     Attributes:
         base: number b of rows of the base.
+        base_weights: of the base, (b,); replaced by those of a new solve, rounding does not add up.
         active: whether there has been a base yet; before, nothing is kept.
     """
 
     def __init__(self, log: Rows) -> None:
         self._log = log
-        self._base_weights = np.empty(0)
+        self.base_weights = np.empty(0)
         self._pending: list[FloatArray | None] = []  # s of the rows since the base
         self.held: dict[bytes, Solve] = {}
         self.base = 0
@@ -116,7 +114,7 @@ class PreparedSolves:
 
     def weights(self, known: int) -> FloatArray:
         """a = (K + lam I)^(-1) y over the first ``known`` rows."""
-        return self._on_top(self._base_weights, self._log.whitened_rewards(known)[self.base :])
+        return self._on_top(self.base_weights, self._log.whitened_rewards(known)[self.base :])
 
     def _pending_rows(self, count: int) -> FloatArray:
         """s of the first rows since the base, (count, base)."""
@@ -127,17 +125,13 @@ class PreparedSolves:
                 self._pending[place] = s.copy()
         return np.array(self._pending[:count])
 
-    def refresh_weights(self, weights: FloatArray) -> None:
-        """Replace the weights of the base, (b,), by those of a new solve, which keeps rounding from adding up."""
-        self._base_weights = weights
-
     def lengthen(self, known: int) -> None:
         """Take the rows up to ``known`` into the base."""
         if not self.active:
             self._pending = [None] * self._log.size
-            self._base_weights = self._log.factor.solve_transposed(self._log.whitened_rewards(known)[:, None])[:, 0]
+            self.base_weights = self._log.factor.solve_transposed(self._log.whitened_rewards(known)[:, None])[:, 0]
         else:
-            self._base_weights = self.weights(known)
+            self.base_weights = self.weights(known)
             self._lengthen_solves(known)
         del self._pending[: known - self.base]
         self.base, self.active = known, True

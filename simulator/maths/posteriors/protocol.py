@@ -31,8 +31,7 @@ class Predictor(ABC):
         Only the largest entries have to be exact: -inf may stand for a score that is certainly below the largest.
         """
         mean, variance = self.predict(arms)
-        scores: FloatArray = mean + alpha * np.sqrt(variance)
-        return scores
+        return mean + alpha * np.sqrt(variance)
 
     def scores_of_sets(self, arms: ArmSet, counts: Sequence[int], alpha: FloatArray) -> FloatArray:
         """The scores mu + alpha sigma of the arms of several arm sets, one arm set after the other, (n,).
@@ -45,8 +44,7 @@ class Predictor(ABC):
             alpha: of each arm, (n,).
         """
         mean, variance = self.predict(arms)
-        scores: FloatArray = mean + alpha * np.sqrt(variance)
-        return scores
+        return mean + alpha * np.sqrt(variance)
 
 
 class Posterior(Predictor):

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
+from copy import copy
 from typing import Self
 
 import numpy as np
@@ -46,6 +47,9 @@ class Ridge(Posterior):
         dimension: p.
         lam: ridge parameter lam > 0.
 
+    Attributes:
+        b: sum y g, (p,).
+
     Raises:
         ValueError: lam is not positive.
     """
@@ -54,31 +58,26 @@ class Ridge(Posterior):
         if not lam > 0:
             raise ValueError(f"lam(={lam}) must be > 0.")
         self.lam = lam
-        self._b = np.zeros(dimension)
+        self.b = np.zeros(dimension)
         self._theta: FloatArray | None = np.zeros(dimension)
 
     @property
     def dimension(self) -> int:
         """Number of features p."""
-        return len(self._b)
-
-    @property
-    def b(self) -> FloatArray:
-        """sum y g, (p,)."""
-        return self._b
+        return len(self.b)
 
     @property
     def theta(self) -> FloatArray:
         """V^(-1) b, (p,)."""
         if self._theta is None:
-            self._theta = self.solve(self._b)
+            self._theta = self.solve(self.b)
         return self._theta
 
     def update(self, observations: Observations) -> None:
         """W += G^T G and b += G^T y for observations with features G (n, p)."""
         G = observations.features
         self.add_squares(G)
-        self._b = self._b + G.T @ observations.rewards
+        self.b = self.b + G.T @ observations.rewards
         self._theta = None
 
     def predict(self, arms: Points) -> tuple[FloatArray, FloatArray]:
@@ -122,15 +121,11 @@ class Ridge(Posterior):
 
     def forked(self) -> Self:
         """A copy that grows by itself."""
-        copy = object.__new__(type(self))
-        copy.lam, copy._b, copy._theta = self.lam, self._b, self._theta
-        return copy
+        return self.copied()
 
     def copied(self) -> Self:
         """A copy that can ``follow`` sums which have grown out of the same ones; this one stays as it is."""
-        copy = object.__new__(type(self))
-        copy.__dict__.update(self.__dict__)
-        return copy
+        return copy(self)
 
 
 class DiagonalRidge(Ridge):
@@ -146,7 +141,7 @@ class DiagonalRidge(Ridge):
 
     def follow(self, W: Gram | FloatArray, b: FloatArray) -> None:
         assert isinstance(W, np.ndarray)
-        self._V, self._b, self._theta = self.lam + W, b, None
+        self._V, self.b, self._theta = self.lam + W, b, None
 
     def squares_of(self, G: FloatArray) -> FloatArray:
         return Gram(G).diagonal
@@ -167,13 +162,12 @@ class DiagonalRidge(Ridge):
         return self._V
 
     def inverse(self) -> FloatArray:
-        inverse: FloatArray = 1.0 / self._V
-        return inverse
+        return 1.0 / self._V
 
     def forked(self) -> Self:
-        copy = super().forked()
-        copy._V = self._V.copy()
-        return copy
+        fork = super().forked()
+        fork._V = self._V.copy()
+        return fork
 
 
 class RidgeRegression(Ridge):
@@ -215,7 +209,7 @@ class RidgeRegression(Ridge):
 
     def follow(self, W: Gram | FloatArray, b: FloatArray) -> None:
         assert isinstance(W, Gram)
-        self._b = b
+        self.b = b
         self._follow(W)
 
     def squares_of(self, G: FloatArray) -> Gram:
@@ -229,7 +223,7 @@ class RidgeRegression(Ridge):
         self._add_up()
         self._restart(padded(entries(self._base), dimension, 1.0 / self.lam), dimension)
         self._diagonal = np.concatenate([self._diagonal, np.full(more, float(self.lam))])
-        self._b, self._theta = np.concatenate([self._b, np.zeros(more)]), None
+        self.b, self._theta = np.concatenate([self.b, np.zeros(more)]), None
         self._before = tuple(part.padded(dimension) for part in self._before)
         self._own = self._own.padded(dimension)
         self._followed = self._own.matrix
@@ -279,8 +273,7 @@ class RidgeRegression(Ridge):
 
     def _rows_times(self, g: FloatArray) -> FloatArray:
         S = self._rows.all
-        product: FloatArray = S.T @ (S @ g)
-        return product
+        return S.T @ (S @ g)
 
     def _add_up(self) -> None:
         """Take the rows of updates into the base, in place unless somebody else holds it."""
@@ -326,19 +319,14 @@ class RidgeRegression(Ridge):
         return Downdate(self._rows.all, self._base)
 
     def copied(self) -> Self:
-        copy = super().copied()
-        copy._rows, copy._diagonal = self._rows.forked(self._rows.size), self._diagonal.copy()
-        copy._held = self._held = True
-        return copy
+        other = super().copied()
+        other._rows, other._diagonal = self._rows.forked(self._rows.size), self._diagonal.copy()
+        other._held = self._held = True
+        return other
 
     def forked(self) -> Self:
-        copy = super().forked()
-        copy.cadence, copy.block = self.cadence, self.block
-        copy._before = (*self._before, self._followed) if self._followed.grown else self._before
-        copy._own = GrowingGram(self.dimension, self.cadence)
-        copy._followed = copy._own.matrix
-        copy._base, copy._rows = self._base, self._rows.forked(self._rows.size)
-        copy._held = self._held = True
-        copy._diagonal = self._diagonal.copy()
-        copy._log_det = self._log_det
-        return copy
+        fork = super().forked()
+        fork._before = (*self._before, self._followed) if self._followed.grown else self._before
+        fork._own = GrowingGram(self.dimension, self.cadence)
+        fork._followed = fork._own.matrix
+        return fork

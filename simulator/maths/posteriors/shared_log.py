@@ -24,7 +24,7 @@ from coband.simulator.maths.linalg.cholesky import GrowingCholesky
 from coband.simulator.maths.linalg.growing_rows import GrowingRows
 from coband.simulator.maths.linalg.solve_cache import SolveCache
 from coband.simulator.maths.posteriors.contenders import contenders
-from coband.simulator.maths.posteriors.look_ahead import Extra, LookAhead
+from coband.simulator.maths.posteriors.look_ahead import LookAhead
 from coband.simulator.maths.posteriors.observations import Observations
 from coband.simulator.maths.posteriors.own_points import OwnPoints, solve_lower
 from coband.simulator.maths.posteriors.protocol import Posterior
@@ -41,6 +41,9 @@ class SharedLog:
     Args:
         kernel: the kernel.
         lam: ridge parameter lam > 0.
+
+    Attributes:
+        size: number of observations n.
     """
 
     def __init__(self, kernel: Kernel, lam: float) -> None:
@@ -52,24 +55,19 @@ class SharedLog:
         self._bound: BoundKernel | None = None
         self._rewards = GrowingRows(1)
         self._whitened = GrowingRows(1)
-        self._size = 0
+        self.size = 0
         self._solve_cache = SolveCache(self._compute)
         self._look_ahead = LookAhead(self)
 
     @property
-    def size(self) -> int:
-        """Number of observations n."""
-        return self._size
-
-    @property
     def points(self) -> FloatArray:
         """The points in order, a read-only view (n, d); (0, 0) while there are none."""
-        return np.empty((0, 0)) if self._points is None else self._points.leading(self._size)
+        return np.empty((0, 0)) if self._points is None else self._points.leading(self.size)
 
     @property
     def rewards(self) -> FloatArray:
         """The rewards in order, a read-only view (n,)."""
-        return self._rewards.leading(self._size)[:, 0]
+        return self._rewards.leading(self.size)[:, 0]
 
     def extend(self, start: int, observations: Observations) -> None:
         """Make sure that rows ``start``, ``start + 1``, ... of the log are held; rows held already are skipped.
@@ -81,9 +79,9 @@ class SharedLog:
         Raises:
             ValueError: ``start`` leaves a gap after the rows held.
         """
-        held = self._size - start
+        held = self.size - start
         if held < 0:
-            raise ValueError(f"start(={start}) must be at most the {self._size} rows held.")
+            raise ValueError(f"start(={start}) must be at most the {self.size} rows held.")
         if held < len(observations):
             X = np.array(observations.features[held:], dtype=np.float64)
             self._append(X, np.array(observations.rewards[held:], dtype=np.float64))
@@ -98,8 +96,8 @@ class SharedLog:
         Raises:
             ValueError: fewer than ``known`` rows are held.
         """
-        if not 0 <= known <= self._size:
-            raise ValueError(f"known(={known}) must be between 0 and the {self._size} rows held.")
+        if not 0 <= known <= self.size:
+            raise ValueError(f"known(={known}) must be between 0 and the {self.size} rows held.")
         if self._look_ahead.solves.active and len(arms) <= FEW:
             V = self._look_ahead.solves.solved(features_of(arms), known)
             if V is not None:
@@ -110,7 +108,7 @@ class SharedLog:
         """Announce the arm set of a coming turn, so that it can be prepared together with others."""
         self._look_ahead.look_ahead(arms)
 
-    def scores(self, arms: ArmSet, alpha: float, known: int, own: Extra | None = None) -> FloatArray | None:
+    def scores(self, arms: ArmSet, alpha: float, known: int, own: OwnPoints | None = None) -> FloatArray | None:
         """mu + alpha sigma (n,) over the first ``known`` rows and own points: see :class:`LookAhead`."""
         return self._look_ahead.scores(arms, alpha, known, own)
 
@@ -136,16 +134,16 @@ class SharedLog:
         return self.factor.solve(cross.T, overwrite=True)
 
     def _append(self, X: FloatArray, y: FloatArray) -> None:
-        V = self.solve(X, self._size)
+        V = self.solve(X, self.size)
         self._solve_cache.forget()
         C = self.factor.append_solved(V, self.kernel(X, X))
-        self._whitened.append(solve_lower(C, y - V.T @ self.whitened_rewards(self._size))[:, None])
+        self._whitened.append(solve_lower(C, y - V.T @ self.whitened_rewards(self.size))[:, None])
         if self._points is None:
             self._points = GrowingRows(X.shape[1])
         self._points.append(X)
         self._rewards.append(y[:, None])
         self._bound = self.kernel.against(X) if self._bound is None else self._bound.appended(X)
-        self._size += len(y)
+        self.size += len(y)
         self.scale = max(self.scale, float(np.abs(y).max()), float(self.kernel.diag(X).max()) / self.lam)
         self._look_ahead.solves.appended(X)
 
@@ -157,24 +155,19 @@ class LogPosterior(Posterior):
     log's: with W = L^(-1) k(X_known, X_own), it is the factor of the Schur complement
     k(X_own, X_own) + lam I - W^T W.
 
-    Args:
-        log: the shared log.
+    Attributes:
+        known: number of leading rows of the log that this agent knows.
     """
 
     def __init__(self, log: SharedLog) -> None:
         self._log = log
-        self._known = 0
+        self.known = 0
         self._own: OwnPoints | None = None
-
-    @property
-    def known(self) -> int:
-        """Number of leading rows of the log that this agent knows."""
-        return self._known
 
     @property
     def known_alike(self) -> tuple[int, int] | None:
         """The log and its rows that are known; None with own points besides."""
-        return (id(self._log), self._known) if self._own is None else None
+        return (id(self._log), self.known) if self._own is None else None
 
     @property
     def own_size(self) -> int:
@@ -183,8 +176,7 @@ class LogPosterior(Posterior):
 
     @property
     def log_det(self) -> float:
-        """log det(I + K_all/lam)."""
-        return self._log.log_det(self._known) + self.log_det_gain
+        return self._log.log_det(self.known) + self.log_det_gain
 
     @property
     def log_det_gain(self) -> float:
@@ -192,7 +184,6 @@ class LogPosterior(Posterior):
         return 0.0 if self._own is None else self._own.log_det
 
     def update(self, observations: Observations) -> None:
-        """Add own observations."""
         if len(observations):
             self._extend_own(observations.points, observations.rewards)
 
@@ -202,24 +193,22 @@ class LogPosterior(Posterior):
         Raises:
             ValueError: ``known`` shrinks or exceeds the rows held, or ``own_taken`` exceeds the own points.
         """
-        if not self._known <= known <= self._log.size:
-            raise ValueError(f"known(={known}) must be between {self._known} and the {self._log.size} rows held.")
+        if not self.known <= known <= self._log.size:
+            raise ValueError(f"known(={known}) must be between {self.known} and the {self._log.size} rows held.")
         if not 0 <= own_taken <= self.own_size:
             raise ValueError(f"own_taken(={own_taken}) must be between 0 and the {self.own_size} own points.")
         own, self._own = self._own, None
-        self._known = known
+        self.known = known
         if own is not None and own.size > own_taken:
             self._extend_own(own.points[own_taken:], own.rewards[own_taken:])
 
     def prefetch(self, arms: Points) -> None:
-        """Announce the arms to all agents of the log."""
         self._log.prefetch(arms)
 
     def predict(self, arms: Points) -> tuple[FloatArray, FloatArray]:
-        """Mean and variance (Li et al. 2023, eq. 1) of n arms given all known data, each (n,)."""
         log, X = self._log, features_of(arms)
-        V = log.solve(arms, self._known)
-        mean: FloatArray = np.vecdot(V.T, log.whitened_rewards(self._known))  # equal columns give equal bits
+        V = log.solve(arms, self.known)
+        mean: FloatArray = np.vecdot(V.T, log.whitened_rewards(self.known))  # equal columns give equal bits
         variance = log.kernel.diag(X) - column_squares(V)
         if self._own is not None:
             U = self._own.solve(X, V)
@@ -228,8 +217,7 @@ class LogPosterior(Posterior):
         return mean, scaled(variance, log.lam)
 
     def scores_of_sets(self, arms: ArmSet, counts: Sequence[int], alpha: FloatArray) -> FloatArray:
-        """mu + alpha sigma (n,); -inf for arms whose score is certainly below the largest of their set."""
-        places = None if self._own is not None else contenders(self._log, self._known, arms.features, counts, alpha)
+        places = None if self._own is not None else contenders(self._log, self.known, arms.features, counts, alpha)
         if places is None:
             return super().scores_of_sets(arms, counts, alpha)
         mean, variance = self.predict(arms.select(places))
@@ -238,19 +226,17 @@ class LogPosterior(Posterior):
         return scores
 
     def look_ahead(self, arms: ArmSet) -> None:
-        """Announce the arm set of a coming turn of this agent's."""
         self._log.look_ahead(arms)
 
     def scores(self, arms: ArmSet, alpha: float) -> FloatArray:
-        """mu + alpha sigma (n,) given all known data; -inf for arms whose score is certainly below the largest."""
-        scores = self._log.scores(arms, alpha, self._known, self._own)
+        scores = self._log.scores(arms, alpha, self.known, self._own)
         return super().scores(arms, alpha) if scores is None else scores
 
     def _extend_own(self, points: Points, y: FloatArray) -> None:
         log, X = self._log, features_of(points)
-        V = log.solve(points, self._known)
+        V = log.solve(points, self.known)
         if self._own is None:
-            self._own = OwnPoints(log.kernel, log.lam, log.whitened_rewards(self._known), X.shape[1])
+            self._own = OwnPoints(log.kernel, log.lam, log.whitened_rewards(self.known), X.shape[1])
         self._own.append(X, y, V)
 
 

@@ -91,7 +91,6 @@ class LocalRidge(Posterior):
         self._start(left, self._b - self._b_given if len(left) else np.zeros_like(self._b))
 
     def update(self, observations: Observations) -> None:
-        """Add pulls."""
         G = observations.features
         self._rows.append(G)
         self._b = self._b + G.T @ observations.rewards
@@ -107,7 +106,6 @@ class LocalRidge(Posterior):
         return self._current().log_det
 
     def predict(self, arms: Points) -> tuple[FloatArray, FloatArray]:
-        """G theta and ||g||^2 in the norm of V^(-1), for the rows of G (..., n, p), each (..., n)."""
         G, current, synchronised = features_of(arms), self._current(), self._shared.ridge
         theta = current.solve(synchronised.b + self._b) if self.has_news else synchronised.theta
         return G @ theta, current.variance(G)

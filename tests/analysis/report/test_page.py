@@ -173,9 +173,9 @@ def test_the_diagram_holds_every_event() -> None:
         offset += column.nbytes
         columns[name] = column
     assert offset == len(raw)
-    assert columns["time"].tolist() == events.time.tolist()
+    assert columns["time"].tolist() == events["time"].tolist()
     back = columns.pop("back")
-    assert [i - int(step) if step else -1 for i, step in enumerate(back)] == events.cause.tolist()
+    assert [i - int(step) if step else -1 for i, step in enumerate(back)] == events["cause"].tolist()
     for name, column in columns.items():
         assert column.tolist() == events[name].tolist()
 

@@ -15,7 +15,7 @@ def test_a_synchronisation_made_by_hand() -> None:
         {"agents": 3.5, "server": 1.0, "transfer": 4.5, "retransmission": 0.0}
     )
     assert (found.waited_for, found.waited) == (1, pytest.approx(3.5))
-    chain = [events.words[events.event[index]] for index in found.chain]
+    chain = [events.words[events["event"][index]] for index in found.chain]
     assert chain == ["deliver", "send", "deliver", "send", "deliver", "send", "deliver", "send", "trigger"]
     assert [(wait.agent, wait.rounds, wait.time) for wait in waits([found])] == [(1, 1, pytest.approx(3.5))]
 

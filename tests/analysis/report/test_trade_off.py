@@ -1,4 +1,4 @@
-"""The figure of regret against communication and time: intervals, curves of parameters, and what nothing beats."""
+"""The figure of regret against communication and time: intervals, curves of parameters, and what is not dominated."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from coband.simulator.analysis.report.frontier_figure import trade_off_figure
 from coband.simulator.analysis.report.measures import Measure
 from coband.simulator.analysis.report.palette import PAPER, SERIES
 from coband.simulator.core.metrics import ALWAYS
+from coband.simulator.experiments.runs.variant import Parameter
 from coband.simulator.experiments.statistics.dominance import Standing
 from coband.simulator.experiments.statistics.estimates import Estimate
-from coband.simulator.experiments.store.variants import StoredParameter
 
 MEASURES = {metric.name: Measure.of(metric) for metric in ALWAYS if metric.better}
 SENT = [Estimate(500.0, (400.0, 600.0), 5), Estimate(40_000.0, (40_000.0, 40_000.0), 5)]
@@ -29,7 +29,7 @@ BEST = Standing("frontier", None, True)
 
 
 def point(label: str, cost: Estimate, gain: Estimate, standing: Standing = BEST, **values: float) -> TradeOff:
-    parameters = tuple(StoredParameter(f"algorithms.{name}", name, str(x), x) for name, x in values.items())
+    parameters = tuple(Parameter(f"algorithms.{name}", name, str(x), x) for name, x in values.items())
     return TradeOff(label, label[:1], parameters, 0, cost, gain, standing, None)
 
 
@@ -69,9 +69,9 @@ def test_signs_say_what_is_known() -> None:
     legend = axis.figure.legends[0]
     assert [text.get_text() for text in legend.get_texts()] == [
         "A",
-        "nothing beats it",
+        "not dominated",
         "not distinguishable",
-        "beaten",
+        "dominated",
     ]
 
 

@@ -22,7 +22,6 @@ from coband.simulator.core.assembly import Assembly
 from coband.simulator.core.audit.age import Ages
 from coband.simulator.core.audit.invariants import Audit, InvariantViolation
 from coband.simulator.core.audit.ledger import DOWN, UP, Ledger
-from coband.simulator.core.audit.per_agent import per_agent_metrics
 from coband.simulator.core.audit.progress import Progress
 from coband.simulator.core.churn import Churn
 from coband.simulator.core.hosts.agent_host import AgentHost
@@ -38,6 +37,7 @@ from coband.simulator.core.router import Router
 from coband.simulator.core.talks import Talks
 from coband.simulator.maths.posteriors.ridge import RidgeRegression
 from coband.simulator.problems.contextual import ContextualWorld
+from coband.simulator.problems.world import TurnsWorld
 from tests.every import every
 
 Patch = pytest.MonkeyPatch
@@ -250,11 +250,13 @@ def stragglers_twice(factors: list[float], config: AgentsConfig, streams: Stream
 
 
 def regret_of_others(patch: Patch) -> None:
-    def reversed_(*given: Any) -> list[Any]:
-        found = per_agent_metrics(*given)
+    by_agent = Ended._by_agent
+
+    def reversed_(self: Ended) -> list[Any]:
+        found = by_agent(self)
         return [{**one, "regret": other["regret"]} for one, other in zip(found, found[::-1], strict=True)]
 
-    patch.setattr("coband.simulator.core.result.per_agent_metrics", reversed_)
+    patch.setattr(Ended, "_by_agent", reversed_)
 
 
 def without_headers(patch: Patch) -> None:
@@ -421,7 +423,7 @@ SEEN: dict[str, tuple[Plant, Callable[[], Any], str]] = {
     # worlds and agents
     "one noise for all agents": (one_noise_for_all, star, "noise"),
     "another agent's arms": (
-        before(ContextualWorld, "pull", lambda agent, turn, arm: ((agent + 1) % 4, turn, arm)),
+        before(TurnsWorld, "pull", lambda agent, turn, arm: ((agent + 1) % 4, turn, arm)),
         star,
         "regret",
     ),

@@ -282,7 +282,7 @@ def test_a_file_speaks_of_agents_up_to_its_largest(tmp_path: Path, rows: str, ag
         ("agent,up,down\n0,-1,2\n", ":2: '0,-1,2' must have agent >= 0 and 0 <= up < down"),
         ("agent,up,down\n0,1,1\n", ":2: '0,1,1' must have agent >= 0 and 0 <= up < down"),
         ("agent,up,down\n0,1,5\n0,4,6\n", "the times of agent 0 overlap"),
-        ("agent,up,down\n7,1,5\n", "speaks of agent 7: must be < 2"),
+        ("agent,up,down\n7,1,5\n", "names agent 7: must be < 2"),
     ],
 )
 def test_broken_files_of_availability(tmp_path: Path, text: str, message: str) -> None:

@@ -91,10 +91,28 @@ def test_a_quorum_is_enough_once_the_time_is_over() -> None:
     wire.ring()
     assert head.rounds == []
     wire.deliver()
-    assert [list(answers) for answers in head.rounds] == [[0, 1]]
+    assert [(list(answers), answers.left) for answers in head.rounds] == [([0, 1], {2: "silent"})]
     wire.settle()
     assert head.late == [2]
     assert [member.log for member in members] == [[7], [7], [7]]  # the news to all answers the late one, too
+
+
+def test_what_goes_to_all_ends_a_wait_and_does_not_show_that_the_answer_came() -> None:
+    members, head, wire = room()
+    held(wire, head, quorum=2, timeout=5.0)
+    for _ in range(AGENTS):
+        wire.deliver()
+    lost = wire.packets.pop()  # the answer of agent 2
+    wire.deliver()
+    wire.deliver()
+    wire.ring()
+    while wire.packets:
+        wire.deliver()
+    assert members[2].log == [7]
+    assert members[2].undone == []
+    wire.packets.append(lost)
+    wire.lose()
+    assert members[2].undone == [lost.message]
 
 
 def test_before_the_time_is_over_a_quorum_waits_for_all() -> None:
@@ -114,7 +132,7 @@ def test_together_means_all_or_none() -> None:
     wire.deliver()
     wire.post(SERVER, head.receive(_decline(wire.packets[0].message), 2))
     assert list(head.rounds[0]) == []
-    assert head.rounds[0].left == {2: "declined"}
+    assert head.rounds[0].left == {0: "silent", 1: "silent", 2: "declined"}
 
 
 def _decline(question: Message) -> Message:

@@ -306,7 +306,7 @@ def test_turns_from_a_file_are_relative_to_the_scenario(tmp_path: Path, monkeypa
     scenario = load(tmp_path / "quick.yaml", registry=REGISTRY)
     assert scenario.schedule.total_turns(scenario.agents.count) == 2
     assert load(tmp_path / "quick.yaml", ["agents.count=5"], registry=REGISTRY).agents.count == 5
-    with pytest.raises(ScenarioError, match="schedule.file: speaks of agent 4: must be < 4, the agents.count; agents"):
+    with pytest.raises(ScenarioError, match="schedule.file: names agent 4: must be < 4, the agents.count; agents"):
         load(tmp_path / "quick.yaml", ["agents.count=4"], registry=REGISTRY)
 
 

@@ -1,4 +1,4 @@
-"""Which points nothing beats: by means, and as far as replications tell."""
+"""Which points are not dominated: by means, and by paired tests."""
 
 from __future__ import annotations
 

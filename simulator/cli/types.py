@@ -1,0 +1,62 @@
+"""Types of options: numbers that a store has room for, none of them NaN or infinite, and paths with their metavars."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import click
+
+LARGEST = 2**63 - 1
+"""The largest whole number in a SQLite database."""
+MOST_WORKERS = 10_000
+
+
+class AtLeast(click.IntRange):
+    """A whole number from a smallest one on; the largest one goes without saying in the help."""
+
+    def __init__(self, least: int, most: int = LARGEST) -> None:
+        super().__init__(min=least)
+        self._most = most
+
+    def get_metavar(self, param: click.Parameter, ctx: click.Context | None = None) -> str:
+        """``N``, where an option says nothing else."""
+        return "N"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        number: int = super().convert(value, param, ctx)
+        if number > self._most:
+            self.fail(f"{value} is too large: at most {self._most}", param, ctx)
+        return number
+
+
+class Finite(click.FloatRange):
+    """A number in a range; comparisons let NaN through, which is none."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        number: float = super().convert(value, param, ctx)
+        if not math.isfinite(number):
+            self.fail(f"{value} is not a finite number", param, ctx)
+        return number
+
+
+class Place(click.Path):
+    """A path of a file or of a folder, with the metavar that says which."""
+
+    def get_metavar(self, param: click.Parameter, ctx: click.Context | None = None) -> str:
+        """``FILE`` or ``DIR``."""
+        return "FILE" if self.file_okay else "DIR"
+
+
+class Out(Place):
+    """A place to write to. Directories above it are made where they are not there, which is said: it may be a slip."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        path: Path = super().convert(value, param, ctx)  # type: ignore[assignment]  # as `path_type` says
+        if not path.parent.exists() and not (ctx and ctx.resilient_parsing):
+            click.echo(f"note: the directory {path.parent} is not there; it is made", err=True)
+        return path
+
+
+FILE_PATH, FOLDER = Place(path_type=Path, dir_okay=False), Place(path_type=Path, file_okay=False)

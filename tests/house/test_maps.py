@@ -1,0 +1,92 @@
+"""The maps of the code, the list of decisions and the checks of each place agree with the tree."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).parents[2]
+FOLDERS = ("agents", "server", "simulator", "coband", "tests", "docs", "scenarios", "benchmarks")
+FLOORS = sorted(f"simulator/{path.parent.name}" for path in (ROOT / "simulator").glob("*/__init__.py"))
+A_PLACE = re.compile(r"`([\w.-]+(?:/[\w.-]+)*/?)`")
+MOST_LOOSE = {"simulator": 4, "simulator/core": 14}
+"""Folder -> how many modules it may have beside its rooms."""
+
+
+def text(name: str) -> str:
+    return (ROOT / name).read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("page", ["docs/house.md", "CONTRIBUTING.md"])
+def test_a_map_names_what_there_is(page: str) -> None:
+    """Paths may leave out the folders above them; NAME stands for any."""
+    found = [path for folder in (*FOLDERS, ".github") for path in [ROOT / folder, *(ROOT / folder).rglob("*")]]
+    there = {f"/{path.relative_to(ROOT).as_posix()}" for path in [*found, *ROOT.iterdir()]}
+    named = {place for place in A_PLACE.findall(text(page)) if "/" in place or place.endswith((".py", ".md", ".toml"))}
+    missing = [
+        place
+        for place in sorted(named)
+        if "NAME" not in place and not any(one.endswith(f"/{place.rstrip('/')}") for one in there)
+    ]
+    assert len(named) > 20
+    assert missing == []
+
+
+def test_the_tour_has_every_folder() -> None:
+    assert [folder for folder in (*FLOORS, *FOLDERS) if f"`{folder}`" not in text("docs/house.md")] == []
+
+
+@pytest.mark.parametrize("folder", MOST_LOOSE)
+def test_few_modules_are_in_no_room(folder: str) -> None:
+    loose = sorted(path.name for path in (ROOT / folder).glob("*.py") if path.name != "__init__.py")
+    assert len(loose) <= MOST_LOOSE[folder], loose
+
+
+def test_every_decision_is_listed_under_its_number() -> None:
+    row = re.compile(r"^\| \[(\d+)\. [^]]+\]\((\d{4}-[\w-]+\.md)\) \| \S", re.MULTILINE)
+    listed = row.findall(text("docs/decisions/index.md"))
+    records = sorted(path.name for path in (ROOT / "docs" / "decisions").glob("0*.md"))
+    assert [name for _, name in listed] == records
+    for number, name in listed:
+        assert int(name[:4]) == int(number)
+        assert text(f"docs/decisions/{name}").startswith(f"# {number}. "), name
+
+
+def test_every_place_has_the_same_checks() -> None:
+    """`make check`, the hooks of pre-commit and the jobs of the public CI."""
+    checks = re.search(r"^check: (.*)$", text("Makefile"), re.MULTILINE)
+    assert checks is not None
+    (hooks,) = [one["hooks"] for one in yaml.safe_load(text(".pre-commit-config.yaml"))["repos"]]
+    assert [hook["entry"] for hook in hooks] == [f"make {name}" for name in checks[1].split()]
+    jobs = yaml.safe_load(text(".github/workflows/ci.yml"))["jobs"]
+    steps = [step["run"] for job in jobs.values() for step in job["steps"] if "run" in step]
+    assert {"make lint types", "make docs"} <= set(steps)
+
+
+def test_the_public_ci_runs_on_what_is_promised() -> None:
+    project = tomllib.loads(text("pyproject.toml"))["project"]
+    promised = re.findall(r":: (3\.\d+)", "\n".join(project["classifiers"]))
+    matrix = yaml.safe_load(text(".github/workflows/ci.yml"))["jobs"]["tests"]["strategy"]["matrix"]
+    assert project["requires-python"] == f">={matrix['python'][0]}"
+    assert set(promised) <= set(matrix["python"])
+    rows = [{"dependencies": "newest", "os": matrix["os"][0]}, *matrix["include"]]
+    assert {row["dependencies"] for row in rows} == {"newest", "constrained", "oldest"}
+    assert {row["os"].partition("-")[0] for row in rows} == {"ubuntu", "macos", "windows"}
+
+
+def test_every_dependency_has_a_lower_bound() -> None:
+    """Otherwise the oldest that is allowed is one from years ago."""
+    project = tomllib.loads(text("pyproject.toml"))["project"]
+    every = [*project["dependencies"], *(one for group in project["optional-dependencies"].values() for one in group)]
+    assert [one for one in every if ">=" not in one and not one.startswith("coband[")] == []
+
+
+def test_where_to_get_it_is_said_once() -> None:
+    """README, metadata and citation name one address."""
+    address = tomllib.loads(text("pyproject.toml"))["project"]["urls"]["Repository"]
+    assert f"git clone {address}" in text("README.md")
+    assert yaml.safe_load(text("CITATION.cff"))["repository-code"] == address
