@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
 from coband.simulator.analysis.report.analysis import Analysis
 from coband.simulator.api.errors import RunError, not_installed
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 Against = Literal["turns", "time", "scalars"]
 SIZE = (5.6, 3.6)
+METHODS = ("regret(x=...)", "turns()", "figure(name)")
 
 
 class Plots:
@@ -74,6 +75,9 @@ class Plots:
             raise RunError(f"this run has nothing to draw for {name}; its report says why.")
         return found.figure
 
+    def __getattr__(self, name: str) -> NoReturn:
+        raise AttributeError(f"there is no plot {name!r}; there is {', '.join(METHODS)}.")
+
     def _curves(
         self, x: Against, y: Literal["regret", "turns"], ax: Axes | None, labels: str | Iterable[str] | None
     ) -> Axes:
@@ -94,7 +98,7 @@ class Plots:
         return axis
 
     def __repr__(self) -> str:
-        return "Plots: regret(x=...), turns(), figure(name)"
+        return f"Plots: {', '.join(METHODS)}"
 
 
 def _chosen(labels: str | Iterable[str] | None, known: list[str]) -> list[str]:

@@ -258,7 +258,7 @@ def simple(value: Any, key: str) -> Any:
         return {"kind": "python" if key.endswith("reward") else "sampler", "function": named(value)}
     if isinstance(value, Iterable):
         return [simple(item, f"{key}[{number}]") for number, item in enumerate(value)]
-    what = f"a {type(value).__name__} cannot be a value of a scenario"
+    what = f"an object of type {type(value).__name__} cannot be a value of a scenario"
     raise _mistake(key, f"{what}; give numbers, texts, lists or mappings, an object of a kind, a graph or a function")
 
 

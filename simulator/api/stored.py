@@ -37,6 +37,14 @@ MOST_LABELS = 5
 _NODE = re.compile(r"\d+")
 
 
+class ReportFile(type(Path())):  # type: ignore[misc]  # the class of paths on this system
+    """The path of a report, which a notebook shows as the page."""
+
+    def _repr_html_(self) -> str:
+        page = html.escape(self.read_text(encoding="utf-8"))
+        return f'<iframe srcdoc="{page}" style="width: 100%; height: 80vh; border: 0"></iframe>'
+
+
 class Run:
     """A run on disk. Its tables are read when they are first used and then kept; `coband.load` reads anew.
 
@@ -254,7 +262,7 @@ class Run:
         out: str | PathLike[str] | None = None,
         against: str | None = None,
         force: bool = False,
-    ) -> Path:
+    ) -> ReportFile:
         """Write the report of the run, and of others beside it, as one HTML file.
 
         Args:
@@ -264,7 +272,7 @@ class Run:
             force: replace a file that differs.
 
         Returns:
-            The file.
+            The file; a notebook shows it.
 
         Raises:
             RunError: no job has finished, or another file is there.
@@ -278,7 +286,7 @@ class Run:
         file = folder / REPORT if out is None else Path(out)
         with self._analysed(*others, against=against) as analysis:
             keep_file(file, page(analysis).encode("utf-8"), force=force)
-        return file
+        return ReportFile(file)
 
     @contextmanager
     def _opened(self) -> Iterator[StoredRun]:

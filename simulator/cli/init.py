@@ -46,26 +46,43 @@ jobs:
     default="quickstart",
     help=f"What it is: {'; '.join(f'{name}: {about}' for name, about in ABOUT.items())}.",
 )
-def init(directory: Path, template: str) -> None:
+@click.option("--name", metavar="NAME", help="Name of the scenario, or of the algorithm; by default the template's.")
+def init(directory: Path, template: str, name: str | None) -> None:
     """Write a project to DIR: a scenario, what belongs to it, its communication counts and a CI workflow.
 
     DIR is by default the current directory. Files that exist are never replaced.
     """
-    files = _files(template)
-    there = [name for name in (*files, LOCK) if (directory / name).exists()]
+    if name is not None and not (name.isidentifier() and name.isascii()):
+        raise BadInput(f"--name {name}: a name has letters, digits and _, and begins with no digit.")
+    files = _named(_files(template), name)
+    there = [file for file in (*files, LOCK) if (directory / file).exists()]
     if there:
         raise BadInput(
             f"{directory / there[0]} exists; name another directory, or move the file away. Nothing was written."
         )
-    for name, text in files.items():
-        (directory / name).parent.mkdir(parents=True, exist_ok=True)
-        (directory / name).write_text(text, encoding="utf-8")
+    for file, text in files.items():
+        (directory / file).parent.mkdir(parents=True, exist_ok=True)
+        (directory / file).write_text(text, encoding="utf-8")
     if template != PLUGIN:
         _lock(directory)
     click.echo(f"{directory}: {', '.join([*files, *([] if template == PLUGIN else [LOCK])])}")
     click.echo("next:")
-    for command in (*([] if directory == Path(".") else [f"cd {directory}"]), *COMMANDS[template]):
-        click.echo(f"    {command}")
+    commands = files["README.md"].split("\n\n")[1].splitlines()
+    for command in (*([] if directory == Path(".") else [f"    cd {directory}"]), *commands):
+        click.echo(command)
+
+
+def _named(files: dict[str, str], name: str | None) -> dict[str, str]:
+    """The files with another name in the place of the template's, in names of files too."""
+    scenario = files["scenario.yaml"]
+    old = scenario.split("\nname: ", 1)[1].split("\n", 1)[0]
+    if name is None or name == old:
+        return files
+    if f"{old}.py" in files:
+        pairs = [(how(old), how(name)) for how in (str, _class, _hyphens)]
+        return {_replaced(file, pairs): _replaced(text, pairs) for file, text in files.items()}
+    changed = {"scenario.yaml": scenario.replace(f"\nname: {old}\n", f"\nname: {name}\n", 1)}
+    return {**files, **changed, "README.md": files["README.md"].replace(f"/{old}", f"/{name}")}
 
 
 def _files(template: str) -> dict[str, str]:
@@ -88,6 +105,20 @@ def _files(template: str) -> dict[str, str]:
         ".gitignore": "runs/\nsweeps/\n__pycache__/\n",
         ".github/workflows/coband.yml": WORKFLOW.format(steps=steps),
     }
+
+
+def _class(name: str) -> str:
+    return name.title().replace("_", "")
+
+
+def _hyphens(name: str) -> str:
+    return name.replace("_", "-")
+
+
+def _replaced(text: str, pairs: list[tuple[str, str]]) -> str:
+    for old, new in pairs:
+        text = text.replace(old, new)
+    return text
 
 
 def _lock(directory: Path) -> None:

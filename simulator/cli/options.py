@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from coband.simulator.cli.plugins import warn_of_plugins
-from coband.simulator.cli.types import FILE_PATH, FOLDER, MOST_WORKERS, AtLeast
+from coband.simulator.cli.types import MOST_WORKERS, AtLeast, Out
 
 if TYPE_CHECKING:
     from coband.simulator.experiments.runs.driver import Listener, Report
@@ -58,12 +58,12 @@ def workers(text: str, default: int | None = None) -> Decorator:
 
 def out_file(text: str) -> Decorator:
     """The file that a command writes."""
-    return click.option("--out", type=FILE_PATH, help=text)
+    return click.option("--out", type=Out(path_type=Path, dir_okay=False), help=text)
 
 
 def out_directory(text: str, default: Path | None = None) -> Decorator:
     """The directory that a command writes."""
-    return click.option("--out", type=FOLDER, default=default, help=text)
+    return click.option("--out", type=Out(path_type=Path, file_okay=False), default=default, help=text)
 
 
 PORT_HELP = "Port of this machine; 0 takes any that is free."
@@ -130,8 +130,9 @@ class Request:
     def replay(self) -> list[str]:
         """Start of the command that repeats one of the jobs."""
         settings = [word for setting in self.settings for word in ("--set", setting)]
+        counted = [] if self.replications is None else ["--replications", str(self.replications)]
         checks = [] if self.check is None else ["--check", self.check]
-        return ["coband", "run", str(self.file), *settings, *checks]
+        return ["coband", "run", str(self.file), *settings, *counted, *checks]
 
     def load(self) -> Any:
         """The scenario."""

@@ -10,7 +10,7 @@ import click
 
 from coband.simulator.cli.options import FORCE, BadInput
 from coband.simulator.cli.runs import RUNS, RUNS_HELP, against, analysed, extra
-from coband.simulator.cli.types import Finite, Place
+from coband.simulator.cli.types import Finite, Out
 
 FORMATS = ("pdf", "svg", "png")
 SIZE = (3.3, 2.2)
@@ -73,7 +73,7 @@ class PanelRequest:
 @click.option("--dpi", type=click.IntRange(20, 1000), metavar="N", default=200, help="Dots per inch of PNG files.")
 @click.option(
     "--out",
-    type=Place(path_type=Path),
+    type=Out(path_type=Path),
     metavar="DIR|FILE",
     default=Path("figures"),
     help="Directory of the figures; for one panel also a file, whose ending is its format.",

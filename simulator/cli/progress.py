@@ -127,9 +127,13 @@ def warnings(report: Report) -> Iterator[str]:
             f"{label}, replication {replication}: {turns} turns were never taken, because agents waited for "
             "messages that did not come"
         )
+    said: dict[str, list[str]] = {}
     for entry in report.object["results"]:
         for sentence in dict.fromkeys(text for record in entry["replications"] for text in record.get("warnings", ())):
-            yield f"{entry['label']}: {sentence}"
+            said.setdefault(sentence, []).append(entry["label"])
+    for sentence, labels in said.items():
+        several = len(labels) > 1 and len(labels) == len(report.object["results"])
+        yield sentence if several else f"{', '.join(labels)}: {sentence}"
     yield from _guarantees(report)
 
 

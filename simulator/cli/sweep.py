@@ -12,6 +12,7 @@ import click
 from coband.simulator.cli import progress, results, sweep_view, tables
 from coband.simulator.cli.options import (
     JSON,
+    ONLY,
     REPLICATIONS,
     SEED,
     SHIPPED,
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 @settings("Change a value of the scenario, or fix a key of its grid; repeatable.")
 @REPLICATIONS
 @SEED
+@ONLY
 @trace(default="off")
 @placed
 @click.option(
@@ -56,6 +58,7 @@ def sweep(
     settings: tuple[str, ...],
     replications: int | None,
     seed: int | None,
+    only: tuple[str, ...],
     trace: Level,
     status: Path | None,
     resume: bool,
@@ -73,8 +76,11 @@ def sweep(
         return
     if file is None:
         raise BadInput("give a scenario FILE, or --status DIR.")
-    request = Request(file, settings, replications, seed=seed)
+    request = Request(file, settings, replications, seed=seed, only=only)
     study = _load(request, trace)
+    if not study.gridded:
+        told = "so this is one point; `coband run` shows more of it"
+        click.echo(f"note: {file} has neither grid: nor zip:, {told}", err=True)
     progress.announce(study)
     with pool(**place) as workers_found:
         report = driven(request, study, workers_found, resume, out)
@@ -94,11 +100,15 @@ def sweep(
 def _load(request: Request, trace: Level) -> Sweep:
     from coband.simulator.cli.plugins import warn_of_plugins
     from coband.simulator.experiments.runs.openings import openings
+    from coband.simulator.experiments.runs.study import SelectionError
     from coband.simulator.experiments.sweep.study import load_study
 
     openings()  # before plugins are imported
     warn_of_plugins()
-    return load_study(request.file, request.overrides(), trace=trace)
+    try:
+        return load_study(request.file, request.overrides(), trace=trace).selected(request.only)
+    except SelectionError as error:
+        raise BadInput(str(error)) from error
 
 
 def driven(request: Request, study: Study, pool: WorkerPool, resume: bool, out: Path | None) -> Report:

@@ -51,6 +51,16 @@ class Place(click.Path):
         return "FILE" if self.file_okay else "DIR"
 
 
+class Out(Place):
+    """A place to write to. Directories above it are made where they are not there, which is said: it may be a slip."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        path: Path = super().convert(value, param, ctx)  # type: ignore[assignment]  # as `path_type` says
+        if not path.parent.exists() and not (ctx and ctx.resilient_parsing):
+            click.echo(f"note: the directory {path.parent} is not there; it is made", err=True)
+        return path
+
+
 FILE_PATH, FOLDER = Place(path_type=Path, dir_okay=False), Place(path_type=Path, file_okay=False)
 
 

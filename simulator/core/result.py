@@ -117,7 +117,7 @@ class Ended:
             audit=self.run.audit,
             agents=self.agents,
             server=self.server,
-            warnings=warnings_of(self._nodes),
+            warnings=(*getattr(self.world, "warnings", ()), *warnings_of(self._nodes)),
         )
 
     def _closest(self) -> list[float | None]:

@@ -21,8 +21,8 @@ class World(Protocol):
     contexts z_v, and each agent is told its own. ``realised``: true where regret is against the noisy reward, and may
     be negative. ``measures``, a mapping: numbers about the instance for the result, asked for after the run; the
     problem declares them as metrics. ``upcoming(agent, turn)``: the arms of the turn and of some turns after it, for
-    agents that look ahead. ``expect(turns)``: told before the first turn about how many turns an agent takes; it must
-    not change what is drawn.
+    agents that look ahead. ``warnings``, sentences for the user: why the instance may mislead. ``expect(turns)``: told
+    before the first turn about how many turns an agent takes; it must not change what is drawn.
     """
 
     @property

@@ -110,8 +110,9 @@ def _finite(name: str, given: Any) -> FloatArray:
             raise TypeError
         found = raw.astype(np.float64)
     except (TypeError, ValueError):
-        kind = type(given).__name__
-        raise ValueError(f"{name} must be an array of numbers with rows of one length, not this {kind}.") from None
+        raise ValueError(
+            f"{name} must be an array of numbers with rows of one length{_culprit(name, given)}."
+        ) from None
     if np.ma.isMaskedArray(given):
         found[np.ma.getmaskarray(given)] = np.nan
     wrong = np.argwhere(~np.isfinite(found))
@@ -119,6 +120,24 @@ def _finite(name: str, given: Any) -> FloatArray:
         place = ", ".join(map(str, wrong[0]))
         raise ValueError(f"{name}[{place}] is {found[tuple(wrong[0])]}; {name} must be finite numbers.")
     return read_only(found)
+
+
+def _culprit(name: str, given: Any) -> str:
+    """What is no number in it, as its user names it."""
+    for column in getattr(given, "columns", ()):  # a data frame
+        try:
+            np.asarray(given[column], dtype=np.float64)
+        except (TypeError, ValueError):
+            dummies = "turn it into columns of 0 and 1, as pandas.get_dummies does"
+            return f", but its column {column!r} holds no numbers; leave it out, or {dummies}"
+    try:
+        places = [(place, value) for place, value in np.ndenumerate(np.array(given, dtype=object))]
+    except ValueError:
+        places = []
+    for place, value in places:
+        if isinstance(value, str):
+            return f", but {name}[{', '.join(map(str, place))}] is {value!r}"
+    return f", not this {type(given).__name__}"
 
 
 def file_of(content: str) -> str:

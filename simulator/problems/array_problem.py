@@ -16,6 +16,7 @@ from pydantic import Field
 
 from coband.simulator.core.world import World
 from coband.simulator.problems.array_files import Arrays, file_of, read_arrays
+from coband.simulator.problems.disjoint import Scale, scale_warnings, scaled
 from coband.simulator.problems.functions import contextual_of, rewards_of
 from coband.simulator.problems.problem import InstanceError, Problem, ProblemEntry, Streams
 from coband.simulator.problems.rewards import NoiseSpec, as_noise
@@ -45,6 +46,8 @@ class ArraysProblem(Problem):
     """In the place of arms and rewards: the SHA-256 of arrays that are in a file beside the scenario."""
     count: int | None = Field(default=None, ge=2)
     """With arms (M, d): arms offered at each turn, drawn without replacement; null: all."""
+    scale: Scale = "none"
+    """Each arm to l2 norm 1, then features to mean 0 and deviation 1 over all arms; or one of the two, or none."""
     noise: NoiseSpec = Field(default=0.0)
     """Noise added to the mean reward; a number is the standard deviation of Gaussian noise."""
     regret: Regret = "expected"
@@ -123,10 +126,12 @@ class ArraysProblem(Problem):
             raise InstanceError(wrong)
         noise, realised = as_noise(self.noise), self.regret == "realised"
         if arrays.arms.ndim == 2 and self.count is None:
-            return FixedArmsWorld(arrays.arms, arrays.rewards, noise, streams, described(arrays.rewards), realised)
+            arms, means = scaled(arrays.arms, self.scale), arrays.rewards
+            cautions = scale_warnings(arms, means)
+            return FixedArmsWorld(arms, means, noise, streams, described(means), realised, cautions)
         offered, rows_of = self._turns(arrays)
         d = arrays.arms.shape[-1]
-        features = arrays.arms.reshape(-1, d)
+        features = scaled(arrays.arms.reshape(-1, d), self.scale)
         rewards = arrays.rewards if arrays.arms.ndim == 2 else arrays.rewards.reshape(-1)
         return TableWorld(features, rewards, rows_of, noise, streams, longest_block(agents, offered * d), realised)
 

@@ -24,6 +24,8 @@ from coband.simulator.problems.rewards import as_noise
 from coband.simulator.problems.world import Blocks, Turn, TurnsWorld, longest_block, one_right, read_only
 
 Scale = Literal["normalise_standardise", "standardise", "normalise", "none"]
+LARGE = 1e4
+"""Features and rewards beyond are likely to be in an unlucky unit."""
 
 
 class LabelledData(Config):
@@ -47,6 +49,23 @@ def scaled(features: FloatArray, scale: Scale) -> FloatArray:
         deviation = features.std(axis=0)
         features = (features - features.mean(axis=0)) / np.where(deviation > 1e-12, deviation, 1.0)
     return features
+
+
+def scale_warnings(features: FloatArray, rewards: FloatArray) -> tuple[str, ...]:
+    """What is worth knowing about the scale of one's own data, (n, d) and any shape: a column outweighs all others."""
+    sizes = np.abs(features).max(axis=0)
+    column, found = int(sizes.argmax()), []
+    if sizes[column] > LARGE:
+        found.append(
+            f"feature {column}, counted from 0, reaches {sizes[column]:.3g}, so distances and linear models hardly see "
+            "smaller ones; bring features to one scale with problem.scale: standardise"
+        )
+    if (largest := float(np.abs(rewards).max())) > LARGE:
+        found.append(
+            f"rewards reach {largest:.3g}, while confidence widths, priors and networks are made for rewards of about "
+            "1; divide rewards and noise by such a number"
+        )
+    return tuple(found)
 
 
 class DisjointWorld(TurnsWorld):

@@ -67,14 +67,20 @@ def _called(function: Callable[..., Any], arms: FloatArray, *agent: int) -> Floa
 
 
 def contextual_of(
-    function: Callable[..., Any], arms: Mapping[str, Any], *, agents: int | None, count: int | None, **options: Any
+    function: Callable[..., Any],
+    arms: Mapping[str, Any],
+    *,
+    agents: int | None,
+    count: int | None,
+    scale: str | None,
+    **options: Any,
 ) -> ContextualProblem:
     """Fresh arms at every turn, with a function that worker processes import.
 
     Raises:
         ValueError: they cannot.
     """
-    if agents is not None or count is not None:
-        raise ValueError("agents and count go with an array of arms; a section of arms says its own count.")
+    if any(one is not None for one in (agents, count, scale)):
+        raise ValueError("agents, count and scale go with an array of arms; a section of arms says its own.")
     reward = {"kind": "python", "function": importable_name(function)}
     return ContextualProblem.model_validate({"kind": "contextual", "arms": dict(arms), "reward": reward, **options})

@@ -84,6 +84,7 @@ class Problem(Config, abc.ABC):
         *,
         noise: float | Mapping[str, Any] = 0.0,
         count: int | None = None,
+        scale: Literal["normalise_standardise", "standardise", "normalise", "none"] | None = None,
         regret: Literal["expected", "realised"] = "expected",
     ) -> Problem:
         """One's own arms and mean rewards, as whatever numpy reads as arrays: lists, data frames, arrays.
@@ -104,12 +105,14 @@ class Problem(Config, abc.ABC):
             rewards: mean rewards, all finite.
             noise: standard deviation of Gaussian noise that is added, or a ``noise`` section of a scenario.
             count: with arms (M, d), how many are drawn for each turn, without replacement; None for all.
+            scale: ``standardise`` brings features to mean 0 and deviation 1 over all arms, ``normalise`` arms to norm
+                1; kernels and linear models measure distances, so features need one scale.
             regret: against the mean reward of the best arm of the turn, that of the arm or the noisy one.
 
         Raises:
             ScenarioError: shapes do not fit, a number is not finite, or there are fewer than two arms.
         """
-        made: Problem = _own_problem().of(arms, rewards, noise=noise, count=count, regret=regret)
+        made: Problem = _own_problem().of(arms, rewards, noise=noise, count=count, scale=scale, regret=regret)
         return made
 
     @staticmethod
@@ -120,6 +123,7 @@ class Problem(Config, abc.ABC):
         agents: int | None = None,
         noise: float | Mapping[str, Any] = 0.0,
         count: int | None = None,
+        scale: Literal["normalise_standardise", "standardise", "normalise", "none"] | None = None,
         regret: Literal["expected", "realised"] = "expected",
     ) -> Problem:
         """A function of arms as their mean reward.
@@ -134,12 +138,14 @@ class Problem(Config, abc.ABC):
                 ``{"kind": "ball", "dimension": 3, "count": 10}``: then arms are drawn afresh for each turn, and f must
                 be a function of a module, which worker processes import.
             agents: number of agents with tasks of their own, for arms (M, d); None for one task.
-            noise, count, regret: as for `from_arrays`.
+            noise, count, scale, regret: as for `from_arrays`.
 
         Raises:
             ScenarioError: f fails or returns something else, or arms are none.
         """
-        made: Problem = _own_problem().of_function(f, arms, agents=agents, noise=noise, count=count, regret=regret)
+        made: Problem = _own_problem().of_function(
+            f, arms, agents=agents, noise=noise, count=count, scale=scale, regret=regret
+        )
         return made
 
     def attachment(self, base: Path | None) -> tuple[str, Callable[[], bytes]] | None:

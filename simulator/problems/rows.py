@@ -8,6 +8,7 @@ import numpy as np
 
 from coband.simulator.arrays import FloatArray, IndexArray
 from coband.simulator.core.config import JsonObject
+from coband.simulator.problems.disjoint import scale_warnings
 from coband.simulator.problems.world import Blocks, Noise, Streams, Turn, TurnsWorld, read_only
 
 RowsOf = Callable[[int, np.random.Generator], Iterator[IndexArray]]
@@ -37,6 +38,7 @@ class TableWorld(TurnsWorld):
     ) -> None:
         super().__init__(int(features.shape[1]), noise, streams, realised)
         self._features, self._rewards, self._rows_of, self._longest = features, rewards, rows_of, longest
+        self.warnings = scale_warnings(features, rewards)
 
     def describe(self) -> JsonObject:
         return described(self._rewards)

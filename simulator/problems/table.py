@@ -18,11 +18,11 @@ from pydantic import Field
 from coband.simulator.arrays import FloatArray, IndexArray
 from coband.simulator.core.world import World
 from coband.simulator.problems.data_error import DataError
-from coband.simulator.problems.disjoint import Scale, scaled
+from coband.simulator.problems.disjoint import Scale, scale_warnings, scaled
 from coband.simulator.problems.problem import Problem, ProblemEntry, Streams
 from coband.simulator.problems.rewards import NoiseSpec, as_noise
 from coband.simulator.problems.rows import RowsOf, TableWorld, described, drawn_rows, own_turns, shuffled_turns
-from coband.simulator.problems.tables import read_table
+from coband.simulator.problems.tables import Form, Missing, read_table
 from coband.simulator.problems.world import FixedArmsWorld, longest_block, read_only
 
 
@@ -32,7 +32,8 @@ class TableProblem(Problem):
     kind: Literal["table"]
     """One's own data: a table with an arm per row."""
     path: Path
-    """CSV file with the names of its columns in the first line, or Parquet file; relative to the scenario."""
+    """CSV file with the names of its columns in the first line, perhaps compressed (.csv.gz), or Parquet file; relative
+    to the scenario."""
     features: Annotated[tuple[str, ...], Field(min_length=1)]
     """Columns with the features of an arm, d of them."""
     reward: str
@@ -46,6 +47,15 @@ class TableProblem(Problem):
     draws a new order after each pass."""
     count: int | None = Field(default=None, ge=1)
     """Without group: arms offered at each turn, drawn without replacement; null: all."""
+    one_hot: tuple[str, ...] = ()
+    """Features that hold texts, or numbers that stand for names: each becomes columns of 0 and 1, one for each value
+    that occurs, in alphabetical order."""
+    missing: Missing = "refuse"
+    """What becomes of rows that lack a value (empty, NA, N/A, NaN, null): refuse the table, drop them, or fill in the
+    mean of the feature's column; a reward is never filled in."""
+    decimal: Literal["point", "comma"] = "point"
+    """What stands before the decimals in a CSV file; with a comma, semicolons or tabs separate columns, or numbers are
+    quoted."""
     scale: Scale = "none"
     """Rows to l2 norm 1, then columns to mean 0 and deviation 1; or one of the two, or none."""
     noise: NoiseSpec = Field(default=0.0)
@@ -63,6 +73,8 @@ class TableProblem(Problem):
         twice = [name for name in named if named.count(name) > 1]
         if twice:
             raise ValueError(f"the column {twice[0]!r} is named twice.")
+        if other := [name for name in self.one_hot if name not in self.features]:
+            raise ValueError(f"one_hot names {other[0]!r}, which is none of the features {', '.join(self.features)}.")
         return self
 
     @property
@@ -76,12 +88,14 @@ class TableProblem(Problem):
             DataError: the file is missing or malformed, or does not fit the scenario.
         """
         file = (Path() if base is None else base) / self.path.expanduser()
-        table, turns = read_table(file, self._columns, self.group)
-        d = len(self.features)
+        form = Form(self.missing, self.features, self.one_hot, self.decimal)
+        table, turns = read_table(file, self._columns, self.group, form)
+        d = table.shape[1] - len(self._columns) + len(self.features)
         features, rewards = read_only(scaled(table[:, :d], self.scale)), read_only(table[:, d])
         noise, realised = as_noise(self.noise), self.regret == "realised"
         if self.group is None and self.count is None:
-            return FixedArmsWorld(features, rewards, noise, streams, described(rewards), realised)
+            cautions = scale_warnings(features, rewards)
+            return FixedArmsWorld(features, rewards, noise, streams, described(rewards), realised, cautions)
         if self.group is None:
             assert self.count is not None
             if self.count > len(features):

@@ -1,14 +1,20 @@
-"""Reading tables of numbers with named columns: CSV and Parquet."""
+"""Reading tables of numbers with named columns: CSV, also compressed by gzip, and Parquet."""
 
 from __future__ import annotations
 
 import csv
 import difflib
+import gzip
+import io
 import math
-from collections.abc import Iterator, Sequence
+import re
+import zlib
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -17,16 +23,60 @@ from coband.simulator.problems.datasets import DataError, file_version
 from coband.simulator.problems.world import read_only
 
 PARQUET = (".parquet", ".pq")
+GZIP = b"\x1f\x8b"
+"""What files that are compressed by gzip begin with."""
+MISSING = ("", "na", "n/a", "nan", "null")
+"""What stands for a missing value, in small or capital letters."""
+_COMMA = re.compile(r"[+-]?\d*,\d+")
+
+Missing = Literal["refuse", "drop", "mean"]
 
 
-def read_table(path: Path, columns: Sequence[str], label: str | None = None) -> tuple[FloatArray, IndexArray]:
+@dataclass(frozen=True)
+class Form:
+    """How the values of a table are read.
+
+    Attributes:
+        missing: what becomes of missing values; ``mean`` refuses those in columns that are not ``filled``.
+        filled: columns that may be filled with their mean.
+        one_hot: columns of any values, which become columns of 0 and 1, one for each value, in alphabetical order.
+        decimal: what stands before the decimals.
+    """
+
+    missing: Missing = "refuse"
+    filled: tuple[str, ...] = ()
+    one_hot: tuple[str, ...] = ()
+    decimal: Literal["point", "comma"] = "point"
+
+
+@dataclass(frozen=True)
+class _Column:
+    """A column as it is read: texts, or anything of a Parquet file, with the lines of a CSV file where they are."""
+
+    path: Path
+    name: str
+    values: Sequence[Any]
+    lines: Sequence[int] | None
+
+    def wrong(self, row: int, text: str) -> DataError:
+        """An error about one value."""
+        place = f"column {self.name!r}"
+        if self.lines is None:
+            return DataError(f"{place}, row {row + 1}: {self.values[row]!r} {text}", self.path)
+        return DataError(f"{place}: {self.values[row]!r} {text}", self.path, self.lines[row])
+
+
+def read_table(
+    path: Path, columns: Sequence[str], label: str | None = None, form: Form | None = None
+) -> tuple[FloatArray, IndexArray]:
     """Columns of a table, (rows, columns), and the labels of its rows as numbers, (rows,); cached until it changes.
 
     Args:
         path: a CSV file whose first line has the names of the columns (UTF-8, separated by commas, semicolons or
-            tabs), or a Parquet file.
-        columns: the wanted names, in order; they hold numbers.
+            tabs), perhaps compressed by gzip, or a Parquet file.
+        columns: the wanted names, in order; they hold numbers, but for those of ``form.one_hot``.
         label: a column of any values, which are numbered from 0 in the order in which they first appear; None for none.
+        form: how values are read.
 
     Returns:
         Both are read-only; the labels are all 0 where there is no such column.
@@ -38,89 +88,140 @@ def read_table(path: Path, columns: Sequence[str], label: str | None = None) -> 
         version = file_version(path)
     except OSError as error:
         raise DataError(f"the table cannot be read: {error.strerror}.", path) from None
-    return _read(version, tuple(columns), label)
+    return _read(version, tuple(columns), label, form or Form())
 
 
 @lru_cache(maxsize=4)
-def _read(version: tuple[Path, int, int], columns: tuple[str, ...], label: str | None) -> tuple[FloatArray, IndexArray]:
+def _read(
+    version: tuple[Path, int, int], columns: tuple[str, ...], label: str | None, form: Form
+) -> tuple[FloatArray, IndexArray]:
     path = version[0]
     read = _from_parquet if path.suffix.lower() in PARQUET else _from_csv
-    values, labels = read(path, columns, label)
-    if not len(values):
+    found = read(path, [*columns, *([] if label is None else [label])], form)
+    if not len(found[columns[0]].values):
         raise DataError("the table has no rows.", path)
+    values = np.hstack([_numbers(found[name], form) for name in columns])
+    whole = ~np.isnan(values).any(axis=1)
+    if not whole.any():
+        raise DataError("every row lacks a value.", path)
+    labels = [] if label is None else [found[label].values[row] for row in np.flatnonzero(whole).tolist()]
     known: dict[Any, int] = {}
-    numbers = [known.setdefault(value, len(known)) for value in labels]
-    return read_only(values), np.array(numbers or [0] * len(values), dtype=np.intp)
+    numbers = [known.setdefault(one.strip() if isinstance(one, str) else one, len(known)) for one in labels]
+    return read_only(values[whole]), np.array(numbers or [0] * int(whole.sum()), dtype=np.intp)
 
 
-def _from_csv(path: Path, columns: tuple[str, ...], label: str | None) -> tuple[FloatArray, list[Any]]:
-    values: list[list[float]] = []
-    labels: list[Any] = []
+def _numbers(column: _Column, form: Form) -> FloatArray:
+    """A column as numbers, (rows, 1), or (rows, values) where it is one-hot; NaN in rows that are to be left out."""
+    one_hot, filled = column.name in form.one_hot, column.name in form.filled
+    found = _zeros_and_ones(column.values) if one_hot else _floats(column, form)
+    absent = np.isnan(found[:, 0])
+    if absent.any() and (form.missing == "refuse" or (form.missing == "mean" and not filled)):
+        fill = ", and mean fills in the mean of the column" if filled else ""
+        text = f"is not a finite number. With problem.missing: drop such rows are left out{fill}."
+        raise column.wrong(int(np.argmax(absent)), text)
+    if form.missing == "mean" and not absent.all():
+        found[absent] = found[~absent].mean(axis=0)
+    return found
+
+
+def _zeros_and_ones(values: Sequence[Any]) -> FloatArray:
+    texts = ["" if _absent(value) else str(value).strip() for value in values]
+    known = {text: place for place, text in enumerate(sorted({*texts} - {""}))}
+    found = np.zeros((len(texts), max(1, len(known))))
+    for row, text in enumerate(texts):
+        found[row, known.get(text, slice(None))] = 1.0 if text else np.nan
+    return found
+
+
+def _floats(column: _Column, form: Form) -> FloatArray:
+    if form.decimal == "point":
+        with suppress(TypeError, ValueError):  # all at once, if there is nothing to say
+            found = np.array(column.values).astype(np.float64)[:, None]
+            if np.isfinite(found).all():
+                return found
+    found = np.array([[_float(value, form.decimal)] for value in column.values])
+    for row in np.flatnonzero(np.isinf(found))[:1]:
+        value = column.values[row]
+        raise column.wrong(int(row), f"is not a finite number.{_advice(column, value, form)}")
+    return found
+
+
+def _float(value: Any, decimal: str) -> float:
+    """A number; NaN where it is missing, infinite where it is none."""
+    if _absent(value):
+        return math.nan
     try:
-        with path.open(encoding="utf-8-sig", newline="") as stream:
+        return float(
+            value.replace(".", "?").replace(",", ".") if decimal == "comma" and isinstance(value, str) else value
+        )
+    except (TypeError, ValueError):
+        return math.inf
+
+
+def _absent(value: Any) -> bool:
+    return value is None or value != value or (isinstance(value, str) and value.strip().lower() in MISSING)
+
+
+def _advice(column: _Column, value: Any, form: Form) -> str:
+    """What to do about a value that is no number."""
+    text = str(value).strip()
+    if form.decimal == "point" and _COMMA.fullmatch(text):
+        return " Decimal commas are read with problem.decimal: comma."
+    if form.decimal == "comma" and "." in text:
+        return " With problem.decimal: comma numbers have no points."
+    if column.name in form.filled and text[:1].isalpha() and text.lower().lstrip("+-") not in ("inf", "infinity"):
+        return f" Texts become columns of 0 and 1 with problem.one_hot: [{column.name}]."
+    return ""
+
+
+def _from_csv(path: Path, wanted: Sequence[str], form: Form) -> dict[str, _Column]:
+    try:
+        with path.open("rb") as file:
+            packed = file.read(2) == GZIP
+        with (gzip.open if packed else open)(path, "rb") as content:
+            stream = io.TextIOWrapper(content, encoding="utf-8-sig", newline="")
             first = stream.readline()
             stream.seek(0)
-            separator = max(",;\t", key=first.count)
-            lines = csv.reader(stream, delimiter=separator)
-            header = next(lines, [])
-            places = _places(path, header, columns)
-            mark = None if label is None else _places(path, header, (label,))[label]
-            for row in lines:
-                if row:
-                    values.append(list(_numbers(path, lines.line_num, row, places)))
-                if row and mark is not None:
-                    labels.append(_text(path, lines.line_num, row, str(label), mark).strip())
+            lines = csv.reader(stream, delimiter=max(",;\t", key=first.count))
+            places = _places(path, next(lines, []), wanted)
+            cells: dict[str, list[str]] = {name: [] for name in places}
+            numbers: list[int] = []
+            for row in filter(None, lines):
+                numbers.append(lines.line_num)
+                for name, place in places.items():
+                    if place >= len(row):
+                        text = f"the row has {len(row)} values, so column {name!r} is missing."
+                        raise DataError(text, path, lines.line_num)
+                    cells[name].append(row[place])
     except UnicodeDecodeError:
         raise DataError("the table is not UTF-8; save it as UTF-8.", path) from None
-    except (OSError, csv.Error) as error:
+    except (OSError, EOFError, zlib.error, csv.Error) as error:
         raise DataError(f"the table cannot be read: {error}.", path) from None
-    return np.array(values, dtype=np.float64).reshape(len(values), len(columns)), labels
+    return {name: _Column(path, name, values, numbers) for name, values in cells.items()}
 
 
 def _places(path: Path, header: Sequence[str], columns: Sequence[str]) -> dict[str, int]:
     """Where the wanted columns stand."""
     names = [name.strip() for name in header]
     for column in columns:
-        if names.count(column) != 1:
+        if names.count(column) > 1:
+            raise DataError(f"two columns are called {column!r}; rename one of them.", path, 1)
+        if column not in names:
             near = difflib.get_close_matches(column, names, n=1, cutoff=0.5)
             meant = f"; did you mean {near[0]}?" if near else "."
-            found = "two columns are called" if column in names else "there is no column"
-            raise DataError(f"{found} {column!r}{meant} The columns are {', '.join(names) or 'none'}.", path, 1)
+            there = ", ".join(names) or "none"
+            raise DataError(f"there is no column {column!r}{meant} The columns are {there}.", path, 1)
     return {column: names.index(column) for column in columns}
 
 
-def _numbers(path: Path, line: int, row: Sequence[str], places: dict[str, int]) -> Iterator[float]:
-    for column, place in places.items():
-        text = _text(path, line, row, column, place)
-        try:
-            value = float(text)
-        except ValueError:
-            value = math.nan
-        if not math.isfinite(value):
-            raise DataError(f"column {column!r}: {text!r} is not a finite number.", path, line)
-        yield value
-
-
-def _text(path: Path, line: int, row: Sequence[str], column: str, place: int) -> str:
-    if place >= len(row):
-        raise DataError(f"the row has {len(row)} values, so column {column!r} is missing.", path, line)
-    return row[place]
-
-
-def _from_parquet(path: Path, columns: tuple[str, ...], label: str | None) -> tuple[FloatArray, list[Any]]:
+def _from_parquet(path: Path, wanted: Sequence[str], form: Form) -> dict[str, _Column]:
     try:
         from pyarrow import ArrowException, parquet
     except ImportError:
         raise DataError("Parquet files need pyarrow: pip install pyarrow; or give a CSV file.", path) from None
     try:
-        wanted = [*columns, *([] if label is None else [label])]
         _places(path, parquet.read_schema(path).names, wanted)
-        table = parquet.read_table(path, columns=wanted)
-        values = [table.column(column).cast("float64").to_numpy(zero_copy_only=False) for column in columns]
+        table = parquet.read_table(path, columns=list(wanted))
     except (OSError, ArrowException) as error:
         raise DataError(f"the table cannot be read: {str(error).splitlines()[0]}.", path) from None
-    found = np.column_stack(values).astype(np.float64)
-    rows, places = np.nonzero(~np.isfinite(found))
-    if len(rows):
-        raise DataError(f"column {columns[places[0]]!r}, row {rows[0] + 1}: no finite number.", path)
-    return found, [] if label is None else table.column(label).to_pylist()
+    return {name: _Column(path, name, table.column(name).to_pylist(), None) for name in wanted}

@@ -184,6 +184,7 @@ class FixedArmsWorld:
         streams: Streams,
         truth: JsonObject,
         realised: bool = False,
+        warnings: tuple[str, ...] = (),
     ) -> None:
         self.realised = realised
         self.dimension = int(arms.shape[1])
@@ -192,7 +193,7 @@ class FixedArmsWorld:
         self._own = means.ndim > 1
         self._mean_of: list[list[float]] = self._means.tolist()
         self._best = list(map(max, self._mean_of))
-        self._noise, self._streams, self._truth = noise, streams, truth
+        self._noise, self._streams, self._truth, self.warnings = noise, streams, truth, warnings
         self._draws: dict[int, Blocks[float]] = {}
 
     def arms(self, agent: int, turn: int) -> FloatArray:

@@ -103,6 +103,7 @@ VALUES: Mapping[str, Any] = {
     "server": {"handling": 0.01},
     "server.aggregate": {"kind": "clip", "factor": 1.5},
     "TableProblem.features": ["age"],
+    "TableProblem.one_hot": ["age"],
     "TableProblem.reward": "reward",
     "tuning.on": "uplink_scalars",
     "tuning.over": ["algorithms.*.alpha"],

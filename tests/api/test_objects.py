@@ -178,7 +178,10 @@ def test_what_cannot_be_registered(given: Any, message: str) -> None:
     [
         (nx.DiGraph([(0, 1)]), "network.topology: links have no direction; give graph.to_undirected()"),
         (nx.path_graph(20_002), "network.topology: a graph of more than 20,000 links is too large for the text"),
-        (object(), "network.topology: a object cannot be a value of a scenario; give numbers, texts, lists or"),
+        (
+            object(),
+            "network.topology: an object of type object cannot be a value of a scenario; give numbers, texts, lists or",
+        ),
     ],
 )
 def test_objects_that_no_scenario_can_have(given: Any, message: str) -> None:

@@ -171,6 +171,10 @@ def test_figures(done: coband.Run) -> None:
     for attempt in wrong:
         with pytest.raises(coband.RunError, match="there is no|is drawn against"):
             attempt()
+    with pytest.raises(
+        AttributeError, match=r"there is no plot 'foo'; there is regret\(x=...\), turns\(\), figure\(name\)"
+    ):
+        done.plot.foo  # noqa: B018
     pyplot.close("all")
 
 
@@ -182,6 +186,8 @@ def test_the_report_is_that_of_the_command_line(done: coband.Run, tmp_path: Path
     file.write_text("mine")
     with pytest.raises(coband.RunError, match=r"out=, or replace it with force=True\."):
         done.report(out=file)
+    file.write_text('<p class="a">')
+    assert file._repr_html_().startswith('<iframe srcdoc="&lt;p class=&quot;a&quot;&gt;"')
     assert done.report(out=file, force=True).read_bytes() == (tmp_path / "b.html").read_bytes()
 
 

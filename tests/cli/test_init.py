@@ -46,6 +46,21 @@ def test_a_project_runs_and_its_counts_are_locked(here: Path, template: str) -> 
     assert steps[-2:] == ["coband validate scenario.yaml", "coband counts check"]
 
 
+def test_another_name(here: Path) -> None:
+    assert coband("init", "study", "--template", "quickstart", "--name", "my_study").output.endswith(
+        "    coband run scenario.yaml\n    coband report runs/my_study-0001\n"
+    )
+    assert yaml.safe_load(Path("study/scenario.yaml").read_text())["name"] == "my_study"
+    assert coband("counts", "check", "--file", "study/counts.lock.json").exit_code == 0
+    assert coband("init", "plugin", "--template", "own-algorithm", "--name", "share_it").exit_code == 0
+    assert sorted(path.name for path in Path("plugin").glob("*.py")) == ["share_it.py", "test_share_it.py"]
+    assert "class ShareIt(Talks, Agent):" in Path("plugin/share_it.py").read_text()
+    everything = "".join(path.read_text() for path in Path("plugin").rglob("*") if path.is_file())
+    assert not any(word in everything for word in ("fed_ucb1", "FedUcb1", "fed-ucb1"))
+    refused = coband("init", "other", "--name", "my study")
+    assert (refused.exit_code, Path("other").exists()) == (2, False)
+
+
 def test_a_plugin_project_is_installed_tested_and_run(here: Path) -> None:
     assert coband("init", ".", "--template", "own-algorithm").exit_code == 0
     install = [

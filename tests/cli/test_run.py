@@ -3,6 +3,8 @@ from __future__ import annotations
 import errno
 import json
 import os
+import shutil
+import sqlite3
 import subprocess
 import sys
 from pathlib import Path
@@ -94,8 +96,8 @@ def test_options_change_the_scenario(coband: Program) -> None:
         (9, 1, 30),
         (9, 2, 30),
     ]
-    (entry,) = json.loads(coband("run", "x.yaml", "--json", "--only", "Often", "--replication", 5)[1])["results"]
-    assert [record["replication"] for record in entry["replications"]] == [5]
+    (entry,) = json.loads(coband("run", "x.yaml", "--json", "--only", "Often", "--replication", 1)[1])["results"]
+    assert [record["replication"] for record in entry["replications"]] == [1]
 
 
 def test_a_replayed_job_gives_the_same_fingerprint(coband: Program) -> None:
@@ -164,6 +166,31 @@ def test_a_full_disk_ends_with_status_2_and_says_what_is_kept(coband: Program, m
         f"{SIZE}stopped (run.sqlite: No space left on device): 0 finished jobs are kept in runs/fake-0001, 4 are "
         "missing\n"
     )
+
+
+def test_a_full_disk_is_named_where_the_system_names_no_file(coband: Program, monkeypatch: pytest.MonkeyPatch) -> None:
+    for error, said in (
+        (OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)), "x/run: No space left on device"),
+        (
+            sqlite3.OperationalError("database or disk is full"),
+            "x/run/run.sqlite cannot be written: database or disk is",
+        ),
+    ):
+
+        def fail(*arguments: object, error: Exception = error) -> None:
+            raise error
+
+        monkeypatch.setattr(RunDirectory, "take", fail)
+        status, _, errors = coband("run", "x.yaml", "--workers", 1, "--out", "x/run")
+        assert status == 2
+        assert f"stopped ({said}" in errors
+        shutil.rmtree("x/run")
+
+
+def test_directories_that_are_made_are_said(coband: Program) -> None:
+    note = "note: the directory new/place is not there; it is made\n"
+    assert coband("run", "x.yaml", "--workers", 1, "--out", "new/place/run")[2] == f"{note}{SIZE}"
+    assert coband("run", "x.yaml", "--workers", 1, "--out", "new/place/other")[2] == SIZE
 
 
 def test_stalled_agents_are_a_warning(capsys: pytest.CaptureFixture[str]) -> None:

@@ -125,6 +125,20 @@ def test_validate_says_how_much_there_is_to_run(coband: Coband) -> None:
     )
 
 
+def test_some_algorithms_alone(coband: Coband) -> None:
+    more = GRID.replace(
+        "grid:", "  - {algorithm: n_kernel_ucb, label: Other, kernel: {kind: gaussian, gamma: 1}}\ngrid:"
+    )
+    Path("small.yaml").write_text(more)
+    whole = json.loads(coband("sweep", "small.yaml", "--json")[1])["results"]
+    part = json.loads(coband("sweep", "small.yaml", "--json", "--only", "Other", "--out", "part")[1])["results"]
+    assert [one["label"] for one in part] == [one["label"] for one in whole if one["label"].startswith("Other")]
+    prints = {one["label"]: [record["fingerprint"] for record in one["replications"]] for one in whole}
+    assert all(prints[one["label"]] == [record["fingerprint"] for record in one["replications"]] for one in part)
+    status, _, errors = coband("sweep", "small.yaml", "--only", "Othre")
+    assert (status, errors) == (2, "coband: no algorithm or label 'Othre' in this scenario; did you mean Other?\n")
+
+
 def test_run_says_that_it_is_a_sweep(coband: Coband) -> None:
     status, _, errors = coband("run", "small.yaml")
     assert status == 2
@@ -142,7 +156,9 @@ def test_run_and_check_do_not_pass_over_tuning(coband: Coband, command: str) -> 
 
 def test_run_goes_on_until_the_mean_is_known(coband: Coband) -> None:
     Path("small.yaml").write_text(PLAIN + "until: {half_width: 1.5, max_replications: 30}\n")
-    swept = json.loads(coband("sweep", "small.yaml", "--json")[1])["results"][0]
+    _, output, errors = coband("sweep", "small.yaml", "--json")
+    assert "note: small.yaml has neither grid: nor zip:, so this is one point; `coband run` shows" in errors
+    swept = json.loads(output)["results"][0]
     run = json.loads(coband("run", "small.yaml", "--json", "--workers", "1")[1])["results"][0]
     assert 3 < len(run["replications"]) == len(swept["replications"])
     assert run["ci95"]["regret"] == swept["ci95"]["regret"]

@@ -25,6 +25,17 @@ TURNS = np.arange(12.0).reshape(3, 2, 2)
 MEANS = np.array([[0.0, 1.0], [2.0, 3.0], [5.0, 4.0]])
 
 
+class Frame(dict[str, list[Any]]):
+    """What of a data frame is looked at."""
+
+    @property
+    def columns(self) -> list[str]:
+        return list(self)
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+        return np.array(list(self.values()), dtype=object).T
+
+
 def built(problem: Any, agents: int = 2, base: Path | None = None) -> Any:
     return problem.build(Streams(3), agents, base)
 
@@ -113,7 +124,19 @@ NAN = np.where(np.arange(8).reshape(4, 2) == 3, np.nan, 1.0)
         (ARMS[:1], [1], {}, "arms has shape (1, 2), a single arm at every turn; at least 2 are needed to choose."),
         (ARMS[:0], [], {}, "arms has shape (0, 2), which holds no number; it must be (M, d)."),
         ([[1, 2], [3]], [1, 2], {}, "arms must be an array of numbers with rows of one length, not this list."),
-        ([["a"], ["b"]], [1, 2], {}, "arms must be an array of numbers with rows of one length, not this list."),
+        (
+            [["1"], ["b"]],
+            [1, 2],
+            {},
+            "arms must be an array of numbers with rows of one length, but arms[0, 0] is '1'.",
+        ),
+        (
+            Frame({"heat": [1.0, 2.0], "shop": ["a", "b"]}),
+            [1, 2],
+            {},
+            "arms must be an array of numbers with rows of one length, but its column 'shop' holds no numbers; leave "
+            "it out, or turn it into columns of 0 and 1, as pandas.get_dummies does.",
+        ),
         (ARMS, REWARDS + 1j, {}, "rewards must be an array of numbers with rows of one length, not this ndarray."),
         (
             ARMS,
@@ -142,6 +165,18 @@ def test_what_cannot_be_used_is_said_in_one_sentence(arms: Any, rewards: Any, op
     with pytest.raises(coband.ScenarioError) as error:
         coband.Problem.from_arrays(arms, rewards, **options)
     assert str(error.value) == f"Problem.from_arrays: {message}"
+
+
+def test_features_are_brought_to_one_scale() -> None:
+    arms = ARMS * [1e6, 1.0] + 3.0
+    expected = (arms - arms.mean(axis=0)) / arms.std(axis=0)
+    plain = coband.Problem.from_arrays(arms, REWARDS)
+    fixed = coband.Problem.from_arrays(arms, REWARDS, scale="standardise")
+    np.testing.assert_allclose(built(fixed).arms(0, 1), expected)
+    np.testing.assert_array_equal(built(plain).arms(0, 1), arms)
+    assert (built(fixed).warnings, built(plain).warnings[0][:9]) == ((), "feature 0")
+    turns = coband.Problem.from_arrays(TURNS, MEANS, scale="normalise")
+    np.testing.assert_allclose(np.linalg.norm(built(turns).arms(0, 1), axis=1), 1.0)
 
 
 def test_options_are_those_of_scenarios() -> None:
@@ -213,7 +248,12 @@ def _fails(arms: Any) -> Any:
         (len, ARMS, {"agents": 0}, "agents(=0) must be at least 1, and goes with arms of shape (M, d)."),
         (len, TURNS[None], {}, "arms must be (M, d) or (T, K, d); from_arrays takes turns of each agent"),
         (lambda arms: arms[:, 0], {"kind": "ball", "dimension": 2, "count": 3}, {}, "<lambda> cannot be imported by"),
-        (_fails, {"kind": "ball", "dimension": 2, "count": 3}, {"agents": 2}, "agents and count go with an array of"),
+        (
+            _fails,
+            {"kind": "ball", "dimension": 2, "count": 3},
+            {"agents": 2},
+            "agents, count and scale go with an array",
+        ),
     ],
 )
 def test_functions_that_cannot_be_used(f: Any, arms: Any, options: Any, message: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 from pathlib import Path
 from typing import Any
 
@@ -88,7 +89,33 @@ def test_noise_and_realised_regret(tmp_path: Path) -> None:
             {},
             "data.csv:1: there is no column 'x2'; did you mean x1? The columns are x1, y, clicks.",
         ),
-        ("x1,x2,clicks,x1\n1,2,3,4\n", {}, "data.csv:1: two columns are called 'x1'"),
+        ("x1,x2,clicks,x1\n1,2,3,4\n", {}, "data.csv:1: two columns are called 'x1'; rename one of them."),
+        (
+            "x1,x2,clicks\n1,red,3\n",
+            {},
+            "data.csv:2: column 'x2': 'red' is not a finite number. Texts become columns of 0 and",
+        ),
+        (
+            "x1;x2;clicks\n1;0,5;3\n",
+            {},
+            "data.csv:2: column 'x2': '0,5' is not a finite number. Decimal commas are read with problem.decimal: ",
+        ),
+        (
+            "x1;x2;clicks\n1;0.5;3\n",
+            {"decimal": "comma"},
+            "data.csv:2: column 'x2': '0.5' is not a finite number. With problem.decimal",
+        ),
+        (
+            "x1,x2,clicks\n1,2,3\n1,,3\n",
+            {},
+            "data.csv:3: column 'x2': '' is not a finite number. With problem.missing: drop such rows are left out",
+        ),
+        (
+            "x1,x2,clicks\n1,2,NA\n1,,3\n",
+            {"missing": "mean"},
+            "data.csv:2: column 'clicks': 'NA' is not a finite number. With problem.missing: drop such rows are left",
+        ),
+        ("x1,x2,clicks\n1,2,\n,2,3\n", {"missing": "drop"}, "data.csv: every row lacks a value."),
         ("x1,x2,clicks\n1,2,3\n1,two,3\n", {}, "data.csv:3: column 'x2': 'two' is not a finite number."),
         ("x1,x2,clicks\n1,2,nan\n", {}, "data.csv:2: column 'clicks': 'nan' is not a finite number."),
         ("x1,x2,clicks\n1,2,3\n\n1,2\n", {}, "data.csv:4: the row has 2 values, so column 'clicks' is missing."),
@@ -109,6 +136,41 @@ def test_what_is_wrong_is_said_with_its_place(tmp_path: Path, text: str, more: d
     assert str(error.value).startswith(f"{tmp_path}/{message}")
 
 
+def test_missing_values_texts_and_decimal_commas(tmp_path: Path) -> None:
+    text = "x1;x2;clicks;visit\n1;red;0,5;a\nNA;blue;1;a\n3;n/a;0;b\n4;red;;b\n"
+    mean = world(tmp_path, text.replace("4;red;;", "4;red;1,5;"), decimal="comma", one_hot=("x2",), missing="mean")
+    filled = (1 + 3 + 4) / 3
+    assert mean.arms(0, 1).tolist() == [[1, 0, 1], [filled, 1, 0], [3, 1 / 3, 2 / 3], [4, 0, 1]]
+    assert mean.means(0, 1).tolist() == [0.5, 1, 0, 1.5]
+    dropped = world(tmp_path, text, decimal="comma", one_hot=("x2",), missing="drop", group="visit")
+    turns = sorted((dropped.arms(0, turn).tolist(), dropped.means(0, turn).tolist()) for turn in (1, 2))
+    assert turns == [([[1, 0, 1]], [0.5]), ([[1, 0, 1]], [0.5])]
+    with pytest.raises(ValueError, match="one_hot names 'x3', which is none of the features x1, x2"):
+        world(tmp_path, ARMS, one_hot=("x3",))
+
+
+def test_a_compressed_table(tmp_path: Path) -> None:
+    (tmp_path / "data.csv.gz").write_bytes(gzip.compress(ARMS.encode()))
+    assert read_table(tmp_path / "data.csv.gz", ("clicks",))[0].tolist() == [[0.25], [0.5], [0.75], [0.125]]
+    (tmp_path / "cut.csv.gz").write_bytes(gzip.compress(ARMS.encode())[:-12])
+    with pytest.raises(DataError, match=r"cut.csv.gz: the table cannot be read: .*end-of-stream"):
+        read_table(tmp_path / "cut.csv.gz", ("clicks",))
+
+
+def test_a_column_in_an_unlucky_unit_is_said_once(tmp_path: Path) -> None:
+    (tmp_path / "study.yaml").write_text(SCENARIO)
+    large = "\n".join(line.replace(",0,", ",25000,", 1) for line in VISITS.split("\n"))
+    (tmp_path / "clicks.csv").write_text(large)
+    said = "feature 0, counted from 0, reaches 2.5e+04, so distances and linear models hardly see smaller ones"
+    for command in ("validate", "run"):
+        options = ["--out", str(tmp_path / "run"), "--workers", "1"] if command == "run" else []
+        result = CliRunner().invoke(cli, [command, str(tmp_path / "study.yaml"), *options])
+        assert (result.exit_code, result.stderr.count("warning: ")) == (0, 1)
+        assert f"warning: {said}" in result.stderr
+    assert world(tmp_path, ARMS, scale="standardise").warnings == ()
+    assert world(tmp_path, ARMS.replace("0.25", "1e6")).warnings[0].startswith("rewards reach 1e+06")
+
+
 def test_separators_and_byte_order_marks(tmp_path: Path) -> None:
     for number, text in enumerate(["a;b\n1;2\n", "a\tb\n1\t2\n", "\ufeffa,b\n1,2\n", 'b,a\r\n"2", 1\r\n']):
         file = tmp_path / f"{number}.csv"
@@ -127,6 +189,8 @@ def test_parquet(tmp_path: Path) -> None:
     assert labels.tolist() == [0, 1]
     with pytest.raises(DataError, match="there is no column 'x3'; did you mean x"):
         read_table(tmp_path / "data.parquet", ("x3",))
+    with pytest.raises(DataError, match="column 'visit', row 1: 'b' is not a finite number"):
+        read_table(tmp_path / "data.parquet", ("visit",))
 
 
 def test_a_table_that_has_changed_is_read_again(tmp_path: Path) -> None:

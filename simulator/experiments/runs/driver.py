@@ -145,7 +145,7 @@ class _Driver:
             raise self._study.missing
         status, place = self._status, self._place
         with place.held():
-            with writing():
+            with writing(self._place.path):
                 place.open(self._study)
             ended = "stopped"
             try:
@@ -173,7 +173,7 @@ class _Driver:
             facts["cluster"] = self._pool.cluster
         if not_installed := given(variant.scenario.resolved() for variant in study.variants):
             facts["not_installed"] = not_installed
-        with writing():
+        with writing(self._place.path):
             self._place.begin(facts | study.facts())
         tasks = self._planner.begin()
         self._tick(at_once=True)
@@ -202,7 +202,7 @@ class _Driver:
     def _noting_trouble(self) -> Iterator[None]:
         """Files that cannot be written at the end are no reason to write less of the others."""
         try:
-            with writing():
+            with writing(self._place.path):
                 yield
         except StorageError as error:
             if not self._status.message:
@@ -221,7 +221,7 @@ class _Driver:
             if key in self._pending:
                 self._pending[key].append(task)
                 continue
-            with writing():
+            with writing(self._place.path):
                 record = self._place.find(task)
             if record is None:
                 self._pending[key] = [task]
@@ -233,7 +233,7 @@ class _Driver:
 
     def _added(self, tasks: Iterable[Task]) -> list[Task]:
         added = list(tasks)
-        with writing():
+        with writing(self._place.path):
             self._place.add(added, self._planner.chosen)
         return added
 
@@ -261,7 +261,7 @@ class _Driver:
 
     def _keep(self, key: Hashable, result: JobResult) -> None:
         first, *others = tasks = self._pending.pop(key)
-        with writing():
+        with writing(self._place.path):
             self._place.take(tasks, result)
         record, more = result.outcome.record, list[Task]()
         if record is None:
@@ -307,7 +307,7 @@ class _Driver:
         if not at_once and not self._place.due(self._status, self._pause()):
             return
         self._refresh()
-        with writing():
+        with writing(self._place.path):
             self._place.write(self._status, self._summary)
         if self._listener is not None:
             self._listener.changed(self._status)

@@ -96,7 +96,7 @@ def _refusals(
         agents, server = assembly.nodes(algorithm.algorithm, algorithm.config, made=1)
         words = [f"{text}, in the first replication" for text in _cautions(algorithm.algorithm, agents)]
         words += warnings_of([*agents, *([] if server is None else [server])])
-        texts = [f"{entry}: {text}" for text in words]
+        texts = [*getattr(world, "warnings", ()), *(f"{entry}: {text}" for text in words)]
         if (population := scenario.agents.population) is not None and population.dropped:
             texts.append(f"agents.population: {population.dropped}")
         found.warnings += [text for text in texts if text not in found.warnings]

@@ -126,7 +126,7 @@ def study_of(
     """
     names = {entry.label: entry.algorithm.name for entry in scenario.algorithms}
     for name in only:
-        _check_known(name, [word for entry in names.items() for word in entry])
+        check_known(name, [word for entry in names.items() for word in entry])
     labels = [label for label, name in names.items() if not only or label in only or name in only]
     text = scenario.to_yaml()
     if until is not None:
@@ -160,7 +160,7 @@ def load_run(
     Raises:
         ScenarioError: with everything that is wrong; a scenario with several points, or with ``tuning`` but for single
             replications, is a sweep.
-        SelectionError: an unknown name; the text lists the nearest ones.
+        SelectionError: an unknown name, with the nearest ones; a replication that the file does not have.
     """
     point = load_point(path, overrides, registry=registry)
     if point.tuning is not None and not replications:
@@ -169,10 +169,18 @@ def load_run(
             f"the best parameters are chosen among the points of a grid by `coband sweep {path}`; this is one of them: "
             "to run it alone, add --set tuning=null",
         )
+    most = point.scenario.replications if point.until is None else point.until.max_replications
+    if replications and max(replications) >= most and point.tuning is None:  # tuning numbers those of its own from afar
+        wrong = max(replications)
+        raise SelectionError(
+            f"there is no replication {wrong}: the scenario has {counted(most, 'replication')}, counted from 0; "
+            f"with --replications {wrong + 1} it has this one too."
+        )
     return study_of(point.scenario, only, replications, point.until)
 
 
-def _check_known(name: str, known: list[str]) -> None:
+def check_known(name: str, known: list[str]) -> None:
+    """Refuse a name that is none of those known, by a SelectionError."""
     if name in known:
         return
     names = list(dict.fromkeys(known))

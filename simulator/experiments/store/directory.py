@@ -44,8 +44,8 @@ class StorageError(RequestError):
 
 
 @contextmanager
-def writing() -> Iterator[None]:
-    """Turn what may go wrong with files into one error.
+def writing(where: Path) -> Iterator[None]:
+    """Turn what may go wrong with files into one error, which names the file, or ``where`` it lies.
 
     Raises:
         StorageError: no room, no permission, a disk that has gone.
@@ -53,12 +53,11 @@ def writing() -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        place = "" if error.filename is None else f"{error.filename}: "
-        raise StorageError(f"{place}{error.strerror or error}") from error
+        raise StorageError(f"{error.filename or where}: {error.strerror or error}") from error
     except MemoryError as error:
         raise StorageError("no memory was left to write the store") from error
     except sqlite3.Error as error:
-        raise StorageError(f"the store cannot be written: {error}") from error
+        raise StorageError(f"{where / DATABASE} cannot be written: {error}") from error
 
 
 class RunDirectory:

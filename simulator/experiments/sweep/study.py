@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, ClassVar
 from coband.simulator.experiments.registry.registry import Registry
 from coband.simulator.experiments.runs.job import Level
 from coband.simulator.experiments.runs.openings import openings
-from coband.simulator.experiments.runs.study import Study, counted
+from coband.simulator.experiments.runs.study import Study, check_known, counted
 from coband.simulator.experiments.runs.variant import Parameter, Variant
 from coband.simulator.experiments.scenario.document import Tuning
 from coband.simulator.experiments.scenario.files import ScenarioText, read_scenario, with_absolute_paths
@@ -43,10 +43,12 @@ class Sweep(Study):
     Attributes:
         points: how many points the grid has.
         tuning: how the best parameters are chosen; None to run all of them.
+        gridded: whether the scenario has a grid, all of whose keys may be fixed.
     """
 
     points: int = 1
     tuning: Tuning | None = None
+    gridded: bool = True
 
     bad_input_ends: ClassVar[bool] = False
 
@@ -63,6 +65,17 @@ class Sweep(Study):
             return f"{size} × {self.replications_in_words()}", ""
         tuned = f"{size} × {counted(self.tuning.replications, 'replication')}"
         return tuned, f" for tuning, then the best × {self.replications_in_words()}"
+
+    def selected(self, only: Sequence[str]) -> Sweep:
+        """The variants of some labels or algorithms; all of them if none is named.
+
+        Raises:
+            SelectionError: an unknown name; the text lists the nearest ones.
+        """
+        for name in only:
+            check_known(name, [word for one in self.variants for word in (one.entry, one.algorithm)])
+        kept = [one for one in self.variants if not only or one.entry in only or one.algorithm in only]
+        return replace(self, variants=tuple(replace(one, number=number) for number, one in enumerate(kept)))
 
     def facts(self) -> Manifest:
         """The size of the grid."""
@@ -114,7 +127,8 @@ def load_study(
     variants = _variants(grid, found.scenarios, tuned, files, trace)
     scenario = next(iter(found.scenarios.values()))
     numbers = tuple(range(scenario.replications))
-    return Sweep(scenario.name, text, tuple(variants), numbers, until, files.missing, len(grid), tuning)
+    gridded = any(descend(root, key) is not None for key in ("grid", "zip"))
+    return Sweep(scenario.name, text, tuple(variants), numbers, until, files.missing, len(grid), tuning, gridded)
 
 
 def divided(

@@ -57,7 +57,8 @@ def test_ctrl_c_while_workers_start_shows_no_traceback(seconds: float, tmp_path:
         os.killpg(process.pid, signal.SIGINT)
         _, said = process.communicate(timeout=20)
     assert process.returncode == 130
-    _, first, second = said.splitlines()  # before them, how much there is to run
+    note, _, first, second = said.splitlines()  # between them, how much there is to run
+    assert note.startswith("note: ")
     assert first.startswith("interrupted: ")
     assert second.startswith("to go on: ")
 

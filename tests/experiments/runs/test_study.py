@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from coband.simulator.experiments.runs.study import load_run
+from coband.simulator.experiments.runs.study import SelectionError, load_run
 from coband.simulator.experiments.scenario.input_problems import ScenarioError
 from coband.simulator.experiments.scenario.loading import loads
 
@@ -39,6 +39,17 @@ def test_until_is_part_of_a_run(file: Path) -> None:
     assert load_run(again).until == study.until
     assert load_run(file, ["until=null"]).until is None
     assert load_run(file, replications=[4]).until is None
+
+
+def test_a_replication_that_there_is_not(file: Path) -> None:
+    file.write_text(TEXT)
+    with pytest.raises(SelectionError) as caught:
+        load_run(file, replications=[0, 99])
+    assert str(caught.value) == (
+        "there is no replication 99: the scenario has 2 replications, counted from 0; with --replications 100 it has "
+        "this one too."
+    )
+    assert load_run(file, ["replications=100"], replications=[99]).numbers == (99,)
 
 
 def test_a_grid_is_a_sweep(file: Path) -> None:

@@ -58,6 +58,7 @@ OTHERS: dict[str, Any] = {
     "problem.data": {"name": "magic"},
     "problem.data.name": "magic",
     "problem.features": {"kind": "table", "size": 6},
+    "problem.one_hot": [],
     "problem.reward": {"kind": "square"},
     "problem.regret": "realised",
     "schedule.order": "round_robin",
