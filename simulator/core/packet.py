@@ -72,6 +72,7 @@ class Packet:
 
     @property
     def pair(self) -> tuple[Address, Address]:
+        """(source, destination)."""
         return self.source, self.destination
 
     @property

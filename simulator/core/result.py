@@ -90,6 +90,7 @@ class Ended:
     declared: Mapping[str, Metric]
 
     def result(self) -> RunResult:
+        """The run summed up."""
         progress = self.progress
         regret = np.cumsum(progress.regrets)
         last = float(regret[-1]) if regret.size else 0.0

@@ -34,6 +34,7 @@ class Copies:
 
     @property
     def in_flight(self) -> int:
+        """Copies that are still on the way."""
         return self.sent + self.duplicated - self.delivered - self.dropped - self.duplicates
 
 
@@ -166,10 +167,12 @@ class Audit:
 
     @property
     def dropped_copies(self) -> int:
+        """Copies that were lost."""
         return sum(copies.dropped for copies in self.copies.values())
 
     @property
     def given_up(self) -> int:
+        """Messages that the transport gave up."""
         return sum(copies.expired for copies in self.copies.values())
 
     @property

@@ -214,6 +214,7 @@ class Inspection:
         self._check(node, None, cause)
 
     def pulled(self, node: Agent, arms: ArmSet, arm: int, reward: float, outbox: Outbox, cause: int) -> None:
+        """An agent has taken a turn."""
         self._sent(node, outbox, cause)
         agent, regret = node.context.index, self._progress.regrets[-1]
         self._truth.pulled(agent, arm, reward, regret, cause)
@@ -223,6 +224,7 @@ class Inspection:
         self._check(node, None, cause)
 
     def pulled_batch(self, node: BatchAgent, counts: IntArray, means: FloatArray, outbox: Outbox, cause: int) -> None:
+        """A batch agent has ended a phase."""
         self._sent(node, outbox, cause)
         agent, regret, pulls = node.context.index, self._progress.regrets[-1], int(counts.sum())
         self._truth.pulled_batch(agent, counts, regret, cause)

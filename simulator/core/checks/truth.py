@@ -40,6 +40,7 @@ class Truth:
             noise.append(reward - means[arm])
 
     def pulled_batch(self, agent: Address, counts: IntArray, regret: float, cause: int) -> None:
+        """An agent has pulled a batch."""
         if self._means is not None:
             means = self._means(agent, 1).tolist()
             lost = math.fsum(count * (max(means) - mean) for count, mean in zip(counts.tolist(), means, strict=True))

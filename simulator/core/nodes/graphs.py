@@ -44,6 +44,7 @@ class Graph:
 
     @property
     def nodes(self) -> int:
+        """Number of nodes V."""
         return len(self.adjacency)
 
     @cached_property
@@ -53,6 +54,7 @@ class Graph:
 
     @property
     def edges(self) -> int:
+        """Number of edges."""
         return sum(self.degrees) // 2
 
     @cached_property
@@ -75,6 +77,7 @@ class Graph:
 
     @property
     def connected(self) -> bool:
+        """Whether there is a path between any two nodes."""
         return bool((self.distances >= 0).all())
 
     @property

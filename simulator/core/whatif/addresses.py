@@ -49,6 +49,7 @@ class AddressBook:
         self._positions: dict[Stream, Positions] = {}
 
     def positions(self, stream: Stream) -> Positions:
+        """The positions in one stream."""
         return self._positions.setdefault(stream, {})
 
     def about_copy(self, packet: Packet) -> None:

@@ -37,6 +37,7 @@ class MessageChange:
     delay: float = 0.0
 
     def __or__(self, other: MessageChange) -> MessageChange:
+        """Both changes of one message."""
         return MessageChange(self.lost or other.lost, self.for_good or other.for_good, self.delay + other.delay)
 
 

@@ -177,6 +177,7 @@ class _Search:
         self._best, self._best_weight = self._greedy()
 
     def run(self) -> IndependentSet:
+        """The best set found."""
         exact = True
         try:
             self._branch((1 << len(self._masks)) - 1, 0, 0)

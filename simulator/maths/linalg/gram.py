@@ -64,6 +64,7 @@ class Gram:
 
     @property
     def shape(self) -> tuple[int, int]:
+        """(p, p)."""
         return self.rows.shape[1], self.rows.shape[1]
 
     @property
@@ -146,6 +147,7 @@ class GrowingGram:
 
     @property
     def matrix(self) -> Gram:
+        """W."""
         return Gram(self._rows.all, self._base)
 
 

@@ -18,6 +18,7 @@ class ExactPosterior(Posterior):
 
     @property
     def size(self) -> int:
+        """Number of observations."""
         return self._log.size
 
     @property

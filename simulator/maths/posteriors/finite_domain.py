@@ -148,6 +148,7 @@ class DomainPosterior(Posterior):
 
     @property
     def size(self) -> int:
+        """Number of observations."""
         return self._log.size
 
     @property

@@ -67,6 +67,7 @@ class DomainNystromPosterior(Posterior):
 
     @property
     def size(self) -> int:
+        """Number of own points."""
         return self._rows.size
 
     @property

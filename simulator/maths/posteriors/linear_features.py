@@ -121,6 +121,7 @@ class PrimalKnowledge:
         return self._arms.count + count if self.add_up else self._arms.count * count
 
     def update(self, observations: Observations) -> None:
+        """Learn observations of any tasks."""
         assert observations.tasks is not None, "observations of several tasks say which"
         self.tasks.meet(observations.tasks)
         self.ridge.grow(self._features())

@@ -182,6 +182,7 @@ class NystromPosterior(Posterior):
 
     @property
     def size(self) -> int:
+        """Number of own points."""
         return self._H.size
 
     @property

@@ -55,6 +55,7 @@ class Observations:
 
     @property
     def points(self) -> Points:
+        """Arms, or points (n, d)."""
         return self._points
 
     @property
@@ -64,18 +65,22 @@ class Observations:
 
     @property
     def rewards(self) -> FloatArray:
+        """Rewards, (n,)."""
         return self._rewards
 
     @property
     def tasks(self) -> FloatArray | None:
+        """Tasks, (n, s)."""
         return self._tasks
 
     @property
     def places(self) -> IndexArray | None:
+        """Places of the arms in their arm sets, (n,)."""
         return self._places
 
     @property
     def keys(self) -> Sequence[Key] | None:
+        """(trial, agent) of each."""
         return self._keys
 
     @property
@@ -110,6 +115,7 @@ class GrowingObservations:
         return self._rewards[: self.size]
 
     def append(self, point: FloatArray, reward: float) -> None:
+        """Add one observation."""
         if self.size == len(self._rewards):
             self._points = np.concatenate([self._points, np.empty_like(self._points)])
             self._rewards = np.concatenate([self._rewards, np.empty_like(self._rewards)])
@@ -118,6 +124,7 @@ class GrowingObservations:
         self.size += 1
 
     def extend(self, observations: Observations) -> None:
+        """Add observations in their order."""
         for point, reward in zip(observations.features, observations.rewards.tolist(), strict=True):
             self.append(point, reward)
 

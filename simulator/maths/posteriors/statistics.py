@@ -37,6 +37,7 @@ class Statistics:
 
     @property
     def size(self) -> int:
+        """Dictionary size m."""
         return len(self.b)
 
     def padded(self, m: int) -> Statistics:
