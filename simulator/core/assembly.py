@@ -19,6 +19,7 @@ from coband.simulator.core.audit.progress import Progress
 from coband.simulator.core.audit.trace import Trace
 from coband.simulator.core.clock.clock import Clock
 from coband.simulator.core.clock.schedule import Phases, Recorded, Renewal, Rounds
+from coband.simulator.core.hosts.absence import Absent
 from coband.simulator.core.hosts.agent_host import AgentHost
 from coband.simulator.core.hosts.cohort import Cohort, chooses_together
 from coband.simulator.core.hosts.host import ClientHost, Host, Inspector, Send
@@ -39,7 +40,7 @@ from coband.simulator.core.plan import Plan
 from coband.simulator.core.randomness.distributions import BaseDistribution, Draws, is_zero
 from coband.simulator.core.randomness.streams import Streams
 from coband.simulator.core.router import Router
-from coband.simulator.core.run_context import RunContext
+from coband.simulator.core.run_context import Down, RunContext
 from coband.simulator.core.world import BatchWorld, World
 
 if TYPE_CHECKING:
@@ -88,7 +89,7 @@ class Assembly:
             timing: what looks at them first, with ``checks: full``.
         """
         plan, network, clock = self._plan, self._plan.network, Clock()
-        down: set[Address] = set()
+        down = Absent(clock, plan.agents.count) if plan.agents.intermittent else Down()
         audit = self._audit(network.transport == "reliable", clock, down)
         ledger = Ledger(plan.agents.count, network.scalar_bits, network.header_bits)
         kept = sink if plan.trace != tr.OFF else None
@@ -318,11 +319,11 @@ class Assembly:
             handling, compute = (
                 self._draws(time.of(index), index, purpose, factor, slow_period) for purpose, time in times.items()
             )
-            parts = (agent, run.clock, run.trace, handling, around.send, around.check)
+            parts = (agent, run, handling, around.send, around.check)
             hosts.append(self._client_host(agent, factor, slow_period, compute, parts, around))
         if server is not None:
             handling = self._draws(self._plan.server.handling, SERVER + len(agents) + 1, "handling", 1.0)
-            hosts.append(Host(server, run.clock, run.trace, handling, around.send, around.check))
+            hosts.append(Host(server, run, handling, around.send, around.check))
         return hosts
 
     def _client_host(

@@ -1,10 +1,24 @@
-"""Churn: nodes go down and come up as a plan says, until nobody has anything left to do."""
+"""Churn: nodes go down and come up as a plan says, until nobody has anything left to do.
+
+An outage is an event, as is every change of agents whose availability does not say when they leave for good
+(``BaseAvailability.leaves``). Of all others it is worked out when it matters: when an agent has something to do, or is
+sent something. If it is down then, it comes up by an event; if it has been down in the middle of work, the work takes
+longer by as much. So an agent that has nothing to do costs nothing while it comes and goes.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
 
-from coband.simulator.core.hosts.availability import Always, Switch
+import numpy as np
+
+from coband.simulator.core.audit import trace as tr
+from coband.simulator.core.clock.clock import STATE
+from coband.simulator.core.hosts.absence import Absent, Ahead
+from coband.simulator.core.hosts.availability import Always, BaseAvailability, Windows
 from coband.simulator.core.hosts.host import Host
 from coband.simulator.core.network.local import Local
 from coband.simulator.core.network.transport import Transport
@@ -33,45 +47,185 @@ class Churn:
     ) -> None:
         self._plan, self._run, self._hosts, self._has_server = plan, run, hosts, has_server
         self._transport, self._local = transport, local
+        self._since: dict[Address, int] = {}  # seq of the event of going down
+        self._ahead = 0
+        self.heals = math.inf if plan.network.heals is None else plan.network.heals
 
     def start(self, streams: Streams) -> None:
-        """Put the changes of availability on the clock."""
-        switch = Switch(self._run.clock, self._run.trace, self._run.down, self._switched, self._gone, self._idle)
-        availability = self._plan.agents.availability
+        """Put the changes that are events on the clock."""
+        plan, availability, count = self._plan, self._plan.agents.availability, self._plan.agents.count
+        outages = [
+            {
+                node: windows
+                for node, windows in outage.windows(count, streams("faults", number, "outage")).items()
+                if node != SERVER or self._has_server
+            }
+            for number, outage in enumerate(plan.network.outages)
+        ]
+        switch = Switch(self)
         if not isinstance(availability, Always):
-            for agent in range(self._plan.agents.count):
-                switch.follow(agent, availability.windows(agent, streams("faults", agent, "availability")))
-        for number, outage in enumerate(self._plan.network.outages):
-            rng = streams("faults", number, "outage")
-            for node, windows in outage.windows(self._plan.agents.count, rng).items():
-                if node != SERVER or self._has_server:
-                    switch.follow(node, iter(windows))
+            attendance = Attendance(self, self._run, self._hosts, partial(_times, availability, streams))
+            apart = {node for nodes in outages for node in nodes}
+            for agent in range(count):
+                leaves = None if agent in apart else availability.leaves(agent)
+                if leaves is None:
+                    switch.follow(agent, availability.windows(agent, _stream(streams, agent)))
+                else:
+                    attendance.expect(agent, leaves)
+        for nodes in outages:
+            for node, windows in nodes.items():
+                switch.follow(node, iter(windows))
 
-    def _switched(self, node: Address, up: bool, cause: int) -> None:
-        host = self._hosts[node]
-        if not up:
-            host.go_down()
-            return
-        host.come_up(cause)
+    # --- changes
+
+    def at(self, time: float, node: Address, change: Callable[[Any], None], value: object) -> None:
+        """Put a change on the clock: ``change`` is called with an event whose value is ``value``."""
+        self._ahead += 1
+        self._run.clock.at(time, STATE, node, change, value)
+
+    def due(self, event: Any) -> Any:
+        """A change is due: its value."""
+        self._ahead -= 1
+        return event.value
+
+    def go_down(self, node: Address, since: float) -> None:
+        """A node is down, since some time until now."""
+        run = self._run
+        run.down.add(node)
+        self._since[node] = run.trace.record(run.clock.now, tr.DOWN, node, value=run.clock.now - since)
+        self._hosts[node].go_down(since)
+
+    def come_up(self, node: Address, since: float) -> None:
+        """A node is up again, since some time until now."""
+        run = self._run
+        run.down.remove(node)
+        cause = run.trace.record(run.clock.now, tr.UP, node, value=run.clock.now - since)
+        self._hosts[node].come_up(cause, since)
         self._transport.came_up(node)
         if self._local is not None:
             self._local.came_up(node)
 
-    def _gone(self, node: Address, cause: int) -> None:
+    def gone(self, node: Address) -> None:
         """A node has gone down for good: all others notice, after a while, that nothing comes from it."""
         for host in self._hosts:
             if host.address != node:
-                host.on_silence(node, cause)
+                host.on_silence(node, self._since[node])
 
-    def _idle(self, changes: int) -> bool:
-        """Whether nobody need go down any more.
+    @property
+    def idle(self) -> bool:
+        """Whether nobody need go down any more, so that the run ends.
 
-        That is when nothing is ahead but so many changes of availability, and no node that is down has work left.
+        That is when nothing is ahead but changes of availability, and no node that is down has work left.
         """
-        heals, clock = self._plan.network.heals, self._run.clock
-        if heals is not None and clock.now >= heals:
+        clock = self._run.clock
+        if clock.now >= self.heals:
             return True
-        if clock.ahead > changes + self._transport.idle_timers:
+        if clock.ahead > self._ahead + self._transport.idle_timers:
             return False
         postponed = self._transport.postponed or (self._local is not None and self._local.postponed)
         return not postponed and not any(self._hosts[node].has_work for node in self._run.down)
+
+
+class Switch:
+    """Puts nodes down and up by events; a node with several reasons to be down is up when none is left."""
+
+    def __init__(self, churn: Churn) -> None:
+        self._churn = churn
+        self._reasons: dict[Address, int] = {}
+
+    def follow(self, node: Address, windows: Windows) -> None:
+        """Put a node down and up at these times too."""
+        start, end = next(windows, (math.inf, math.inf))
+        if math.isfinite(start):
+            self._churn.at(start, node, self._go_down, (node, start, end, windows))
+
+    def _go_down(self, event: Any) -> None:
+        node, start, end, windows = self._churn.due(event)
+        if self._churn.idle:
+            return
+        self._reasons[node] = self._reasons.get(node, 0) + 1
+        if self._reasons[node] == 1:
+            self._churn.go_down(node, start)
+        if math.isfinite(end):
+            self._churn.at(end, node, self._come_up, (node, end, windows))
+        else:
+            self._churn.gone(node)
+
+    def _come_up(self, event: Any) -> None:
+        node, end, windows = self._churn.due(event)
+        self._reasons[node] -= 1
+        if not self._reasons[node]:
+            self._churn.come_up(node, end)
+        self.follow(node, windows)
+
+
+class Attendance:
+    """Works out whether agents are down when somebody asks.
+
+    Args:
+        times: the times of an agent.
+    """
+
+    def __init__(self, churn: Churn, run: RunContext, hosts: Sequence[Host], times: Callable[[Address], Ahead]) -> None:
+        assert isinstance(run.down, Absent)
+        self._churn, self._clock, self._down, self._hosts, self._times = churn, run.clock, run.down, hosts, times
+        self._ahead: dict[Address, Ahead] = {}
+        self._down.catch_up, self._down.is_away = self._catch_up, self._is_away
+
+    def expect(self, agent: Address, leaves: float) -> None:
+        """Answer for an agent, which goes down for good at a time."""
+        self._down.until[agent] = 0.0
+        if math.isfinite(leaves):
+            self._churn.at(leaves, agent, self._leave, agent)
+
+    def _times_of(self, agent: Address) -> Ahead:
+        ahead = self._ahead.get(agent)
+        if ahead is None:
+            ahead = self._ahead[agent] = self._times(agent)
+        return ahead
+
+    def _is_away(self, agent: Address) -> bool:
+        """Whether an agent is down now that does nothing."""
+        start, _ = self._times_of(agent).skip(self._clock.now)
+        return start <= self._clock.now and start < self._churn.heals
+
+    def _catch_up(self, agent: Address) -> None:
+        """Take note of absences in the middle of work, and of one that lasts until later than now."""
+        ahead, now, heals = self._times_of(agent), self._clock.now, self._churn.heals
+        self._down.until[agent] = math.inf
+        if self._hosts[agent].busy:
+            while ahead.window[1] <= now and ahead.window[0] < heals:
+                start, end = ahead.window
+                ahead.drop()
+                self._churn.go_down(agent, start)
+                self._churn.come_up(agent, end)
+        start, end = ahead.skip(now)
+        if start >= heals:
+            return
+        if start > now:
+            self._down.until[agent] = start
+            return
+        self._churn.go_down(agent, start)
+        if math.isfinite(end):
+            self._churn.at(end, agent, self._come_up, agent)
+
+    def _come_up(self, event: Any) -> None:
+        agent = self._churn.due(event)
+        self._churn.come_up(agent, self._clock.now)
+        self._ahead[agent].drop()
+        self._down.until[agent] = self._clock.now
+
+    def _leave(self, event: Any) -> None:
+        agent = self._churn.due(event)
+        if self._churn.idle:
+            self._down.until[agent] = math.inf
+        elif agent in self._down:
+            self._churn.gone(agent)
+
+
+def _stream(streams: Streams, agent: Address) -> np.random.Generator:
+    return streams("faults", agent, "availability")
+
+
+def _times(availability: BaseAvailability, streams: Streams, agent: Address) -> Ahead:
+    return Ahead(availability.blocks(agent, _stream(streams, agent)))

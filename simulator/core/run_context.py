@@ -11,6 +11,14 @@ from coband.simulator.core.clock.clock import Clock
 from coband.simulator.core.nodes.node import Address
 
 
+class Down(set[Address]):
+    """The nodes that are down now."""
+
+    def peek(self, node: Address) -> bool:
+        """Whether a node is down now; asking so has no consequences (``core.hosts.absence``)."""
+        return node in self
+
+
 @dataclass(frozen=True)
 class RunContext:
     """One per run.
@@ -27,4 +35,4 @@ class RunContext:
     trace: Trace
     ledger: Ledger
     audit: Audit
-    down: set[Address] = field(default_factory=set)
+    down: Down = field(default_factory=Down)

@@ -25,7 +25,7 @@ from coband.simulator.core.nodes.node import SERVER, Address, UnsupportedScenari
 from coband.simulator.core.packet import Packet
 from coband.simulator.core.plan import Plan
 from coband.simulator.core.randomness.streams import Streams
-from coband.simulator.core.run_context import RunContext
+from coband.simulator.core.run_context import Down, RunContext
 from coband.simulator.core.talks import Declined
 from coband.simulator.experiments.runs.job import Job, entry_of, graph_and_world, plan
 from coband.simulator.experiments.scenario.scenario import Scenario, ScenarioEntry
@@ -132,7 +132,7 @@ class Machine:
         self._host(entry, Assembly(self.plan, self.world, streams, None), streams)
 
     def _run_context(self) -> RunContext:
-        network, down = self.plan.network, set[Address]()
+        network, down = self.plan.network, Down()
         ledger = Ledger(self.plan.agents.count, network.scalar_bits, network.header_bits)
         audit = LiveAudit(network.transport == "reliable", down)
         return RunContext(Clock(), tr.Trace(self._keep, self._first), ledger, audit, down)

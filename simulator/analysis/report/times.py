@@ -2,7 +2,8 @@
 
 At each moment of [0, simulated time of the job] an agent is in exactly one category, so the categories add up:
 
-* down: the agent is not available;
+* down: the agent is not available while something is due at it or sent to it, or in the middle of its work (an absence
+  that nobody meets is not in the trace);
 * compute: it takes a turn, from the start to the choice (for a batch: to the last pull);
 * handling: it processes a message, from the moment when it is free to the first event that the message causes
   (processing that causes no event is not visible and counts as another category);
@@ -172,7 +173,7 @@ def _down(events: Events, end: float) -> Iterator[tuple[int, Span]]:
     since: dict[int, float] = {}
     up = events.code("up")
     for index in events.where("down", "up").tolist():
-        agent, now = int(events["node"][index]), float(events["time"][index])
+        agent, now = int(events["node"][index]), float(events["time"][index] - events["value"][index])
         if events["event"][index] != up:
             since.setdefault(agent, now)
         elif agent in since:

@@ -13,8 +13,8 @@ from coband.simulator.experiments.store.store import Event
 WITHOUT_NUMBER = {
     "wait": "waits for messages",
     "resume": "goes on",
-    "down": "is down from now on",
-    "up": "is up again",
+    "down": "is down, since {} ago",
+    "up": "is up again, since {} ago",
     "violation": "an invariant does not hold",
     "expire": "given up after copy {}",
 }
@@ -38,7 +38,7 @@ def _number(event: Event, algorithm: str) -> str:
         return f"to {value} receiver{'' if value == '1' else 's'}"
     if event.event in COPIES:
         return f"{value} copies" if event.node == "everyone" else f"copy {value}"
-    text = NUMBERS.get(event.event, "").format(value)
+    text = NUMBERS.get(event.event, "").format(value).replace(", since 0 ago", " from now on" * (event.event == "down"))
     pulls = _detail(event).get("pulls")
     return text if pulls is None else f"{text}, {'mean of ' if event.event == 'reward' else ''}{pulls} pulls"
 

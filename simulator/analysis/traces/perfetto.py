@@ -144,10 +144,11 @@ class _Export:
             case "resume" if node in self.waits:
                 yield from self._finish(self.waits, node, WAITS, now, "waits")
             case "down":
-                self.downtimes[node] = now, event
+                self.downtimes[node] = self._nanoseconds(event.time - (event.value or 0.0)), event
             case "up" if node in self.downtimes:
                 start, down = self.downtimes.pop(node)
-                yield from self._span("offline", f"{node} offline", start, now, _arguments(down))
+                end = self._nanoseconds(event.time - (event.value or 0.0))
+                yield from self._span("offline", f"{node} offline", start, end, _arguments(down))
             case "send":
                 yield from self._send(event, now)
             case "deliver":

@@ -68,7 +68,8 @@ class Row(NamedTuple):
         hop: links that a LOCAL message has passed, from 1; 0 for other messages.
         round: communication round.
         version: of the model that it is about.
-        value: arm, reward, turn number, number of receivers, or number of copies: whatever the event counts.
+        value: arm, reward, turn number, number of receivers, or number of copies: whatever the event counts. Of a
+            down or up, how long ago it happened: an absence is recorded when it matters (``core.churn``).
         reason: code of why a copy was dropped or doubled, in the table of names.
         detail: JSON or a number as text.
     """

@@ -88,7 +88,7 @@ class AgentHost(ClientHost):
         """Whether a turn that the schedule allows can start now; if not, it is kept."""
         if self.node.done:
             return False
-        if self._busy or self.node.waiting or self.due or self.down:
+        if self._busy or self.node.waiting or self.due or self.address in self._down:
             self.due += 1
             return False
         return True
@@ -180,7 +180,7 @@ class AgentHost(ClientHost):
 
     def prepare_together(self) -> None:
         """Show the agent the arms of the turn that it is about to take."""
-        if not (self._busy or self.due or self.down or self.node.waiting or self.node.done):
+        if not (self._busy or self.due or self.node.waiting or self.node.done or self._down.peek(self.address)):
             self._shown = self._arms(self.turns + 1)
             self.node.prepare_together(self._shown)
 
@@ -234,7 +234,7 @@ class AgentHost(ClientHost):
 
     def _take_due(self, event: Any = None) -> None:
         """Take the turns that fell due while the agent was busy or waiting."""
-        while self.due and not (self._busy or self.down or self.node.waiting or self.node.done):
+        while self.due and not (self._busy or self.address in self._down or self.node.waiting or self.node.done):
             self.due -= 1
             if self._progress.may_start(self._clock.now):
                 self._start_turn()

@@ -1,24 +1,22 @@
-"""When nodes are up: models of availability, and what switches nodes off and on during a run.
+"""When agents are up: models of availability.
 
-A node is down from the start of a window on and before its end. What that means for it is the host's affair
-(``core.hosts.host``), what it means for messages the transport's.
+A node is down from the start of a window on and before its end. ``core.churn`` switches it off and on; what that means
+for it is the host's affair (``core.hosts.host``), what it means for messages the transport's.
 """
 
 from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import lru_cache
 from itertools import pairwise
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import numpy as np
 from pydantic import Field, model_validator
 
-from coband.simulator.core.audit import trace as tr
-from coband.simulator.core.audit.trace import Trace
-from coband.simulator.core.clock.clock import STATE, Clock
+from coband.simulator.arrays import FloatArray
 from coband.simulator.core.clock.schedule import recorded_rows
 from coband.simulator.core.config import TIME, Config
 from coband.simulator.core.nodes.node import Address
@@ -27,6 +25,8 @@ from coband.simulator.plugins.kinds import Kinds
 COLUMNS = ["agent", "up", "down"]
 Windows = Iterator[tuple[float, float]]
 """(time of going down, time of coming up) again and again, in order; inf for never."""
+BLOCK = 64
+"""Windows that are drawn at once."""
 
 
 class BaseAvailability(Config):
@@ -35,6 +35,17 @@ class BaseAvailability(Config):
     @abstractmethod
     def windows(self, agent: Address, rng: np.random.Generator) -> Windows:
         """The agent's times down, in order; ``rng`` is a stream of its own."""
+
+    def blocks(self, agent: Address, rng: np.random.Generator) -> Iterator[FloatArray]:
+        """The same times, some at once, (n, 2) each with n > 0."""
+        return (np.array([window]) for window in self.windows(agent, rng))
+
+    def leaves(self, agent: Address) -> float | None:
+        """When the agent goes down for good; inf: never; None: only its windows say so.
+
+        With None every change of every agent is an event, even where nothing is due at the agent.
+        """
+        return None
 
 
 class Always(BaseAvailability):
@@ -56,13 +67,20 @@ class MarkovOnOff(BaseAvailability):
     """Mean time for which it stays down."""
 
     def windows(self, agent: Address, rng: np.random.Generator) -> Windows:
-        now = 0.0
+        return ((start, end) for block in self.blocks(agent, rng) for start, end in block.tolist())
+
+    def blocks(self, agent: Address, rng: np.random.Generator) -> Iterator[FloatArray]:
+        """The times of going down and coming up are cumulative sums of exponential times."""
+        times = np.zeros(2 * BLOCK + 1)
         if rng.random() >= self.mean_down / (self.mean_up + self.mean_down):
-            now = self.mean_up * rng.standard_exponential()
+            times[-1] = self.mean_up * rng.standard_exponential()
+        means = np.tile((self.mean_down, self.mean_up), BLOCK)
         while True:
-            back = now + self.mean_down * rng.standard_exponential()
-            yield now, back
-            now = back + self.mean_up * rng.standard_exponential()
+            times = np.cumsum(np.concatenate((times[-1:], means * rng.standard_exponential(2 * BLOCK))))
+            yield times[:-1].reshape(BLOCK, 2)
+
+    def leaves(self, agent: Address) -> float:
+        return math.inf
 
 
 class Recorded(BaseAvailability):
@@ -94,6 +112,10 @@ class Recorded(BaseAvailability):
         if math.isfinite(now):
             yield now, math.inf
 
+    def leaves(self, agent: Address) -> float:
+        """When its last row ends."""
+        return _read_times(self.file).get(agent, [(0.0, math.inf)])[-1][1]
+
 
 @lru_cache(maxsize=16)
 def _read_times(file: str) -> dict[Address, list[tuple[float, float]]]:
@@ -124,64 +146,3 @@ AVAILABILITIES: Kinds[type[BaseAvailability]] = Kinds.of(
 )
 """The models of availability that scenarios can name."""
 Availability = Annotated[BaseAvailability, AVAILABILITIES.field()]
-
-
-class Switch:
-    """Puts nodes down and up at their times; a node with several reasons to be down is up when none is left.
-
-    Args:
-        down: kept up to date: the nodes that are down now.
-        changed: called with a node, whether it is up now, and the seq of the event.
-        gone: called with a node that has gone down for good, and the seq of the event.
-        idle: given the number of changes ahead, whether nothing else will happen; then nobody goes down any more,
-            so that runs end.
-    """
-
-    def __init__(
-        self,
-        clock: Clock,
-        trace: Trace,
-        down: set[Address],
-        changed: Callable[[Address, bool, int], None],
-        gone: Callable[[Address, int], None],
-        idle: Callable[[int], bool],
-    ) -> None:
-        self._clock, self._trace, self._down, self._changed, self._idle = clock, trace, down, changed, idle
-        self._gone = gone
-        self._reasons: dict[Address, int] = {}
-        self._since: dict[Address, int] = {}  # seq of the event of going down
-        self._ahead = 0
-
-    def follow(self, node: Address, windows: Windows) -> None:
-        """Put a node down and up at these times too."""
-        start, end = next(windows, (math.inf, math.inf))
-        if math.isfinite(start):
-            self._at(start, node, self._go_down, (node, end, windows))
-
-    def _at(self, time: float, node: Address, callback: Callable[[Any], None], value: object) -> None:
-        self._ahead += 1
-        self._clock.at(time, STATE, node, callback, value)
-
-    def _go_down(self, event: Any) -> None:
-        self._ahead -= 1
-        node, end, windows = event.value
-        if self._idle(self._ahead):
-            return
-        self._reasons[node] = self._reasons.get(node, 0) + 1
-        if self._reasons[node] == 1:
-            self._down.add(node)
-            seq = self._since[node] = self._trace.record(self._clock.now, tr.DOWN, node)
-            self._changed(node, False, seq)
-        if math.isfinite(end):
-            self._at(end, node, self._come_up, (node, windows))
-        else:
-            self._gone(node, self._since[node])
-
-    def _come_up(self, event: Any) -> None:
-        self._ahead -= 1
-        node, windows = event.value
-        self._reasons[node] -= 1
-        if not self._reasons[node]:
-            self._down.remove(node)
-            self._changed(node, True, self._trace.record(self._clock.now, tr.UP, node))
-        self.follow(node, windows)

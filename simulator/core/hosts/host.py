@@ -17,13 +17,13 @@ from coband.simulator.arms import ArmSet
 from coband.simulator.arrays import FloatArray, IntArray
 from coband.simulator.core.audit import trace as tr
 from coband.simulator.core.audit.invariants import InvariantViolation
-from coband.simulator.core.audit.trace import Trace
-from coband.simulator.core.clock.clock import DELIVERY, TIMER, Clock
+from coband.simulator.core.clock.clock import DELIVERY, TIMER
 from coband.simulator.core.nodes.message import Message
 from coband.simulator.core.nodes.node import Address, Agent, BatchAgent, Client, Later, Node, Outbox
 from coband.simulator.core.nodes.timers import Silence, Timer
 from coband.simulator.core.packet import Packet
 from coband.simulator.core.randomness.distributions import Draws
+from coband.simulator.core.run_context import RunContext
 
 Send = Callable[[Address, Any, Any, int], None]
 
@@ -52,22 +52,23 @@ class Host:
 
     Args:
         node: the agent or server.
+        run: clock, accounts and who is down.
         handling: draws the time that handling a message takes; None for none.
         send: puts a message on the network: (source, recipient, message, cause).
         check: looks at every message and turn with ``checks: full``, else None.
     """
 
     def __init__(
-        self, node: Node, clock: Clock, trace: Trace, handling: Draws | None, send: Send, check: Inspector | None
+        self, node: Node, run: RunContext, handling: Draws | None, send: Send, check: Inspector | None
     ) -> None:
         self.node, self.address = node, node.context.index
-        self._clock, self._trace, self._handling, self._send, self._check = clock, trace, handling, send, check
+        self._clock, self._trace, self._down = run.clock, run.trace, run.down
+        self._handling, self._send, self._check = handling, send, check
         self._busy = False
         self._inbox: deque[tuple[Packet, int]] = deque()
         self._model = -1
         # While it is down: since when, work that would have ended meanwhile, and timers that expired. After that: for
         # how long the work at hand was suspended.
-        self.down = False
         self._down_since = self._suspended = 0.0
         self._postponed: tuple[float, int, Callable[[Any], None], object] | None = None
         self._expired_timers: list[Packet] = []
@@ -162,7 +163,7 @@ class Host:
     def _carry_out(self, outbox: Outbox, cause: int) -> None:
         """Record the node's notes and send its messages."""
         node = self.node
-        if self.down:
+        if self.address in self._down:
             raise InvariantViolation(f"node {self.address} acted while it was down", cause)
         if node.notes:
             for note in node.notes:
@@ -199,22 +200,26 @@ class Host:
 
     def _on_timer(self, event: Any) -> None:
         packet: Packet = event.value
-        if self.down:
+        if self.address in self._down:
             self._expired_timers.append(packet)
         else:
             self._take(packet, packet.send)
 
     # --- going down and coming up
 
-    def go_down(self) -> None:
-        """Suspend all work from now on."""
-        self.down, self._down_since = True, self._clock.now
+    @property
+    def busy(self) -> bool:
+        """Whether it is in the middle of a turn or of handling a message."""
+        return self._busy
 
-    def come_up(self, cause: int) -> None:
-        """Resume."""
-        self.down = False
+    def go_down(self, since: float) -> None:
+        """Work is suspended from a time on."""
+        self._down_since = since
+
+    def come_up(self, cause: int, since: float) -> None:
+        """Go on, from a time on; it is now unless nothing was put off."""
         if self._busy:
-            self._suspended += self._clock.now - self._down_since
+            self._suspended += since - self._down_since
         if self._postponed is not None:
             (time, *work), self._postponed = self._postponed, None
             self._clock.at(time + self._suspended, work[0], self.address, work[1], work[2])  # type: ignore[arg-type]
@@ -234,7 +239,7 @@ class Host:
 
     def _is_suspended(self, kind: int, callback: Callable[[Any], None], event: Any) -> bool:
         """Whether work that was to end now ends later, since the node is or was down; then it is put off."""
-        if self.down:
+        if self.address in self._down:
             self._postponed = (self._clock.now, kind, callback, event.value)
             return True
         if self._suspended:

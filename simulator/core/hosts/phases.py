@@ -71,7 +71,9 @@ class PhaseHost(ClientHost):
 
     def _may_go_on(self) -> bool:
         within = self._pace.limit is None or self.phases < self._pace.limit
-        return within and not (self._busy or self.down or self.node.waiting or self.node.done or self._inbox)
+        return within and not (
+            self._busy or self.address in self._down or self.node.waiting or self.node.done or self._inbox
+        )
 
     def _start(self, event: Any) -> None:
         self._called = False

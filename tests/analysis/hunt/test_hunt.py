@@ -93,7 +93,7 @@ def test_a_planted_fault_is_found_shrunk_and_reproduced(monkeypatch: pytest.Monk
     def impatient(*parts: Any) -> None:
         raise AssertionError("an agent was down")
 
-    monkeypatch.setattr("coband.simulator.core.hosts.host.Host.go_down", impatient)
+    monkeypatch.setattr("coband.simulator.core.churn.Churn.start", impatient)
     catches = [
         catch
         for schedule in Hunt(hunted("asynchronous"), ["one_kernel_ucb"]).seeds(range(3))
@@ -120,7 +120,7 @@ def test_the_command_prints_a_scenario_for_a_failure(
     def broken(*parts: Any) -> None:
         raise AssertionError("an agent was down")
 
-    monkeypatch.setattr("coband.simulator.core.hosts.host.Host.go_down", broken)
+    monkeypatch.setattr("coband.simulator.core.churn.Churn.start", broken)
     status, output, _ = coband(*arguments, "--out", tmp_path / "found")
     assert status == 1
     (written, *_) = sorted((tmp_path / "found").iterdir())

@@ -375,10 +375,32 @@ def test_availability_is_the_agents_own_stream() -> None:
     agent = {"availability": CHURN["availability"]}
     _, few, _ = run(plan(agents=2, turns=90, agent=agent), seed=4)
     _, many, _ = run(plan(agents=5, turns=90, agent=agent, network=EVERYTHING | {"outages": []}), seed=4)
-    first = [[row.time for row in rows if row.event == tr.DOWN and row.node == 1][:5] for rows in (few, many)]
-    shorter = min(map(len, first))
-    assert shorter > 1
-    assert first[0][:shorter] == first[1][:shorter]
+    stream = Streams(4)("faults", 1, "availability")
+    starts = [start for start, _ in islice(MarkovOnOff(**agent["availability"]).windows(1, stream), 100)]
+    for rows in (few, many):
+        met = [row.time - row.value for row in rows if row.event == tr.DOWN and row.node == 1]
+        assert len(met) > 1
+        assert all(any(start == pytest.approx(since) for start in starts) for since in met)
+
+
+@pytest.mark.parametrize("speed", [{}, {"compute": CHURN["compute"], "handling": 0.1}])
+@pytest.mark.parametrize("network", [{}, EVERYTHING, {**EVERYTHING, "outages": [], "heals": 30.0}])
+@pytest.mark.parametrize("up", [0.3, 3.0, 40.0])
+def test_absences_that_nobody_meets_make_no_difference(
+    monkeypatch: pytest.MonkeyPatch, up: float, network: dict[str, Any], speed: dict[str, Any]
+) -> None:
+    """The same run with every change of every agent as an event, and with those that matter alone."""
+    away = {"availability": {"kind": "markov_on_off", "mean_up": up, "mean_down": 1.5}, **speed}
+    made = plan(agents=4, turns=12, network=network, agent=away, checks="full")
+    met, rows, _ = run(made, seed=3)
+    monkeypatch.setattr(MarkovOnOff, "leaves", lambda self, agent: None)
+    every, all_rows, _ = run(made, seed=3)
+    assert (every.totals, every.by_agent, every.simulated_time) == (met.totals, met.by_agent, met.simulated_time)
+    for series in ("times", "regret_series", "scalars_series"):
+        assert np.array_equal(getattr(every, series), getattr(met, series))
+    assert len(times(rows, tr.DOWN)) <= len(times(all_rows, tr.DOWN))
+    acts = [[row[1:5] + row[7:14] for row in some if row.event not in (tr.DOWN, tr.UP)] for some in (rows, all_rows)]
+    assert acts[0] == acts[1]
 
 
 @pytest.mark.parametrize(

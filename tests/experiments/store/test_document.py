@@ -294,6 +294,8 @@ def test_values_and_details(made: dict[str, Made], name: str) -> None:
         elif event == "timer":
             assert made[name].names(row["job"])[row["kind"]] in ("resend", "silence", "patience")
             assert (value, row["peer"] >= -1) == (0.0, True)
+        elif event in ("down", "up"):
+            assert 0.0 <= value <= row["time"]
         elif event not in ("choose", "reward", "send"):
             assert value == 0.0
     everything = {"faults": {"timer", "expire", "duplicate", "down", "up", "drop", "retransmit"}, "batches": {"stop"}}
