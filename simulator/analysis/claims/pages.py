@@ -122,7 +122,9 @@ def _line(placed: PlacedClaim, outcomes: Mapping[str, Outcome], found: Mapping[s
     outcome, verdict = outcomes.get(placed.key), found.get(placed.key, "not run")
     count = f" · {outcome.replications} replications" if outcome is not None and outcome.replications else ""
     link = f"[{placed.claim.title}]({placed.paper}.md#{_anchor(placed)})"
-    return f"{MARKS[verdict]} {link} · {placed.claim.where}{count}"
+    words = verdict if outcome is None else in_words(outcome, placed.claim, verdict)
+    at = "" if words == verdict else f" · **{words}**"
+    return f"{MARKS[verdict]} {link}{at} · {placed.claim.where}{count}"
 
 
 def _toctree(papers: Mapping[str, Paper]) -> str:
