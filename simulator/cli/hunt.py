@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from coband.simulator.cli.options import FILE, ONLY, SHIPPED, BadInput, Request, out_directory, settings
+from coband.simulator.cli.types import Finite
 
 if TYPE_CHECKING:
     from coband.simulator.analysis.hunt.hunt import FailingRun, Schedule
@@ -23,7 +24,8 @@ if TYPE_CHECKING:
 @click.option("--attack", is_flag=True, help="Look for liars instead of faults.")
 @click.option(
     "--cost",
-    type=click.FloatRange(min=1.0, min_open=True),
+    type=Finite(1, 1_000_000, min_open=True),
+    metavar="TIMES",
     default=2.0,
     help="With --attack: what an attack must multiply the regret of honest agents by.",
 )

@@ -14,7 +14,8 @@ from coband.simulator.experiments.registry.remembered import remembered
 
 KINDS = (
     *("algorithms", "problems", "kernels", "rewards", "topologies", "distributions", "latencies", "losses"),
-    *("bandwidths", "schedules", "availabilities", "stragglers", "partitions", "outages", "populations"),
+    *("bandwidths", "schedules", "availabilities", "stragglers", "partitions", "outages"),
+    *("encodings", "adversaries", "defences", "populations"),
     *("datasets", "metrics", "scenarios"),
 )
 
@@ -26,7 +27,8 @@ def list_(kind: str | None, as_json: bool) -> None:
     """List algorithms, problems, all kinds that scenarios can name, datasets, metrics and shipped scenarios.
 
     KIND is one of: algorithms, problems, kernels, rewards, topologies, distributions, latencies, losses, bandwidths,
-    schedules, availabilities, stragglers, partitions, outages, datasets, metrics, scenarios. By default all are listed
+    schedules, availabilities, stragglers, partitions, outages, encodings, adversaries, defences,
+    populations, datasets, metrics, scenarios. By default all are listed
     of which there are any.
 
     Every command that takes a scenario FILE takes the name of a shipped scenario too.

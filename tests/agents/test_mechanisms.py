@@ -167,7 +167,8 @@ def test_approx_dis_asks_for_a_synchronisation_when_variances_exceed_the_thresho
 
 
 def test_an_upload_that_is_given_up_after_its_exchange_makes_its_data_new_again() -> None:
-    engine = run("async_kernel_ucb", {"threshold": 0.0}, agents=2, schedule={"kind": "rounds", "turns": 3}).engine
+    lossy: dict[str, Any] = {"network": {"loss": 1e-9}, "schedule": {"kind": "rounds", "turns": 3}}
+    engine = run("async_kernel_ucb", {"threshold": 0.0}, agents=2, **lossy).engine
     agent, server = engine.agents[0], engine.server
     assert isinstance(agent, AsyncKernelUCB)
     assert isinstance(server, AsyncKernelUCBServer)

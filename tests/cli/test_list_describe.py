@@ -98,6 +98,7 @@ def test_describe_an_algorithm() -> None:
         "  blocking: true or false (default: false)\n"
         "  dims: a list of at most 3 (each a whole number) (default: [])\n\n"
         "Messages:\n  kind    direction  scalars\n  upload  up         m + 1 at each exchange\n\n"
+        "Fields:\n  field           holds   scalars with messages.counting: packed\n  upload.numbers  number  its size\n\n"
         "Communication:\n  uplink_scalars = rounds*(m + 1), if not blocking\n\n"
         "where\n  d: arm dimension\n  m = 2*d\n  rounds: communication rounds completed\n\n"
         "Metrics:\n  name  meaning                   unit\n"

@@ -132,7 +132,7 @@ def test_a_key_of_several_kinds_tells_them_apart() -> None:
     ("word", "names"),
     [
         ("gaussian", ["noise.gaussian", "kernel.gaussian"]),
-        ("gamma", ["kernel.gaussian.gamma", "compute.gamma"]),
+        ("gamma", ["kernel.gaussian.gamma", "algorithms.gamma", "compute.gamma"]),
         ("table", ["problem.table", "features.table"]),
         ("turns", ["schedule.turns", "metric.turns"]),
     ],

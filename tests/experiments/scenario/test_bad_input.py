@@ -12,8 +12,8 @@ from tests.every import every
 from tests.experiments.registry.plugins import REGISTRY, SCENARIO
 
 TOP = (
-    "schema_version, name, description, seed, replications, agents, server, schedule, network, problem, algorithms, "
-    "expect, trace, checks, share, grid, zip, tuning, until"
+    "schema_version, name, description, seed, replications, agents, server, schedule, network, messages, adversaries, "
+    "problem, algorithms, expect, trace, checks, share, grid, zip, tuning, until"
 )
 DELAY = (
     "a number >= 0 or {kind: constant | uniform | exponential | shifted_exponential | gamma | lognormal | pareto | "
@@ -29,8 +29,9 @@ NETWORK = (
 COUNTS = (
     "turns, regret, reward, messages, uplink_scalars, downlink_scalars, peer_scalars, scalars, "
     "scalars_broadcast_once, rounds, simulated_time, deliveries, transmissions, dictionary_size, stalled, "
-    "regret_per_agent, uplink_scalars_per_agent, scalars_per_agent, closest_decision, mean_age, mean_age_time, bits, "
-    "wire_messages, wire_scalars, wire_bits, dropped, expired, naps"
+    "regret_per_agent, dishonest, honest_regret, honest_regret_per_agent, uplink_scalars_per_agent, scalars_per_agent, "
+    "closest_decision, mean_age, mean_age_time, bits, gram_bits, moment_bits, points_bits, rewards_bits, weights_bits, "
+    "number_bits, index_bits, count_bits, flag_bits, wire_messages, wire_scalars, wire_bits, dropped, expired, naps"
 )
 ENTRY = "{algorithm: async_kernel_ucb, label: Bold, alpha: 4}"
 COUNT = "must be a whole number >= 1 and <= 1000000"
@@ -46,7 +47,7 @@ EDITS: list[tuple[str, str, list[str]]] = [
         [
             f"4:1: agents: count is missing: {COUNT}",
             "5:3: agents.coutn: unknown key; did you mean count? allowed: count, compute, handling, speed, "
-            "stragglers, availability",
+            "stragglers, availability, population",
         ],
     ),
     (
@@ -623,7 +624,7 @@ def test_control_characters_of_a_file_do_not_reach_the_terminal() -> None:
         (
             "agents.cout=3",
             "agents.cout: unknown key; did you mean count? allowed: count, compute, handling, speed, stragglers, "
-            "availability",
+            "availability, population",
         ),
         ("agents.count=-3", "agents.count: -3 is not allowed: must be >= 1"),
         ("agents.count", "must be key.path=value, such as agents.count=20"),

@@ -33,6 +33,7 @@ NO_PART = {
     "algorithms.label": "a name of a row; results are the same",
 }
 """Keys that say nothing about the result of a job; what is below them does not either."""
+COLUMNS = ("compute", "speed", "uplink", "downlink", "latency", "round_trip")
 OTHERS: dict[str, Any] = {
     "adversaries.behaviour": {"kind": "free_rider"},
     "messages.counting": "paper",
@@ -40,6 +41,11 @@ OTHERS: dict[str, Any] = {
     "messages.encoding.default.of": "float32",
     "agents": {"count": 3},
     "agents.availability": {"kind": "markov_on_off", "mean_up": 5.0, "mean_down": 1.0},
+    "agents.population.columns": {"compute": "other"},
+    **dict.fromkeys((f"agents.population.columns.{key}" for key in COLUMNS), "other"),
+    "agents.population.columns.availability": "twin",
+    "agents.population.name": "cars",
+    "agents.population.units": {"compute": "hours"},
     "algorithms": [{"algorithm": "lin_ucb"}],
     "algorithms.posterior": {"kind": "nystrom", "size": 8},
     "algorithms.server": {"exchanges": "serial"},
