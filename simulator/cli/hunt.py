@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 @click.option("--attack", is_flag=True, help="Look for liars instead of faults.")
 @click.option(
     "--cost",
-    type=Finite(1, 1_000_000, min_open=True),
+    type=Finite(1, 1e12, min_open=True),
     metavar="TIMES",
     default=2.0,
     help="With --attack: what an attack must multiply the regret of honest agents by.",

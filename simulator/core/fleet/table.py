@@ -75,6 +75,11 @@ class Windows:
         if math.isfinite(now):
             yield now, math.inf
 
+    def leaves(self, trace: int) -> float | None:
+        """When it goes down for good; inf: never; None: it is never up."""
+        pairs = self.pairs(trace)
+        return (math.inf if math.isfinite(self.period[trace]) else pairs[-1][1]) if pairs else None
+
     def shares(self) -> FloatArray:
         """Share of its period (of the time to its last window, without one) for which each trace is up."""
         lengths = np.concatenate([[0.0], np.cumsum(self.down - self.up)])

@@ -54,3 +54,8 @@ class DeviceAvailability(BaseAvailability):
         trace = int(fleet.trace[agent])
         found: Iterator[tuple[float, float]] = self.usual.windows(agent, rng)
         return found if trace < 0 else fleet.windows.absences(trace)
+
+    def leaves(self, agent: Address) -> float | None:
+        trace = int(self.fleet.trace[agent])
+        found: float | None = self.usual.leaves(agent) if trace < 0 else self.fleet.windows.leaves(trace)
+        return found

@@ -219,7 +219,7 @@ EDITS: list[tuple[str, str, list[str]]] = [
         "bandwidth: wide",
         [
             "10:14: network.bandwidth: 'wide' is not allowed: must be a number > 0 or a mapping (scalars, bits, "
-            "burst) or null"
+            "burst, kind, file, time_unit) or null"
         ],
     ),
     ("loss: 0.1", "bandwidth: -3", ["10:14: network.bandwidth: -3 is not allowed: must be > 0"]),
