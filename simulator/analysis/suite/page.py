@@ -18,8 +18,11 @@ from coband.simulator.experiments.statistics.numerals import between, number
 
 LOW, HIGH = -0.5, 1.5
 """The scores that pictures show; what lies beyond is drawn at the edge."""
-WIDTH, HEIGHT = 640, 260
+WIDTH, HEIGHT = 640, 320
 """Of the picture of scores and bits, in its own units."""
+
+
+LONGEST_NAME = 110
 
 
 @dataclass(frozen=True)
@@ -112,7 +115,7 @@ def picture(rows: Sequence[Row]) -> Markup:
         return Markup("")
     logs = [math.log10(row.means["bits"]) for row in shown]
     low, high = math.floor(min(logs)), max(math.ceil(max(logs)), math.floor(min(logs)) + 1)
-    parts = [*_grid(low, high)]
+    parts, named = [*_grid(low, high)], list[tuple[float, float]]()
     for row, log in zip(shown, logs, strict=True):
         x, y = _x(log, low, high), _y(_held(row.score or 0.0))
         ends = [_y(_held(one)) for one in row.interval or ()]
@@ -120,9 +123,17 @@ def picture(rows: Sequence[Row]) -> Markup:
             parts.append(f'<line class="interval" x1="{x:.1f}" x2="{x:.1f}" y1="{ends[0]:.1f}" y2="{ends[1]:.1f}"/>')
         anchor, dx = ("end", -7) if x > WIDTH - 150 else ("start", 7)
         parts.append(f'<circle class="{"front" if row.pareto else ""}" cx="{x:.1f}" cy="{y:.1f}" r="4"/>')
-        parts.append(f'<text x="{x + dx:.1f}" y="{y - 5:.1f}" text-anchor="{anchor}">{Markup.escape(row.name)}</text>')
+        below = next(step for step in range(len(shown)) if _is_free(x, y + 12 * step, named))
+        named.append((x, y + 12 * below))
+        place = f'x="{x + dx:.1f}" y="{y - 5 + 12 * below:.1f}" text-anchor="{anchor}"'
+        parts.append(f"<text {place}>{Markup.escape(row.name)}</text>")
     head = f'<svg class="scores" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="scores against bits">'
     return Markup(f"{head}{''.join(parts)}</svg>")
+
+
+def _is_free(x: float, y: float, named: Sequence[tuple[float, float]]) -> bool:
+    """Whether a name has room there beside those that are drawn."""
+    return all(abs(x - other) > LONGEST_NAME or abs(y - height) >= 11 for other, height in named)
 
 
 def _x(log: float, low: int, high: int) -> float:

@@ -155,7 +155,13 @@ def entrant(name: str, values: Any, group: int = 0) -> Entrant:
 def test_places_are_given_only_where_they_are_known() -> None:
     rng = np.random.default_rng(0)
     base = rng.normal(size=30)
-    found = ranked([entrant("a", base), entrant("b", base + 1 + 0.1 * rng.normal(size=30)), entrant("c", base + rng.normal(size=30))])
+    found = ranked(
+        [
+            entrant("a", base),
+            entrant("b", base + 1 + 0.1 * rng.normal(size=30)),
+            entrant("c", base + rng.normal(size=30)),
+        ]
+    )
     assert found["b"] == (3, 3) and found["a"][1] == 2
     wrong = 0
     for _ in range(200):
@@ -169,7 +175,9 @@ def test_wrong_answers_have_no_place() -> None:
     wrong = {"fast": [1.0] * 12 + [0.0] * 8, "right": [0.0] * 20}
     kept = {one: [0.0] * 20 for one in scores.MEASURED}
     tests = {
-        label: Outcome(values={"samples_per_agent": rows[label], "error": wrong[label], **kept}, fingerprints=["x"] * 20)
+        label: Outcome(
+            values={"samples_per_agent": rows[label], "error": wrong[label], **kept}, fingerprints=["x"] * 20
+        )
         for label in rows
     }
     for label, mean in ((ALONE, 10.0), (CENTRAL, 2.0)):
