@@ -9,7 +9,7 @@ from itertools import combinations
 
 import numpy as np
 
-from coband.simulator.analysis.suite.submission import MEASURED, Submission, Outcome
+from coband.simulator.analysis.suite.submission import MEASURED, Outcome, Submission
 from coband.simulator.analysis.suite.suites import ALONE, CENTRAL, REFERENCES, Suite, World
 from coband.simulator.experiments.statistics.anytime import closed_ebh, mean_processes, share_process
 from coband.simulator.experiments.statistics.evidence import fieller

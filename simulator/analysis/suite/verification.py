@@ -11,8 +11,8 @@ import numpy as np
 
 from coband.simulator.analysis.suite.submission import (
     JOBS,
-    Submission,
     Outcome,
+    Submission,
     measured,
     origin_of,
     records_of,

@@ -14,7 +14,7 @@ from click.testing import CliRunner
 from coband.simulator.analysis.suite import scores, verification
 from coband.simulator.analysis.suite.page import page
 from coband.simulator.analysis.suite.scores import Entrant, ranked, table
-from coband.simulator.analysis.suite.submission import Runner, Submission, Outcome, read
+from coband.simulator.analysis.suite.submission import Outcome, Runner, Submission, read
 from coband.simulator.analysis.suite.suites import ALONE, CENTRAL, Definition, Suite, SuiteError, suite, suites
 from coband.simulator.cli.main import main
 from coband.simulator.cli.suite import suite as command
@@ -127,10 +127,12 @@ def test_a_submission_is_verified_and_lies_are_found(ran: tuple[Suite, Submissio
     file = tmp_path / "mine.json"
     submission.write(file)
     stored = read(file)
-    assert stored == submission and not list(verification.contradictions(found, stored))
+    assert stored == submission
+    assert not list(verification.contradictions(found, stored))
     pool = InProcess()
     checked = verification.verify(found, stored, 4, tmp_path / _made(tmp_path, "a"), pool, seed=1)
-    assert len(checked) == 4 and all(one.same for one in checked)
+    assert len(checked) == 4
+    assert all(one.same for one in checked)
     lying = stored.model_copy(deep=True)
     for tests in lying.tests.values():
         for test in tests.values():
@@ -140,7 +142,8 @@ def test_a_submission_is_verified_and_lies_are_found(ran: tuple[Suite, Submissio
     pool.close()
     lying.tests["ideal"]["dis_lin_ucb"].chosen = {"threshold": 77.0}
     said = " ".join(verification.contradictions(found, lying))
-    assert "are not those that tuning found best" in said and "the seed is" in said
+    assert "are not those that tuning found best" in said
+    assert "the seed is" in said
 
 
 def _made(place: Path, name: str) -> str:
@@ -162,7 +165,8 @@ def test_places_are_given_only_where_they_are_known() -> None:
             entrant("c", base + rng.normal(size=30)),
         ]
     )
-    assert found["b"] == (3, 3) and found["a"][1] == 2
+    assert found["b"] == (3, 3)
+    assert found["a"][1] == 2
     wrong = 0
     for _ in range(200):
         alike = ranked([entrant(str(k), rng.normal(size=20), group=k % 2) for k in range(4)])
@@ -196,16 +200,21 @@ def test_wrong_answers_have_no_place() -> None:
         unfit={"exploration": {}},
     )
     found = {row.name: row for row in table(core, "exploration", [submission])}
-    assert found["fast"].score is None and found["fast"].remark == "wrong answers: 12 of 20" and not found["fast"].rank
-    assert found["right"].rank == (1, 1) and found["right"].score == pytest.approx(5 / 8)
+    assert found["fast"].score is None
+    assert found["fast"].remark == "wrong answers: 12 of 20"
+    assert not found["fast"].rank
+    assert found["right"].rank == (1, 1)
+    assert found["right"].score == pytest.approx(5 / 8)
 
 
 def test_two_submissions_stand_on_one_page(ran: tuple[Suite, Submission]) -> None:
     found, submission = ran
     text = page(found, [submission, submission])
     assert text == page(found, [submission, submission])
-    assert "dis_lin_ucb (1)" in text and "dis_lin_ucb (2)" in text
-    assert "What it asks." in text and "http" not in text.replace("http-equiv", "")
+    assert "dis_lin_ucb (1)" in text
+    assert "dis_lin_ucb (2)" in text
+    assert "What it asks." in text
+    assert "http" not in text.replace("http-equiv", "")
 
 
 def test_whoever_reads_what_is_not_declared_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -222,15 +231,19 @@ def test_whoever_reads_what_is_not_declared_is_refused(tmp_path: Path, monkeypat
     submission = run(found, ["dis_lin_ucb"], tmp_path / "jobs")
     assert "context.horizon, which its algorithm does not declare" in submission.tests["ideal"]["dis_lin_ucb"].failure
     (row,) = (row for row in table(found, "ideal", [submission]) if row.name == "dis_lin_ucb")
-    assert row.remark.startswith("broke off") and row.score is None
+    assert row.remark.startswith("broke off")
+    assert row.score is None
 
 
 def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     listed = CliRunner().invoke(command, ["list"])
-    assert listed.exit_code == 0 and "core-1, digest" in listed.output and "stragglers" in listed.output
+    assert listed.exit_code == 0
+    assert "core-1, digest" in listed.output
+    assert "stragglers" in listed.output
     wrong = tmp_path / "wrong.json"
     wrong.write_text("{}")
     with pytest.raises(SystemExit) as ended:
         main(["suite", "rank", str(wrong)])
-    assert ended.value.code == 2 and "is no results file of `coband suite run`" in capsys.readouterr().err
+    assert ended.value.code == 2
+    assert "is no results file of `coband suite run`" in capsys.readouterr().err
     shutil.rmtree(tmp_path)
