@@ -32,7 +32,7 @@ worlds:
     central: {algorithm: one_kernel_ucb}
     metric: regret_per_agent
 sizes:
-  quick: {candidates: 2, tuning: 1, replications: 3, settings: [schedule.turns=12]}
+  quick: {candidates: 2, tuning: 1, replications: 8, settings: [schedule.turns=30]}
   full: {candidates: 3, tuning: 2, replications: 4}
 scenarios: {ideal: linear, lossy: linear}
 """
@@ -224,7 +224,7 @@ def test_whoever_reads_what_is_not_declared_is_refused(tmp_path: Path, monkeypat
 
     def curious(self: Any, context: Any) -> None:
         before(self, context)
-        assert context.horizon == 12
+        assert context.horizon == 30
 
     monkeypatch.setattr(algorithm.agent, "__init__", curious)
     found = tiny(tmp_path / "tiny")
