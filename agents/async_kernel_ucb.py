@@ -172,6 +172,7 @@ ALGORITHM = Algorithm(
     summary="Asynchronous kernel bandit: an agent that has learnt enough exchanges statistics with the server.",
     reference="Li et al. 2023 (Learning Kernelized Contextual Bandits, asynchronous), Algorithm 1",
     needs=Needs(waits_for_all="server.exchanges == 'serial'"),
+    knows=("delays", "total_turns", "horizon"),
     messages=(
         MessageSize(Request, "up", "0"),
         MessageSize(ServerModel, "down", "m*(d + 1) + m^2 + m", when="transfer == 'full'"),

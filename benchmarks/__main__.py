@@ -1,12 +1,14 @@
 """Measure fast forms against textbook forms, and figures against targets.
 
-``python -m benchmarks [CASE]... [--full]``; exit status 1: a fast form decides otherwise than its textbook form.
+``python -m benchmarks [CASE]... [--full] [--record]``; exit status 1: a fast form decides otherwise than its textbook
+form, or its ratio has fallen (`benchmarks.history`).
 """
 
 from __future__ import annotations
 
 import argparse
 import sys
+from importlib import metadata
 from typing import Any
 
 from benchmarks import (
@@ -15,7 +17,9 @@ from benchmarks import (
     cooperation,
     events,
     exploration,
+    history,
     known_points,
+    measuring,
     neural,
     scale,
     start,
@@ -42,34 +46,44 @@ def main() -> int:
         "cases", nargs="*", metavar="CASE", help=f"some of: {', '.join([*ALL, *LONG])} (default: the first {len(ALL)})"
     )
     parser.add_argument("--full", action="store_true", help=f"also {', '.join(LONG)}, which take minutes")
+    parser.add_argument("--record", action="store_true", help="add the ratios to those on file, and write their page")
     arguments = parser.parse_args()
     known = [*ALL, *LONG]
     unknown = set(arguments.cases) - set(known)
     if unknown:
         parser.error(f"unknown case {', '.join(sorted(unknown))}; known: {', '.join(known)}")
     names = arguments.cases or [*ALL, *(LONG if arguments.full else ())]
-    same = _ratios([name for name in names if name in {**CASES, **FULL}])
+    same, ratios = _ratios([name for name in names if name in {**CASES, **FULL}])
+    if arguments.record:
+        history.record(ratios, metadata.version("coband"))
+        what = {name: text for name, (_, text) in {**CASES, **FULL}.items()}
+        history.PAGE.write_text(history.page(history.read(), what), encoding="utf-8")
     _figures([name for name in names if name in {**FIGURES, **FULL_FIGURES}])
     return 0 if same else 1
 
 
-def _ratios(names: list[str]) -> bool:
-    """Measure cases; whether all fast forms decided as their textbook forms."""
-    if not names:
-        return True
-    different = 0
-    print(f"{'case':14}{'textbook':>10}{'fast':>10}{'ratio':>9}  same  what")
+def _ratios(names: list[str]) -> tuple[bool, dict[str, float]]:
+    """Measure cases; whether all fast forms decided as their textbook forms and none has fallen, and the ratios."""
+    wrong, ratios, known = 0, dict[str, float](), history.read()
+    if names:
+        print(f"{'case':14}{'textbook':>10}{'fast':>10}{'ratio':>9}{'before':>9}  same  what")
     for name in names:
         case, what = {**CASES, **FULL}[name]
         found = case()
-        ratio = found.textbook / found.fast
-        different += not found.same
+        ratio, holds = history.held(name, found.textbook / found.fast, lambda case=case: _ratio(case()), known)  # type: ignore[misc]
+        ratios[name] = ratio
+        wrong += not (found.same and holds)
+        before = history.reference(known, name)
         print(
-            f"{name:14}{found.textbook:9.2f}s{found.fast:9.3f}s{ratio:9.2f}  {'yes' if found.same else 'NO':4}  "
-            f"{what}; {found.note}",
+            f"{name:14}{found.textbook:9.2f}s{found.fast:9.3f}s{ratio:9.2f}{before or float('nan'):9.2f}  "
+            f"{'yes' if found.same else 'NO':4}  {'' if holds else 'HAS FALLEN: '}{what}; {found.note}",
             flush=True,
         )
-    return different == 0
+    return wrong == 0, ratios
+
+
+def _ratio(found: measuring.Measured) -> float:
+    return found.textbook / found.fast
 
 
 def _figures(names: list[str]) -> None:

@@ -13,7 +13,7 @@ from pydantic import BaseModel
 from coband.simulator.core.formulas import FormulaError, Values, evaluate
 from coband.simulator.core.memory import Memory, RunSize
 from coband.simulator.core.nodes.message import Message
-from coband.simulator.core.nodes.node import Client, Server
+from coband.simulator.core.nodes.node import BatchAgent, Client, Server
 from coband.simulator.metrics import Metric
 
 Direction = Literal["up", "down", "peer"]
@@ -202,6 +202,7 @@ class Algorithm:
         search: parameter -> what ``coband frontier`` tries where nothing else is said, such as ``"0.01..100"``: the
             parameters that trade communication against regret.
         bounds: what theorems say about regret and communication.
+        knows: what its nodes read of `FACTS`, beside what ``needs`` implies; ``checks: full`` refuses other facts.
         always: parameters with which its agents communicate whenever they have anything new; empty where none do that.
     """
 
@@ -221,6 +222,19 @@ class Algorithm:
     search: Mapping[str, str] = field(default_factory=dict, hash=False)
     bounds: tuple[Bound, ...] = ()
     always: Mapping[str, object] = field(default_factory=dict, hash=False)
+    knows: tuple[str, ...] = ()
+
+    @property
+    def facts(self) -> frozenset[str]:
+        """What its nodes may know of the world: ``knows``, and what follows from ``needs``."""
+        needs = self.needs
+        implied = {
+            "horizon": needs.horizon,
+            "graph": needs.topologies != ("star",),
+            "network_context": needs.topologies != ("star",),
+            "knowledge": issubclass(self.agent, BatchAgent),
+        }
+        return frozenset(self.knows).union(name for name, needed in implied.items() if needed)
 
     @property
     def server_class(self) -> type[Server] | None:

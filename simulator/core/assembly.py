@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import dataclass, fields
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel
@@ -29,7 +29,7 @@ from coband.simulator.core.network.direct import Direct
 from coband.simulator.core.network.local import Local
 from coband.simulator.core.network.network import Network
 from coband.simulator.core.network.transport import Transport
-from coband.simulator.core.nodes.context import NodeContext
+from coband.simulator.core.nodes.context import DeclaredContext, NodeContext
 from coband.simulator.core.nodes.decisions import ClosestDecision
 from coband.simulator.core.nodes.graphs import Graph
 from coband.simulator.core.nodes.message import Message
@@ -241,10 +241,12 @@ class Assembly:
         gives_up = self._faulty or self._whatif is not None
         open_ties = self._streams.ties if self._plan.ties == "random" else None
         total_turns = self._plan.schedule.total_turns(count)
+        told = partial(DeclaredContext, declared=algorithm.facts)
+        make = told if self._plan.checks == "full" else NodeContext
 
         def context_of(index: int) -> NodeContext:
             network_context = None if contexts is None or index == SERVER else contexts[index]
-            return NodeContext(
+            return make(
                 index,
                 count,
                 world.dimension,

@@ -122,7 +122,8 @@ def _sections(item: Item) -> Iterator[Section]:
         rows = tuple((metric["name"], metric["summary"], direction(metric)) for metric in item["metrics"])
         yield Section("Metrics", (Rows(("name", "meaning", "unit"), rows),))
     if "needs" in item:
-        yield Section("Needs", (Text((_needs(item["needs"]),)),))
+        told = f"is told {', '.join(item['knows']) or 'nothing'} beside arms and rewards"
+        yield Section("Needs", (Text((f"{_needs(item['needs'])}; {told}",)),))
     yield from _context(item)
 
 

@@ -20,6 +20,12 @@ if TYPE_CHECKING:
     from coband.simulator.core.nodes.graphs import Graph
 
 NO_POLICY = RetryPolicy()
+FACTS = ("horizon", "total_turns", "delays", "graph", "network_context", "knowledge", "parameter_norm")
+"""What a node may know of the world only where its algorithm declares it (`Algorithm.knows`)."""
+
+
+class UndeclaredKnowledge(Exception):
+    """A node has read a fact that its algorithm does not declare."""
 
 
 @dataclass(frozen=True)
@@ -81,3 +87,22 @@ class NodeContext:
     def horizon(self) -> int | None:
         """Turns that the schedule gives every agent at least; None when only a duration limits them."""
         return self.count_turns()
+
+
+@dataclass(frozen=True)
+class DeclaredContext(NodeContext):
+    """A context that gives out no facts but those that an algorithm declares.
+
+    Attributes:
+        declared: some of `FACTS`.
+    """
+
+    declared: frozenset[str] = frozenset()
+
+    def __getattribute__(self, name: str) -> Any:
+        if name in FACTS and name not in object.__getattribute__(self, "declared"):
+            raise UndeclaredKnowledge(
+                f"a node reads context.{name}, which its algorithm does not declare; add {name!r} to knows=(...) of "
+                "the Algorithm, so that comparisons can say what it is told"
+            )
+        return object.__getattribute__(self, name)

@@ -113,6 +113,7 @@ def _algorithm(algorithm: Algorithm) -> Item:
         **_line(algorithm.name, algorithm.summary, algorithm.reference),
         "server": algorithm.server is not None,
         "needs": asdict(algorithm.needs),
+        "knows": sorted(algorithm.facts),
         "messages": [_message(message) for message in algorithm.messages],
         "counts": [asdict(form) for form in algorithm.counts],
         "bounds": [_bound(bound) for bound in algorithm.bounds],

@@ -1,0 +1,158 @@
+"""The page of a suite: one HTML file that loads nothing, with a table of all scores and a section for each scenario."""
+
+from __future__ import annotations
+
+import base64
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from coband.simulator.analysis.report.page import static
+from coband.simulator.analysis.suite.scores import Row, table
+from coband.simulator.analysis.suite.submission import Submission
+from coband.simulator.analysis.suite.suites import REFERENCES, Suite
+from coband.simulator.experiments.statistics.numerals import between, number
+
+LOW, HIGH = -0.5, 1.5
+"""The scores that pictures show; what lies beyond is drawn at the edge."""
+WIDTH, HEIGHT = 640, 320
+"""Of the picture of scores and bits, in its own units."""
+
+
+LONGEST_NAME = 110
+
+
+@dataclass(frozen=True)
+class Section:
+    """A scenario on the page."""
+
+    name: str
+    header: str
+    metric: str
+    rows: list[Row]
+    picture: Markup
+
+
+def page(suite: Suite, submissions: Sequence[Submission]) -> str:
+    """The text of the page; the same results give the same text."""
+    templates = Environment(
+        loader=PackageLoader("coband.simulator.analysis.suite"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    templates.globals.update(number=number, score=score, rank=rank, bar=bar)
+    sections = [_section(suite, name, submissions) for name in suite.definition.scenarios]
+    names = [row.name for section in sections for row in section.rows if row.name not in REFERENCES]
+    downloads = [
+        (f"{suite.name}-{n}.json", base64.b64encode(one.model_dump_json(indent=1).encode()).decode())
+        for n, one in enumerate(submissions, start=1)
+    ]
+    return templates.get_template("suite.html.jinja").render(
+        suite=suite,
+        submissions=submissions,
+        budget=suite.definition.sizes[submissions[0].size],
+        sections=sections,
+        overview=list(_overview(sections, list(dict.fromkeys(names)))),
+        downloads=downloads,
+        css=Markup(static("report.css")),
+    )
+
+
+def _section(suite: Suite, name: str, submissions: Sequence[Submission]) -> Section:
+    rows = table(suite, name, submissions)
+    return Section(name, suite.header(name), suite.world(name).metric.replace("_", " "), rows, picture(rows))
+
+
+def _overview(sections: Sequence[Section], names: Sequence[str]) -> Iterator[tuple[str, list[Row | None]]]:
+    """(name, its row in each scenario where it has a score), by name, of everybody with a score anywhere."""
+    for name in sorted(names):
+        rows = [next((row for row in one.rows if row.name == name and row.score is not None), None) for one in sections]
+        if any(rows):
+            yield name, rows
+
+
+def score(row: Row) -> str:
+    """A score with its interval."""
+    return "-" if row.score is None else between(row.score, row.interval)
+
+
+def rank(row: Row) -> str:
+    """The places that the evidence leaves, such as ``2 to 5``."""
+    if row.rank is None:
+        return ""
+    best, worst = row.rank
+    return str(best) if best == worst else f"{best} to {worst}"
+
+
+def bar(row: Row) -> Markup:
+    """An interval between two thin lines at 0 (Alone) and 1 (Central), as a picture within a cell."""
+    if row.score is None:
+        return Markup("")
+    low, high = row.interval or (row.score, row.score)
+    x0, x1, x = (100 * (_held(at) - LOW) / (HIGH - LOW) for at in (low, high, row.score))
+    marks = "".join(f'<line class="tick" x1="{at}" y1="0" x2="{at}" y2="12"/>' for at in (25, 75))
+    return Markup(
+        f'<svg class="bar" viewBox="0 0 100 12" role="img" aria-label="{score(row)}">{marks}'
+        f'<line class="interval" x1="{x0:.1f}" y1="6" x2="{x1:.1f}" y2="6"/><circle cx="{x:.1f}" cy="6" r="2.6"/></svg>'
+    )
+
+
+def _held(value: float) -> float:
+    return min(max(value, LOW), HIGH)
+
+
+def picture(rows: Sequence[Row]) -> Markup:
+    """Scores against bits on a logarithmic scale; empty where nothing is sent."""
+    shown = [
+        row for row in rows if row.score is not None and row.means.get("bits", 0) > 0 and row.name not in REFERENCES
+    ]
+    if not shown:
+        return Markup("")
+    logs = [math.log10(row.means["bits"]) for row in shown]
+    low, high = math.floor(min(logs)), max(math.ceil(max(logs)), math.floor(min(logs)) + 1)
+    parts, named = [*_grid(low, high)], list[tuple[float, float]]()
+    for row, log in zip(shown, logs, strict=True):
+        x, y = _x(log, low, high), _y(_held(row.score or 0.0))
+        ends = [_y(_held(one)) for one in row.interval or ()]
+        if ends:
+            parts.append(f'<line class="interval" x1="{x:.1f}" x2="{x:.1f}" y1="{ends[0]:.1f}" y2="{ends[1]:.1f}"/>')
+        anchor, dx = ("end", -7) if x > WIDTH - 150 else ("start", 7)
+        parts.append(f'<circle class="{"front" if row.pareto else ""}" cx="{x:.1f}" cy="{y:.1f}" r="4"/>')
+        below = next(step for step in range(len(shown)) if _is_free(x, y + 12 * step, named))
+        named.append((x, y + 12 * below))
+        place = f'x="{x + dx:.1f}" y="{y - 5 + 12 * below:.1f}" text-anchor="{anchor}"'
+        parts.append(f"<text {place}>{Markup.escape(row.name)}</text>")
+    head = f'<svg class="scores" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="scores against bits">'
+    return Markup(f"{head}{''.join(parts)}</svg>")
+
+
+def _is_free(x: float, y: float, named: Sequence[tuple[float, float]]) -> bool:
+    """Whether a name has room there beside those that are drawn."""
+    return all(abs(x - other) > LONGEST_NAME or abs(y - height) >= 11 for other, height in named)
+
+
+def _x(log: float, low: int, high: int) -> float:
+    return 46 + (WIDTH - 66) * (log - low) / (high - low)
+
+
+def _y(value: float) -> float:
+    return 10 + (HEIGHT - 50) * (HIGH - value) / (HIGH - LOW)
+
+
+def _grid(low: int, high: int) -> Iterator[str]:
+    """Lines at scores 0 and 1, ticks at powers of ten, and the names of the axes."""
+    for value, name in ((0, "0 Alone"), (1, "1 Central")):
+        yield f'<line class="tick" x1="46" x2="{WIDTH - 20}" y1="{_y(value):.1f}" y2="{_y(value):.1f}"/>'
+        yield f'<text class="muted" x="48" y="{_y(value) - 3:.1f}">{name}</text>'
+    for power in range(low, high + 1):
+        x = _x(power, low, high)
+        yield f'<line class="tick" x1="{x:.1f}" x2="{x:.1f}" y1="{HEIGHT - 40}" y2="{HEIGHT - 34}"/>'
+        yield f'<text class="muted" x="{x:.1f}" y="{HEIGHT - 22}" text-anchor="middle">'
+        yield f'10<tspan dy="-5">{power}</tspan></text>'
+    yield f'<text class="muted" x="{WIDTH / 2}" y="{HEIGHT - 5}" text-anchor="middle">bits sent (logarithmic)</text>'
+    yield f'<text class="muted" transform="translate(14 {HEIGHT / 2}) rotate(-90)" text-anchor="middle">score</text>'

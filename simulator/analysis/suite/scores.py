@@ -1,0 +1,154 @@
+"""Scores between Alone (0) and Central (1), pairwise evidence, ranks as far as they are known, and Pareto fronts."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import combinations
+
+import numpy as np
+
+from coband.simulator.analysis.suite.submission import MEASURED, Outcome, Submission
+from coband.simulator.analysis.suite.suites import ALONE, CENTRAL, REFERENCES, Suite, World
+from coband.simulator.experiments.statistics.anytime import closed_ebh, mean_processes, share_process
+from coband.simulator.experiments.statistics.evidence import fieller
+
+RATE = 0.05
+"""The false discovery rate of the comparisons within a scenario."""
+SURE = math.log(1 / RATE)
+"""The log e-value at which wrong answers are more than what is allowed."""
+
+
+@dataclass
+class Row:
+    """One algorithm in one scenario.
+
+    Attributes:
+        name: with the number of its submission, where several have an algorithm of that name.
+        metric: mean of what is compared.
+        score: (m_alone - m) / (m_alone - m_central) of the means m; None where the references do not differ.
+        interval: its 95 % interval (Fieller 1954).
+        means: metric -> mean, such as bits.
+        rank: the best and the worst place that the evidence leaves; None where there is none.
+        pareto: whether no other has a better score, fewer bits and less time, all three at least as good.
+        remark: why it has no score or no rank.
+    """
+
+    name: str
+    metric: float | None = None
+    score: float | None = None
+    interval: tuple[float, float] | None = None
+    means: Mapping[str, float] = field(default_factory=dict)
+    rank: tuple[int, int] | None = None
+    pareto: bool = False
+    remark: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class Entrant:
+    """A finished test with the references on the same seeds."""
+
+    name: str
+    group: int
+    values: np.ndarray
+    alone: np.ndarray
+
+
+def table(suite: Suite, scenario: str, submissions: Sequence[Submission]) -> list[Row]:
+    """All algorithms of some submissions in a scenario: the references, then by score."""
+    world, rows = suite.world(scenario), list[Row]()
+    entrants: dict[str, Entrant] = {}
+    for group, one in enumerate(submissions):
+        tests = one.tests[scenario]
+        for label, test in tests.items():
+            if label in REFERENCES and group:
+                continue
+            name = label if label in REFERENCES or not _twice(label, submissions) else f"{label} ({group + 1})"
+            row, fair = _row(name, test, tests, world)
+            rows.append(row)
+            if fair and label not in REFERENCES:
+                values, alone = (np.array(part.values[world.metric]) for part in (test, tests[ALONE]))
+                entrants[name] = Entrant(name, group, values, alone)
+        for name, why in one.unfit[scenario].items():
+            rows.append(Row(name, remark=f"does not fit: {why}"))
+    ranks = ranked(list(entrants.values()))
+    for row in rows:
+        row.rank = ranks.get(row.name)
+    _mark_front([row for row in rows if row.name in entrants])
+    return sorted(rows, key=lambda row: (row.name not in REFERENCES, row.score is None, -(row.score or 0.0)))
+
+
+def _twice(label: str, submissions: Sequence[Submission]) -> bool:
+    return sum(label in one.algorithms for one in submissions) > 1
+
+
+def _row(name: str, test: Outcome, tests: Mapping[str, Outcome], world: World) -> tuple[Row, bool]:
+    """The row of a test, and whether it takes part in the ranking."""
+    if test.failure:
+        return Row(name, remark=f"broke off: {test.failure}"), False
+    values = test.values[world.metric]
+    row = Row(name, float(np.mean(values)), means={key: float(np.mean(test.values[key])) for key in MEASURED})
+    if tests[ALONE].failure or tests[CENTRAL].failure:
+        row.remark = "the references broke off"
+        return row, True
+    alone, central = (np.array(tests[one].values[world.metric]) for one in REFERENCES)
+    gained, most = alone - np.array(values), alone - central
+    row.interval = fieller(gained.tolist(), most.tolist())
+    if row.interval is None:
+        row.remark = "Alone and Central are not told apart"
+        return row, True
+    row.score = float(gained.mean() / most.mean())
+    if world.error is not None:
+        metric, allowed = world.error
+        wrong = int(sum(test.values[metric]))
+        if share_process(wrong, len(values), allowed) >= SURE:
+            row.remark, row.score, row.interval = f"wrong answers: {wrong} of {len(values)}", None, None
+            return row, False
+    return row, True
+
+
+def ranked(entrants: Sequence[Entrant]) -> dict[str, tuple[int, int]]:
+    """Name -> the best and the worst place, of places from 1.
+
+    Differences of two tests are paired, by common seeds within a submission; between submissions the reference Alone,
+    which has the same mean in both, is subtracted from each. Which differences are known follows from t e-processes
+    and closed e-BH over all pairs, so that at most `RATE` of them are expected to be wrong, whenever one looks.
+    """
+    pairs = list(combinations(entrants, 2))
+    if not pairs:
+        return {one.name: (1, 1) for one in entrants}
+    found = [mean_processes(_difference(first, second)) for first, second in pairs]
+    better = [float(more) > float(less) for more, less in found]  # whether the second has the smaller mean
+    wrong = [float(max(pair)) for pair in found]
+    right = [float(min(pair)) for pair in found]
+    known = closed_ebh(wrong, right, RATE)
+    above, below = dict.fromkeys((one.name for one in entrants), 0), dict.fromkeys((one.name for one in entrants), 0)
+    for (first, second), second_wins, certain in zip(pairs, better, known, strict=True):
+        if certain:
+            winner, loser = (second, first) if second_wins else (first, second)
+            above[loser.name] += 1
+            below[winner.name] += 1
+    return {one.name: (1 + above[one.name], len(entrants) - below[one.name]) for one in entrants}
+
+
+def _difference(first: Entrant, second: Entrant) -> np.ndarray:
+    """One number per replication, whose mean is that of the first minus that of the second."""
+    if first.group == second.group:
+        found: np.ndarray = first.values - second.values
+        return found
+    count = min(len(first.values), len(second.values))
+    found = (first.values - first.alone)[:count] - (second.values - second.alone)[:count]
+    return found
+
+
+def _mark_front(rows: Sequence[Row]) -> None:
+    """Mark what nothing dominates in mean score, bits and time."""
+    points = {
+        row.name: (-row.score, row.means["bits"], row.means["simulated_time"]) for row in rows if row.score is not None
+    }
+    for row in rows:
+        own = points.get(row.name)
+        row.pareto = own is not None and not any(
+            other != own and all(a <= b for a, b in zip(other, own, strict=True)) for other in points.values()
+        )

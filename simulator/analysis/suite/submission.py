@@ -1,0 +1,289 @@
+"""A submission: algorithms that are tuned on public seeds, then tested on seeds that follow from what is submitted."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from coband.simulator.analysis.suite.suites import ALONE, CENTRAL, Settings, Size, Suite, World, fitting
+from coband.simulator.experiments.registry.registry import Registry
+from coband.simulator.experiments.runs.code_version import sha256, source_digest
+from coband.simulator.experiments.runs.driver import Listener, drive
+from coband.simulator.experiments.runs.results import Record
+from coband.simulator.experiments.runs.workers import WorkerPool
+from coband.simulator.experiments.store.directory import replace_bytes
+from coband.simulator.experiments.sweep.address import address
+from coband.simulator.experiments.sweep.directory import SweepDirectory
+from coband.simulator.experiments.sweep.foreign_code import code_of
+from coband.simulator.experiments.sweep.result_cache import ResultCache
+from coband.simulator.experiments.sweep.study import Sweep
+from coband.simulator.experiments.sweep.tuning import FIRST_REPLICATION
+from coband.simulator.scenario_errors import RequestError
+
+MEASURED = ("bits", "scalars", "simulated_time")
+"""What is kept of every test, beside the metric that is compared."""
+HONEST = "honest_regret_per_agent"
+"""Compared instead of everybody's regret where some are not honest."""
+JOBS = "jobs"
+
+
+class SubmissionError(RequestError):
+    """A submission cannot be read, or is none of this suite."""
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+
+class Candidate(_Part):
+    """Settings that were tried on the tuning seeds, with the mean of what is compared; None if it broke off."""
+
+    settings: dict[str, Any]
+    mean: float | None
+    fingerprints: list[str]
+
+
+class Outcome(_Part):
+    """One algorithm in one scenario.
+
+    Attributes:
+        chosen: the settings with the best mean in tuning.
+        candidates: all that were tried.
+        values: metric -> one number per replication of the test.
+        fingerprints: of these replications.
+        failure: why there are no values; empty if there are.
+    """
+
+    chosen: dict[str, Any] = {}
+    candidates: list[Candidate] = []
+    values: dict[str, list[float]] = {}
+    fingerprints: list[str] = []
+    failure: str = ""
+
+
+class Submission(_Part):
+    """A results file.
+
+    Attributes:
+        suite, sha256, size: what it was run on.
+        coband: version and digest of the code.
+        algorithms: name -> what it comes from: ``coband``, or the distribution and its version, and a digest.
+        knows: name -> what it is told beside arms and rewards.
+        seed: of the test; the first 32 bits of a digest of all above and of what tuning chose.
+        tests: scenario -> label -> what came out, with the references.
+        unfit: scenario -> algorithm -> why it does not fit.
+    """
+
+    suite: str
+    sha256: str
+    size: Size
+    coband: str
+    algorithms: dict[str, str]
+    knows: dict[str, list[str]]
+    seed: int
+    tests: dict[str, dict[str, Outcome]]
+    unfit: dict[str, dict[str, str]]
+
+    @property
+    def expected_seed(self) -> int:
+        """The seed that follows from what is submitted."""
+        chosen = {one: {label: test.chosen for label, test in found.items()} for one, found in self.tests.items()}
+        parts = [
+            self.sha256,
+            self.size,
+            self.coband,
+            *(json.dumps(one, sort_keys=True) for one in (self.algorithms, chosen)),
+        ]
+        return int(sha256(*parts)[:8], 16)
+
+    def write(self, file: Path) -> None:
+        """Write the results file, whole or not at all."""
+        file.parent.mkdir(parents=True, exist_ok=True)
+        replace_bytes(file, (self.model_dump_json(indent=1) + "\n").encode())
+
+
+def read(file: Path) -> Submission:
+    """A results file.
+
+    Raises:
+        SubmissionError: it cannot be read.
+    """
+    try:
+        return Submission.model_validate_json(file.read_bytes())
+    except (OSError, ValidationError, ValueError) as error:
+        first = str(error).splitlines()[0]
+        raise SubmissionError(f"{file} is no results file of `coband suite run`: {first}") from None
+
+
+@dataclass
+class Runner:
+    """Runs one submission.
+
+    Args:
+        found: the suite.
+        names: the algorithms.
+        place: where finished jobs are kept; what is finished there does not run again.
+        pool: who runs jobs.
+        listener: makes something that follows a study, by its name.
+    """
+
+    found: Suite
+    names: Sequence[str]
+    size: Size
+    place: Path
+    pool: WorkerPool
+    listener: Callable[[str], Listener] | None = None
+
+    def run(self) -> Submission:
+        """Tune, fix the seeds, and test.
+
+        Raises:
+            SuiteError: the suite's files are not what was frozen.
+            KeyboardInterrupt: somebody has stopped it; what is finished is kept.
+        """
+        self.found.check()
+        unfit: dict[str, dict[str, str]] = {name: {} for name in self.found.definition.scenarios}
+        for scenario, name, why in fitting(self.found, self.names, self.size):
+            if why:
+                unfit[scenario][name] = why
+        tests = {
+            scenario: self._tuned(scenario, [n for n in self.names if n not in unfit[scenario]]) for scenario in unfit
+        }
+        submission = self._submission(tests, unfit)
+        for scenario, entries in tests.items():
+            self._test(scenario, entries, submission.seed)
+        return submission
+
+    def _submission(self, tests: dict[str, dict[str, Outcome]], unfit: dict[str, dict[str, str]]) -> Submission:
+        algorithms = Registry.installed().algorithms
+        found = Submission(
+            suite=self.found.name,
+            sha256=self.found.digest,
+            size=self.size,
+            coband=f"{metadata.version('coband')} {source_digest()}",
+            algorithms={name: origin_of(name) for name in self.names},
+            knows={name: sorted(algorithms[name].facts) for name in self.names},
+            seed=0,
+            tests=tests,
+            unfit=unfit,
+        )
+        return found.model_copy(update={"seed": found.expected_seed})
+
+    def _tuned(self, scenario: str, names: Sequence[str]) -> dict[str, Outcome]:
+        """Every algorithm and both references, tuned with the same budget on the public seeds."""
+        world, registry = self.found.world(scenario), Registry.installed()
+        entries = {ALONE: world.alone, CENTRAL: world.central} | {name: {"algorithm": name} for name in names}
+        tests = {label: Outcome() for label in entries}
+        for label, why in self._refused(scenario, entries).items():
+            tests[label].failure = why
+        tried: dict[str, tuple[str, dict[str, Any]]] = {}
+        for label in (one for one, test in tests.items() if not test.failure):
+            algorithm = registry.algorithms[entries[label]["algorithm"]]
+            for number, settings in enumerate(self.found.candidates(scenario, algorithm, self.size)):
+                tried[f"{label}#{number}"] = label, settings
+        study = self.found.study(
+            scenario,
+            {key: {**entries[label], **settings} for key, (label, settings) in tried.items()},
+            size=self.size,
+            first=FIRST_REPLICATION,
+            count=self.found.definition.sizes[self.size].tuning,
+        )
+        records, failures = self._records(study)
+        for variant in study.variants:
+            label, settings = tried[variant.entry]
+            found = records[variant.number]
+            values = [_value(world, one) for one in found]
+            mean = float(np.mean(values)) if len(values) == study.replications else None
+            candidate = Candidate(settings=settings, mean=mean, fingerprints=[one["fingerprint"] for one in found])
+            tests[label].candidates.append(candidate)
+        for label, test in tests.items():
+            finished = [(one.mean, one.settings) for one in test.candidates if one.mean is not None]
+            if finished:
+                test.chosen = min(finished, key=lambda one: one[0])[1]
+            elif not test.failure:
+                test.failure = next((why for key, why in failures.items() if key.startswith(f"{label}#")), "broke off")
+        return tests
+
+    def _refused(self, scenario: str, entries: Mapping[str, Settings]) -> dict[str, str]:
+        """Why entries break off with their default settings and all checks, by label.
+
+        The checks find nodes that read what their algorithm does not declare (`Algorithm.knows`).
+        """
+        defaults = {f"{label}#checked": {**entry} for label, entry in entries.items()}
+        study = self.found.study(
+            scenario, defaults, size=self.size, first=FIRST_REPLICATION, count=1, settings=("checks=full",)
+        )
+        _, failures = self._records(study)
+        return {label.removesuffix("#checked"): why for label, why in failures.items()}
+
+    def _test(self, scenario: str, entries: Mapping[str, Outcome], seed: int) -> None:
+        world = self.found.world(scenario)
+        alive = {label: test for label, test in entries.items() if not test.failure}
+        study = test_study(self.found, scenario, alive, self.size, seed)
+        records, failures = self._records(study)
+        for variant in study.variants:
+            test, found = alive[variant.entry], records[variant.number]
+            if len(found) < study.replications:
+                test.failure = failures.get(variant.entry, "a replication broke off")
+                continue
+            test.values, test.fingerprints = measured(world, found), [one["fingerprint"] for one in found]
+
+    def _records(self, study: Sweep) -> tuple[dict[int, list[Record]], dict[str, str]]:
+        """Run a study; the records of each variant, and why jobs broke off, by label."""
+        where = self.place / study.name
+        where.mkdir(parents=True, exist_ok=True)
+        listener = None if self.listener is None else self.listener(study.name)
+        report = drive(study, SweepDirectory(where, self.place / JOBS), workers=self.pool, listener=listener)
+        if report.interrupted:
+            raise KeyboardInterrupt
+        failures = {one.label: one.error.strip().splitlines()[-1] for one in report.failures}
+        return dict(records_of(study, ResultCache(self.place / JOBS))), failures
+
+
+def test_study(found: Suite, scenario: str, entries: Mapping[str, Outcome], size: Size, seed: int) -> Sweep:
+    """The test of some algorithms and references with the settings that tuning chose."""
+    world = found.world(scenario)
+    known = {ALONE: world.alone, CENTRAL: world.central}
+    settings = {label: {**known.get(label, {"algorithm": label}), **one.chosen} for label, one in entries.items()}
+    return found.study(scenario, settings, size=size, seed=seed)
+
+
+def records_of(study: Sweep, cache: ResultCache) -> Iterator[tuple[int, list[Record]]]:
+    """(number of a variant, its finished records)."""
+    for variant in study.variants:
+        done = (cache.get(address(variant.digest, replication)) for replication in study.numbers)
+        yield variant.number, [one.record for one in done if one is not None]
+
+
+def measured(world: World, records: Sequence[Record]) -> dict[str, list[float]]:
+    """Metric -> one number per replication."""
+    values = {name: [float(one.get(name) or 0) for one in records] for name in MEASURED}
+    if world.error is not None:
+        values[world.error[0]] = [float(one[world.error[0]]) for one in records]
+    return {world.metric: [_value(world, one) for one in records], **values}
+
+
+def _value(world: World, record: Record) -> float:
+    """What is compared; of honest agents where some are not."""
+    value = record.get(HONEST) if world.metric == "regret_per_agent" else None
+    return float(record[world.metric] if value is None else value)
+
+
+def origin_of(name: str) -> str:
+    """What an algorithm comes from: coband and its version, or a distribution or module with a digest of its code."""
+    algorithm = Registry.installed().algorithms[name]
+    module = algorithm.agent.__module__
+    top = module.partition(".")[0]
+    if top == "coband":
+        return f"coband {metadata.version('coband')}"
+    server = algorithm.server.partition(":")[0] if isinstance(algorithm.server, str) else module
+    packages = metadata.packages_distributions().get(top, [])
+    origin = f"{packages[0]} {metadata.version(packages[0])}" if packages else top
+    return f"{origin} {code_of([module, server, algorithm.config.__module__])[:16]}"

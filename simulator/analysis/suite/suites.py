@@ -1,0 +1,254 @@
+"""A suite as data: its scenarios, what algorithms are told, how they are tuned, and the digest that freezes it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import yaml
+from pydantic import BaseModel, ConfigDict, Field
+
+from coband.simulator.analysis.frontier.ranges import Between, Range, parse
+from coband.simulator.core.algorithm import Algorithm
+from coband.simulator.experiments.registry.registry import Registry
+from coband.simulator.experiments.runs.code_version import sha256
+from coband.simulator.experiments.runs.preflight import preflight
+from coband.simulator.experiments.runs.variant import Variant
+from coband.simulator.experiments.scenario.files import ScenarioText
+from coband.simulator.experiments.scenario.input_problems import ScenarioError, did_you_mean
+from coband.simulator.experiments.scenario.loading import BAD_INPUT
+from coband.simulator.experiments.scenario.nodes import Mark, plain
+from coband.simulator.experiments.scenario.shipped import FOLDER, LOADER, SUITE, SUITES
+from coband.simulator.experiments.scenario.yaml_text import to_yaml
+from coband.simulator.experiments.sweep.study import Sweep, load_study
+from coband.simulator.scenario_errors import RequestError
+
+Size = Literal["quick", "full"]
+ALONE, CENTRAL = "Alone", "Central"
+REFERENCES = (ALONE, CENTRAL)
+COSTLY = ("network", "messages", "adversaries", "server")
+"""Sections that the reference Central does without: all data are everywhere at once, and cost nothing."""
+Settings = Mapping[str, Any]
+"""Values of an algorithm's parameters."""
+
+
+class SuiteError(RequestError):
+    """A suite is not there, or its files are not what was frozen."""
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class World(_Part):
+    """What scenarios of one kind have in common.
+
+    Attributes:
+        given: values that every algorithm with a parameter of that name is given.
+        tuned: ranges of parameters that are tuned, beside those that an algorithm declares (`Algorithm.search`).
+        alone, central: the references, without their labels.
+        metric: what is compared, the lower the better.
+        error: a metric that is 1 where a replication gave a wrong answer, and the largest share of them.
+    """
+
+    given: dict[str, Any] = {}
+    tuned: dict[str, str] = {}
+    alone: dict[str, Any]
+    central: dict[str, Any]
+    metric: str
+    error: tuple[str, float] | None = None
+
+
+class Budget(_Part):
+    """How much everybody may try, and how long the test is.
+
+    Attributes:
+        candidates: settings that each algorithm may try in each scenario.
+        tuning: replications of each candidate.
+        replications: of the test.
+        settings: ``key=value`` that make scenarios smaller.
+    """
+
+    candidates: int = Field(ge=1)
+    tuning: int = Field(ge=1)
+    replications: int = Field(ge=2)
+    settings: tuple[str, ...] = ()
+
+
+class Definition(_Part):
+    """The file ``suite.yaml``."""
+
+    name: str
+    sha256: str
+    worlds: dict[str, World]
+    sizes: dict[Size, Budget]
+    scenarios: dict[str, str]
+
+
+@dataclass(frozen=True)
+class Suite:
+    """A suite and its folder."""
+
+    definition: Definition
+    folder: Path
+
+    @property
+    def name(self) -> str:
+        """Such as ``core-1``."""
+        return self.definition.name
+
+    def world(self, scenario: str) -> World:
+        """What a scenario is one of."""
+        return self.definition.worlds[self.definition.scenarios[scenario]]
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of every scenario with all defaults filled in, and of the definition but for this digest.
+
+        It changes with the files, and with a default of coband that they rely on.
+        """
+        parts = [json.dumps(self.definition.model_dump(mode="json", exclude={"sha256"}), sort_keys=True)]
+        for name in self.definition.scenarios:
+            world = self.world(name)
+            study = self.study(name, {ALONE: world.alone, CENTRAL: world.central}, size="full")
+            parts += [json.dumps(one.scenario.resolved(), sort_keys=True, default=str) for one in study.variants]
+        return sha256(*parts)
+
+    def check(self) -> None:
+        """Refuse to compare on files that have changed.
+
+        Raises:
+            SuiteError: the digest is not the frozen one.
+        """
+        if self.digest != self.definition.sha256:
+            raise SuiteError(
+                f"the suite {self.name} is not what was frozen: its files or defaults that they rely on have changed. "
+                f"Give it a new name, and write sha256: {self.digest} into {self.folder / SUITE}."
+            )
+
+    def header(self, scenario: str) -> str:
+        """What a scenario asks, from the comment at its top."""
+        lines = self._text(scenario).splitlines()
+        return " ".join(line[1:].strip() for line in lines[: next(i for i, one in enumerate(lines) if one[:1] != "#")])
+
+    def _text(self, scenario: str) -> str:
+        return (self.folder / f"{scenario}.yaml").read_text(encoding="utf-8")
+
+    def study(
+        self,
+        scenario: str,
+        entries: Mapping[str, Settings],
+        *,
+        size: Size,
+        seed: int | None = None,
+        first: int = 0,
+        count: int | None = None,
+        settings: Sequence[str] = (),
+    ) -> Sweep:
+        """Some entries in a scenario, each with a label; the reference Central in a world without costs.
+
+        Args:
+            entries: label -> the entry as scenario files have it, without its label.
+            size: of the scenario.
+            seed: instead of the scenario's.
+            first, count: which replications; by default as many as the test has.
+            settings: further ``key=value``.
+
+        Raises:
+            ScenarioError: an entry is not valid there.
+        """
+        budget, world = self.definition.sizes[size], self.world(scenario)
+        document = yaml.load(self._text(scenario), LOADER)
+        free = {key: value for key, value in document.items() if key not in COSTLY}
+        free["agents"] = {"count": document["agents"]["count"]}
+        overrides = [*budget.settings, *settings, *([] if seed is None else [f"seed={seed}"])]
+        variants: list[Variant] = []
+        for label, entry in entries.items():
+            given = {key: value for key, value in world.given.items() if _takes(str(entry["algorithm"]), key)}
+            base = free if label.partition("#")[0] == CENTRAL else document
+            text = to_yaml({**base, "algorithms": [{**given, **entry, "label": label}]})
+            variants += load_study(ScenarioText(text, scenario, self.folder), _possible(overrides, base)).variants
+        numbered = tuple(replace(one, number=number) for number, one in enumerate(variants))
+        last = first + (budget.replications if count is None else count)
+        return Sweep(f"{self.name}-{scenario}", text, numbered, tuple(range(first, last)), gridded=False)
+
+    def why_not(self, scenario: str, algorithm: Algorithm, size: Size) -> str:
+        """Why an algorithm does not fit a scenario; empty where it does."""
+        try:
+            study = self.study(scenario, {algorithm.name: {"algorithm": algorithm.name}}, size=size)
+            found = preflight(ScenarioText(study.text, scenario, self.folder), (), study)
+        except BAD_INPUT as error:
+            found_problems = error.problems if isinstance(error, ScenarioError) else ()
+            return found_problems[0].message if found_problems else str(error)
+        return found.problems[0].message if found.problems else ""
+
+    def candidates(self, scenario: str, algorithm: Algorithm, size: Size) -> list[dict[str, Any]]:
+        """The settings that an algorithm may try: its defaults, then points that cover what is tuned (Halton 1960)."""
+        world, count = self.world(scenario), self.definition.sizes[size].candidates
+        tuned = {key: text for key, text in world.tuned.items() if _is_number(algorithm, key)}
+        space = {**tuned, **{key: text for key, text in algorithm.search.items() if key not in world.given}}
+        ranges = {key: parse(text, Mark(f"{algorithm.name}.{key}"), key) for key, text in space.items()}
+        if not ranges:
+            return [{}]
+        from scipy.stats import qmc
+
+        points = qmc.Halton(len(ranges), scramble=False).random(count)[1:]
+        drawn = ({key: _at(one, u) for (key, one), u in zip(ranges.items(), point, strict=True)} for point in points)
+        return [{}, *drawn]
+
+
+def suites() -> list[str]:
+    """The names of the suites that come with coband."""
+    return sorted(file.parent.name for file in (FOLDER / SUITES).glob(f"*/{SUITE}"))
+
+
+def suite(name: str) -> Suite:
+    """A suite by its name.
+
+    Raises:
+        SuiteError: there is none.
+    """
+    file = FOLDER / SUITES / name / SUITE
+    if name not in suites():
+        raise SuiteError(
+            f"there is no suite {name!r}{did_you_mean(name, suites()) or ';'} there is {', '.join(suites())}."
+        )
+    return Suite(Definition.model_validate(yaml.load(file.read_text(encoding="utf-8"), LOADER)), file.parent)
+
+
+def fitting(found: Suite, names: Sequence[str], size: Size) -> Iterator[tuple[str, str, str]]:
+    """(scenario, algorithm, why it does not fit) of every pair."""
+    algorithms = Registry.installed().algorithms
+    for scenario in found.definition.scenarios:
+        for name in names:
+            yield scenario, name, found.why_not(scenario, algorithms[name], size)
+
+
+def _takes(algorithm: str, parameter: str) -> bool:
+    return Registry.installed().takes(algorithm, parameter)
+
+
+def _is_number(algorithm: Algorithm, parameter: str) -> bool:
+    """Whether an algorithm has a parameter that can be any positive number."""
+    field = algorithm.config.model_fields.get(parameter)
+    return field is not None and isinstance(field.default, float)
+
+
+def _possible(overrides: Sequence[str], document: Mapping[str, Any]) -> list[str]:
+    """The settings that a scenario can have: turns where its schedule counts them."""
+    turns = "turns" in document.get("schedule", {})
+    return [one for one in overrides if turns or not one.startswith("schedule.turns=")]
+
+
+def _at(found: Range, u: float) -> Any:
+    """The value at a share of a range."""
+    if not isinstance(found, Between):
+        return plain(found.values[min(int(u * len(found.values)), len(found.values) - 1)].node)
+    low, high = (np.log(found.low), np.log(found.high)) if found.log else (found.low, found.high)
+    at = low + u * (high - low)
+    return plain(found.value(float(np.exp(at) if found.log else at)).node)

@@ -1,0 +1,195 @@
+"""``coband suite``: algorithms compared on frozen scenarios."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from coband.simulator.cli import sweep_view, tables
+from coband.simulator.cli.options import FORCE, JSON, BadInput, out_directory, out_file
+from coband.simulator.cli.plugins import warn_of_plugins
+from coband.simulator.cli.runs import extra
+from coband.simulator.cli.types import AtLeast
+from coband.simulator.cli.workers import placed, pool
+
+if TYPE_CHECKING:
+    from coband.simulator.analysis.suite.submission import Submission
+    from coband.simulator.analysis.suite.suites import Size, Suite
+
+OUT = Path("runs/suite")
+SUITE = click.option("--suite", "name", metavar="NAME", default="core-1", show_default=True, help="Which suite.")
+RESULTS = click.argument("files", metavar="FILE...", nargs=-1, required=True, type=click.Path(path_type=Path))
+
+
+@click.group()
+def suite() -> None:
+    """Compare algorithms on frozen scenarios, tuned alike, with ranks as far as they are known.
+
+    `run` writes a results file; `rank` and `page` put several results files beside each other; `verify` runs a sample
+    of somebody's results again.
+    """
+    warn_of_plugins()
+
+
+@suite.command("list")
+@JSON
+def list_(as_json: bool) -> None:
+    """The suites and their scenarios."""
+    from coband.simulator.analysis.suite.suites import suite as suite_of
+    from coband.simulator.analysis.suite.suites import suites
+
+    found = [suite_of(name) for name in suites()]
+    if as_json:
+        tables.show_json([one.definition.model_dump(mode="json") for one in found])
+        return
+    for one in found:
+        one.check()
+        rows = [[name, one.world(name).metric, one.header(name)] for name in one.definition.scenarios]
+        click.echo(f"{one.name}, digest {one.digest[:16]}")
+        tables.show(["scenario", "compares", "asks"], rows, left=3, keys=1)
+
+
+@suite.command()
+@SUITE
+@click.option(
+    "--algorithm", "algorithms", multiple=True, metavar="NAME", help="What is compared; repeatable. By default all."
+)
+@click.option("--quick", is_flag=True, help="Smaller scenarios and fewer replications.")
+@placed
+@out_directory("Where finished jobs and the results file are kept; a run goes on there.", default=OUT)
+@FORCE
+def run(name: str, algorithms: tuple[str, ...], quick: bool, out: Path, force: bool, **place: Any) -> None:
+    """Tune and test algorithms, and write a results file.
+
+    Every algorithm tries the same number of settings on public seeds. The seeds of the test follow from the code and
+    the settings that were chosen. Ctrl-C keeps what is finished; the same command goes on.
+    """
+    from coband.simulator.analysis.suite.submission import Runner
+    from coband.simulator.experiments.registry.registry import Registry
+    from coband.simulator.experiments.runs.study import check_known
+
+    found, known = _suite(name), list(Registry.installed().algorithms)
+    for one in algorithms:
+        check_known(one, known)
+    size: Size = "quick" if quick else "full"
+    chosen = list(dict.fromkeys(algorithms)) or known
+    file = out / f"{name}-{size}-{chosen[0] if len(chosen) == 1 else len(chosen)}.json"
+    if file.exists() and not force:
+        raise BadInput(f"{file} is there already; give --force to replace it, or another --out DIR.")
+    with pool(**place) as workers:
+        submission = Runner(found, chosen, size, out, workers, sweep_view.View).run()
+    submission.write(file)
+    _show(found, [submission], as_json=False)
+    click.echo(f"results file: {file}")
+
+
+@suite.command()
+@RESULTS
+@JSON
+def rank(files: tuple[Path, ...], as_json: bool) -> None:
+    """Print scores and places of the algorithms of results files."""
+    found, submissions = _read(files)
+    _show(found, submissions, as_json)
+
+
+@suite.command()
+@RESULTS
+@out_file("The HTML file; by default NAME.html.")
+@FORCE
+def page(files: tuple[Path, ...], out: Path | None, force: bool) -> None:
+    """Write one HTML page about results files."""
+    with extra():
+        from coband.simulator.analysis.suite.page import page as text_of
+    from coband.simulator.experiments.store.directory import keep_file
+
+    found, submissions = _read(files)
+    target = out or Path(f"{found.name}.html")
+    keep_file(target, text_of(found, submissions).encode(), force=force)
+    click.echo(target)
+
+
+@suite.command()
+@click.argument("file", metavar="FILE", type=click.Path(path_type=Path))
+@click.option("--jobs", type=AtLeast(1), default=20, show_default=True, help="How many replications run again.")
+@click.option("--draw", type=AtLeast(0), default=None, help="Seed of the sample; by default another one each time.")
+@placed
+@click.pass_context
+def verify(context: click.Context, /, file: Path, jobs: int, draw: int | None, **place: Any) -> None:
+    """Run a random sample of the replications behind FILE again, and compare fingerprints and numbers."""
+    import secrets
+    from tempfile import TemporaryDirectory
+
+    from coband.simulator.analysis.suite import verification
+
+    found, (submission,) = _read([file])
+    wrong = list(verification.contradictions(found, submission))
+    for sentence in wrong:
+        click.echo(sentence, err=True)
+    seed = secrets.randbits(32) if draw is None else draw
+    with TemporaryDirectory(prefix="coband-suite-") as place_, pool(**place) as workers:
+        checked = verification.verify(found, submission, jobs, Path(place_), workers, seed)
+    rows = [[one.scenario, one.label, str(one.replication), "same" if one.same else "DIFFERS"] for one in checked]
+    tables.show(["scenario", "algorithm", "replication", "fingerprint"], rows, left=2)
+    different = sum(not one.same for one in checked)
+    click.echo(
+        f"{len(checked)} replications again (--draw {seed}): {len(checked) - different} the same, {different} different"
+    )
+    context.exit(int(bool(different or wrong)))
+
+
+def _suite(name: str) -> Suite:
+    from coband.simulator.analysis.suite.suites import suite as suite_of
+
+    return suite_of(name)
+
+
+def _read(files: Sequence[Path]) -> tuple[Suite, list[Submission]]:
+    """The results files, all of one suite and size.
+
+    Raises:
+        BadInput: they are of several.
+    """
+    from coband.simulator.analysis.suite.submission import read
+
+    submissions = [read(file) for file in files]
+    kinds = {(one.suite, one.sha256, one.size) for one in submissions}
+    if len(kinds) > 1:
+        said = "; ".join(f"{file}: {one.suite} {one.size}" for file, one in zip(files, submissions, strict=True))
+        raise BadInput(f"only results of one version and one size of a suite can be compared: {said}.")
+    return _suite(submissions[0].suite), submissions
+
+
+def _show(found: Suite, submissions: Sequence[Submission], as_json: bool) -> None:
+    """Tables of all scenarios, or the same as JSON."""
+    from dataclasses import asdict
+
+    from coband.simulator.analysis.suite.page import rank as place
+    from coband.simulator.analysis.suite.page import score
+    from coband.simulator.analysis.suite.scores import table
+
+    result = {name: table(found, name, submissions) for name in found.definition.scenarios}
+    if as_json:
+        tables.show_json({name: [asdict(row) for row in rows] for name, rows in result.items()})
+        return
+    for name, rows in result.items():
+        click.echo(f"\n{name}: {found.header(name)}")
+        shown = [row for row in rows if row.metric is not None]
+        tables.show(
+            ["algorithm", "score", "place", found.world(name).metric, "bits", "time", "remark"],
+            [
+                [
+                    row.name,
+                    score(row),
+                    place(row),
+                    *(tables.number(one) for one in (row.metric, row.means["bits"], row.means["simulated_time"])),
+                    row.remark or ("Pareto front" if row.pareto else ""),
+                ]
+                for row in shown
+            ],
+        )
+        broken = [row for row in rows if row.remark.startswith("broke off")]
+        for row in broken:
+            click.echo(f"{row.name} {row.remark}")
