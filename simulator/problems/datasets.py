@@ -175,7 +175,6 @@ def locate(dataset: PublicDataset, path: Path | None = None, base: Path | None =
     """Find the file of a dataset.
 
     Args:
-        dataset: the dataset.
         path: the file, a directory that contains it, or a directory with a folder named after the dataset that
             contains it; None: `data_directory()`.
         base: the directory to which a relative `path` refers; None: the working directory.

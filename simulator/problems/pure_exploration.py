@@ -149,9 +149,7 @@ class PureExplorationWorld(FixedArmsWorld):
     Args:
         pairs: task-arm pairs of each agent, (V, n, d).
         means: their means, (V, n).
-        noise: noise of one pull.
         sampling: see `PureExplorationProblem`.
-        streams: the replication's random streams.
         norms: norm of the smallest parameter of each agent's rewards in the features' kernel, (V,); each agent
             knows its own norm.
     """

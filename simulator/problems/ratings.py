@@ -87,8 +87,6 @@ def read(source: RatingDataset, file: Path, most: int | None = None) -> Ratings:
     """Read MovieLens' `ratings.csv` (with its header) or `u.data` (tabs), or Yelp's reviews (JSON lines).
 
     Args:
-        source: whose file it is.
-        file: to read.
         most: only so many ratings; None for all.
 
     Raises:

@@ -179,11 +179,8 @@ class RecommenderWorld(TurnsWorld):
     Arms are (features of the user, features of the item).
 
     Args:
-        data: features and ratings.
         acting: the users of each agent.
-        count: arms per turn.
         rated: whether the other items of a turn are items that the user has rated.
-        streams: the replication's random streams.
     """
 
     def __init__(

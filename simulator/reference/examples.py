@@ -187,11 +187,7 @@ problem:
 
 
 class Examples:
-    """Makes examples.
-
-    Args:
-        index: of the keys and kinds of scenario files.
-    """
+    """Makes examples."""
 
     def __init__(self, index: Index) -> None:
         self._models = index.models

@@ -20,12 +20,7 @@ _CATALOGUED = {("problem",): "problem", ("problem", "reward"): "reward"}
 
 
 class Items:
-    """Makes the items of keys and kinds.
-
-    Args:
-        index: of the keys and kinds of scenario files.
-        registry: what is installed.
-    """
+    """Makes the items of keys and kinds."""
 
     def __init__(self, index: Index, registry: Registry) -> None:
         self._index, self._registry, self._models = index, registry, index.models

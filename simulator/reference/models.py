@@ -19,9 +19,6 @@ class Models:
 
     A path names keys alone, without numbers of list entries and without kinds: ``("schedule", "turns")`` is a key of
     several models.
-
-    Args:
-        schema: of scenario files.
     """
 
     def __init__(self, schema: Schema) -> None:

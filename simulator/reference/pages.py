@@ -29,12 +29,7 @@ INTRODUCTIONS = {
 
 
 class Pages:
-    """Makes the pages.
-
-    Args:
-        program: the command tree.
-        registry: what is installed.
-    """
+    """Makes the pages."""
 
     def __init__(self, program: click.Group, registry: Registry) -> None:
         self._registry, self._commands, self._index = registry, commands(program), index(registry)

@@ -61,11 +61,7 @@ class DiffLine:
 
 
 class Pages:
-    """Writes pages.
-
-    Args:
-        catalogue: the runs.
-    """
+    """Writes pages."""
 
     def __init__(self, catalogue: Catalogue) -> None:
         self.catalogue = catalogue

@@ -42,7 +42,6 @@ class RunServer(ThreadingHTTPServer):
     """Serves the pages about all runs below a directory.
 
     Args:
-        root: that directory.
         port: where to listen; 0 for any free port.
     """
 

@@ -56,9 +56,6 @@ def count(file: Path, settings: Sequence[str] = (), workers: int = 1, listener: 
     """Run a scenario's first replication without a trace and count; of a grid, the first and the last variant of each
     algorithm.
 
-    Args:
-        settings: ``key.path=value``, as given to ``--set``.
-
     Raises:
         CountsError: a label broke off.
         DataError: a data set is not there.

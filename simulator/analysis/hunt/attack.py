@@ -51,9 +51,6 @@ class Attack:
     """What a behaviour costs an algorithm.
 
     Attributes:
-        label: of the algorithm.
-        behaviour: what liars do.
-        liars: how many there are.
         cost: honest agents' regret over what it is without lies; NaN where the run was refused.
         why: of a refusal.
     """

@@ -107,11 +107,7 @@ def _next_at_node(reader: TraceReader, node: int, moment: list[Row] | None) -> R
 
 
 class _Matching:
-    """Matches the events of two traces.
-
-    Attributes:
-        common: number of matching events so far.
-    """
+    """Matches the events of two traces."""
 
     def __init__(self, first: TraceReader, second: TraceReader) -> None:
         self.common = 0

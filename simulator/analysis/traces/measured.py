@@ -26,11 +26,7 @@ QUANTILES = (0.25, 0.5, 0.75, 1.0)
 
 @dataclass(frozen=True)
 class Row:
-    """One quantity, predicted and measured; None where a run does not have it.
-
-    Attributes:
-        group: what it is about.
-    """
+    """One quantity, predicted and measured; None where a run does not have it."""
 
     group: str
     title: str
@@ -82,11 +78,7 @@ def pairs(predicted: StoredRun, measured: StoredRun) -> Iterator[Pair]:
 
 
 def means(rows: Sequence[Sequence[Row]]) -> Iterator[Row]:
-    """The means of each quantity over replications that have it predicted and measured.
-
-    Args:
-        rows: of each replication.
-    """
+    """The means of each quantity over replications that have it predicted and measured."""
     found: dict[tuple[str, str], list[Row]] = defaultdict(list)
     for row in (row for replication in rows for row in replication):
         found[row.group, row.title].append(row)

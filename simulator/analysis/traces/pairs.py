@@ -11,9 +11,7 @@ def pairs(
     """Pairs of jobs with the same label and replication, in the order of the first run.
 
     Args:
-        label: use only this label.
         other_label: the corresponding label in the second run, if it differs.
-        replication: use only this replication.
 
     Raises:
         StoreError: a name does not exist, or the runs have no common label and replication.

@@ -102,7 +102,6 @@ class Question:
         """What happens to the messages of which sends.
 
         Args:
-            reader: of the stored trace.
             walks_hops: whether every copy travels by itself.
 
         Raises:

@@ -130,9 +130,6 @@ class Split:
     """The regret of one label, by cause.
 
     Attributes:
-        label: of the stored run.
-        replications: over which means are taken.
-        regret: of the stored run.
         shares: in the order of :data:`STEPS`.
         rest: the regret without all of these causes.
     """

@@ -91,12 +91,7 @@ class Replay:
 
 
 class LinkDraws:
-    """Compares what links do with replays.
-
-    Args:
-        recorded: the streams of the run.
-        config: of the network.
-    """
+    """Compares what links do with replays."""
 
     def __init__(self, recorded: RecordedStreams, config: NetworkConfig) -> None:
         self._recorded, self._config, self._wiring = recorded, config, Wiring(config)
@@ -192,11 +187,7 @@ def _fate(arrivals: tuple[float, ...]) -> str:
 
 
 class Wiring:
-    """The links of a network.
-
-    Args:
-        config: of the network.
-    """
+    """The links of a network."""
 
     def __init__(self, config: NetworkConfig) -> None:
         self._config = config

@@ -153,15 +153,9 @@ class Inspection:
     """Watches nodes, what they send and what they are handed.
 
     Args:
-        audit: the fate of copies.
-        progress: the pulls.
         agents, server: the nodes; server None where there is none.
         twins: of the nodes, by address, the server's last.
-        receivers: who is to get what.
         graph: of the agents, where LOCAL messages are handed over without walking the hops; else None.
-        clock: of the run.
-        timing: when things happen.
-        truth: what pulls must have cost.
     """
 
     def __init__(

@@ -49,7 +49,6 @@ class BaseSchedule(AnySchedule):
         """(time, agent) of every tick, in order of time.
 
         Args:
-            agents: how many there are, numbered from 0.
             streams: of the replication; draw from ``streams("schedule", 0, <your kind>)``.
         """
 

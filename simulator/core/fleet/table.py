@@ -134,7 +134,6 @@ class Fleet:
     """Rows of devices.
 
     Attributes:
-        count: number of rows.
         numbers: columns of `NUMBERS`, shape (count,); nan where a device does not say.
         trace: of each device, the trace of ``windows`` that it follows; -1 where it does not say.
         windows: when devices are up; None: no device says.

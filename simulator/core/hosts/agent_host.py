@@ -50,10 +50,7 @@ class AgentHost(ClientHost):
     """Wraps one agent and gives it its turns.
 
     Args:
-        host: see :class:`~coband.simulator.core.hosts.host.Host`.
-        world: where arms and rewards come from.
         compute: draws the time that a turn takes; None for none.
-        progress: takes note of every pull.
         after_turn: called with the agent's index when one of its turns has ended (renewal schedules).
         upcoming: the arms of an agent's turn, given by its number, and of turns after it; None to ask turn by turn.
     """

@@ -51,8 +51,6 @@ class Host:
     """Wraps one node.
 
     Args:
-        node: the agent or server.
-        run: clock, accounts and who is down.
         handling: draws the time that handling a message takes; None for none.
         send: puts a message on the network: (source, recipient, message, cause).
         check: looks at every message and turn with ``checks: full``, else None.

@@ -41,14 +41,7 @@ class PhaseTiming:
 
 
 class PhaseHost(ClientHost):
-    """Wraps one batch agent: asks for its next batch as soon as it is free and does not wait.
-
-    Args:
-        host: see :class:`~coband.simulator.core.hosts.host.Host`.
-        world: where rewards come from.
-        pace: how long phases take.
-        progress: takes note of every batch.
-    """
+    """Wraps one batch agent: asks for its next batch as soon as it is free and does not wait."""
 
     node: BatchAgent
 

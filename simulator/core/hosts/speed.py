@@ -36,7 +36,6 @@ class BaseStragglers(Config):
         """The factor on each agent's compute and handling times in a whole run, 1 for an agent that is not slow.
 
         Args:
-            count: number of agents.
             streams: of the replication; draw from ``streams("faults", 0, <your kind>)``.
         """
 

@@ -23,7 +23,6 @@ class Turns:
     """Puts the turns of a run on the clock.
 
     Args:
-        agents: number of agents.
         preparing: whether agents are shown their arms before a round.
         cohort: takes the turns of one instant; None: each turn has an event of its own.
     """

@@ -39,7 +39,6 @@ class Transport:
 
     Args:
         run: clock, accounts and who is down; what reaches a node that is down is lost.
-        network: the links.
         handler: takes packets that have reached their receiver, and those that were given up.
         describe: text of a message's payload for the trace, or None.
         ordered: messages of a pair do not overtake each other.

@@ -288,7 +288,6 @@ class Draws:
     """Successive values of a distribution from one stream, drawn in growing blocks.
 
     Args:
-        distribution: what to draw.
         rng: the stream; it belongs to this object alone.
         factor: every value is multiplied by it (an agent's slowness).
     """

@@ -35,7 +35,6 @@ def _adapter(registry: Registry | None, key: str) -> TypeAdapter[Any]:
 
     Args:
         registry: what the section can name; None if it is one of `FIXED`.
-        key: of the section.
     """
     info = FIXED[key] if registry is None else document_model(registry).model_fields[key]
     section: Any = Annotated[info.annotation, info]

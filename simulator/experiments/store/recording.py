@@ -34,7 +34,6 @@ class Recording:
 
     Args:
         file: where; a file of an earlier attempt is replaced.
-        job: what is recorded.
     """
 
     def __init__(self, file: Path, job: Job) -> None:

@@ -124,7 +124,6 @@ class StoredRun:
         file: its run.sqlite.
         files: that, and those of jobs that are not collected.
         manifest: versions, platform, command line, status.
-        jobs: by number.
     """
 
     def __init__(self, path: Path, files: Sequence[Path]) -> None:

@@ -15,12 +15,7 @@ TUNING = "tuning"
 
 
 class TuningPlanner(Planner):
-    """Decides what runs; the same decisions whatever the order in which jobs end.
-
-    Attributes:
-        rule: how to choose.
-        choices: what tuning has found so far.
-    """
+    """Decides what runs; the same decisions whatever the order in which jobs end."""
 
     def __init__(self, study: Study, rule: Tuning) -> None:
         super().__init__(study)

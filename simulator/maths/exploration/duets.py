@@ -87,7 +87,6 @@ class Induced:
     """The active points of an epoch embedded in its inducing set; immutable, a function of the two alone.
 
     Args:
-        domain: all points.
         active: numbers of the active ones, ascending (n,).
         inducing: the inducing set S (m, d).
     """

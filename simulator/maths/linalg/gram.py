@@ -18,12 +18,7 @@ BLOCK = 64
 
 
 class ScaledIdentity:
-    """The p x p matrix scale * I in one number.
-
-    Args:
-        dimension: p.
-        scale: on the diagonal.
-    """
+    """The p x p matrix scale * I in one number."""
 
     __slots__ = ("dimension", "scale")
 
@@ -118,7 +113,6 @@ class GrowingGram:
     """A p x p sum of squares that grows; :attr:`matrix` is what it is now, at no cost.
 
     Args:
-        dimension: p.
         cadence: rows after which they are added up.
     """
 

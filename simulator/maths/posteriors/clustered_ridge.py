@@ -22,8 +22,6 @@ class ClusteredRidge:
 
     Args:
         links: symmetric (N, N), the links in the beginning.
-        dimension: d.
-        lam: ridge parameter.
         alpha_2: factor of the radii r.
 
     Attributes:

@@ -41,9 +41,7 @@ class NystromModel(Predictor):
     Made by ``fit`` from statistics and by ``updated`` from another version.
 
     Attributes:
-        dictionary: the dictionary of m points.
         statistics: A and b, kept as exact sums whatever became of P.
-        lam: ridge parameter.
         predictor: the part that evaluates, a quarter of the memory.
     """
 
@@ -169,7 +167,6 @@ class NystromPosterior(Posterior):
         sigma(x)^2 = sigma_base(x)^2 - sum_j (f.H_j)^2 / c_j,    w_j = w_(j-1) + H_j (y_j - mu_(j-1)(x_j)) / c_j.
 
     Attributes:
-        base: the shared model.
         base_variance: sigma_base^2, given the model's data alone, of the arms of the last ``predict``.
     """
 

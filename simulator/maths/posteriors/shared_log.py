@@ -37,13 +37,6 @@ class SharedLog:
     """The factor over one canonical, append-only log of observations, of which many agents know prefixes.
 
     A pure cache: what is asked about the first ``known`` rows depends on those rows alone.
-
-    Args:
-        kernel: the kernel.
-        lam: ridge parameter lam > 0.
-
-    Attributes:
-        size: number of observations n.
     """
 
     def __init__(self, kernel: Kernel, lam: float) -> None:
