@@ -80,7 +80,6 @@ class TableFeatures(Config):
         return self
 
     def blocks(self, agents: int) -> tuple[int, ...]:
-        """The block of each agent."""
         if not isinstance(self.tasks, str):
             return self.tasks
         if self.tasks == "different":

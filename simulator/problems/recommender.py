@@ -279,7 +279,6 @@ class RecommenderProblem(Problem):
         return RecommenderWorld(data, self._deal(shuffled, agents), self.count, rated, streams)
 
     def _deal(self, users: IntArray, agents: int) -> list[IntArray]:
-        """The users of each agent."""
         if self.users_per_agent == "all" and len(users) > agents:
             return [users[agent::agents] for agent in range(agents)]
         return [users[[agent % len(users)]] for agent in range(agents)]

@@ -34,7 +34,6 @@ class Items:
         return {**own, "example": self._examples.snippet(entry), "algorithms": said}
 
     def line(self, entry: Entry) -> Item:
-        """Name and summary of a key or kind."""
         model = entry.models[0]
         schema = self._models.schema(model) if entry.is_kind else self._models.keys(model)[entry.word]
         text = summary(str(schema.get("description", "")))

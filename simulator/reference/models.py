@@ -25,7 +25,6 @@ class Models:
         self._schemas: dict[str, Schema] = {ROOT: schema, **schema.get("$defs", {})}
 
     def schema(self, model: str) -> Schema:
-        """The JSON Schema of a model."""
         return self._schemas[model]
 
     def keys(self, model: str) -> Mapping[str, Schema]:

@@ -61,7 +61,6 @@ class Entry:
 
     @property
     def done(self) -> int:
-        """Finished jobs."""
         return self.jobs.get("finished", 0)
 
     @property

@@ -51,7 +51,6 @@ class Gate:
 
     @property
     def address(self) -> str:
-        """The address to open."""
         return f"http://{LOOPBACK}:{self.port}/?{TOKEN}={self.token}"
 
     @property

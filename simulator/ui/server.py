@@ -98,7 +98,6 @@ class Handler(BaseHTTPRequestHandler):
     timeout = IDLE_SECONDS
 
     def do_GET(self) -> None:
-        """Answer a request."""
         self._send(self._answer())
 
     do_HEAD = do_GET  # noqa: N815

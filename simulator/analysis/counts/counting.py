@@ -77,7 +77,6 @@ def ends(study: Sweep) -> list[Variant]:
 
 
 def _run(scenario: Scenario, file: Path, workers: int, listener: Listener | None) -> Counts:
-    """The counts of a scenario's labels."""
     study = study_of(replace(scenario, trace="off"), replications=(0,))
     commands = Commands(replay=["coband", "run", str(file)], given=["coband", "counts"])
     with tempfile.TemporaryDirectory(prefix="coband-counts-") as scratch:

@@ -55,7 +55,6 @@ class Family:
 
     @property
     def kind(self) -> str:
-        """Its name in a scenario."""
         return str(self.made.model_fields["kind"].default)
 
     def likelihood(self, parameters: Mapping[str, float], values: FloatArray) -> float:

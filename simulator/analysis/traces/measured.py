@@ -35,7 +35,6 @@ class Row:
 
     @property
     def ratio(self) -> float | None:
-        """Measured over predicted."""
         if self.predicted is None or self.measured is None or self.predicted == 0:
             return None
         return self.measured / self.predicted
@@ -106,14 +105,12 @@ class _Side:
         self.delays, self.rounds, self.bytes = _of_trace(job)
 
     def time_of(self, turns: float) -> float | None:
-        """When so many turns had been taken."""
         if self.series is None:
             return None
         place = int(np.searchsorted(self.series.turns, turns))
         return float(self.series.times[place]) if place < len(self.series.times) else None
 
     def regret_at(self, time: float) -> float | None:
-        """Regret up to a time."""
         if self.series is None:
             return None
         place = int(np.searchsorted(self.series.times, time, side="right")) - 1

@@ -36,7 +36,6 @@ class Tally(NamedTuple):
 
     @property
     def group(self) -> str | int | None:
-        """The value of the first grouping column."""
         return self.groups[0]
 
 

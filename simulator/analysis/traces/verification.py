@@ -101,7 +101,6 @@ class SentMessage:
     lost: set[int] = field(default_factory=set)
 
     def arrive(self, copies: int) -> None:
-        """Record the arrival of copies at receivers."""
         self.pending -= copies
         if not self.pending:
             self.reached = None  # frees memory: any further delivery is an error

@@ -54,7 +54,6 @@ class Answer:
         ]
 
     def as_json(self) -> dict[str, object]:
-        """As ``--json`` prints it."""
         return {
             "label": self.label,
             "changed_label": self.changed_label,

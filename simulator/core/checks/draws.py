@@ -205,7 +205,6 @@ class Wiring:
         return LinkModel.model_construct(**found)
 
     def parted(self, source: Address, destination: Address, now: float) -> bool:
-        """Whether a partition keeps apart two nodes now."""
         heals = math.inf if self._config.heals is None else self._config.heals
         for partition in self._config.partitions:
             if not isinstance(partition, Partition):

@@ -55,7 +55,6 @@ class Receivers:
         self._open: dict[int, tuple[Message, Sending]] = {}  # those that have not come to everybody
 
     def sent(self, source: Address, recipient: Recipient, message: Message, cause: int) -> None:
-        """A node has sent a message."""
         if isinstance(recipient, Later):
             return
         sending = self._sendings.get(message)

@@ -38,7 +38,6 @@ class Windows:
 
     @staticmethod
     def of(traces: Sequence[Pairs], periods: Sequence[float]) -> Windows:
-        """Windows of several traces."""
         offsets = np.cumsum([0, *map(len, traces)])
         pairs = np.array([pair for trace in traces for pair in trace], dtype=np.float64).reshape(-1, 2)
         return Windows(offsets, pairs[:, 0], pairs[:, 1], np.asarray(periods, dtype=np.float64))
@@ -150,7 +149,6 @@ class Fleet:
         return Fleet(len(rows), numbers, None if self.trace is None else self.trace[rows], self.windows)
 
     def only(self, names: frozenset[str]) -> Fleet:
-        """The columns of these names."""
         kept = {name: values for name, values in self.numbers.items() if name in names}
         return Fleet(self.count, kept, *((self.trace, self.windows) if AVAILABILITY in names else ()))
 

@@ -72,7 +72,6 @@ class Host:
         self._expired_timers: list[Packet] = []
 
     def on_packet(self, packet: Packet) -> None:
-        """A message has reached this node."""
         message = packet.message
         seq = self._trace.record(
             self._clock.now,

@@ -68,7 +68,6 @@ class Turns:
                 self._schedule_cohort()
 
     def host(self, agent: Address) -> AgentHost:
-        """The host of an agent that takes turns."""
         host = self._hosts[agent]
         assert isinstance(host, AgentHost)
         return host

@@ -90,7 +90,6 @@ class Matrix(BaseLatency):
 
     @property
     def rows(self) -> Rows:
-        """The delays."""
         return self.values if self.values is not None else _read_rows(str(self.file))
 
     @property
@@ -214,7 +213,6 @@ class Link:
         return left, (arrival, second)
 
     def latency(self) -> float:
-        """Draw the time that the next copy is on the way."""
         return self._constant if self._latency is None else self._latency()
 
     def loses(self, time: float) -> bool:

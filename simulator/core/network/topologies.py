@@ -60,7 +60,6 @@ class BaseGraph(Config):
         return None
 
     def build(self, agents: int, streams: Streams) -> Graph:
-        """The graph of a replication."""
         return self.draw(agents, streams("network", 0, "graph"))
 
 

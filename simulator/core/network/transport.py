@@ -63,7 +63,6 @@ class Transport:
     """Whether messages may be lost behind their nodes."""
 
     def send(self, source: Address, recipient: Recipient, message: Message, cause: int) -> None:
-        """Send ``message`` from ``source``, because of the event ``cause``."""
         receivers = self._receivers(recipient)
         kind, scalars, round = message.kind, message.scalars, message.round
         if source == SERVER:

@@ -217,7 +217,6 @@ class Empirical(BaseDistribution):
 
     @property
     def sample(self) -> tuple[float, ...]:
-        """The measured delays."""
         return self.values if self.values is not None else _read_values(str(self.file))
 
     @property

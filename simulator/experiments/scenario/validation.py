@@ -128,7 +128,6 @@ class Validation:
         return {**missing, **given} if all(key in given or not known[key].is_required() for key in known) else None
 
     def _section(self, key: str, data: Any, valid: dict[str, Any]) -> None:
-        """Validate one section, and explain its mistakes."""
         try:
             valid[key] = _validated(self._registry, key, data)
         except ValidationError as error:

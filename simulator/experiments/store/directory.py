@@ -161,7 +161,6 @@ class RunDirectory:
         schema.insert(self._store, "parameters", parameters)
 
     def job(self, task: Task) -> Job:
-        """A job with its number."""
         return self._jobs[task]
 
     def key(self, task: Task) -> Hashable:

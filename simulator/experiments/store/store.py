@@ -170,7 +170,6 @@ class StoredRun:
 
     @property
     def connection(self) -> sqlite3.Connection:
-        """The connection to ``file``."""
         return self._parts[0]
 
     def select(self, label: str | None = None, replication: int | None = None) -> list[StoredJob]:

@@ -71,7 +71,6 @@ class Multitask:
 
     @property
     def form(self) -> Form:
-        """Which posterior it is."""
         if isinstance(self.kernel, Linear) and self.arm_similarity == 1.0:
             if self._features <= PRIMAL_FEATURES:
                 return "primal"

@@ -84,7 +84,6 @@ class ClusteredRidge:
 
     @property
     def clusters(self) -> int:
-        """Number of clusters."""
         return len({self._component(agent).tobytes() for agent in range(len(self.links))})
 
     def predict(self, agent: int, X: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -18,7 +18,6 @@ class ExactPosterior(Posterior):
 
     @property
     def size(self) -> int:
-        """Number of observations."""
         return self._log.size
 
     @property

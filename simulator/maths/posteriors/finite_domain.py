@@ -141,7 +141,6 @@ class DomainPosterior(Posterior):
 
     @property
     def size(self) -> int:
-        """Number of observations."""
         return self._log.size
 
     @property

@@ -66,7 +66,6 @@ class DomainNystromPosterior(Posterior):
 
     @property
     def size(self) -> int:
-        """Number of own points."""
         return self._rows.size
 
     @property

@@ -79,7 +79,6 @@ class NystromModel(Predictor):
         return cls(dictionary, statistics, lam, _inverse(statistics.A, lam))
 
     def embed(self, X: FloatArray) -> FloatArray:
-        """Embeddings z of X (n, d), as rows (n, m)."""
         return self.dictionary.embed(X)
 
     def predict(self, arms: Points) -> tuple[FloatArray, FloatArray]:
@@ -179,7 +178,6 @@ class NystromPosterior(Posterior):
 
     @property
     def size(self) -> int:
-        """Number of own points."""
         return self._H.size
 
     @property

@@ -37,7 +37,6 @@ class NystromPredictor(Predictor):
 
     @property
     def size(self) -> int:
-        """Dictionary size m."""
         return len(self.w)
 
     def features(self, arms: Points) -> FloatArray:

@@ -62,7 +62,6 @@ class Ridge(Posterior):
 
     @property
     def dimension(self) -> int:
-        """Number of features p."""
         return len(self.b)
 
     @property
