@@ -61,6 +61,8 @@ class Transport:
     """Whether copies are acknowledged, repeated and given up."""
     withholds = False
     """Whether messages may be lost behind their nodes."""
+    idle_timers = 0
+    """Number of scheduled timers that will do nothing, those of messages that are acknowledged already."""
 
     def send(self, source: Address, recipient: Recipient, message: Message, cause: int) -> None:
         receivers = self._receivers(recipient)
@@ -205,11 +207,6 @@ class Transport:
 
     def came_up(self, node: Address) -> None:
         """A node is up again."""
-
-    @property
-    def idle_timers(self) -> int:
-        """Number of scheduled timers that will do nothing."""
-        return 0
 
     @property
     def postponed(self) -> bool:
