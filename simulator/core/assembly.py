@@ -185,7 +185,7 @@ class Assembly:
         interval = getattr(schedule, "interval", 1.0)
         trial = interval if config.trial is None else config.trial
         if self._plan.walks_hops:
-            from coband.simulator.core.network.local import HopByHop
+            from coband.simulator.core.network.hop_by_hop import HopByHop
 
             return HopByHop(self._graph, trial, run, transport, router.hand_over)
         return Direct(self._graph, trial, run, transport, router.hand_over, router.hear, router.accepts)

@@ -83,7 +83,7 @@ WAIT = {
     "coband.simulator.core.checks.inspection": "checks: full",
     "coband.simulator.core.checks.receivers": "checks: full",
     "coband.simulator.core.checks.twins": "checks: full",
-    "coband.simulator.core.network.local": "messages that walk the hops of a graph",
+    "coband.simulator.core.network.hop_by_hop": "messages that walk the hops of a graph",
     "coband.simulator.core.network.reliable": "messages that are lost",
     "coband.simulator.core.whatif.addresses": "what-if jobs",
     "coband.simulator.core.whatif.changes": "what-if jobs",

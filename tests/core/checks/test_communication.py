@@ -20,10 +20,10 @@ from coband.simulator.core.checks.inspection import FullAudit
 from coband.simulator.core.checks.payloads import difference, frozen, numbers_in
 from coband.simulator.core.checks.receivers import Receivers
 from coband.simulator.core.clock.clock import Clock
-from coband.simulator.core.network import local
+from coband.simulator.core.network import hop_by_hop, local
 from coband.simulator.core.network.direct import Direct
+from coband.simulator.core.network.hop_by_hop import HopByHop
 from coband.simulator.core.network.links import Link
-from coband.simulator.core.network.local import HopByHop
 from coband.simulator.core.network.loss import BernoulliLoss
 from coband.simulator.core.network.transport import Transport
 from coband.simulator.core.nodes.message import Message, payload
@@ -252,7 +252,7 @@ def far(monkeypatch: Patch) -> None:
         def __init__(self, id: int, origin: int, hops: int, hop: int, unicast: bool = False, sent: float = 0.0) -> None:
             super().__init__(id, origin, hops + (hop == 1 and not unicast), hop, unicast, sent)
 
-    monkeypatch.setattr(local, "Flood", Longer)
+    monkeypatch.setattr(hop_by_hop, "Flood", Longer)
     monkeypatch.setattr(Direct, "_hop", lambda self, batch, hops, now: hop(self, batch, hops + (now == 1), now))
 
 
