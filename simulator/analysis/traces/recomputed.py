@@ -6,7 +6,6 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
-from statistics import NormalDist
 from typing import Any
 
 from coband.simulator.analysis.report import comparison, data
@@ -117,21 +116,31 @@ def _student(values: Numbers) -> Interval:
     if n < 2:
         return None
     mean = math.fsum(values) / n
-    half = _student_quantile(n - 1) * math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (n - 1) / n)
+    half = _t(n - 1) * math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (n - 1) / n)
     return mean - half, mean + half
 
 
 def _wilson(values: Numbers) -> Interval:
     """The shares q that are not too far from that of the sample, p: (p - q)^2 <= z^2 q (1 - q) / n."""
     n, p = len(values), math.fsum(values) / len(values)
-    z = NormalDist().inv_cdf(LEVEL)
+    z = _inverse(lambda x: 0.5 * math.erfc(-x / math.sqrt(2.0)))
     a, b, c = 1 + z * z / n, 2 * p + z * z / n, p * p
     root = math.sqrt(max(0.0, b * b - 4 * a * c))
     return (b - root) / (2 * a), (b + root) / (2 * a)
 
 
 @cache
-def _student_quantile(freedom: int) -> float:
-    from scipy.special import stdtrit
+def _t(freedom: int) -> float:
+    """Quantile of Student's distribution, from its distribution function."""
+    from scipy.special import betainc
 
-    return float(stdtrit(freedom, LEVEL))
+    return _inverse(lambda x: 1.0 - 0.5 * float(betainc(0.5 * freedom, 0.5, freedom / (freedom + x * x))))
+
+
+def _inverse(distribution: Callable[[float], float]) -> float:
+    """Where a distribution function reaches LEVEL, by bisection."""
+    low, high = 0.0, 100.0
+    for _ in range(100):
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if distribution(middle) < LEVEL else (low, middle)
+    return high
