@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from coband.simulator.experiments.registry.catalogue import (
     SOURCES,
     Item,
-    UnknownNameError,
     catalogue,
     metric_item,
     properties,
@@ -19,6 +18,7 @@ from coband.simulator.experiments.scenario.document import json_schema
 from coband.simulator.experiments.scenario.input_problems import quoted
 from coband.simulator.experiments.scenario.shipped import paths
 from coband.simulator.experiments.scenario.wording import Wording
+from coband.simulator.problems.data_error import DataError
 from coband.simulator.reference.entries import Entry, Index, index
 from coband.simulator.reference.examples import Examples
 from coband.simulator.reference.models import Path, Schema
@@ -120,6 +120,10 @@ def summary(text: str) -> str:
 
 METRIC = "metric."
 """How metrics are asked for where something else has their name."""
+
+
+class UnknownNameError(DataError):
+    """Nothing has that name; the text lists the nearest names."""
 
 
 def look_up(word: str, registry: Registry) -> list[Item]:
