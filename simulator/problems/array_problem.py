@@ -176,14 +176,6 @@ def _refused(where: str, error: ValueError) -> ScenarioError:
     return ScenarioError(InputProblem("", None, None, f"{where}: {key}" if key else where, text) for key, text in found)
 
 
-PROBLEM = ProblemEntry(
-    name="arrays",
-    config=ArraysProblem,
-    summary="one's own arrays or function of arms, given in Python",
-    reference="any arms and rewards, one task or one for each agent",
-)
-
-
 def rewards_of(function: Callable[..., Any], arms: Any, agents: int | None) -> Arrays:
     """Arms with the values of a function, which is called here and now and never again.
 
@@ -255,3 +247,11 @@ def contextual_of(
         raise ValueError("agents, count and scale go with an array of arms; a section of arms says its own.")
     reward = {"kind": "python", "function": importable_name(function)}
     return ContextualProblem.model_validate({"kind": "contextual", "arms": dict(arms), "reward": reward, **options})
+
+
+PROBLEM = ProblemEntry(
+    name="arrays",
+    config=ArraysProblem,
+    summary="one's own arrays or function of arms, given in Python",
+    reference="any arms and rewards, one task or one for each agent",
+)

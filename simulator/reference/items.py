@@ -29,6 +29,9 @@ from coband.simulator.reference.values import in_yaml, range_of, type_of
 _CATALOGUED = {("problem",): "problem", ("problem", "reward"): "reward"}
 """Kinds at these paths are in the catalogue, with what their registries say of them; so are kernels."""
 
+METRIC = "metric."
+"""How metrics are asked for where something else has their name."""
+
 
 class Items:
     """Makes the items of keys and kinds."""
@@ -116,10 +119,6 @@ class Items:
 def summary(text: str) -> str:
     """The first paragraph of a description, on one line."""
     return " ".join(text.strip().split("\n\n")[0].split()).replace("``", "")
-
-
-METRIC = "metric."
-"""How metrics are asked for where something else has their name."""
 
 
 class UnknownNameError(DataError):

@@ -19,6 +19,16 @@ from coband.simulator.reference.sheets import Code, Rows, Section, Sheet, Text, 
 
 Commands = dict[str, tuple[click.Context, click.Command]]
 
+COMMANDS, KEYS, KINDS, ALGORITHMS = "commands", "keys", "kinds", "algorithms"
+TITLES = {COMMANDS: "Commands", KEYS: "Scenario keys", KINDS: "Kinds", ALGORITHMS: "Algorithms"}
+INTRODUCTIONS = {
+    COMMANDS: "One page for each command, from the program itself; `coband COMMAND --help` prints the same.",
+    KEYS: "One page for each key of scenario files; `coband describe KEY` prints the same. Keys of a kind, such as the "
+    "`minimum` of `pareto`, are named after the kind where it can stand in several places.",
+    KINDS: "The values of `kind:`, each with its parameters; `coband describe KIND` prints the same.",
+    ALGORITHMS: "Parameters, messages and closed forms of each algorithm; `coband describe NAME` prints the same.",
+}
+
 
 def commands(program: click.Group) -> Commands:
     """Every command by its full name, such as ``coband trace why``, with those that it has below it."""
@@ -60,17 +70,6 @@ def _paragraphs(text: str) -> Iterator[str]:
     """The paragraphs of a help text, each on one line; marks of click for the terminal are left out."""
     for paragraph in inspect.cleandoc(text).replace("\b\n", "").split("\n\n"):
         yield " ".join(paragraph.split())
-
-
-COMMANDS, KEYS, KINDS, ALGORITHMS = "commands", "keys", "kinds", "algorithms"
-TITLES = {COMMANDS: "Commands", KEYS: "Scenario keys", KINDS: "Kinds", ALGORITHMS: "Algorithms"}
-INTRODUCTIONS = {
-    COMMANDS: "One page for each command, from the program itself; `coband COMMAND --help` prints the same.",
-    KEYS: "One page for each key of scenario files; `coband describe KEY` prints the same. Keys of a kind, such as the "
-    "`minimum` of `pareto`, are named after the kind where it can stand in several places.",
-    KINDS: "The values of `kind:`, each with its parameters; `coband describe KIND` prints the same.",
-    ALGORITHMS: "Parameters, messages and closed forms of each algorithm; `coband describe NAME` prints the same.",
-}
 
 
 class Pages:

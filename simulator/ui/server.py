@@ -43,10 +43,23 @@ HEADERS = {
 }
 """What every answer says."""
 
+HTML = "text/html; charset=utf-8"
+STATIC = {"ui.css": "text/css", "ui.js": "text/javascript", "icon.svg": "image/svg+xml"}
+METHODS = ("GET", "HEAD")
+MOST_FIELDS = 2000
+"""Fields of a query; a form with all runs of a page chosen has fewer."""
+IDLE_SECONDS = 30.0
+"""A connection on which nothing is asked for so long is closed."""
+
 
 @dataclass(frozen=True)
 class Gate:
-    """Lets requests through.
+    """Who may see the pages: requests of this machine's own browser, which has got the token.
+
+    The server listens on loopback only. That keeps other machines out, but not other users of this one, nor pages of
+    the web in the user's own browser. Against the former there is a random token, which the first address carries and
+    then a cookie; against the latter the cookie is ``SameSite=Strict`` and the ``Host`` must be this server's own, so
+    that no other name can be made to lead here (DNS rebinding).
 
     Attributes:
         port: where the server listens.
@@ -82,15 +95,6 @@ class Gate:
         """Whether a request's ``Cookie`` headers have the token."""
         pairs = (pair.partition("=") for text in headers for pair in text.split(";"))
         return any(name.strip() == self.cookie_name and self.is_token(value.strip()) for name, _, value in pairs)
-
-
-HTML = "text/html; charset=utf-8"
-STATIC = {"ui.css": "text/css", "ui.js": "text/javascript", "icon.svg": "image/svg+xml"}
-METHODS = ("GET", "HEAD")
-MOST_FIELDS = 2000
-"""Fields of a query; a form with all runs of a page chosen has fewer."""
-IDLE_SECONDS = 30.0
-"""A connection on which nothing is asked for so long is closed."""
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,13 @@ from coband.simulator.experiments.scenario.input_problems import InputProblem, K
 from coband.simulator.experiments.scenario.nodes import MappingNode, Node, ScalarNode, SequenceNode, descend
 from coband.simulator.experiments.scenario.wire_checks import of_the_wire
 
+LARGEST, SMALLEST = 1e100, 1e-100
+"""Of absolute values: products of three, and one divided by such a product, are still numbers of 64 bits."""
+MOST = 2**63 - 1
+"""The largest whole number of 64 bits."""
+ANY = ("seed",)
+"""Keys of numbers that nothing is computed with."""
+
 
 def _entries(root: Node) -> Iterator[tuple[int, str | None, str]]:
     """(index, algorithm, label) of every entry of ``algorithms`` that has a label or an algorithm."""
@@ -234,14 +241,6 @@ def _at(root: Node, path: KeyPath, message: str) -> InputProblem:
 def _text(root: Node, *path: str | int) -> str | None:
     node = descend(root, *path)
     return node.value if isinstance(node, ScalarNode) and isinstance(node.value, str) else None
-
-
-LARGEST, SMALLEST = 1e100, 1e-100
-"""Of absolute values: products of three, and one divided by such a product, are still numbers of 64 bits."""
-MOST = 2**63 - 1
-"""The largest whole number of 64 bits."""
-ANY = ("seed",)
-"""Keys of numbers that nothing is computed with."""
 
 
 def magnitudes(node: Node, path: KeyPath = ()) -> Iterator[InputProblem]:

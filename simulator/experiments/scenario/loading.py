@@ -26,6 +26,9 @@ from coband.simulator.experiments.sweep.grid import Grid, split
 from coband.simulator.problems.data_error import DataError
 from coband.simulator.problems.world import InstanceError
 
+KEY = "schema_version"
+CURRENT = 1
+"""The newest form of scenario files that this coband reads; `docs/stability.md` says when it grows."""
 BAD_INPUT: tuple[type[Exception], ...] = (ScenarioError, DataError, GraphError, InstanceError, UnsupportedScenario)
 """Errors in the user's input; their text says how to correct it."""
 
@@ -156,11 +159,6 @@ def _is_a_sweep(root: Node, grid: Grid, file: str) -> InputProblem:
     points = f"{len(grid)} point{'s' * (len(grid) != 1)}"
     message = f"this scenario has {points}: run them with `coband sweep {file}`, or one of them with {one}"
     return grid.axes[0].keys[0].mark.problem(("grid",), message)
-
-
-KEY = "schema_version"
-CURRENT = 1
-"""The newest form of scenario files that this coband reads; `docs/stability.md` says when it grows."""
 
 
 def check_version(root: MappingNode) -> None:

@@ -24,6 +24,8 @@ from coband.simulator.metrics import Metric
 SECONDS = 5.0
 """After this time git is not waited for."""
 
+PACKAGES = ("coband", "numpy", "scipy", "simpy", "networkx", "pydantic", "joblib")
+
 
 class GitState(TypedDict):
     """A commit, and whether files differ from it."""
@@ -49,9 +51,6 @@ def _git(directory: Path, *arguments: str) -> str | None:
     except (OSError, subprocess.TimeoutExpired, ValueError):
         return None
     return done.stdout if done.returncode == 0 else None
-
-
-PACKAGES = ("coband", "numpy", "scipy", "simpy", "networkx", "pydantic", "joblib")
 
 
 class Manifest(TypedDict, total=False):

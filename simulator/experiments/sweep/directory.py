@@ -25,9 +25,12 @@ from coband.simulator.experiments.store.packed import CachedResult, decompressed
 from coband.simulator.experiments.sweep import lock, status
 from coband.simulator.experiments.sweep.address import address
 
+DONE = "done"
+WRITE_SECONDS = 1.0
+
 
 class ResultCache:
-    """The done-files of a sweep, and the traces beside them.
+    """The done-files of a sweep, each named after its address, and the traces beside them.
 
     Args:
         directory: where they are; made when the first one is written.
@@ -61,10 +64,6 @@ class ResultCache:
         file = self.file(address, level)
         file.parent.mkdir(parents=True, exist_ok=True)
         replace_bytes(file, content)
-
-
-DONE = "done"
-WRITE_SECONDS = 1.0
 
 
 class SweepDirectory(RunDirectory):

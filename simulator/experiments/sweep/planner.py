@@ -16,6 +16,9 @@ from coband.simulator.experiments.statistics import estimates as statistics
 FIRST_REPLICATION = 1_000_000
 """Number of the first replication for tuning; those that are reported have smaller numbers, so no seed is met twice."""
 
+TUNING = "tuning"
+"""The phase of replications that choose."""
+
 
 @dataclass(frozen=True)
 class Choice:
@@ -47,10 +50,6 @@ def choose(tuning: Tuning, context: tuple[str, ...], found: Mapping[int, Sequenc
             scores[variant] = sign * statistics.mean(values)
     best = min(scores, key=lambda variant: scores[variant]) if scores else None
     return Choice(context, best, tuple(found))
-
-
-TUNING = "tuning"
-"""The phase of replications that choose."""
 
 
 class TuningPlanner(Planner):

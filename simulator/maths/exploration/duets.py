@@ -148,6 +148,11 @@ def ridge_solve(gram: FloatArray, lam: float, B: FloatArray) -> FloatArray:
 class Regions:
     """Splits subsets of a domain into connected regions.
 
+    On a continuous domain a set falls into its connected components. Of finitely many points this keeps the notion:
+    two points are linked when they are no further apart than the longest link of a minimum spanning tree of the whole
+    domain, the smallest distance at which the whole domain is connected; a region is a set of points that links
+    connect.
+
     Args:
         points: the domain (M, d).
 
