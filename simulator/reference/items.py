@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from coband.simulator.experiments.registry.catalogue import (
     SOURCES,
     Item,
+    UnknownNameError,
     catalogue,
     metric_item,
     properties,
@@ -18,7 +19,6 @@ from coband.simulator.experiments.scenario.document import json_schema
 from coband.simulator.experiments.scenario.input_problems import quoted
 from coband.simulator.experiments.scenario.shipped import paths
 from coband.simulator.experiments.scenario.wording import Wording
-from coband.simulator.problems.data_error import DataError
 from coband.simulator.reference.entries import Entry, Index, index
 from coband.simulator.reference.examples import Examples
 from coband.simulator.reference.models import Path, Schema
@@ -119,10 +119,6 @@ class Items:
 def summary(text: str) -> str:
     """The first paragraph of a description, on one line."""
     return " ".join(text.strip().split("\n\n")[0].split()).replace("``", "")
-
-
-class UnknownNameError(DataError):
-    """Nothing has that name; the text lists the nearest names."""
 
 
 def look_up(word: str, registry: Registry) -> list[Item]:

@@ -25,7 +25,7 @@ from coband.simulator.experiments.scenario.wording import TAG_KEYS, Wording
 from coband.simulator.maths.kernels.registry import KERNELS
 from coband.simulator.metrics import Metric
 from coband.simulator.plugins.entry_points import summary_of
-from coband.simulator.problems.datasets import DATASETS, PublicDataset
+from coband.simulator.problems.datasets import DATASETS, DataError, PublicDataset
 from coband.simulator.problems.graph_datasets import GRAPH_DATASETS
 from coband.simulator.problems.ratings import RATINGS
 from coband.simulator.problems.rewards import REWARDS
@@ -33,6 +33,10 @@ from coband.simulator.problems.world import ProblemEntry
 
 SOURCES: Mapping[str, PublicDataset] = {**DATASETS, **RATINGS, **GRAPH_DATASETS}
 Item = dict[str, Any]
+
+
+class UnknownNameError(DataError):
+    """Nothing has that name; the text lists the nearest names."""
 
 
 def catalogue(registry: Registry) -> dict[str, list[Item]]:
