@@ -6,13 +6,20 @@ from pathlib import Path
 
 from coband.simulator.analysis.claims import pages, reading, results
 from coband.simulator.analysis.claims.settings import is_of_other_settings
+from tests.versions import at_least
 
 FOLDER = Path(__file__).parents[2] / "docs" / "reproductions"
 
 
 def test_the_pages_are_up_to_date() -> None:
     expected = dict(pages.texts(FOLDER / "results"))
-    assert {file.name: file.read_text(encoding="utf-8") for file in FOLDER.iterdir() if file.is_file()} == expected
+    found = {file.name: file.read_text(encoding="utf-8") for file in FOLDER.iterdir() if file.is_file()}
+    assert found.keys() == expected.keys()
+    if not at_least("matplotlib", "3.11"):  # which rounds coordinates otherwise
+        found, expected = (
+            {name: text for name, text in files.items() if not name.endswith(".svg")} for files in (found, expected)
+        )
+    assert found == expected
 
 
 def test_results_are_of_claims_that_exist() -> None:
