@@ -11,7 +11,7 @@ Deviations from the printed text:
 * an agent with more turns than T goes on drawing from the last active set;
 * the active set counts as one region, as in the paper's description; ``regions: separate`` is its footnote 3: T_j
   points of each connected region, so that an epoch of r regions takes r T_j turns. What connects points of a finite
-  domain is ours (``maths.exploration.regions``);
+  domain is ours (``maths.exploration.duets``);
 * ``p0: theory`` is 72 log(4NT/delta'), as in section 3 and lemma A.3; theorem 4.1 prints 72 log(4N/delta);
 * ``inducing: rate`` and ``elimination: ucb`` are those of the authors' public code; for the latter the server sends
   Z^T Z besides, since an agent does not know the others' points.

@@ -10,8 +10,7 @@ from coband.agents.parameters import AnyKernel, known_turns
 from coband.simulator.arrays import IndexArray
 from coband.simulator.core.config import REWARD, Config
 from coband.simulator.core.nodes.node import NodeContext
-from coband.simulator.maths.exploration.duets import Epochs, most_epochs, theoretical_rate, theoretical_width
-from coband.simulator.maths.exploration.regions import Regions
+from coband.simulator.maths.exploration.duets import Epochs, Regions, most_epochs, theoretical_rate, theoretical_width
 from coband.simulator.maths.kernels.library import Gaussian
 
 

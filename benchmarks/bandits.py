@@ -16,8 +16,8 @@ from coband.simulator.core.randomness.streams import Streams
 from coband.simulator.experiments.registry.registry import Registry
 from coband.simulator.maths.kernels.library import Gaussian
 from coband.simulator.maths.posteriors import look_ahead
-from coband.simulator.maths.posteriors.exact import ExactPosterior
 from coband.simulator.maths.posteriors.observations import Observations
+from coband.simulator.maths.posteriors.shared_log import ExactPosterior
 from coband.simulator.problems.contextual import ContextualProblem
 from tests.oracles import dis_kernel_ucb, dis_lin_ucb, one_kernel_ucb, with_ties
 

@@ -15,9 +15,9 @@ from coband.simulator.arrays import FloatArray
 from coband.simulator.core.randomness.streams import Streams
 from coband.simulator.maths.kernels.library import Gaussian
 from coband.simulator.maths.posteriors.domain import Domain
-from coband.simulator.maths.posteriors.exact import ExactPosterior
 from coband.simulator.maths.posteriors.finite_domain import DomainPosterior
 from coband.simulator.maths.posteriors.observations import Observations
+from coband.simulator.maths.posteriors.shared_log import ExactPosterior
 from coband.simulator.problems.pure_exploration import PureExplorationProblem
 
 GAMMA, LAM = 2.0, 0.01

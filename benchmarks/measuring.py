@@ -77,9 +77,7 @@ class Figure:
     """One number without a textbook form beside it.
 
     Attributes:
-        found: what was measured, with its unit.
         target: what it should be at most, or what the unit says.
-        met: whether it is.
     """
 
     found: str

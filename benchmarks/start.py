@@ -33,7 +33,6 @@ def processes(arguments: Sequence[str], repeats: int = REPEATS) -> float:
 
     Args:
         arguments: of ``coband``; ``{folder}`` stands for a folder with a trivial scenario, ``{number}`` for a process.
-        repeats: how many count.
     """
     with tempfile.TemporaryDirectory(prefix="coband-benchmark-") as folder:
         (Path(folder) / "trivial.yaml").write_text(TRIVIAL, encoding="utf-8")

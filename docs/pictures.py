@@ -14,12 +14,7 @@ PLOT = ("--format", "png", "--dpi", "100", *(word for name in FIGURES for word i
 
 
 def make(folder: Path, *settings: str) -> None:
-    """Run the quickstart and draw its figures.
-
-    Args:
-        folder: where pictures go; they are replaced.
-        settings: further words for ``coband run``.
-    """
+    """Run the quickstart and draw its figures."""
     coband = [sys.executable, "-m", "coband"]
     with TemporaryDirectory() as scratch:
         run = Path(scratch) / "run"

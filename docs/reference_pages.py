@@ -33,7 +33,6 @@ class SharedNavigation:
         self._made: dict[tuple[str, str], str] = {}
 
     def __call__(self, app: Any, page: str, template: str, context: dict[str, Any], doctree: Any) -> None:
-        """Replace what a theme calls to get the navigation."""
         folder, _, name = page.rpartition("/")
         if folder.startswith(f"{FOLDER}/") and name != "index":
             context["toctree"] = self._remembering(folder, context["toctree"])

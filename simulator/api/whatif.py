@@ -12,7 +12,7 @@ from typing import Any
 
 from coband.simulator.analysis.traces.tables import TEXTS
 from coband.simulator.analysis.whatif.answer import Answer, answers
-from coband.simulator.analysis.whatif.question import question
+from coband.simulator.analysis.whatif.question import Question
 from coband.simulator.analysis.whatif.split import Split, split_study, splits
 from coband.simulator.analysis.whatif.study import WhatIfStudy, place, study_of
 from coband.simulator.api.driving import drive_study, pool_of
@@ -118,7 +118,8 @@ class Again:
         changes = [(agent, text) for agent, values in (agents or {}).items() for text in settings_of(values)]
         with translated(), open_run(self.path) as run:
             drops = (drop,) if isinstance(drop, int) else tuple(drop)
-            asked = question(drops, for_good, (delay or {}).items(), changes, settings_of(settings))
+            delays, chosen = tuple((delay or {}).items()), tuple(settings_of(settings))
+            asked = Question(drops, for_good, delays, tuple(changes), chosen)
             study = study_of(run, asked, self.label, self.replication)
             made = self._performed(study)
             with open_run(made) as changed:

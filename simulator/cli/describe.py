@@ -44,7 +44,7 @@ def describe(name: str, as_json: bool) -> None:
 
 def _look_up(name: str) -> list[Item]:
     from coband.simulator.experiments.registry.registry import Registry
-    from coband.simulator.reference.lookup import look_up
+    from coband.simulator.reference.items import look_up
 
     warn_of_plugins()
     return look_up(name, Registry.installed())

@@ -90,12 +90,12 @@ def _study(
     run: StoredRun, split: bool, changes: dict[str, Any], label: str | None, replication: int | None
 ) -> WhatIfStudy:
     """What is to be run."""
-    from coband.simulator.analysis.whatif.question import question
+    from coband.simulator.analysis.whatif.question import Question
     from coband.simulator.analysis.whatif.split import split_study
     from coband.simulator.analysis.whatif.study import study_of
 
     if not split:
-        return study_of(run, question(**changes), label, replication)
+        return study_of(run, Question(**changes), label, replication)
     if any(changes.values()):
         raise BadInput("--split changes one thing after the other by itself; give it without --drop, --set and others.")
     return split_study(run, label, replication)

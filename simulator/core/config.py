@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, GetJsonSchemaHandler
@@ -70,3 +71,15 @@ SECONDS: Mapping[TimeUnit, float] = {
     "days": 86400.0,
 }
 """Seconds in a unit of time."""
+
+
+def existing(file: str, what: str) -> Path:
+    """The path of a file that a scenario names; ``what``: what it must be.
+
+    Raises:
+        ValueError: there is no such file.
+    """
+    path = Path(file)
+    if not path.is_file():
+        raise ValueError(f"file {file!r} does not exist; give {what}")
+    return path

@@ -258,8 +258,6 @@ def extent_of(spec: ArmSpec, agents: int, further: float = 0.0) -> Extent:
     """The sizes of a world with such arms, of which each agent has those of a turn at hand.
 
     Args:
-        spec: how arms are drawn.
-        agents: their number.
         further: numbers that the world keeps beside arms.
     """
     if not isinstance(spec, PoolArms):

@@ -73,7 +73,6 @@ class BenchmarkReward(Reward):
     benchmark: ClassVar[BenchmarkFunction]
 
     def draw(self, rng: np.random.Generator, source: ArmSource) -> BenchmarkFunction:
-        """Return the test function."""
         return self.benchmark
 
 

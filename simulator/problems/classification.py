@@ -82,7 +82,6 @@ def k_means(points: FloatArray, clusters: int, rng: np.random.Generator) -> tupl
     Args:
         points: (rows, d).
         clusters: number of clusters, k.
-        rng: generator of the starting centroids.
 
     Returns:
         Centroids (k, d), each the mean of its members, and the cluster of each row, (rows,).

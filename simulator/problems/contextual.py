@@ -22,8 +22,6 @@ class ContextualWorld(TurnsWorld):
     """A world whose arm set changes from turn to turn, drawn from one stream per agent.
 
     Args:
-        source: draws the arm sets.
-        reward: the mean reward f.
         noise, streams, realised: see `TurnsWorld`.
         agents: number of agents; their blocks of draws share one memory budget.
     """

@@ -13,7 +13,6 @@ class DataError(ValueError):
 
         Args:
             message: what is wrong and what is expected.
-            path: the file.
             line: line number, counted from 1.
         """
         where = "" if path is None else f"{path}: " if line is None else f"{path}:{line}: "

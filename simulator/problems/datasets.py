@@ -12,15 +12,16 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from types import MappingProxyType
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
+import yaml
+from pydantic import TypeAdapter
 
 from coband.simulator.arrays import FloatArray
 from coband.simulator.problems.data_error import DataError as DataError
 from coband.simulator.problems.world import read_only
-
-UCI = "https://archive.ics.uci.edu/ml/machine-learning-databases"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,66 +72,17 @@ class ClassificationDataset(PublicDataset):
         return f"{self.features} features"
 
 
-_MAGIC = ClassificationDataset(
-    name="magic",
-    title="MAGIC Gamma Telescope",
-    file="magic04.data",
-    url=f"{UCI}/magic/magic04.data",
-    sha256="e9314b7ebd4b4b59a3b3d65f7316663963777b16a46786877651dbbaa640b36a",
-    size=1_477_391,
-    rows=19_020,
-    features=10,
-    numeric=True,
-    class_first=False,
-    classes=("g", "h"),
-    positive="g",
-    licence="CC BY 4.0",
-    citation="R. Bock (2004). MAGIC Gamma Telescope. UCI Machine Learning Repository. https://doi.org/10.24432/C52C8B",
-    cites=("bock2004magic",),
-)
+D = TypeVar("D", bound=PublicDataset)
 
-_MUSHROOM = ClassificationDataset(
-    name="mushroom",
-    title="Mushroom",
-    file="agaricus-lepiota.data",
-    url=f"{UCI}/mushroom/agaricus-lepiota.data",
-    sha256="e65d082030501a3ebcbcd7c9f7c71aa9d28fdfff463bf4cf4716a3fe13ac360e",
-    size=373_704,
-    rows=8_124,
-    features=22,
-    numeric=False,
-    class_first=True,
-    classes=("e", "p"),
-    positive="e",
-    licence="CC BY 4.0",
-    citation="Mushroom (1981). UCI Machine Learning Repository. https://doi.org/10.24432/C5959T",
-    cites=("mushroom1981",),
-)
 
-_SHUTTLE = ClassificationDataset(
-    name="shuttle",
-    title="Statlog (Shuttle)",
-    file="shuttle.trn",
-    url=f"{UCI}/statlog/shuttle/",
-    sha256="87b24ee9fb5137e1d417659cf905d84d0e15342bbaa60770f1ae83da1a38200a",
-    size=1_153_518,
-    rows=58_000,
-    features=9,
-    numeric=True,
-    class_first=False,
-    classes=("1", "2", "3", "4", "5", "6", "7"),
-    positive="1",
-    licence="CC BY 4.0",
-    citation="Statlog (Shuttle). UCI Machine Learning Repository. https://doi.org/10.24432/C5WS31",
-    cites=("statlogshuttle",),
-    separator=None,
-    further=(("shuttle.tst", "f776934a628d9b94c482cb058a76ddaa63823e0f74aec065813c9dff3b89d661"),),
-    packed=True,
-)
+def published(kind: type[D], section: str) -> Mapping[str, D]:
+    """The datasets of a section of ``public.yaml``, by name."""
+    text, adapter = (Path(__file__).parent / "public.yaml").read_text(encoding="utf-8"), TypeAdapter(kind)
+    listed = yaml.load(text, getattr(yaml, "CSafeLoader", yaml.SafeLoader))[section]
+    return MappingProxyType({name: adapter.validate_python({"name": name, **keys}) for name, keys in listed.items()})
 
-DATASETS: Mapping[str, ClassificationDataset] = MappingProxyType(
-    {dataset.name: dataset for dataset in (_MAGIC, _MUSHROOM, _SHUTTLE)}
-)
+
+DATASETS: Mapping[str, ClassificationDataset] = published(ClassificationDataset, "classification")
 """All known classification datasets by name."""
 
 
@@ -175,7 +127,6 @@ def locate(dataset: PublicDataset, path: Path | None = None, base: Path | None =
     """Find the file of a dataset.
 
     Args:
-        dataset: the dataset.
         path: the file, a directory that contains it, or a directory with a folder named after the dataset that
             contains it; None: `data_directory()`.
         base: the directory to which a relative `path` refers; None: the working directory.

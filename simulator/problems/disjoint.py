@@ -75,8 +75,6 @@ class DisjointWorld(TurnsWorld):
         rows: features, (n, d).
         labels: class number of each row, (n,).
         classes: number of classes, K.
-        streams: the replication's random streams.
-        agents: number of agents.
     """
 
     def __init__(

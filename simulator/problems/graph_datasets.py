@@ -5,12 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatch
-from types import MappingProxyType
 
-from coband.simulator.problems.datasets import PublicDataset
-
-SNAP = "https://snap.stanford.edu/data"
-NO_LICENCE = "none given; cite the source"
+from coband.simulator.problems.datasets import PublicDataset, published
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,54 +26,7 @@ class GraphDataset(PublicDataset):
         return f"links of {self.nodes:,} nodes"
 
 
-_EGO_FACEBOOK = GraphDataset(
-    name="ego-facebook",
-    title="Friends of ten Facebook users (SNAP)",
-    file="facebook_combined.txt",
-    url=f"{SNAP}/facebook_combined.txt.gz",
-    rows=88_234,
-    nodes=4_039,
-    links=88_234,
-    licence=NO_LICENCE,
-    citation="J. McAuley and J. Leskovec (2012). Learning to Discover Social Circles in Ego Networks. NIPS 25.",
-    cites=("mcauley2012learning",),
-    alike=("facebook_combined.txt",),
-)
-
-_MUSAE_TWITCH = GraphDataset(
-    name="musae-twitch",
-    title="Twitch users who stream in English (SNAP)",
-    file="musae_ENGB_edges.csv",
-    url=f"{SNAP}/twitch.zip",
-    member="twitch/ENGB/musae_ENGB_edges.csv",
-    rows=35_324,
-    nodes=7_126,
-    links=35_324,
-    licence=NO_LICENCE,
-    citation="B. Rozemberczki, C. Allen and R. Sarkar (2019). Multi-scale Attributed Node Embedding. "
-    "https://arxiv.org/abs/1909.13021",
-    cites=("rozemberczki2019multiscale",),
-    alike=("musae_*_edges.csv",),
-)
-
-_AS_733 = GraphDataset(
-    name="as-733",
-    title="Autonomous systems of the Internet on 2 January 2000 (SNAP)",
-    file="as20000102.txt",
-    url=f"{SNAP}/as20000102.txt.gz",
-    rows=13_895,
-    nodes=6_474,
-    links=12_572,
-    licence=NO_LICENCE,
-    citation="J. Leskovec, J. Kleinberg and C. Faloutsos (2005). Graphs over Time: Densification Laws, "
-    "Shrinking Diameters and Possible Explanations. KDD 2005. https://doi.org/10.1145/1081870.1081893",
-    cites=("leskovec2005graphs",),
-    alike=("as[0-9]*.txt", "as-skitter.txt"),
-)
-
-GRAPH_DATASETS: Mapping[str, GraphDataset] = MappingProxyType(
-    {graph.name: graph for graph in (_EGO_FACEBOOK, _MUSAE_TWITCH, _AS_733)}
-)
+GRAPH_DATASETS: Mapping[str, GraphDataset] = published(GraphDataset, "graphs")
 """All known graphs by name."""
 
 

@@ -187,7 +187,6 @@ class NetworkProblem(Problem):
         return extent_of(self.arms, agents, float(self.centres) ** 2 + contexts)
 
     def build(self, streams: Streams, agents: int, base: Path | None = None) -> World:
-        """Draw the world of agents without a graph."""
         return self._world(None, streams, agents)
 
     def build_on(self, distances: Distances, streams: Streams, agents: int, base: Path | None = None) -> World:

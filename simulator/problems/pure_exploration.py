@@ -80,7 +80,6 @@ class TableFeatures(Config):
         return self
 
     def blocks(self, agents: int) -> tuple[int, ...]:
-        """The block of each agent."""
         if not isinstance(self.tasks, str):
             return self.tasks
         if self.tasks == "different":
@@ -149,9 +148,7 @@ class PureExplorationWorld(FixedArmsWorld):
     Args:
         pairs: task-arm pairs of each agent, (V, n, d).
         means: their means, (V, n).
-        noise: noise of one pull.
         sampling: see `PureExplorationProblem`.
-        streams: the replication's random streams.
         norms: norm of the smallest parameter of each agent's rewards in the features' kernel, (V,); each agent
             knows its own norm.
     """

@@ -14,12 +14,11 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import chain, islice
 from pathlib import Path
-from types import MappingProxyType
 
 import numpy as np
 import numpy.typing as npt
 
-from coband.simulator.problems.datasets import DataError, PublicDataset, read_lines
+from coband.simulator.problems.datasets import DataError, PublicDataset, published, read_lines
 
 HIGHEST = 5.0
 """The highest possible rating."""
@@ -36,33 +35,7 @@ class RatingDataset(PublicDataset):
         return "user, item, rating"
 
 
-RATINGS: Mapping[str, RatingDataset] = MappingProxyType(
-    {
-        "movielens": RatingDataset(
-            name="movielens",
-            title="MovieLens (25M; 100K, latest-small and others alike)",
-            file="ratings.csv",
-            url="https://grouplens.org/datasets/movielens/",
-            rows=25_000_095,
-            licence="GroupLens terms: research, no commercial use without permission; see the README of each set",
-            citation="F. M. Harper and J. A. Konstan (2015). The MovieLens Datasets: History and Context. ACM TiiS "
-            "5(4), article 19. https://doi.org/10.1145/2827872",
-            packed=True,
-            cites=("harper2015movielens",),
-        ),
-        "yelp": RatingDataset(
-            name="yelp",
-            title="Yelp Open Dataset (reviews)",
-            file="yelp_academic_dataset_review.json",
-            url="https://business.yelp.com/data/resources/open-dataset/",
-            rows=6_990_280,
-            licence="Yelp Dataset User Agreement: academic use, not to be passed on",
-            citation="Yelp Open Dataset. https://business.yelp.com/data/resources/open-dataset/",
-            packed=True,
-            cites=("yelpdataset",),
-        ),
-    }
-)
+RATINGS: Mapping[str, RatingDataset] = published(RatingDataset, "ratings")
 """All known rating datasets by name."""
 
 
@@ -87,8 +60,6 @@ def read(source: RatingDataset, file: Path, most: int | None = None) -> Ratings:
     """Read MovieLens' `ratings.csv` (with its header) or `u.data` (tabs), or Yelp's reviews (JSON lines).
 
     Args:
-        source: whose file it is.
-        file: to read.
         most: only so many ratings; None for all.
 
     Raises:

@@ -179,11 +179,8 @@ class RecommenderWorld(TurnsWorld):
     Arms are (features of the user, features of the item).
 
     Args:
-        data: features and ratings.
         acting: the users of each agent.
-        count: arms per turn.
         rated: whether the other items of a turn are items that the user has rated.
-        streams: the replication's random streams.
     """
 
     def __init__(
@@ -282,7 +279,6 @@ class RecommenderProblem(Problem):
         return RecommenderWorld(data, self._deal(shuffled, agents), self.count, rated, streams)
 
     def _deal(self, users: IntArray, agents: int) -> list[IntArray]:
-        """The users of each agent."""
         if self.users_per_agent == "all" and len(users) > agents:
             return [users[agent::agents] for agent in range(agents)]
         return [users[[agent % len(users)]] for agent in range(agents)]

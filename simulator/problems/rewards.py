@@ -79,36 +79,6 @@ class RidgeFunction:
         return {"theta": self.theta.tolist()}
 
 
-def cosine(u: FloatArray) -> FloatArray:
-    """cos(3 u): f1 of Li et al. 2023, section 5, and h1 of Pavlovic et al. 2024, section 5."""
-    return np.cos(3.0 * u)
-
-
-def cubic_async(u: FloatArray) -> FloatArray:
-    """u^3 - 3 u^2 - u + 3: f2 of Li et al. 2023, section 5."""
-    return ((u - 3.0) * u - 1.0) * u + 3.0
-
-
-def cubic_duets(u: FloatArray) -> FloatArray:
-    """u^3 - 3 u^2 + 3 u + 3: h2 of Pavlovic et al. 2024, section 5."""
-    return ((u - 3.0) * u + 3.0) * u + 3.0
-
-
-def square(u: FloatArray) -> FloatArray:
-    """10 u^2: the square function of Dai et al. 2023, section 5.1."""
-    return 10.0 * u * u
-
-
-def identity(u: FloatArray) -> FloatArray:
-    """u: the rewards of linear bandits."""
-    return u
-
-
-def logistic(u: FloatArray) -> FloatArray:
-    """1 / (1 + exp(-u)): the mean of logistic bandits (Filippi et al. 2010)."""
-    return 0.5 * (1.0 + np.tanh(0.5 * u))  # which does not overflow
-
-
 class _RidgeReward(Reward):
     """A function of x . theta, with theta drawn once per replication."""
 
@@ -116,10 +86,9 @@ class _RidgeReward(Reward):
     """Where theta is drawn from: uniform in the unit ball (Li et al. 2023) or on the unit sphere (Pavlovic et al.
     2024)."""
 
-    @property
     @abc.abstractmethod
-    def profile(self) -> Callable[[FloatArray], FloatArray]:
-        """g, with f(x) = g(x . theta)."""
+    def profile(self, u: FloatArray) -> FloatArray:
+        """g(u), with f(x) = g(x . theta)."""
 
     def draw(self, rng: np.random.Generator, source: ArmSource) -> RewardFunction:
         draw_theta = uniform_ball if self.theta == "ball" else uniform_sphere
@@ -132,9 +101,8 @@ class CosineReward(_RidgeReward):
     kind: Literal["cosine"]
     """cos(3 x . theta): f1 of Li et al. 2023 and h1 of Pavlovic et al. 2024."""
 
-    @property
-    def profile(self) -> Callable[[FloatArray], FloatArray]:
-        return cosine
+    def profile(self, u: FloatArray) -> FloatArray:
+        return np.cos(3.0 * u)
 
 
 class LinearReward(_RidgeReward):
@@ -143,9 +111,8 @@ class LinearReward(_RidgeReward):
     kind: Literal["linear"]
     """x . theta: linear bandits."""
 
-    @property
-    def profile(self) -> Callable[[FloatArray], FloatArray]:
-        return identity
+    def profile(self, u: FloatArray) -> FloatArray:
+        return u
 
 
 class LogisticReward(_RidgeReward):
@@ -156,9 +123,8 @@ class LogisticReward(_RidgeReward):
     scale: float = Field(default=1.0, gt=0)
     """How steep it is: the larger, the closer means come to 0 and 1."""
 
-    @property
-    def profile(self) -> Callable[[FloatArray], FloatArray]:
-        return lambda u: logistic(self.scale * u)
+    def profile(self, u: FloatArray) -> FloatArray:
+        return 0.5 * (1.0 + np.tanh(0.5 * (self.scale * u)))  # which does not overflow
 
 
 class SquareReward(_RidgeReward):
@@ -167,9 +133,8 @@ class SquareReward(_RidgeReward):
     kind: Literal["square"]
     """10 (x . theta)^2: Dai et al. 2023, where theta is on the sphere."""
 
-    @property
-    def profile(self) -> Callable[[FloatArray], FloatArray]:
-        return square
+    def profile(self, u: FloatArray) -> FloatArray:
+        return 10.0 * u * u
 
 
 class CubicReward(_RidgeReward):
@@ -180,9 +145,8 @@ class CubicReward(_RidgeReward):
     form: Literal["async", "duets"] = "async"
     """async: u^3 - 3u^2 - u + 3 (f2 of Li et al. 2023); duets: u^3 - 3u^2 + 3u + 3 (h2 of Pavlovic et al. 2024)."""
 
-    @property
-    def profile(self) -> Callable[[FloatArray], FloatArray]:
-        return cubic_async if self.form == "async" else cubic_duets
+    def profile(self, u: FloatArray) -> FloatArray:
+        return ((u - 3.0) * u + (-1.0 if self.form == "async" else 3.0)) * u + 3.0
 
 
 REWARDS: Kinds[type[Reward]] = Kinds.of("rewards", Reward)

@@ -59,7 +59,6 @@ class _Column:
     lines: Sequence[int] | None
 
     def wrong(self, row: int, text: str) -> DataError:
-        """An error about one value."""
         place = f"column {self.name!r}"
         if self.lines is None:
             return DataError(f"{place}, row {row + 1}: {self.values[row]!r} {text}", self.path)

@@ -54,7 +54,6 @@ class Blocks(Generic[T]):
     continue its streams turn after turn, so that the lengths of the blocks leave the values alone.
 
     Args:
-        draw: makes the draws of the next turns.
         longest: turns drawn at once, at most.
         expected: about how many turns there will be; a block ends with them, and short ones follow it.
     """
@@ -121,8 +120,6 @@ class TurnsWorld(abc.ABC):
 
     Args:
         dimension: d.
-        noise: of the rewards.
-        streams: the replication's random streams.
         realised: whether ``pull`` returns the realised regret.
     """
 

@@ -20,7 +20,6 @@ class Entry:
         word: the last key of its paths, or the kind.
         paths: where it can stand; a kind is a value of the keys at its paths.
         models: those that have the key, or the one of the kind.
-        is_kind: whether it is a kind.
     """
 
     name: str
@@ -31,11 +30,7 @@ class Entry:
 
 
 class Index:
-    """All keys and kinds of scenario files, in the order of the file.
-
-    Args:
-        models: of the scenario files.
-    """
+    """All keys and kinds of scenario files, in the order of the file."""
 
     def __init__(self, models: Models) -> None:
         self.models = models

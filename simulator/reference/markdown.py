@@ -20,7 +20,6 @@ def page(sheet: Sheet, link: Link, above: str) -> str:
     """The page of a sheet.
 
     Args:
-        sheet: what it says.
         link: finds the pages of names in it.
         above: a line that leads back to the lists.
     """

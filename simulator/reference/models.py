@@ -19,16 +19,12 @@ class Models:
 
     A path names keys alone, without numbers of list entries and without kinds: ``("schedule", "turns")`` is a key of
     several models.
-
-    Args:
-        schema: of scenario files.
     """
 
     def __init__(self, schema: Schema) -> None:
         self._schemas: dict[str, Schema] = {ROOT: schema, **schema.get("$defs", {})}
 
     def schema(self, model: str) -> Schema:
-        """The JSON Schema of a model."""
         return self._schemas[model]
 
     def keys(self, model: str) -> Mapping[str, Schema]:

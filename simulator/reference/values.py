@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from coband.simulator.experiments.scenario.wording import Wording, number
+from coband.simulator.experiments.scenario.wording import BOUNDS, SIZES, Wording, number
 
 Schema = Mapping[str, Any]
 _TYPES = {
@@ -17,8 +17,6 @@ _TYPES = {
     "null": "null",
     "object": "mapping",
 }
-_BOUNDS = (("minimum", ">="), ("exclusiveMinimum", ">"), ("maximum", "<="), ("exclusiveMaximum", "<"))
-_SIZES = (("minItems", "at least"), ("maxItems", "at most"))
 _LENGTHS = (("minLength", "at least"), ("maxLength", "at most"))
 
 
@@ -52,11 +50,11 @@ def _range(wording: Wording, schema: Schema) -> str:
     if schema.get("type") == "array":
         return " and ".join(_list(wording, schema))
     lengths = [f"{words} {schema[bound]} characters" for bound, words in _LENGTHS if bound in schema]
-    return " and ".join([f"{sign} {number(schema[bound])}" for bound, sign in _BOUNDS if bound in schema] + lengths)
+    return " and ".join([f"{sign} {number(schema[bound])}" for bound, sign in BOUNDS if bound in schema] + lengths)
 
 
 def _list(wording: Wording, schema: Schema) -> Iterator[str]:
-    for bound, words in _SIZES:
+    for bound, words in SIZES:
         if schema.get(bound):
             yield f"{words} {schema[bound]} entr{'y' if schema[bound] == 1 else 'ies'}"
     each = range_of(wording, schema["items"]) if isinstance(schema.get("items"), Mapping) else ""

@@ -27,11 +27,7 @@ class _Known:
 
 
 class Catalogue:
-    """Finds and remembers runs; several threads may look at once.
-
-    Args:
-        root: the directory of all runs.
-    """
+    """Finds and remembers runs; several threads may look at once."""
 
     def __init__(self, root: Path) -> None:
         self.root = root

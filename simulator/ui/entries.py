@@ -37,12 +37,9 @@ class Entry:
         place: that below the directory of all runs.
         kind: "run" or "sweep".
         status: running, finished, failed, interrupted, stopped, killed, damaged or unknown.
-        scenario: name of the scenario.
         started, finished: in UTC as ISO 8601; empty if unknown.
         algorithms: names, in the run's order.
         labels: labels, or variants of a sweep.
-        jobs: number of jobs by status.
-        total: number of all jobs.
         trouble: what is wrong with the store; empty if nothing is known to be.
     """
 
@@ -64,7 +61,6 @@ class Entry:
 
     @property
     def done(self) -> int:
-        """Finished jobs."""
         return self.jobs.get("finished", 0)
 
     @property

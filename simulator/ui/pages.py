@@ -61,11 +61,7 @@ class DiffLine:
 
 
 class Pages:
-    """Writes pages.
-
-    Args:
-        catalogue: the runs.
-    """
+    """Writes pages."""
 
     def __init__(self, catalogue: Catalogue) -> None:
         self.catalogue = catalogue
@@ -155,7 +151,6 @@ class Pages:
             return page(Analysis(data.load(runs), against))
 
     def scenario(self, query: Query) -> str:
-        """The scenario of a run, with all defaults."""
         (entry,) = self._chosen(query, least=1, most=1)
         with self._opened([entry]) as (run,):
             return self._page("scenario", entry=entry, text=run.scenario)
@@ -201,7 +196,6 @@ class Pages:
 
     @contextmanager
     def _opened(self, entries: Sequence[Entry]) -> Iterator[list[StoredRun]]:
-        """The stores of runs."""
         with ExitStack() as stack:
             yield [stack.enter_context(open_run(entry.path)) for entry in entries]
 

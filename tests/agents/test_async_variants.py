@@ -27,9 +27,9 @@ from coband.simulator.maths.exploration.asynchronous import (
 )
 from coband.simulator.maths.kernels.library import Gaussian
 from coband.simulator.maths.posteriors.dictionary import Dictionary
-from coband.simulator.maths.posteriors.exact import ExactPosterior
 from coband.simulator.maths.posteriors.nystrom import NystromModel
 from coband.simulator.maths.posteriors.observations import Observations
+from coband.simulator.maths.posteriors.shared_log import ExactPosterior
 from tests.agents.test_equivalence import oracle_of, random_case
 from tests.core.hosts.test_faults import CHURN, EVERYTHING
 from tests.every import every

@@ -20,8 +20,7 @@ from coband.simulator.core.audit import trace as tr
 from coband.simulator.core.randomness.streams import Streams
 from coband.simulator.experiments.scenario.input_problems import ScenarioError
 from coband.simulator.experiments.scenario.loading import loads
-from coband.simulator.maths.exploration.duets import Epochs, Induced, most_epochs
-from coband.simulator.maths.exploration.regions import Regions
+from coband.simulator.maths.exploration.duets import Epochs, Induced, Regions, most_epochs
 from coband.simulator.maths.kernels.library import Gaussian
 from coband.simulator.maths.posteriors.domain import Domain
 from tests.every import every

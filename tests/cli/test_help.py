@@ -10,7 +10,7 @@ import click
 import pytest
 
 from coband.simulator.cli.main import cli
-from coband.simulator.reference.commands import commands
+from coband.simulator.reference.pages import commands
 from tests.cli.fake_cli import Program, install
 from tests.every import every
 

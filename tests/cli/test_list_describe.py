@@ -11,10 +11,9 @@ from click.testing import CliRunner
 from coband.simulator.cli.describe import describe
 from coband.simulator.cli.list import KINDS, list_
 from coband.simulator.cli.schema import schema
-from coband.simulator.experiments.registry.catalogue import UnknownNameError
-from coband.simulator.experiments.registry.catalogue import describe as look_up
 from coband.simulator.experiments.registry.registry import OPEN_LISTS, Registry
 from coband.simulator.experiments.scenario.document import json_schema
+from coband.simulator.reference.items import UnknownNameError, look_up
 from tests.experiments.registry.plugins import REGISTRY
 
 
@@ -152,10 +151,9 @@ def test_list_and_describe_metrics() -> None:
     [
         (
             "async_kernel",
-            "nothing is called 'async_kernel'; did you mean async_kernel_ucb? known: async_kernel_ucb, local_ucb, "
-            "clusters, contextual, gaussian, linear, matern, polynomial, product, sum, branin, cosine, cubic, "
-            "hartmann, logistic, python, rkhs, square, magic, mushroom, shuttle, movielens, yelp, ego-facebook, "
-            "musae-twitch, as-733",
+            "nothing is called 'async_kernel'; did you mean async_kernel_ucb or async_kernel_ucb/yelp or "
+            "async_kernel_ucb/magic? `coband list` shows algorithms, problems and more; keys of scenario files are "
+            "written like network.topology",
         ),
         ("duets", "'duets' is installed but could not be loaded: ModuleNotFoundError: No module named 'torch'"),
     ],

@@ -10,9 +10,10 @@ import pytest
 from scipy.stats import ttest_1samp
 
 from benchmarks import __main__ as program
-from benchmarks import authors, bandits, exploration, known_points, neural, rows, whole
+from benchmarks import authors, bandits, exploration, known_points, neural, whole
 from benchmarks.authors import async_lin_ucb
 from benchmarks.measuring import Figure, Measured
+from tests.house import performance_rows as rows
 
 ROOT = Path(__file__).parents[2]
 EVERYTHING = {**program.CASES, **program.FIGURES, **program.FULL, **program.FULL_FIGURES}

@@ -8,9 +8,8 @@ from hypothesis import strategies as st
 from coband.simulator.arrays import FloatArray
 from coband.simulator.maths.kernels.library import Gaussian, Kernel, Linear
 from coband.simulator.maths.linalg.cholesky import GrowingCholesky
-from coband.simulator.maths.posteriors.exact import ExactPosterior
 from coband.simulator.maths.posteriors.observations import Observations
-from coband.simulator.maths.posteriors.shared_log import LogPosterior, SharedLog
+from coband.simulator.maths.posteriors.shared_log import ExactPosterior, LogPosterior, SharedLog
 from tests.every import every
 from tests.maths.evaluation import evaluated
 from tests.maths.test_kernels import EVERY_KERNEL

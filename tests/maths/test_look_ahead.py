@@ -13,9 +13,8 @@ from coband.simulator.arrays import FloatArray
 from coband.simulator.maths.kernels.library import Gaussian, Kernel, Linear, Matern
 from coband.simulator.maths.linalg.cholesky import GrowingCholesky
 from coband.simulator.maths.posteriors import look_ahead
-from coband.simulator.maths.posteriors.exact import ExactPosterior
 from coband.simulator.maths.posteriors.observations import Observations
-from coband.simulator.maths.posteriors.shared_log import LogPosterior, SharedLog
+from coband.simulator.maths.posteriors.shared_log import ExactPosterior, LogPosterior, SharedLog
 from tests.every import every
 from tests.maths.test_exact import dense, dense_log_det
 

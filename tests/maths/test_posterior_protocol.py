@@ -19,7 +19,6 @@ from coband.simulator.maths.posteriors.augmented import AugmentedPosterior
 from coband.simulator.maths.posteriors.counts import RepeatsPosterior
 from coband.simulator.maths.posteriors.dictionary import Dictionary
 from coband.simulator.maths.posteriors.domain import Domain
-from coband.simulator.maths.posteriors.exact import ExactPosterior
 from coband.simulator.maths.posteriors.finite_domain import DomainLog, DomainPosterior
 from coband.simulator.maths.posteriors.finite_domain_nystrom import DomainNystromModel, DomainNystromPosterior
 from coband.simulator.maths.posteriors.group_log import CanonicalPosterior
@@ -31,7 +30,7 @@ from coband.simulator.maths.posteriors.nystrom import NystromModel, NystromPoste
 from coband.simulator.maths.posteriors.observations import Observations
 from coband.simulator.maths.posteriors.protocol import Posterior
 from coband.simulator.maths.posteriors.ridge import Ridge, RidgeRegression
-from coband.simulator.maths.posteriors.shared_log import SharedLog
+from coband.simulator.maths.posteriors.shared_log import ExactPosterior, SharedLog
 from coband.simulator.maths.posteriors.statistics import Statistics
 from coband.simulator.maths.posteriors.synchronised_ridge import LocalRidge, SynchronisedRidge
 from tests.every import every

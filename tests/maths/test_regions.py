@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from coband.simulator.maths.exploration.regions import Regions
+from coband.simulator.maths.exploration.duets import Regions
 
 
 def test_regions_stand_in_the_order_of_their_first_points() -> None:

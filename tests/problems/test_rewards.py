@@ -18,15 +18,13 @@ from coband.simulator.problems.rewards import (
     SquareReward,
     UniformNoise,
     as_noise,
-    cosine,
-    cubic_async,
-    cubic_duets,
-    logistic,
-    square,
 )
 
 NOISE: pydantic.TypeAdapter[Any] = pydantic.TypeAdapter(NoiseSpec)
 ARMS = BallArms(kind="ball", dimension=4, count=6)
+cosine, square = CosineReward(kind="cosine").profile, SquareReward(kind="square").profile
+logistic = LogisticReward(kind="logistic").profile
+cubic_async, cubic_duets = CubicReward(kind="cubic").profile, CubicReward(kind="cubic", form="duets").profile
 
 
 def test_formulas_at_known_points() -> None:

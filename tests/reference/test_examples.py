@@ -9,7 +9,7 @@ import pytest
 
 from coband.simulator.experiments.registry.registry import Registry
 from coband.simulator.reference.entries import index
-from coband.simulator.reference.examples import SECTIONS, SNIPPETS, VALUES, Examples
+from coband.simulator.reference.examples import Examples, written
 from tests.reference.examples import BASES, FILES, complaint
 
 PARTS = 8
@@ -53,7 +53,7 @@ def _in_order(snippet: str) -> list[str]:
 
 def test_values_that_are_chosen_are_of_keys_that_exist() -> None:
     models = {f"{model}.{key}" for entry in INDEX.entries.values() for model in entry.models for key in [entry.word]}
-    assert {*VALUES, *SECTIONS, *SNIPPETS} <= {*INDEX.entries} | models
+    assert {*written()["values"], *written()["sections"], *written()["snippets"]} <= {*INDEX.entries} | models
 
 
 def test_an_example_shows_the_keys_above_and_beside() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from coband.simulator.ui.gate import Gate
+from coband.simulator.ui.server import Gate
 from tests.every import every
 from tests.experiments.runs.fake_runs import perform
 from tests.ui.made import Visitor, serving

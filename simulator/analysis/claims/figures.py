@@ -16,7 +16,7 @@ from coband.simulator.analysis.claims.studies import loaded
 from coband.simulator.arrays import FloatArray
 from coband.simulator.experiments.runs.variant import Variant
 from coband.simulator.experiments.statistics import estimates
-from coband.simulator.experiments.sweep.result_cache import ResultCache
+from coband.simulator.experiments.sweep.directory import ResultCache
 
 LEAST = 2
 """Replications of a line; one alone has no interval, so it is not drawn."""

@@ -9,8 +9,7 @@ from coband.simulator.analysis.claims.progress import StudyProgress
 from coband.simulator.analysis.claims.trials import Trial
 from coband.simulator.experiments.runs.driver import Commands, Listener, drive
 from coband.simulator.experiments.runs.workers import WorkerPool
-from coband.simulator.experiments.sweep.directory import SweepDirectory
-from coband.simulator.experiments.sweep.result_cache import ResultCache
+from coband.simulator.experiments.sweep.directory import ResultCache, SweepDirectory
 
 JOBS = "jobs"
 STUDIES = "studies"

@@ -8,8 +8,7 @@ from pathlib import Path
 from coband.simulator.experiments.runs import blas
 from coband.simulator.experiments.runs.hardware import hardware
 from coband.simulator.experiments.runs.status import now
-from coband.simulator.experiments.store.git_state import git_state
-from coband.simulator.experiments.store.manifest import PACKAGES, version
+from coband.simulator.experiments.store.manifest import PACKAGES, git_state, version
 
 
 def origin(seed: int | None = None) -> dict[str, object]:

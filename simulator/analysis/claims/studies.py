@@ -13,7 +13,7 @@ from coband.simulator.analysis.claims.samples import Sample, SampleError, StudyS
 from coband.simulator.experiments.runs.code_version import sha256
 from coband.simulator.experiments.runs.variant import Variant
 from coband.simulator.experiments.sweep.address import address
-from coband.simulator.experiments.sweep.result_cache import ResultCache
+from coband.simulator.experiments.sweep.directory import ResultCache
 from coband.simulator.experiments.sweep.study import Sweep, load_study
 
 LONGEST = 60

@@ -18,8 +18,7 @@ from coband.simulator.analysis.claims.studies import Needed, needed
 from coband.simulator.analysis.claims.trials import Trial, settings_of, variants_of
 from coband.simulator.experiments.runs.driver import drive
 from coband.simulator.experiments.runs.workers import WorkerPool
-from coband.simulator.experiments.sweep.directory import SweepDirectory
-from coband.simulator.experiments.sweep.result_cache import ResultCache
+from coband.simulator.experiments.sweep.directory import ResultCache, SweepDirectory
 
 
 @dataclass(frozen=True)

@@ -56,9 +56,6 @@ def count(file: Path, settings: Sequence[str] = (), workers: int = 1, listener: 
     """Run a scenario's first replication without a trace and count; of a grid, the first and the last variant of each
     algorithm.
 
-    Args:
-        settings: ``key.path=value``, as given to ``--set``.
-
     Raises:
         CountsError: a label broke off.
         DataError: a data set is not there.
@@ -80,7 +77,6 @@ def ends(study: Sweep) -> list[Variant]:
 
 
 def _run(scenario: Scenario, file: Path, workers: int, listener: Listener | None) -> Counts:
-    """The counts of a scenario's labels."""
     study = study_of(replace(scenario, trace="off"), replications=(0,))
     commands = Commands(replay=["coband", "run", str(file)], given=["coband", "counts"])
     with tempfile.TemporaryDirectory(prefix="coband-counts-") as scratch:

@@ -63,7 +63,6 @@ class Estimates:
     loss: Share | None
 
     def listed(self) -> dict[str, object]:
-        """In JSON types."""
         plain: dict[str, object] = _finite(asdict(self))
         return plain
 

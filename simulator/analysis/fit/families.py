@@ -42,7 +42,6 @@ class Family:
     """One family.
 
     Attributes:
-        made: the distribution of a scenario.
         fit: values (n,) -> parameters of maximum likelihood, None if the family cannot have given these values.
         arguments: parameters -> shapes, location and scale there.
         locations: parameters that shift the distribution; the others are scales and shapes.
@@ -56,7 +55,6 @@ class Family:
 
     @property
     def kind(self) -> str:
-        """Its name in a scenario."""
         return str(self.made.model_fields["kind"].default)
 
     def likelihood(self, parameters: Mapping[str, float], values: FloatArray) -> float:
@@ -78,7 +76,6 @@ class Fitted:
         aic: Akaike's criterion, 2 k - 2 log L.
         distance: of Kolmogorov and Smirnov, between the values and the fitted distribution.
         p: share of samples of the fitted distribution that are further from theirs; small: the family does not fit.
-        count: of values.
         runner_up: of the other families that with the smallest criterion, and by how much it is larger.
     """
 
@@ -149,7 +146,6 @@ def best(values: FloatArray, seed: int = 0) -> Fitted:
 
     Args:
         values: (n,), n > 0, none negative.
-        seed: of the bootstrap.
     """
     mean, deviation = float(values.mean()), float(values.std())
     if deviation <= NARROW * mean or len(values) < 3:

@@ -56,13 +56,13 @@ class Measure:
         return "missed" if abs(self.difference) - 1.96 * self.chance > LIMIT else "missed, as halves of so few rows do"
 
 
-def acceptance(population: BasePopulation, seed: int = 0) -> list[Measure]:
+def acceptance(population: BasePopulation) -> list[Measure]:
     """The acceptance list of a generator fitted to the table of a population.
 
     Raises:
         ValueError: it cannot be fitted.
     """
-    rng, table = np.random.default_rng(seed), population.table().only(population.sets)
+    rng, table = np.random.default_rng(0), population.table().only(population.sets)
     order = rng.permutation(table.count)
     fitted, held = table.take(order[: table.count // 2]), table.take(order[table.count // 2 :])
     drawn = Copula.of(fitted).draw(DRAWN, rng)

@@ -1,5 +1,4 @@
 """Fault injection: runs under random faults, to find those that make an algorithm fail (``coband hunt``).
 
-What lives here: random fault schedules, and the search for failures.
 What may come in: further kinds of faults, and ways to shrink a failing scenario.
 """

@@ -51,9 +51,6 @@ class Attack:
     """What a behaviour costs an algorithm.
 
     Attributes:
-        label: of the algorithm.
-        behaviour: what liars do.
-        liars: how many there are.
         cost: honest agents' regret over what it is without lies; NaN where the run was refused.
         why: of a refusal.
     """
@@ -103,7 +100,6 @@ class Attacks:
         return self._regret(label, behaviour, liars) / max(self._regret(label, HONEST, liars), 1e-300)
 
     def scenario(self, attack: Attack) -> str:
-        """Text of a scenario file with the attack."""
         return to_yaml(self._with(attack.label, attack.behaviour, attack.liars, self._seeds[0]))
 
     def _with(self, label: str, behaviour: dict[str, Any], liars: int, seed: int) -> dict[str, Any]:

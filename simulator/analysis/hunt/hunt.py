@@ -181,15 +181,12 @@ class Hunt:
         plan_ = plan(scenario, entry.ties, trace="protocol")
         with one_thread():
             engine = Engine(plan_, entry.algorithm, entry.config, world, streams, sink=count, graph=graph)
-            result = self._watched(engine)
+            try:
+                result = engine.run()
+            finally:
+                self._gave_up = engine.audit.given_up > 0
         check_end(result)
         return result
-
-    def _watched(self, engine: Engine) -> RunResult:
-        try:
-            return engine.run()
-        finally:
-            self._gave_up = engine.audit.given_up > 0
 
 
 def check_end(result: RunResult) -> None:

@@ -23,7 +23,6 @@ class Fault:
     value: Any
 
     def apply(self, document: dict[str, Any]) -> None:
-        """Apply the fault to a resolved scenario."""
         section = document[self.section]
         if isinstance(section[self.key], list):
             section[self.key] = [*section[self.key], self.value]

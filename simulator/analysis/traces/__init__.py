@@ -1,6 +1,5 @@
 """Analysis of stored traces: causal chains, message histories, differences, SQL queries and exports.
 
-What lives here: everything that reads the events of a finished run.
 What may come in: questions to events and export formats; the tables themselves are in ``store``.
 """
 

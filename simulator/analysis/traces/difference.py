@@ -20,7 +20,7 @@ from typing import Any
 from coband.simulator.analysis.traces.reading import TraceReader
 from coband.simulator.core.audit import trace as tr
 from coband.simulator.core.audit.trace import Row
-from coband.simulator.experiments.store.store import Event
+from coband.simulator.experiments.store.store import Event, StoredJob, StoredRun, StoreError
 
 COPIED = slice(tr.COLUMNS.index("kind") + 1, tr.COLUMNS.index("reason"))
 """The columns that mean the same in any trace: from scalars to value."""
@@ -107,11 +107,7 @@ def _next_at_node(reader: TraceReader, node: int, moment: list[Row] | None) -> R
 
 
 class _Matching:
-    """Matches the events of two traces.
-
-    Attributes:
-        common: number of matching events so far.
-    """
+    """Matches the events of two traces."""
 
     def __init__(self, first: TraceReader, second: TraceReader) -> None:
         self.common = 0
@@ -160,3 +156,27 @@ class _Matching:
             and first.names.get(here.kind) == second.names.get(there.kind)
             and first.names.get(here.reason) == second.names.get(there.reason)
         )
+
+
+def pairs(
+    first: StoredRun, second: StoredRun, label: str | None, other_label: str | None, replication: int | None
+) -> list[tuple[StoredJob, StoredJob]]:
+    """Pairs of jobs with the same label and replication, in the order of the first run.
+
+    Args:
+        other_label: the corresponding label in the second run, if it differs.
+
+    Raises:
+        StoreError: a name does not exist, or the runs have no common label and replication.
+    """
+    if other_label is not None and label is None:
+        raise StoreError("--other-label needs --label, the label in A that it stands against.")
+    here = first.select(label, replication)
+    there = {(job.label, job.replication): job for job in second.select(other_label or label, replication)}
+    found = [(job, there[key]) for job in here if (key := (other_label or job.label, job.replication)) in there]
+    if not found:
+        raise StoreError(
+            f"{first.path} and {second.path} have no label and replication in common: {', '.join(first.labels)} "
+            f"and {', '.join(second.labels)}. Name one of each with --label and --other-label."
+        )
+    return found

@@ -26,11 +26,7 @@ QUANTILES = (0.25, 0.5, 0.75, 1.0)
 
 @dataclass(frozen=True)
 class Row:
-    """One quantity, predicted and measured; None where a run does not have it.
-
-    Attributes:
-        group: what it is about.
-    """
+    """One quantity, predicted and measured; None where a run does not have it."""
 
     group: str
     title: str
@@ -39,7 +35,6 @@ class Row:
 
     @property
     def ratio(self) -> float | None:
-        """Measured over predicted."""
         if self.predicted is None or self.measured is None or self.predicted == 0:
             return None
         return self.measured / self.predicted
@@ -82,11 +77,7 @@ def pairs(predicted: StoredRun, measured: StoredRun) -> Iterator[Pair]:
 
 
 def means(rows: Sequence[Sequence[Row]]) -> Iterator[Row]:
-    """The means of each quantity over replications that have it predicted and measured.
-
-    Args:
-        rows: of each replication.
-    """
+    """The means of each quantity over replications that have it predicted and measured."""
     found: dict[tuple[str, str], list[Row]] = defaultdict(list)
     for row in (row for replication in rows for row in replication):
         found[row.group, row.title].append(row)
@@ -114,14 +105,12 @@ class _Side:
         self.delays, self.rounds, self.bytes = _of_trace(job)
 
     def time_of(self, turns: float) -> float | None:
-        """When so many turns had been taken."""
         if self.series is None:
             return None
         place = int(np.searchsorted(self.series.turns, turns))
         return float(self.series.times[place]) if place < len(self.series.times) else None
 
     def regret_at(self, time: float) -> float | None:
-        """Regret up to a time."""
         if self.series is None:
             return None
         place = int(np.searchsorted(self.series.times, time, side="right")) - 1

@@ -37,11 +37,7 @@ COMPACT = (",", ":")
 
 
 def write(jobs: Sequence[StoredJob], out: Write) -> None:
-    """Write the traces of jobs as one JSON object, event by event.
-
-    Args:
-        out: receives the text in pieces.
-    """
+    """Write the traces of jobs as one JSON object, event by event."""
     out('{"displayTimeUnit": "ms", "traceEvents": [')
     separator = "\n"
     for job in jobs:

@@ -40,7 +40,6 @@ def query(file: Path, sql: str, seconds: float) -> QueryResult:
     """Run one query on a run store.
 
     Args:
-        file: run.sqlite.
         sql: one SELECT (or WITH … SELECT, EXPLAIN, or a pragma that only reads).
         seconds: time limit, including the time to read the rows.
 

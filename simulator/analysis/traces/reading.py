@@ -92,7 +92,6 @@ class TraceReader:
 
     @property
     def last(self) -> int | None:
-        """The number of the last event; None if there is no event."""
         query = "SELECT max(seq) FROM events WHERE job = ?"
         number: int | None = self.job.part.execute(query, (self.job.id,)).fetchone()[0]
         return number

@@ -25,7 +25,6 @@ def in_results(found: Mapping[str, Any], metrics: Mapping[str, Metric]) -> Itera
     """What is wrong with means and intervals in results.json, a sentence each.
 
     Args:
-        found: its content.
         metrics: by name; the intervals of proportions are Wilson's.
     """
     samples: dict[str, list[Mapping[str, Any]]] = {}

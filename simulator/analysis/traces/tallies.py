@@ -22,10 +22,8 @@ class Tally(NamedTuple):
 
     Attributes:
         groups: value of each grouping column (name of the event, kind or node, number of the round); None if missing.
-        sends: number of sends; a multicast is one send.
         messages: number of messages; a multicast counts once per receiver.
         scalars: scalars sent; a multicast counts once per receiver.
-        deliveries: number of deliveries.
     """
 
     label: str
@@ -38,16 +36,11 @@ class Tally(NamedTuple):
 
     @property
     def group(self) -> str | int | None:
-        """The value of the first grouping column."""
         return self.groups[0]
 
 
 def tally(jobs: Sequence[StoredJob], *by: str) -> list[Tally]:
-    """Totals of each label, grouped by one or more of :data:`GROUPS`.
-
-    Args:
-        by: the grouping columns.
-    """
+    """Totals of each label, grouped by one or more of :data:`GROUPS`."""
     totals: dict[tuple[str, tuple[str | int | None, ...]], list[int]] = {}
     columns, width = ", ".join(by), len(by)
     query = f"{schema.TRACE} SELECT {columns}, {_COUNTS} FROM trace WHERE job = ? GROUP BY {columns} ORDER BY {columns}"

@@ -23,7 +23,6 @@ class TraceVerification:
     """The result of verifying the trace of one job.
 
     Attributes:
-        events: number of events stored.
         remark: what could not be checked, and why; empty if everything was checked.
         differences: one sentence per error; empty if the trace is correct.
     """
@@ -88,8 +87,6 @@ class SentMessage:
     """The state of a message in the trace.
 
     Attributes:
-        seq: number of the send.
-        node: sender.
         peer: receiver, or everyone.
         pending: number of receivers that have not received it yet.
         reached: receivers that have received it; None when no receiver is pending.
@@ -104,7 +101,6 @@ class SentMessage:
     lost: set[int] = field(default_factory=set)
 
     def arrive(self, copies: int) -> None:
-        """Record the arrival of copies at receivers."""
         self.pending -= copies
         if not self.pending:
             self.reached = None  # frees memory: any further delivery is an error

@@ -22,8 +22,6 @@ class Change:
     """One number of a result in the stored run and in the what-if run, over replications.
 
     Attributes:
-        stored: its mean in the stored run.
-        changed: its mean in the what-if run.
         difference: changed - stored, paired by replication.
     """
 
@@ -38,10 +36,6 @@ class Answer:
     """What a change does to one label.
 
     Attributes:
-        label: of the stored run.
-        changed_label: of the what-if run.
-        replications: those that both have finished.
-        changes: of every number, in the order of the results.
         parting: per replication, how the traces compare; empty if one of them has no trace.
     """
 
@@ -60,7 +54,6 @@ class Answer:
         ]
 
     def as_json(self) -> dict[str, object]:
-        """As ``--json`` prints it."""
         return {
             "label": self.label,
             "changed_label": self.changed_label,

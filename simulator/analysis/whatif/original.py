@@ -47,7 +47,6 @@ class Original:
 
     @property
     def fingerprints(self) -> dict[int, str]:
-        """Replication -> fingerprint."""
         return {number: str(job.record["fingerprint"]) for number, job in self.jobs.items() if job.record is not None}
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -38,6 +38,9 @@ class Question:
         delays: (number of the event, simulated time by which its message arrives later).
         agents: (agent, ``speed=1``, ``compute=...`` or ``handling=...``).
         settings: ``key.path=value``, as given to ``--set``.
+
+    Raises:
+        QuestionError: it changes nothing, or nobody can answer it; the text says what is wrong.
     """
 
     drops: tuple[int, ...] = ()
@@ -46,12 +49,7 @@ class Question:
     agents: tuple[tuple[Address, str], ...] = ()
     settings: tuple[str, ...] = ()
 
-    def check(self) -> None:
-        """Refuse a question that changes nothing, or that nobody can answer.
-
-        Raises:
-            QuestionError: the text says what is wrong.
-        """
+    def __post_init__(self) -> None:
         if not (self.drops or self.delays or self.agents or self.settings):
             raise QuestionError("nothing is changed; give --drop, --delay, --agent or --set.")
         if self.for_good and not self.drops:
@@ -102,7 +100,6 @@ class Question:
         """What happens to the messages of which sends.
 
         Args:
-            reader: of the stored trace.
             walks_hops: whether every copy travels by itself.
 
         Raises:
@@ -158,20 +155,3 @@ def _event_change(reader: TraceReader, seq: int, change: MessageChange, walks_ho
         )
     (row,) = reader.raw("AND seq = ?", (seq,))
     return EventChange(row.message, row.node if row.event == tr.DELIVER else None, change)
-
-
-def question(
-    drops: Iterable[int] = (),
-    for_good: bool = False,
-    delays: Iterable[tuple[int, float]] = (),
-    agents: Iterable[tuple[Address, str]] = (),
-    settings: Sequence[str] = (),
-) -> Question:
-    """A question that has been checked.
-
-    Raises:
-        QuestionError: it changes nothing, or cannot be answered.
-    """
-    found = Question(tuple(drops), for_good, tuple(delays), tuple(agents), tuple(settings))
-    found.check()
-    return found

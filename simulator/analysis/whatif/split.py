@@ -130,9 +130,6 @@ class Split:
     """The regret of one label, by cause.
 
     Attributes:
-        label: of the stored run.
-        replications: over which means are taken.
-        regret: of the stored run.
         shares: in the order of :data:`STEPS`.
         rest: the regret without all of these causes.
     """
@@ -144,11 +141,9 @@ class Split:
     rest: Estimate
 
     def percentage(self, part: float) -> str:
-        """A part of the regret in per cent."""
         return f"{100.0 * part / self.regret.mean:.0f} %" if self.regret.mean else ""
 
     def as_json(self) -> dict[str, object]:
-        """As ``--json`` prints it."""
         shares = [
             {"cause": share.cause, "regret": share.regret, "owed": estimate_json(share.owed)} for share in self.shares
         ]
@@ -218,5 +213,4 @@ def _split(label: str, common: tuple[int, ...], before: dict[int, float], steps:
 
 
 def _regrets(run: StoredRun, label: str) -> dict[int, float]:
-    """Replication -> regret of the finished jobs."""
     return {job.replication: float(job.record["regret"]) for job in run.select(label) if job.record is not None}

@@ -44,7 +44,7 @@ def diff(
     same, named = True, False
     with opened(first) as here, opened(second) as there:
         from coband.simulator.analysis.traces import difference
-        from coband.simulator.analysis.traces.pairs import pairs
+        from coband.simulator.analysis.traces.difference import pairs
         from coband.simulator.analysis.traces.reading import TraceReader
         from coband.simulator.experiments.runs import hardware
 

@@ -37,7 +37,6 @@ class Accounts:
         self.scalars = 0
 
     def put(self, packet: Packet, size: int) -> None:
-        """A copy was put on a link."""
         if packet.attempts:
             self._repeated.update({"messages": 1, "scalars": size})
             self._code(packet.message, 1, size, "repeated ")

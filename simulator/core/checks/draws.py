@@ -91,15 +91,10 @@ class Replay:
 
 
 class LinkDraws:
-    """Compares what links do with replays.
-
-    Args:
-        recorded: the streams of the run.
-        config: of the network.
-    """
+    """Compares what links do with replays."""
 
     def __init__(self, recorded: RecordedStreams, config: NetworkConfig) -> None:
-        self._recorded, self._config, self._wiring = recorded, config, Wiring(config)
+        self._recorded, self._config = recorded, config
         self._heals = math.inf if config.heals is None else config.heals
         self._fresh = Streams(recorded.seed, recorded.replication)
         self._replays: dict[tuple[Address, Address], Replay] = {}
@@ -108,7 +103,7 @@ class LinkDraws:
         replay = self._replays.get((source, destination))
         if replay is None:
             entity, way = address_of(source, destination)
-            model = self._wiring.model(source, destination)
+            model = self._model(source, destination)
             replay = Replay(model, lambda purpose: self._fresh("network", entity, purpose), way, self._heals)
             self._replays[source, destination] = replay
         return replay
@@ -116,7 +111,7 @@ class LinkDraws:
     def carried(self, packet: Packet, now: float, start: float, left: float, arrivals: tuple[float, ...]) -> None:
         """A link has taken a copy that was sent now and enters it at ``start``."""
         way = _way(*packet.pair)
-        if self._wiring.parted(*packet.pair, now):
+        if self._parted(*packet.pair, now):
             raise InvariantViolation(f"a {packet.message.kind!r} went {way} through a partition", packet.send)
         replay, scalars = self._replay(packet.source, packet.destination), packet.message.scalars
         coded = packet.message.field_bits
@@ -140,6 +135,32 @@ class LinkDraws:
             found, wanted = (_fate(() if math.isinf(time) else (time,)) for time in (arrival, expected))
             text = f"an acknowledgement {found}, but the streams of the link {way} say: {wanted}"
             raise InvariantViolation(text, packet.send)
+
+    def _model(self, source: Address, destination: Address) -> LinkModel:
+        """What the link from one node to another does."""
+        config = self._config
+        found = {key: getattr(config, key) for key in KEYS}
+        found["latency"] = config.latency.between(source, destination)
+        for rule in config.links:
+            if _speaks_of(rule, source, destination):
+                found.update({key: value for key in KEYS if (value := getattr(rule, key)) is not None})
+        if isinstance(bandwidth := found["bandwidth"], BaseBandwidth):
+            found["bandwidth"] = bandwidth.between(source, destination)
+        return LinkModel.model_construct(**found)
+
+    def _parted(self, source: Address, destination: Address, now: float) -> bool:
+        for partition in self._config.partitions:
+            if not isinstance(partition, Partition):
+                if now < self._heals and partition.cuts(source, destination, now):
+                    return True
+            elif partition.start <= now < min(partition.end, self._heals):
+                sides = [
+                    next((place for place, group in enumerate(partition.groups) if node in group), math.inf)
+                    for node in (source, destination)
+                ]
+                if sides[0] < sides[1] or (sides[0] > sides[1] and not partition.one_way):
+                    return True
+        return False
 
     def at_end(self) -> None:
         """Nobody has drawn from the streams of a link but for its copies."""
@@ -189,45 +210,6 @@ def _way(source: Address, destination: Address) -> str:
 
 def _fate(arrivals: tuple[float, ...]) -> str:
     return f"arrives at {' and '.join(f'{time:g}' for time in arrivals)}" if arrivals else "is lost"
-
-
-class Wiring:
-    """The links of a network.
-
-    Args:
-        config: of the network.
-    """
-
-    def __init__(self, config: NetworkConfig) -> None:
-        self._config = config
-
-    def model(self, source: Address, destination: Address) -> LinkModel:
-        """What the link from one node to another does."""
-        config = self._config
-        found = {key: getattr(config, key) for key in KEYS}
-        found["latency"] = config.latency.between(source, destination)
-        for rule in config.links:
-            if _speaks_of(rule, source, destination):
-                found.update({key: value for key in KEYS if (value := getattr(rule, key)) is not None})
-        if isinstance(bandwidth := found["bandwidth"], BaseBandwidth):
-            found["bandwidth"] = bandwidth.between(source, destination)
-        return LinkModel.model_construct(**found)
-
-    def parted(self, source: Address, destination: Address, now: float) -> bool:
-        """Whether a partition keeps apart two nodes now."""
-        heals = math.inf if self._config.heals is None else self._config.heals
-        for partition in self._config.partitions:
-            if not isinstance(partition, Partition):
-                if now < heals and partition.cuts(source, destination, now):
-                    return True
-            elif partition.start <= now < min(partition.end, heals):
-                sides = [
-                    next((place for place, group in enumerate(partition.groups) if node in group), math.inf)
-                    for node in (source, destination)
-                ]
-                if sides[0] < sides[1] or (sides[0] > sides[1] and not partition.one_way):
-                    return True
-        return False
 
 
 def _speaks_of(rule: LinkRule, source: Address, destination: Address) -> bool:

@@ -153,15 +153,9 @@ class Inspection:
     """Watches nodes, what they send and what they are handed.
 
     Args:
-        audit: the fate of copies.
-        progress: the pulls.
         agents, server: the nodes; server None where there is none.
         twins: of the nodes, by address, the server's last.
-        receivers: who is to get what.
         graph: of the agents, where LOCAL messages are handed over without walking the hops; else None.
-        clock: of the run.
-        timing: when things happen.
-        truth: what pulls must have cost.
     """
 
     def __init__(
@@ -221,7 +215,6 @@ class Inspection:
         self._check(node, None, cause)
 
     def pulled(self, node: Agent, arms: ArmSet, arm: int, reward: float, outbox: Outbox, cause: int) -> None:
-        """An agent has taken a turn."""
         self._sent(node, outbox, cause)
         agent, regret = node.context.index, self._progress.regrets[-1]
         self._truth.pulled(agent, arm, reward, regret, cause)
@@ -231,7 +224,6 @@ class Inspection:
         self._check(node, None, cause)
 
     def pulled_batch(self, node: BatchAgent, counts: IntArray, means: FloatArray, outbox: Outbox, cause: int) -> None:
-        """A batch agent has ended a phase."""
         self._sent(node, outbox, cause)
         agent, regret, pulls = node.context.index, self._progress.regrets[-1], int(counts.sum())
         self._truth.pulled_batch(agent, counts, regret, cause)
@@ -321,7 +313,6 @@ class Inspection:
                 raise InvariantViolation(sentence)
 
     def summed_up(self, result: RunResult, due: int | None) -> None:
-        """The result is what was seen; ``due``: turns that the schedule has, None where it does not say."""
         nodes = [*self._agents, *([] if self._server is None else [self._server])]
         parts = (result, self._audit.accounts, nodes, self._timing.last_delivery, due)
         for sentence in self._outcome.mismatches(*parts):

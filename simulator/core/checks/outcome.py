@@ -46,9 +46,6 @@ class Outcome(list[Seen]):
         """One sentence for each number of the result that is another here.
 
         Args:
-            result: of the run.
-            accounts: the ledger, kept a second time.
-            nodes: at the end of the run.
             last_delivery: when a message last reached a node.
             due: turns that the schedule has; None where it does not say.
         """

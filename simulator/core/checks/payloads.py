@@ -27,7 +27,6 @@ def _declared(kind: Any) -> tuple[Field[Any], ...]:
 
 
 def _fields(value: Any) -> tuple[Field[Any], ...]:
-    """The fields of an instance of a dataclass."""
     return _declared(value.__class__)
 
 

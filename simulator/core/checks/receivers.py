@@ -25,11 +25,9 @@ class Sending:
     """One message of a node: for whom it is, and who has got it.
 
     Attributes:
-        source: who sent it.
         hops: its time to live; None if it goes to its receivers by one link.
         due: how often it is to come to each.
         got: how often it has come, and ``way``: over how many links, where somebody walks the hops.
-        cause: seq of the event.
         left: how often it is still to come.
     """
 
@@ -46,7 +44,6 @@ class Receivers:
     """Watches who is handed which message.
 
     Args:
-        agents: number of agents.
         graph: of the agents; None in a star.
         once: whether a message comes once however often links carry it.
         accepts: whose LOCAL messages an agent looks at, so that it need not be handed others; None for all.
@@ -58,7 +55,6 @@ class Receivers:
         self._open: dict[int, tuple[Message, Sending]] = {}  # those that have not come to everybody
 
     def sent(self, source: Address, recipient: Recipient, message: Message, cause: int) -> None:
-        """A node has sent a message."""
         if isinstance(recipient, Later):
             return
         sending = self._sendings.get(message)

@@ -53,8 +53,6 @@ class Timing:
     """Looks at the events of a run, in their order.
 
     Args:
-        plan: of the run.
-        streams: of the run, afresh.
         quorum: share of the agents without whose answers a synchronisation must not end; None where all are waited for.
         exact: whether turns must take what the streams say; what-if runs change that.
     """

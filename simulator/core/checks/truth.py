@@ -29,7 +29,6 @@ class Truth:
         self._noise: dict[Address, list[float]] = defaultdict(list)
 
     def pulled(self, agent: Address, arm: int, reward: float, regret: float, cause: int) -> None:
-        """An agent has pulled an arm; the run says what it regrets."""
         self._turns[agent] += 1
         if self._means is None:
             return
@@ -40,7 +39,6 @@ class Truth:
             noise.append(reward - means[arm])
 
     def pulled_batch(self, agent: Address, counts: IntArray, regret: float, cause: int) -> None:
-        """An agent has pulled a batch."""
         if self._means is not None:
             means = self._means(agent, 1).tolist()
             lost = math.fsum(count * (max(means) - mean) for count, mean in zip(counts.tolist(), means, strict=True))

@@ -37,11 +37,9 @@ class Step:
     """Something that a node did.
 
     Attributes:
-        address: of the node.
         answer: has the twin do the same.
         outbox: what the node sent, frozen when it was sent; ``sent``: the node's own messages.
         standing: what the node said of itself afterwards.
-        cause: seq of the event.
     """
 
     address: Address
@@ -85,7 +83,6 @@ class Twins:
 
     Args:
         twins: by address, agents first, the server's, if there is one, last.
-        post: copies of messages.
         lag: steps between a node and its twin.
     """
 

@@ -1,4 +1,4 @@
 """Simulated time: the event loop, the order of simultaneous events, and schedules of turns.
 
-What lives here: who acts when. What may come in: everything about time that does not know messages or links.
+What may come in: everything about time that does not know messages or links.
 """

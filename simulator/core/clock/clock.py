@@ -98,5 +98,4 @@ class Clock(simpy.Environment):
 
     @property
     def ahead(self) -> int:
-        """Number of events that are scheduled."""
         return len(self._queue)

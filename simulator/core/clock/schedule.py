@@ -11,13 +11,12 @@ import math
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from pathlib import Path
 from typing import Annotated, Literal
 
 import numpy as np
 from pydantic import Field, model_validator
 
-from coband.simulator.core.config import TIME, Config
+from coband.simulator.core.config import TIME, Config, existing
 from coband.simulator.core.randomness.distributions import Distribution
 from coband.simulator.core.randomness.streams import Streams
 from coband.simulator.plugins.kinds import Kinds
@@ -49,7 +48,6 @@ class BaseSchedule(AnySchedule):
         """(time, agent) of every tick, in order of time.
 
         Args:
-            agents: how many there are, numbered from 0.
             streams: of the replication; draw from ``streams("schedule", 0, <your kind>)``.
         """
 
@@ -194,9 +192,7 @@ def recorded_rows(file: str, columns: Sequence[str]) -> Iterator[tuple[str, list
     Raises:
         ValueError: the file is missing, or begins otherwise.
     """
-    path = Path(file)
-    if not path.is_file():
-        raise ValueError(f"file {file!r} does not exist; give a CSV file with the columns {', '.join(columns)}")
+    path = existing(file, f"a CSV file with the columns {', '.join(columns)}")
     with path.open(newline="") as stream:
         rows = csv.reader(stream)
         if [name.strip() for name in next(rows, [])] != columns:

@@ -80,7 +80,6 @@ class Copula:
         return Copula(rows, {name: np.sort(column) for name, column in columns.items()}, root)
 
     def draw(self, count: int, rng: np.random.Generator) -> Fleet:
-        """So many devices."""
         from scipy.special import ndtr
 
         U = ndtr(rng.standard_normal((count, len(self.root))) @ self.root.T)

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
 from typing import Literal
 
 import numpy as np
+import yaml
+from pydantic import TypeAdapter
 
 from coband.simulator.arrays import FloatArray
 from coband.simulator.core.config import SECONDS
@@ -68,77 +72,25 @@ class Kit:
     """One preset, in seconds and bits per second.
 
     Attributes:
-        shares: devices come in classes of these shares, each of which has the k-th value of every tuple in ``numbers``.
+        classes: devices in each class; the k-th class has the k-th value of every tuple in ``numbers``.
     """
 
     numbers: Mapping[str, tuple[Drawn, ...]]
     away: Away | None = None
-    shares: tuple[float, ...] = (1.0,)
+    classes: tuple[int, ...] = (1,)
     source: str = ""
 
+    @property
+    def shares(self) -> list[float]:
+        """Of the classes among all devices."""
+        return [count / sum(self.classes) for count in self.classes]
 
-_PHONES = "FLHetBench (Zhang et al. 2024)"
-_DRIVING = "its packets of 1,500 bytes over its 120.002 s (Mahimahi's traces; Winstein et al. 2013)"
-_CLINICS = "FCC, Health Care Broadband in America (2010), minimum for"
-PRESETS: Mapping[str, Kit] = {
-    "phones": Kit(
-        {
-            "compute": (
-                Drawn(
-                    (0.040, 0.069, 0.088, 0.103, 0.139, 0.172, 0.218, 0.262, 0.343, 0.476, 15.070),
-                    f"deciles of 978 measured times of a training step of a ResNet, {_PHONES}",
-                ),
-            ),
-            "downlink": (
-                Drawn(
-                    (
-                        2e3,
-                        8.005e6,
-                        10.518e6,
-                        27.658e6,
-                        36.772e6,
-                        40.14e6,
-                        48.085e6,
-                        58.94e6,
-                        74.856e6,
-                        87.019e6,
-                        98.292e6,
-                    ),
-                    f"deciles of the mean TCP download in 100 records of MobiPerf, {_PHONES}",
-                ),
-            ),
-        },
-        Away(
-            Drawn(
-                (0.0001, 0.0011, 0.008, 0.0182, 0.036, 0.0547, 0.0809, 0.1132, 0.1586, 0.2549, 0.7844),
-                f"deciles of the share of time for which 710 phones are idle, charging and on wifi, {_PHONES}",
-            ),
-            2053.6,
-            f"mean of the 13,295 windows of these phones, {_PHONES}",
-        ),
-    ),
-    "hospitals": Kit(
-        {
-            name: (Drawn((100e6,), f"{_CLINICS} a hospital"), Drawn((1e9,), f"{_CLINICS} an academic medical centre"))
-            for name in ("uplink", "downlink")
-        },
-        shares=(1 - 400 / 6093, 400 / 6093),
-        source="6,093 hospitals in the USA (American Hospital Association 2022), 400 of them major teaching hospitals "
-        "(Association of American Medical Colleges)",
-    ),
-    "cars": Kit(
-        {
-            "uplink": (Drawn((1.910e6,), f"ATT-LTE-driving-2016.up, {_DRIVING}"),),
-            "downlink": (Drawn((4.560e6,), f"ATT-LTE-driving-2016.down, {_DRIVING}"),),
-        },
-        Away(
-            Drawn((59 / 1440,), "59 minutes a day at the wheel (AAA Foundation for Traffic Safety 2021)"),
-            59 / 2.5 * 60,
-            "59 minutes a day in 2.5 trips (AAA Foundation for Traffic Safety 2021)",
-        ),
-    ),
-}
-"""By name."""
+
+@cache
+def presets() -> Mapping[str, Kit]:
+    """The presets of ``presets.yaml``, by name."""
+    text = (Path(__file__).parent / "presets.yaml").read_text(encoding="utf-8")
+    return TypeAdapter(dict[str, Kit]).validate_python(yaml.load(text, getattr(yaml, "CSafeLoader", yaml.SafeLoader)))
 
 
 class Preset(BasePopulation):
@@ -151,7 +103,7 @@ class Preset(BasePopulation):
 
     @property
     def _kit(self) -> Kit:
-        return PRESETS[self.name]
+        return presets()[self.name]
 
     @property
     def offers(self) -> frozenset[str]:

@@ -13,7 +13,7 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from coband.simulator.arrays import FloatArray
-from coband.simulator.core.config import SECONDS
+from coband.simulator.core.config import SECONDS, existing
 from coband.simulator.core.fleet.populations import (
     FASTEST,
     LONGEST,
@@ -23,7 +23,7 @@ from coband.simulator.core.fleet.populations import (
     in_simulated_units,
     modified_at,
 )
-from coband.simulator.core.fleet.reading import BadRows, check_range, existing
+from coband.simulator.core.fleet.reading import BadRows, check_range
 from coband.simulator.core.fleet.table import AVAILABILITY, Fleet, Windows, in_period, mistake_in
 
 

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from coband.simulator.arrays import FloatArray
+from coband.simulator.core.config import existing
 
 CHUNK = 5_000
 """Rows that are read at once."""
@@ -60,18 +61,6 @@ class BadRows:
         good = np.ones(self.rows, dtype=bool)
         good[np.fromiter(self.reasons, dtype=np.intp, count=len(self.reasons)) - 1] = False
         return np.flatnonzero(good)
-
-
-def existing(file: str, what: str) -> Path:
-    """The path of a file.
-
-    Raises:
-        ValueError: there is no such file.
-    """
-    path = Path(file)
-    if not path.is_file():
-        raise ValueError(f"file {file!r} does not exist; give {what}")
-    return path
 
 
 def columns_of(file: str, numbers: Sequence[str], texts: Sequence[str] = ()) -> tuple[Table, BadRows]:

@@ -38,7 +38,6 @@ class Windows:
 
     @staticmethod
     def of(traces: Sequence[Pairs], periods: Sequence[float]) -> Windows:
-        """Windows of several traces."""
         offsets = np.cumsum([0, *map(len, traces)])
         pairs = np.array([pair for trace in traces for pair in trace], dtype=np.float64).reshape(-1, 2)
         return Windows(offsets, pairs[:, 0], pairs[:, 1], np.asarray(periods, dtype=np.float64))
@@ -134,7 +133,6 @@ class Fleet:
     """Rows of devices.
 
     Attributes:
-        count: number of rows.
         numbers: columns of `NUMBERS`, shape (count,); nan where a device does not say.
         trace: of each device, the trace of ``windows`` that it follows; -1 where it does not say.
         windows: when devices are up; None: no device says.
@@ -151,7 +149,6 @@ class Fleet:
         return Fleet(len(rows), numbers, None if self.trace is None else self.trace[rows], self.windows)
 
     def only(self, names: frozenset[str]) -> Fleet:
-        """The columns of these names."""
         kept = {name: values for name, values in self.numbers.items() if name in names}
         return Fleet(self.count, kept, *((self.trace, self.windows) if AVAILABILITY in names else ()))
 

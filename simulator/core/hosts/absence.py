@@ -49,9 +49,6 @@ class Ahead:
 class Absent(Down):
     """The nodes that are down now.
 
-    Args:
-        agents: how many there are.
-
     Attributes:
         until: by address, when somebody who asks for a node has to look at its times; they are never looked at before.
         catch_up: brings what is known of a node up to now.

@@ -50,10 +50,7 @@ class AgentHost(ClientHost):
     """Wraps one agent and gives it its turns.
 
     Args:
-        host: see :class:`~coband.simulator.core.hosts.host.Host`.
-        world: where arms and rewards come from.
         compute: draws the time that a turn takes; None for none.
-        progress: takes note of every pull.
         after_turn: called with the agent's index when one of its turns has ended (renewal schedules).
         upcoming: the arms of an agent's turn, given by its number, and of turns after it; None to ask turn by turn.
     """
@@ -88,7 +85,7 @@ class AgentHost(ClientHost):
         """Whether a turn that the schedule allows can start now; if not, it is kept."""
         if self.node.done:
             return False
-        if self._busy or self.node.waiting or self.due or self.address in self._down:
+        if self.busy or self.node.waiting or self.due or self.address in self._down:
             self.due += 1
             return False
         return True
@@ -101,7 +98,7 @@ class AgentHost(ClientHost):
         else:
             now = self._clock.now
             seq = self._trace.record(now, tr.TURN, self.address, cause=self.resumed(), value=self.turns)
-            self._busy = True
+            self.busy = True
             self._clock.at(now + self._compute(), TURN, self.address, self._end_turn, seq)
 
     def resumed(self) -> int:
@@ -112,7 +109,7 @@ class AgentHost(ClientHost):
     def _end_turn(self, event: Any) -> None:
         if self._is_suspended(TURN, self._end_turn, event):
             return
-        self._busy = False
+        self.busy = False
         self._turn(event.value)
         self._next()
 
@@ -161,7 +158,7 @@ class AgentHost(ClientHost):
 
     def hear(self, messages: Sequence[tuple[Address, Message]], cause: int, sent: float) -> None:
         """LOCAL messages have reached this agent, all at one moment; their arrival is in the trace already."""
-        if not self._busy and self._handling is None:
+        if not self.busy and self._handling is None:
             if messages:
                 self.newest = max(self.newest, sent)
             outbox = self.node.receive_all(messages)
@@ -173,14 +170,14 @@ class AgentHost(ClientHost):
             return
         for origin, message in messages:
             packet = Packet(message, -1, origin, self.address, 0, cause, tr.NONE, message.scalars, sent=sent)
-            if self._busy:
+            if self.busy:
                 self._inbox.append((packet, cause))
             else:
                 self._start_handling(packet, cause)
 
     def prepare_together(self) -> None:
         """Show the agent the arms of the turn that it is about to take."""
-        if not (self._busy or self.due or self.node.waiting or self.node.done or self._down.peek(self.address)):
+        if not (self.busy or self.due or self.node.waiting or self.node.done or self._down.peek(self.address)):
             self._shown = self._arms(self.turns + 1)
             self.node.prepare_together(self._shown)
 
@@ -214,11 +211,11 @@ class AgentHost(ClientHost):
 
     def _go_on(self) -> None:
         """After a message: a turn that is due can be taken now."""
-        if self.due and not self._busy and not self.node.waiting and not self._inbox:
+        if self.due and not self.busy and not self.node.waiting and not self._inbox:
             self._clock.at(self._clock.now, TURN, self.address, self._take_due)
 
     def _wake(self, cause: int) -> None:
-        if self.due and not self._busy:
+        if self.due and not self.busy:
             if self._resumption == tr.NONE:
                 self._resumption = cause
             self._clock.at(self._clock.now, TURN, self.address, self._take_due)
@@ -234,7 +231,7 @@ class AgentHost(ClientHost):
 
     def _take_due(self, event: Any = None) -> None:
         """Take the turns that fell due while the agent was busy or waiting."""
-        while self.due and not (self._busy or self.address in self._down or self.node.waiting or self.node.done):
+        while self.due and not (self.busy or self.address in self._down or self.node.waiting or self.node.done):
             self.due -= 1
             if self._progress.may_start(self._clock.now):
                 self._start_turn()

@@ -28,8 +28,6 @@ class Cohort:
     """Takes the turns of an instant.
 
     Args:
-        run: clock and accounts.
-        progress: takes note of every pull.
         local: carries LOCAL messages; None in a star.
         together: whether agents may choose together.
         watched: whether somebody looks at every turn, so that the accounts are kept turn by turn.

@@ -26,7 +26,6 @@ class ByAgent(BaseDistribution):
     usual: Any
 
     def of(self, agent: int) -> BaseDistribution:
-        """The value of one agent, always the same."""
         value = float(self.values[agent])
         usual: BaseDistribution = self.usual
         return usual if math.isnan(value) else Constant.model_construct(value=value)

@@ -51,8 +51,6 @@ class Host:
     """Wraps one node.
 
     Args:
-        node: the agent or server.
-        run: clock, accounts and who is down.
         handling: draws the time that handling a message takes; None for none.
         send: puts a message on the network: (source, recipient, message, cause).
         check: looks at every message and turn with ``checks: full``, else None.
@@ -64,7 +62,7 @@ class Host:
         self.node, self.address = node, node.context.index
         self._clock, self._trace, self._down = run.clock, run.trace, run.down
         self._handling, self._send, self._check = handling, send, check
-        self._busy = False
+        self.busy = False  # in the middle of a turn or of handling a message
         self._inbox: deque[tuple[Packet, int]] = deque()
         self._model = -1
         # While it is down: since when, work that would have ended meanwhile, and timers that expired. After that: for
@@ -74,7 +72,6 @@ class Host:
         self._expired_timers: list[Packet] = []
 
     def on_packet(self, packet: Packet) -> None:
-        """A message has reached this node."""
         message = packet.message
         seq = self._trace.record(
             self._clock.now,
@@ -90,7 +87,7 @@ class Host:
             message.version,
             packet.attempts,
         )
-        if self._busy or self._handling is not None:
+        if self.busy or self._handling is not None:
             self._take(packet, seq)
         else:
             self._handle(packet, seq)
@@ -108,7 +105,7 @@ class Host:
 
     def _take(self, packet: Packet, seq: int) -> None:
         """Handle a packet now or, when busy, later."""
-        if self._busy:
+        if self.busy:
             self._inbox.append((packet, seq))
         elif self._handling is None:
             self._handle(packet, seq)
@@ -117,14 +114,14 @@ class Host:
 
     def _start_handling(self, packet: Packet, seq: int) -> None:
         assert self._handling is not None
-        self._busy = True
+        self.busy = True
         end = self._clock.now + self._handling(packet)
         self._clock.at(end, DELIVERY, self.address, self._end_handling, (packet, seq))
 
     def _end_handling(self, event: Any) -> None:
         if self._is_suspended(DELIVERY, self._end_handling, event):
             return
-        self._busy = False
+        self.busy = False
         self._handle(*event.value)
         self._next()
 
@@ -207,18 +204,13 @@ class Host:
 
     # --- going down and coming up
 
-    @property
-    def busy(self) -> bool:
-        """Whether it is in the middle of a turn or of handling a message."""
-        return self._busy
-
     def go_down(self, since: float) -> None:
         """Work is suspended from a time on."""
         self._down_since = since
 
     def come_up(self, cause: int, since: float) -> None:
         """Go on, from a time on; it is now unless nothing was put off."""
-        if self._busy:
+        if self.busy:
             self._suspended += since - self._down_since
         if self._postponed is not None:
             (time, *work), self._postponed = self._postponed, None
@@ -250,7 +242,7 @@ class Host:
 
     def _next(self) -> None:
         """Free again: handle what has queued up."""
-        while self._inbox and not self._busy:
+        while self._inbox and not self.busy:
             packet, seq = self._inbox.popleft()
             if self._handling is None:
                 self._handle(packet, seq)

@@ -41,14 +41,7 @@ class PhaseTiming:
 
 
 class PhaseHost(ClientHost):
-    """Wraps one batch agent: asks for its next batch as soon as it is free and does not wait.
-
-    Args:
-        host: see :class:`~coband.simulator.core.hosts.host.Host`.
-        world: where rewards come from.
-        pace: how long phases take.
-        progress: takes note of every batch.
-    """
+    """Wraps one batch agent: asks for its next batch as soon as it is free and does not wait."""
 
     node: BatchAgent
 
@@ -72,7 +65,7 @@ class PhaseHost(ClientHost):
     def _may_go_on(self) -> bool:
         within = self._pace.limit is None or self.phases < self._pace.limit
         return within and not (
-            self._busy or self.address in self._down or self.node.waiting or self.node.done or self._inbox
+            self.busy or self.address in self._down or self.node.waiting or self.node.done or self._inbox
         )
 
     def _start(self, event: Any) -> None:
@@ -85,7 +78,7 @@ class PhaseHost(ClientHost):
         counts = self.node.request()
         if counts.min(initial=0) < 0:
             raise ValueError(f"agent {self.address} asked for {counts.tolist()} pulls; counts must be >= 0.")
-        self._busy = True
+        self.busy = True
         end = self._clock.now + self._pace.time(int(counts.sum()))
         self._clock.at(end, TURN, self.address, self._end, (seq, counts))
 
@@ -94,7 +87,7 @@ class PhaseHost(ClientHost):
         if self._is_suspended(TURN, self._end, event):
             return
         seq, counts = event.value
-        self._busy = False
+        self.busy = False
         means, regret = self._world.pull_batch(self.address, self.phases, counts)
         seq = self._record(counts, means, seq)
         pulls, total = int(counts.sum()), float(counts @ means)

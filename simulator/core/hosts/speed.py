@@ -36,7 +36,6 @@ class BaseStragglers(Config):
         """The factor on each agent's compute and handling times in a whole run, 1 for an agent that is not slow.
 
         Args:
-            count: number of agents.
             streams: of the replication; draw from ``streams("faults", 0, <your kind>)``.
         """
 
@@ -68,11 +67,9 @@ class Stragglers(BaseStragglers):
         return [self.slowdown if self.group_of(agent, count) in slow else 1.0 for agent in range(count)]
 
     def group_of(self, agent: int, count: int) -> int:
-        """The group that an agent stands in."""
         return agent if self.groups is None else agent * self.groups // count
 
     def drawn(self, count: int, streams: Streams) -> list[int]:
-        """The groups that are slow."""
         groups = count if self.groups is None else self.groups
         slow = streams("faults", 0, "stragglers").permutation(groups)
         return [int(group) for group in slow[: round(self.fraction * groups)]]

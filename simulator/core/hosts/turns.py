@@ -23,7 +23,6 @@ class Turns:
     """Puts the turns of a run on the clock.
 
     Args:
-        agents: number of agents.
         preparing: whether agents are shown their arms before a round.
         cohort: takes the turns of one instant; None: each turn has an event of its own.
     """
@@ -69,7 +68,6 @@ class Turns:
                 self._schedule_cohort()
 
     def host(self, agent: Address) -> AgentHost:
-        """The host of an agent that takes turns."""
         host = self._hosts[agent]
         assert isinstance(host, AgentHost)
         return host

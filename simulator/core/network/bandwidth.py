@@ -5,14 +5,13 @@ from __future__ import annotations
 from abc import abstractmethod
 from bisect import bisect_left
 from functools import lru_cache
-from pathlib import Path
 from typing import Annotated, ClassVar, Literal, Protocol
 
 import numpy as np
 from pydantic import Field, model_validator
 
 from coband.simulator.arrays import IntArray
-from coband.simulator.core.config import RATE, SECONDS, Config, TimeUnit, Unit
+from coband.simulator.core.config import RATE, SECONDS, Config, TimeUnit, Unit, existing
 from coband.simulator.core.nodes.node import Address
 from coband.simulator.plugins.kinds import Kinds
 
@@ -94,9 +93,7 @@ class Packets(BaseBandwidth):
 
 @lru_cache(maxsize=16)
 def _read_opportunities(file: str) -> IntArray:
-    path = Path(file)
-    if not path.is_file():
-        raise ValueError(f"file {file!r} does not exist; give a text file with one time in milliseconds per line")
+    path = existing(file, "a text file with one time in milliseconds per line")
     try:
         times = np.array(path.read_text().split(), dtype=np.int64)
     except (ValueError, OverflowError, UnicodeDecodeError) as error:

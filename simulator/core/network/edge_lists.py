@@ -24,7 +24,6 @@ def read_edges(path: Path, most: int | None = None) -> nx.Graph[str]:
     where all are numbers.
 
     Args:
-        path: the file.
         most: only so many lines; None for all.
 
     Raises:

@@ -5,12 +5,11 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from functools import lru_cache
-from pathlib import Path
 from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from coband.simulator.core.config import RATE, TIME, Config
+from coband.simulator.core.config import RATE, TIME, Config, existing
 from coband.simulator.core.network.bandwidth import Bandwidth, stage_of
 from coband.simulator.core.network.loss import Loss, Probability, loss_process, mean_loss
 from coband.simulator.core.nodes.node import SERVER, Address
@@ -32,9 +31,7 @@ Rows = tuple[tuple[Annotated[float, Field(ge=0)], ...], ...]
 
 @lru_cache(maxsize=16)
 def _read_rows(file: str) -> Rows:
-    path = Path(file)
-    if not path.is_file():
-        raise ValueError(f"file {file!r} does not exist; give a text file with one row of delays per line")
+    path = existing(file, "a text file with one row of delays per line")
     try:
         lines = path.read_text().splitlines()
         return tuple(tuple(map(float, line.replace(",", " ").split())) for line in lines if line.strip())
@@ -90,7 +87,6 @@ class Matrix(BaseLatency):
 
     @property
     def rows(self) -> Rows:
-        """The delays."""
         return self.values if self.values is not None else _read_rows(str(self.file))
 
     @property
@@ -214,7 +210,6 @@ class Link:
         return left, (arrival, second)
 
     def latency(self) -> float:
-        """Draw the time that the next copy is on the way."""
         return self._constant if self._latency is None else self._latency()
 
     def loses(self, time: float) -> bool:

@@ -33,10 +33,7 @@ class Local(ABC):
     """Carries messages between agents of a graph: to one neighbour, or to all agents within a number of hops.
 
     Args:
-        graph: of the agents.
         trial: the time after which a node passes a message on.
-        run: clock, accounts and who is down.
-        transport: carries copies over links.
         deliver: called with the first copy that reaches an agent.
     """
 

@@ -140,19 +140,16 @@ class NetworkConfig(Config):
 
     @property
     def largest_mean(self) -> float:
-        """Largest mean latency of any link."""
         latencies = [self.latency, *(rule.latency for rule in self.links if rule.latency is not None)]
         return max(latency.largest_mean for latency in latencies)
 
     @property
     def lossy(self) -> bool:
-        """True when a copy can be lost."""
         losses = (self.loss, *(rule.loss for rule in self.links))
         return bool(self.partitions or self.outages) or any(mean_loss(loss) > 0 for loss in losses)
 
     @property
     def duplicating(self) -> bool:
-        """True when a link can deliver a copy twice."""
         return self.duplicate > 0 or any(rule.duplicate for rule in self.links)
 
     @property

@@ -60,11 +60,9 @@ class Outage(BaseOutage, Window):
 
     @property
     def addresses(self) -> tuple[Address, ...]:
-        """The nodes' addresses."""
         return tuple(SERVER if node == "server" else node for node in self.nodes)
 
     def windows(self, agents: int, rng: np.random.Generator) -> Mapping[Address, Iterable[tuple[float, float]]]:
-        """The one time of each node."""
         return dict.fromkeys(self.addresses, ((self.start, self.end),))
 
 

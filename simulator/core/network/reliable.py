@@ -39,12 +39,6 @@ class ReliableTransport(Transport):
         self._timeouts: dict[tuple[Address, Address], float] = {}
         self._put_off: dict[Address, list[Packet]] = {}  # repetitions that wait for their sender
         self._kept: dict[Address, list[Receiving]] = {}  # messages in order that wait for their receiver
-        self._idle_timers = 0
-
-    @property
-    def idle_timers(self) -> int:
-        """Timers of messages that are acknowledged already."""
-        return self._idle_timers
 
     @property
     def postponed(self) -> bool:
@@ -65,7 +59,7 @@ class ReliableTransport(Transport):
     def _overdue(self, event: Any) -> None:
         packet: Packet = event.value
         if packet.acknowledged:
-            self._idle_timers -= 1
+            self.idle_timers -= 1
         elif packet.source in self._down:
             self._put_off.setdefault(packet.source, []).append(packet)
         else:
@@ -146,5 +140,5 @@ class ReliableTransport(Transport):
         if packet.acknowledged or packet.expired or packet.source in self._down:
             return
         packet.acknowledged = True
-        self._idle_timers += 1
+        self.idle_timers += 1
         self._handler.acknowledged(packet)

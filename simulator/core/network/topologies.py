@@ -10,7 +10,7 @@ from abc import abstractmethod
 from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from pydantic import Field
@@ -60,7 +60,6 @@ class BaseGraph(Config):
         return None
 
     def build(self, agents: int, streams: Streams) -> Graph:
-        """The graph of a replication."""
         return self.draw(agents, streams("network", 0, "graph"))
 
 
@@ -157,48 +156,43 @@ class Grid(BaseGraph):
         return _graph(nx.grid_2d_graph(rows, agents // rows), f"grid, {rows} x {agents // rows}")
 
 
-class Ring(BaseGraph):
+class _Shape(BaseGraph):
+    """A graph of a fixed shape, which networkx makes of the numbers of its agents."""
+
+    shape: ClassVar[str]
+
+    def draw(self, agents: int, rng: np.random.Generator) -> Graph:
+        import networkx as nx
+
+        return _graph(getattr(nx, f"{self.shape}_graph")(range(agents)), self.kind)  # type: ignore[attr-defined]
+
+
+class Ring(_Shape):
     """Agent v is linked to v - 1 and v + 1, the last one to the first."""
 
     kind: Literal["ring"]
-
-    def draw(self, agents: int, rng: np.random.Generator) -> Graph:
-        import networkx as nx
-
-        return _graph(nx.cycle_graph(agents), "ring")
+    shape = "cycle"
 
 
-class Line(BaseGraph):
+class Line(_Shape):
     """Agent v is linked to v - 1 and v + 1."""
 
     kind: Literal["line"]
-
-    def draw(self, agents: int, rng: np.random.Generator) -> Graph:
-        import networkx as nx
-
-        return _graph(nx.path_graph(agents), "line")
+    shape = "path"
 
 
-class StarGraph(BaseGraph):
+class StarGraph(_Shape):
     """Agent 0 is linked to all others; there is no server."""
 
     kind: Literal["star"]
-
-    def draw(self, agents: int, rng: np.random.Generator) -> Graph:
-        import networkx as nx
-
-        return _graph(nx.star_graph(agents - 1), "star")
+    shape = "star"
 
 
-class Complete(BaseGraph):
+class Complete(_Shape):
     """All agents are linked to each other."""
 
     kind: Literal["complete"]
-
-    def draw(self, agents: int, rng: np.random.Generator) -> Graph:
-        import networkx as nx
-
-        return _graph(nx.complete_graph(agents), "complete")
+    shape = "complete"
 
 
 class EdgeList(RandomGraph):

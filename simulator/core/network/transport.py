@@ -39,7 +39,6 @@ class Transport:
 
     Args:
         run: clock, accounts and who is down; what reaches a node that is down is lost.
-        network: the links.
         handler: takes packets that have reached their receiver, and those that were given up.
         describe: text of a message's payload for the trace, or None.
         ordered: messages of a pair do not overtake each other.
@@ -62,9 +61,10 @@ class Transport:
     """Whether copies are acknowledged, repeated and given up."""
     withholds = False
     """Whether messages may be lost behind their nodes."""
+    idle_timers = 0
+    """Number of scheduled timers that will do nothing, those of messages that are acknowledged already."""
 
     def send(self, source: Address, recipient: Recipient, message: Message, cause: int) -> None:
-        """Send ``message`` from ``source``, because of the event ``cause``."""
         receivers = self._receivers(recipient)
         kind, scalars, round = message.kind, message.scalars, message.round
         if source == SERVER:
@@ -207,11 +207,6 @@ class Transport:
 
     def came_up(self, node: Address) -> None:
         """A node is up again."""
-
-    @property
-    def idle_timers(self) -> int:
-        """Number of scheduled timers that will do nothing."""
-        return 0
 
     @property
     def postponed(self) -> bool:

@@ -9,14 +9,13 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from functools import lru_cache
-from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import numpy as np
 from pydantic import BeforeValidator, ConfigDict, Field, model_validator
 
 from coband.simulator.arrays import FloatArray
-from coband.simulator.core.config import OF_THE_KEY, Config, Unit
+from coband.simulator.core.config import OF_THE_KEY, Config, Unit, existing
 from coband.simulator.plugins.functions import load
 from coband.simulator.plugins.kinds import Kinds
 
@@ -187,9 +186,7 @@ class Pareto(BaseDistribution):
 
 @lru_cache(maxsize=16)
 def _read_values(file: str) -> tuple[float, ...]:
-    path = Path(file)
-    if not path.is_file():
-        raise ValueError(f"file {file!r} does not exist; give a text file with one delay per line")
+    path = existing(file, "a text file with one delay per line")
     try:
         values = tuple(float(word) for word in path.read_text().split())
     except ValueError as error:
@@ -217,7 +214,6 @@ class Empirical(BaseDistribution):
 
     @property
     def sample(self) -> tuple[float, ...]:
-        """The measured delays."""
         return self.values if self.values is not None else _read_values(str(self.file))
 
     @property
@@ -288,7 +284,6 @@ class Draws:
     """Successive values of a distribution from one stream, drawn in growing blocks.
 
     Args:
-        distribution: what to draw.
         rng: the stream; it belongs to this object alone.
         factor: every value is multiplied by it (an agent's slowness).
     """

@@ -56,9 +56,6 @@ def fetch(name: str, directory: Path | None = None) -> Path:
         directory: where to save the file; None: `data_directory()`. A file of that name with other contents is
             replaced.
 
-    Returns:
-        The verified file.
-
     Raises:
         DataError: no dataset has this name.
         FetchError: pooch is not installed, the download failed, or its contents are wrong. No partial file is left, and

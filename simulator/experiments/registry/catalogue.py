@@ -20,7 +20,6 @@ from coband.simulator.core.formulas import names_in
 from coband.simulator.core.metrics import CORE
 from coband.simulator.core.nodes.message import EXACT, Message
 from coband.simulator.experiments.registry.registry import CLASSES, RESERVED, Registry
-from coband.simulator.experiments.scenario.input_problems import did_you_mean, quoted
 from coband.simulator.experiments.scenario.shipped import ShippedScenario, paths, shipped_scenario, shipped_scenarios
 from coband.simulator.experiments.scenario.wording import TAG_KEYS, Wording
 from coband.simulator.maths.kernels.registry import KERNELS
@@ -70,11 +69,7 @@ def _content(source: PublicDataset) -> str:
 
 
 def describe(name: str, registry: Registry) -> list[Item]:
-    """Everything about whatever has that name, in JSON types; about a metric only where nothing else has its name.
-
-    Raises:
-        UnknownNameError: nothing has.
-    """
+    """Everything about whatever has that name, in JSON types; about a metric only where nothing else has its name."""
     found: list[Item] = []
     if name in registry.algorithms:
         found.append(_algorithm(registry.algorithms[name]))
@@ -97,14 +92,7 @@ def describe(name: str, registry: Registry) -> list[Item]:
         found.append(_scenario(shipped_scenario(name)))
     if not found and name in registry.metrics:  # which loads every algorithm
         found.append({"kind": "metric", **metric_item(registry.metrics[name])})
-    if found:
-        return found
-    if name in registry.broken:
-        raise UnknownNameError(f"{quoted(name)} is installed but could not be loaded: {registry.broken[name]}")
-    named = {kind: [item["name"] for item in items] for kind, items in catalogue(registry).items()}
-    near = did_you_mean(name, [known for names in named.values() for known in names])
-    shown = [known for kind in ("algorithms", "problems", "kernels", "rewards", "datasets") for known in named[kind]]
-    raise UnknownNameError(f"nothing is called {quoted(name)}{near or ';'} known: {', '.join(dict.fromkeys(shown))}")
+    return found
 
 
 def _algorithm(algorithm: Algorithm) -> Item:

@@ -15,7 +15,6 @@ def write(problems: Iterable[tuple[Problem, Path]], folder: Path) -> None:
 
     Args:
         problems: each with the directory of the scenario that it comes from.
-        folder: where the scenario is stored.
 
     Raises:
         DataError: the content is not to be had.

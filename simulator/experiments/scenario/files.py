@@ -19,7 +19,6 @@ class ScenarioText:
     """A scenario that is not in a file.
 
     Attributes:
-        text: as in a file.
         name: what errors call it.
         base: the directory to which relative file names in it refer.
     """

@@ -17,16 +17,18 @@ from coband.simulator.experiments.scenario.document import (
 )
 from coband.simulator.experiments.scenario.files import ScenarioText, read_scenario, with_absolute_paths
 from coband.simulator.experiments.scenario.input_problems import InputProblem, ScenarioError
-from coband.simulator.experiments.scenario.nodes import MappingNode, Mark, Node, child, given, plain, tree
+from coband.simulator.experiments.scenario.nodes import MappingNode, Mark, Node, ScalarNode, child, given, plain, tree
 from coband.simulator.experiments.scenario.overrides import override
 from coband.simulator.experiments.scenario.scenario import Scenario
-from coband.simulator.experiments.scenario.schema_version import check_version
 from coband.simulator.experiments.scenario.validation import Validation
 from coband.simulator.experiments.scenario.yaml_nodes import read
 from coband.simulator.experiments.sweep.grid import Grid, split
 from coband.simulator.problems.data_error import DataError
 from coband.simulator.problems.world import InstanceError
 
+KEY = "schema_version"
+CURRENT = 1
+"""The newest form of scenario files that this coband reads; `docs/stability.md` says when it grows."""
 BAD_INPUT: tuple[type[Exception], ...] = (ScenarioError, DataError, GraphError, InstanceError, UnsupportedScenario)
 """Errors in the user's input; their text says how to correct it."""
 
@@ -157,3 +159,23 @@ def _is_a_sweep(root: Node, grid: Grid, file: str) -> InputProblem:
     points = f"{len(grid)} point{'s' * (len(grid) != 1)}"
     message = f"this scenario has {points}: run them with `coband sweep {file}`, or one of them with {one}"
     return grid.axes[0].keys[0].mark.problem(("grid",), message)
+
+
+def check_version(root: MappingNode) -> None:
+    """Refuse a document of a newer form, whose other mistakes would mislead, and a version that is none.
+
+    Raises:
+        ScenarioError: with this one problem.
+    """
+    found = child(root, KEY)
+    if found is None:
+        return
+    node = found[1]
+    version = node.value if isinstance(node, ScalarNode) else None
+    if not isinstance(version, int) or isinstance(version, bool) or version < 1:
+        message = f"{given(node)} is not allowed: must be a whole number; this coband reads {CURRENT}"
+    elif version > CURRENT:
+        message = f"this file says {KEY} {version}; this coband reads {CURRENT}: upgrade with pip install -U coband"
+    else:
+        return
+    raise ScenarioError([node.mark.problem((KEY,), message)])

@@ -20,7 +20,6 @@ class Mark:
     column: int | None = None
 
     def problem(self, path: KeyPath, message: str) -> InputProblem:
-        """A problem at this position."""
         return InputProblem(self.file, self.line, self.column, key_path(path), message)
 
 

@@ -35,7 +35,6 @@ def _adapter(registry: Registry | None, key: str) -> TypeAdapter[Any]:
 
     Args:
         registry: what the section can name; None if it is one of `FIXED`.
-        key: of the section.
     """
     info = FIXED[key] if registry is None else document_model(registry).model_fields[key]
     section: Any = Annotated[info.annotation, info]
@@ -129,7 +128,6 @@ class Validation:
         return {**missing, **given} if all(key in given or not known[key].is_required() for key in known) else None
 
     def _section(self, key: str, data: Any, valid: dict[str, Any]) -> None:
-        """Validate one section, and explain its mistakes."""
         try:
             valid[key] = _validated(self._registry, key, data)
         except ValidationError as error:

@@ -10,8 +10,8 @@ from coband.simulator.experiments.scenario.input_problems import KeyPath
 
 Schema = Mapping[str, Any]
 TAG_KEYS = ("kind", "algorithm")
-_BOUNDS = (("minimum", ">="), ("exclusiveMinimum", ">"), ("maximum", "<="), ("exclusiveMaximum", "<"))
-_SIZES = (("minItems", "at least"), ("maxItems", "at most"))
+BOUNDS = (("minimum", ">="), ("exclusiveMinimum", ">"), ("maximum", "<="), ("exclusiveMaximum", "<"))
+SIZES = (("minItems", "at least"), ("maxItems", "at most"))
 _PLAIN = {
     "string": "text",
     "integer": "a whole number",
@@ -46,7 +46,7 @@ class Wording:
         waiting, seen = deque[tuple[tuple[str, ...], Schema]]([((), self._root)]), set[int]()
         while waiting:
             path, schema = waiting.popleft()
-            for variant in self._variants(schema):
+            for variant in self.variants(schema):
                 if id(variant) in seen:
                     continue
                 seen.add(id(variant))
@@ -64,29 +64,26 @@ class Wording:
 
     def _reach(self, path: KeyPath, data: Any) -> tuple[list[Schema], Any]:
         """All members of the union at ``path``, and the data there."""
-        found = list(self._variants(self._root))
+        found = list(self.variants(self._root))
         for step in path:
             inner = (part for schema in _fitting(found, data) for part in _inside(schema, step))
-            found = [variant for part in inner for variant in self._variants(part)]
+            found = [variant for part in inner for variant in self.variants(part)]
             data = _step(data, step)
         return found, data
 
     def in_words(self, schema: Schema) -> str:
         """What a schema allows, in words."""
-        return self._join(list(self._variants(schema)))
+        return self._join(list(self.variants(schema)))
 
-    def variants(self, schema: Schema) -> list[Schema]:
+    def variants(self, schema: Schema) -> Iterator[Schema]:
         """The members of a union, references and nested unions resolved."""
-        return list(self._variants(schema))
-
-    def _variants(self, schema: Schema) -> Iterator[Schema]:
         if "$ref" in schema:
             name = schema["$ref"].rpartition("/")[2]
-            yield from self._variants(self._root["$defs"][name])
+            yield from self.variants(self._root["$defs"][name])
         elif any(union in schema for union in ("anyOf", "oneOf", "allOf")):
             for union in ("anyOf", "oneOf", "allOf"):
                 for member in schema.get(union, ()):
-                    yield from self._variants(member)
+                    yield from self.variants(member)
         else:
             yield schema
 
@@ -108,11 +105,11 @@ class Wording:
         if schema.get("type") == "array":
             return self._list(schema)
         word = _PLAIN.get(str(schema.get("type")), "")
-        bounds = [f"{sign} {number(schema[bound])}" for bound, sign in _BOUNDS if bound in schema]
+        bounds = [f"{sign} {number(schema[bound])}" for bound, sign in BOUNDS if bound in schema]
         return f"{word} {' and '.join(bounds)}" if bounds else word
 
     def _list(self, schema: Schema) -> str:
-        bounds = [f"{word} {schema[bound]}" for bound, word in _SIZES if schema.get(bound)]
+        bounds = [f"{word} {schema[bound]}" for bound, word in SIZES if schema.get(bound)]
         size = f" of {' and '.join(bounds)}" if bounds else ""
         each = self.in_words(schema["items"]) if isinstance(schema.get("items"), Mapping) else ""
         return f"a list{size} (each {each})" if each else f"a list{size}"

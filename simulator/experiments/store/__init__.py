@@ -1,5 +1,4 @@
 """The store: run directories, the SQLite tables in them, and reading them back.
 
-What lives here: everything that is written to disk by a run, and its documented schema.
 What may come in: code that writes or reads run directories; questions to the events are in ``traces``.
 """

@@ -75,7 +75,6 @@ def require_whole(file: Path, *, always: bool = False) -> seal.State:
     """Compare a store with its seal, or where it has none, have SQLite check its structure.
 
     Args:
-        file: run.sqlite.
         always: check files of any size.
 
     Raises:
@@ -97,7 +96,6 @@ def require_unchanged(file: Path, connection: sqlite3.Connection, manifest: Mani
     A run that goes on or was killed has no seal, and only ``coband trace verify`` compares its jobs with their digests.
 
     Args:
-        file: run.sqlite.
         manifest: the store's own copy of it.
         state: what its seal says.
 
@@ -152,7 +150,6 @@ def damaged(file: Path, where: str) -> DamagedStoreError:
     """The error for a damaged store.
 
     Args:
-        file: run.sqlite.
         where: the place of the damage, or how it shows.
     """
     whole = list(_whole_jobs(file))
@@ -216,8 +213,6 @@ def explain(file: Path, error: Exception, others: Iterable[tuple[sqlite3.Connect
     """The error to raise in the place of one that came up while a store was read: the same one, unless it is damaged.
 
     Args:
-        file: run.sqlite.
-        error: what came up.
         others: jobs in files of their own, each with the connection to its file.
     """
     if isinstance(error, sqlite3.OperationalError) and str(error) in PASSING:

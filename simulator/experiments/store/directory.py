@@ -129,7 +129,6 @@ class RunDirectory:
         """Number jobs that are to be run.
 
         Args:
-            tasks: the jobs.
             chosen: numbers of the variants that tuning chose.
         """
         for task in tasks:
@@ -150,7 +149,6 @@ class RunDirectory:
         """Note the scenario and the parameters of a label whose scenario is not that of the run.
 
         Args:
-            task: one of its jobs.
             label: how results call it.
             chosen: whether tuning has chosen it; None where nothing is tuned.
         """
@@ -163,7 +161,6 @@ class RunDirectory:
         schema.insert(self._store, "parameters", parameters)
 
     def job(self, task: Task) -> Job:
-        """A job with its number."""
         return self._jobs[task]
 
     def key(self, task: Task) -> Hashable:

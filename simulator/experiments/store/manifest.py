@@ -6,6 +6,7 @@ import os
 import platform
 import re
 import socket
+import subprocess
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
@@ -18,10 +19,38 @@ from coband.simulator.core.metrics import CORE
 from coband.simulator.experiments.runs import blas
 from coband.simulator.experiments.runs.hardware import hardware
 from coband.simulator.experiments.runs.status import now
-from coband.simulator.experiments.store.git_state import GitState, git_state
 from coband.simulator.metrics import Metric
 
+SECONDS = 5.0
+"""After this time git is not waited for."""
+
 PACKAGES = ("coband", "numpy", "scipy", "simpy", "networkx", "pydantic", "joblib")
+
+
+class GitState(TypedDict):
+    """A commit, and whether files differ from it."""
+
+    commit: str
+    dirty: bool
+
+
+def git_state(directory: Path) -> GitState | None:
+    """The commit, and whether files that git knows differ from it; None outside a repository or without git."""
+    state = _git(directory, "status", "--porcelain=v2", "--branch", "--untracked-files=no")
+    commit = None if state is None else re.search(r"^# branch\.oid ([0-9a-f]+)$", state, re.MULTILINE)
+    if state is None or commit is None:
+        return None
+    return {"commit": commit[1], "dirty": any(not line.startswith("#") for line in state.splitlines())}
+
+
+def _git(directory: Path, *arguments: str) -> str | None:
+    try:
+        done = subprocess.run(
+            ["git", "-C", str(directory), *arguments], capture_output=True, text=True, check=False, timeout=SECONDS
+        )
+    except (OSError, subprocess.TimeoutExpired, ValueError):
+        return None
+    return done.stdout if done.returncode == 0 else None
 
 
 class Manifest(TypedDict, total=False):

@@ -34,7 +34,6 @@ class Recording:
 
     Args:
         file: where; a file of an earlier attempt is replaced.
-        job: what is recorded.
     """
 
     def __init__(self, file: Path, job: Job) -> None:
@@ -165,11 +164,11 @@ def _agents(job: int, result: RunResult) -> Iterator[tuple[object, ...]]:
         yield job, agent["agent"], agent["turns"], plain(agent["regret"]), agent["rounds"], text
 
 
-def sampled_turns(turns: int, points: int = SERIES_POINTS) -> list[int]:
-    """At most ``points`` turn numbers out of 1 .. turns, evenly spaced, the last one included."""
-    if turns <= points:
+def sampled_turns(turns: int) -> list[int]:
+    """At most `SERIES_POINTS` turn numbers out of 1 .. turns, evenly spaced, the last one included."""
+    if turns <= SERIES_POINTS:
         return list(range(1, turns + 1))
-    return [(index * turns + points - 1) // points for index in range(1, points + 1)]
+    return [(index * turns + SERIES_POINTS - 1) // SERIES_POINTS for index in range(1, SERIES_POINTS + 1)]
 
 
 def _series(job: int, result: RunResult) -> Iterator[tuple[object, ...]]:

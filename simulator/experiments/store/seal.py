@@ -64,7 +64,6 @@ def check(file: Path, *, content: bool = True) -> State:
     """Compare a store with its seal.
 
     Args:
-        file: run.sqlite.
         content: compare the whole file, not only its change counter.
 
     Raises:

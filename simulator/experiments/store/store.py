@@ -104,15 +104,8 @@ class Filter:
 
     def conditions(self) -> tuple[str, list[object]]:
         """A condition on the view ``trace`` for SQL, and its values."""
-        tests = {
-            "event =": self.event,
-            "node =": self.node,
-            "kind =": self.kind,
-            "message =": self.message,
-            "time >=": self.start,
-            "time <=": self.end,
-        }
-        given = {test: value for test, value in tests.items() if value is not None}
+        tests = {"start": "time >=", "end": "time <="}
+        given = {tests.get(name, f"{name} ="): value for name, value in vars(self).items() if value is not None}
         return "".join(f" AND {test} ?" for test in given), list(given.values())
 
 
@@ -124,7 +117,6 @@ class StoredRun:
         file: its run.sqlite.
         files: that, and those of jobs that are not collected.
         manifest: versions, platform, command line, status.
-        jobs: by number.
     """
 
     def __init__(self, path: Path, files: Sequence[Path]) -> None:
@@ -171,7 +163,6 @@ class StoredRun:
 
     @property
     def connection(self) -> sqlite3.Connection:
-        """The connection to ``file``."""
         return self._parts[0]
 
     def select(self, label: str | None = None, replication: int | None = None) -> list[StoredJob]:

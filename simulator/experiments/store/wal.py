@@ -16,9 +16,6 @@ def damage(file: Path) -> str | None:
     Frames of an earlier use of the log, and a last frame that was being written when its process was killed, are no
     damage.
 
-    Args:
-        file: the database file.
-
     Raises:
         OSError: it cannot be read.
     """

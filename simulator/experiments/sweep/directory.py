@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 
 from coband.simulator.experiments.runs.code_version import code_version
@@ -19,15 +19,51 @@ from coband.simulator.experiments.runs.study import Study
 from coband.simulator.experiments.runs.variant import FRESH
 from coband.simulator.experiments.runs.work import JobResult
 from coband.simulator.experiments.store import directory, recording, schema
-from coband.simulator.experiments.store.directory import DATABASE, MANIFEST, OutputError, RunDirectory
+from coband.simulator.experiments.store.directory import DATABASE, MANIFEST, OutputError, RunDirectory, replace_bytes
 from coband.simulator.experiments.store.manifest import Manifest
 from coband.simulator.experiments.store.packed import CachedResult, decompressed, unpacked
 from coband.simulator.experiments.sweep import lock, status
 from coband.simulator.experiments.sweep.address import address
-from coband.simulator.experiments.sweep.result_cache import ResultCache
 
 DONE = "done"
 WRITE_SECONDS = 1.0
+
+
+class ResultCache:
+    """The done-files of a sweep, each named after its address, and the traces beside them.
+
+    Args:
+        directory: where they are; made when the first one is written.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+
+    def file(self, address: str, level: str = "") -> Path:
+        """Where the job with this address is, or would be; with a level, where its trace is."""
+        return self._directory / address[:2] / f"{address}.{f'{level}.sqlite' if level else 'json'}.gz"
+
+    def get(self, address: str) -> CachedResult | None:
+        """A finished job; None when it is not there, or was cut off by a power failure."""
+        with suppress(FileNotFoundError, ValueError):
+            return unpacked(self.file(address).read_bytes())
+        return None
+
+    def trace(self, address: str, level: str) -> bytes | None:
+        """The file in which a finished job recorded itself, if it is there and whole."""
+        with suppress(FileNotFoundError, ValueError):
+            return decompressed(self.file(address, level).read_bytes())
+        return None
+
+    def put(self, address: str, content: bytes, level: str = "") -> None:
+        """Keep a finished job, or with a level its trace, whole or not at all.
+
+        Raises:
+            OSError: there is no room, or no permission.
+        """
+        file = self.file(address, level)
+        file.parent.mkdir(parents=True, exist_ok=True)
+        replace_bytes(file, content)
 
 
 class SweepDirectory(RunDirectory):

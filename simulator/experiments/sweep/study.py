@@ -78,7 +78,6 @@ class Sweep(Study):
         return replace(self, variants=tuple(replace(one, number=number) for number, one in enumerate(kept)))
 
     def facts(self) -> Manifest:
-        """The size of the grid."""
         return {"points": self.points, "variants": len(self.variants)}
 
     def planner(self) -> Planner:

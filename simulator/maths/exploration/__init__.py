@@ -1,5 +1,4 @@
 """Exploration: how pulls are spread over arms, by experimental designs and by elimination.
 
-What lives here: min-max designs, task-arm pairs of pure exploration, epochs of uniform exploration.
 What may come in: rules that decide what to sample; what is learnt from samples is in ``posteriors``.
 """

@@ -42,9 +42,7 @@ class Batch:
     must find the same; a few points that are pulled in turn are as well known as each other, again and again.
 
     Args:
-        domain: all points, and the kernel.
         active: numbers of the active ones, ascending (n,).
-        lam: ridge parameter lambda.
     """
 
     def __init__(self, domain: Domain, active: IndexArray, lam: float) -> None:

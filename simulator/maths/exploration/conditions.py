@@ -140,7 +140,6 @@ class BudgetConditions:
     all_apart: bool
 
     def hold(self, xi: float, budget: int) -> bool:
-        """Whether all three conditions hold."""
         return xi <= self.largest_xi and budget >= self.smallest_budget and self.all_apart
 
 

@@ -49,7 +49,6 @@ class Pairs:
         self._planned = lru_cache(maxsize=REMEMBERED)(self._planned_of)
 
     def of(self, agent: int) -> Pairs:
-        """The pairs of one agent alone."""
         own = slice(agent * self.arms, (agent + 1) * self.arms)
         return pairs_of(self.gram[own, own], 1)
 

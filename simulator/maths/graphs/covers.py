@@ -177,7 +177,6 @@ class _Search:
         self._best, self._best_weight = self._greedy()
 
     def run(self) -> IndependentSet:
-        """The best set found."""
         exact = True
         try:
             self._branch((1 << len(self._masks)) - 1, 0, 0)
@@ -239,7 +238,6 @@ def _complement(graph: BoolArray) -> BoolArray:
 
 
 def _masks(graph: BoolArray) -> list[int]:
-    """Neighbours as bit masks."""
     return [
         sum(1 << other for other in np.flatnonzero(row).tolist() if other != node) for node, row in enumerate(graph)
     ]

@@ -168,7 +168,6 @@ class StationaryKernel(BaseKernel):
     """A function of r = ||x - y|| / l, from G = -r^2/2 = u.v - ||u||^2/2 - ||v||^2/2 with u = x/l and v = y/l."""
 
     def inverse_length(self) -> float:
-        """1/l."""
         raise NotImplementedError
 
     def diag(self, X: FloatArray) -> FloatArray:

@@ -32,7 +32,6 @@ class PairMeans:
 
     Args:
         kernel: K.
-        agents: number of agents.
     """
 
     def __init__(self, kernel: Kernel, agents: int) -> None:
@@ -80,9 +79,7 @@ def similarities(means: PairMeans, seen: Seen, agents: int, sigma: float, power:
     """The estimated K_z as a table (agents, agents); agents of whom nothing was seen are like themselves alone.
 
     Args:
-        means: the kernel's means over pairs.
         seen: what was seen of each agent heard.
-        agents: number of agents.
         sigma: width.
         power: p.
     """

@@ -20,11 +20,7 @@ class Sharing(Protocol):
 
 
 class RecentCache(Generic[T]):
-    """Results by what they were made from; the last few are kept.
-
-    Args:
-        capacity: number of results kept.
-    """
+    """Results by what they were made from; the last few are kept."""
 
     def __init__(self, capacity: int = 4) -> None:
         self._capacity = capacity

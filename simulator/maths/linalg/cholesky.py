@@ -29,9 +29,6 @@ class GrowingCholesky:
     Args:
         lam: ridge parameter lam > 0, added to the diagonal.
 
-    Attributes:
-        size: number of rows n.
-
     Raises:
         ValueError: lam is not positive.
     """

@@ -18,12 +18,7 @@ BLOCK = 64
 
 
 class ScaledIdentity:
-    """The p x p matrix scale * I in one number.
-
-    Args:
-        dimension: p.
-        scale: on the diagonal.
-    """
+    """The p x p matrix scale * I in one number."""
 
     __slots__ = ("dimension", "scale")
 
@@ -64,12 +59,10 @@ class Gram:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """(p, p)."""
         return self.rows.shape[1], self.rows.shape[1]
 
     @property
     def size(self) -> int:
-        """Number of entries, p^2."""
         return self.shape[0] * self.shape[1]
 
     @property
@@ -84,7 +77,6 @@ class Gram:
         return squares if self.base is None else squares + np.diagonal(entries(self.base))
 
     def dense(self) -> FloatArray:
-        """The entries, a new (p, p) array."""
         W: FloatArray = self.rows.T @ self.rows
         W *= self.sign
         return W if self.base is None else W + entries(self.base)
@@ -118,7 +110,6 @@ class GrowingGram:
     """A p x p sum of squares that grows; :attr:`matrix` is what it is now, at no cost.
 
     Args:
-        dimension: p.
         cadence: rows after which they are added up.
     """
 
@@ -128,7 +119,6 @@ class GrowingGram:
         self._rows = GrowingRows(dimension)
 
     def padded(self, dimension: int) -> GrowingGram:
-        """The same with zeros in further rows and columns, (dimension, dimension)."""
         W = self.matrix.padded(dimension)
         grown = GrowingGram(dimension, self._cadence)
         grown._base = W.base
@@ -151,7 +141,6 @@ class GrowingGram:
 
     @property
     def matrix(self) -> Gram:
-        """W."""
         return Gram(self._rows.all, self._base)
 
 

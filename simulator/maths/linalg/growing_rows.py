@@ -11,9 +11,6 @@ class GrowingRows:
     """An append-only table of rows of one width: appending is amortised O(width), reading is a view.
 
     Rows already written never move within a view that was handed out, and never change.
-
-    Attributes:
-        size: number of rows written.
     """
 
     def __init__(self, width: int, capacity: int = 16) -> None:

@@ -1,5 +1,4 @@
 """Neural networks: values, gradients for every input, and training by gradient descent.
 
-What lives here: fully connected networks and their training. What may come in: whatever is computed with weights of
-networks; ridge regression on gradients is in ``posteriors``.
+What may come in: whatever is computed with weights of networks; ridge regression on gradients is in ``posteriors``.
 """

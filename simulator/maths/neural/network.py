@@ -29,7 +29,6 @@ class Network:
     """The shape of a network; its parameters theta (p,) list W_1 row by row, b_1, W_2, ....
 
     Args:
-        inputs: number of inputs.
         width: units m of every hidden layer.
         layers: depth L >= 2, the number of weight matrices.
         init: the parametrisation.

@@ -46,7 +46,6 @@ class Descent:
     """Gradient descent on all data (Dai et al. 2023, eq. 1 and appendix E).
 
     Args:
-        network: the shape of the networks.
         steps: number of steps J.
         lr: learning rate; None: 0.01 (public), 1/(m lam + m n L) (paper, theorem 1 with C_4 = 1 and n for T).
         lam: ridge parameter lam.

@@ -41,9 +41,6 @@ class Multitask:
         estimated: whether K_z is a table of agents that changes.
         composition: how K_z and K_x make K.
         arm_similarity: K_arm of arms in different places of an arm set.
-        lam: ridge parameter.
-        dimension: d.
-        agents: number of agents.
         members: the agents whose observations are learnt, in ascending order.
         own: the agent's number.
         task: its own task, as ``Observations.tasks`` has it, (s,).
@@ -74,7 +71,6 @@ class Multitask:
 
     @property
     def form(self) -> Form:
-        """Which posterior it is."""
         if isinstance(self.kernel, Linear) and self.arm_similarity == 1.0:
             if self._features <= PRIMAL_FEATURES:
                 return "primal"
@@ -132,7 +128,6 @@ def multitask(
     """The posterior on the tasks of several agents.
 
     Args:
-        setting: what decides about it.
         sharing: caches in common with agents that learn from the same members.
         table: K_z where it is estimated, (agents, agents).
         seen: observations that it begins with, in the order (trial, agent).

@@ -22,8 +22,6 @@ class ClusteredRidge:
 
     Args:
         links: symmetric (N, N), the links in the beginning.
-        dimension: d.
-        lam: ridge parameter.
         alpha_2: factor of the radii r.
 
     Attributes:
@@ -86,7 +84,6 @@ class ClusteredRidge:
 
     @property
     def clusters(self) -> int:
-        """Number of clusters."""
         return len({self._component(agent).tobytes() for agent in range(len(self.links))})
 
     def predict(self, agent: int, X: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -22,7 +22,6 @@ def contenders(log: Rows, known: int, X: FloatArray, counts: Sequence[int], alph
     """Places of the arms whose score mu + alpha sigma may be the largest of their set.
 
     Args:
-        log: the observations.
         known: how many of them are known.
         X: arms of several arm sets, one after the other, (n, d).
         counts: arms of each arm set.

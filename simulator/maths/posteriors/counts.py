@@ -75,8 +75,6 @@ class RepeatsPosterior(Posterior):
     """Exact posterior on observations of few distinct points.
 
     Args:
-        kernel: the kernel.
-        lam: ridge parameter lam > 0.
         factors: where factors are kept, for all who may know the same and use the same kernel.
     """
 

@@ -27,7 +27,6 @@ class Domain:
     """The points of a finite domain and the kernel between them; immutable, so that many agents can hold one.
 
     Args:
-        kernel: the kernel.
         arms: the domain, ``ArmSet.fixed``: what an agent is offered at each turn.
     """
 

@@ -39,8 +39,6 @@ class DomainLog:
     A pure cache: what is asked about the first ``known`` rows depends on those rows alone.
 
     Args:
-        domain: the points that can be observed, and the kernel.
-        lam: ridge parameter lam > 0.
         prefixes: whether prefixes will be asked about; if not, rows are dropped when they have been flushed.
 
     Attributes:
@@ -136,19 +134,13 @@ class DomainLog:
 
 
 class DomainPosterior(Posterior):
-    """``ExactPosterior`` for the points of a domain: one agent on its own growing data.
-
-    Args:
-        domain: the points that can be observed, and the kernel.
-        lam: ridge parameter lam > 0.
-    """
+    """``ExactPosterior`` for the points of a domain: one agent on its own growing data."""
 
     def __init__(self, domain: Domain, lam: float) -> None:
         self._log = DomainLog(domain, lam, prefixes=False)
 
     @property
     def size(self) -> int:
-        """Number of observations."""
         return self._log.size
 
     @property
@@ -233,7 +225,6 @@ def whiten(covariance: FloatArray, entry: int, residual: float, lam: float) -> t
         covariance: C(., u) before the observation (M,); it is overwritten.
         entry: number of u.
         residual: y - mu(u).
-        lam: ridge parameter.
     """
     s = max(float(covariance[entry]), 0.0) + lam
     covariance *= 1.0 / math.sqrt(s)

@@ -54,7 +54,6 @@ class DomainNystromPosterior(Posterior):
     Only the rows v_j = g_j / sqrt(c_j) are kept, over the points of the domain and not of the dictionary.
 
     Attributes:
-        base: the shared model.
         base_variance: sigma_base^2, given the model's data alone, of the arms of the last ``predict``.
     """
 
@@ -67,7 +66,6 @@ class DomainNystromPosterior(Posterior):
 
     @property
     def size(self) -> int:
-        """Number of own points."""
         return self._rows.size
 
     @property
@@ -101,7 +99,6 @@ class DomainEmbedding:
     """The embeddings of a domain's points in one dictionary.
 
     Attributes:
-        dictionary: of m points.
         Z: embeddings of the distinct points, (M, m).
     """
 

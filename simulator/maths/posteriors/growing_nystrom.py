@@ -40,8 +40,6 @@ class GrowingNystrom(Posterior):
     new dictionary may explain some data less well, so that ``log_det`` falls a little.
 
     Args:
-        kernel: the kernel.
-        lam: ridge parameter.
         size: number of points in the dictionary at most.
         relevance: of points (n, d) how much each tells about what is asked, in [-1, 1], (n,); None for 1.
     """

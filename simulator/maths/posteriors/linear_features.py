@@ -95,8 +95,6 @@ class PrimalKnowledge:
     Args:
         kernel: K_x.
         network: K_z as a function of tasks; None for 1.
-        dimension: d.
-        lam: ridge parameter.
         add_up: K_z + K_x in place of the product.
 
     Attributes:

@@ -25,9 +25,6 @@ class TaskwisePosterior(MultitaskPosterior):
     Args:
         kernel: K_x.
         network: K_z as a function of tasks; None where ``follow`` gives it as a table of numbered tasks.
-        dimension: d.
-        lam: ridge parameter.
-        tasks: number of tasks.
         own: the number of its own.
         task: its own as ``network`` sees it, (s,).
         common: shared with others, or None.

@@ -33,7 +33,6 @@ class Triangles:
     """[R_u | c_u] of numbered tasks.
 
     Args:
-        tasks: number of tasks.
         features: number of features a.
     """
 
@@ -148,9 +147,7 @@ class TasksInCommon:
     same K_z of them, and leaves the other tasks out.
 
     Args:
-        tasks: number of tasks.
         features: number of features a.
-        lam: ridge parameter.
     """
 
     def __init__(self, tasks: int, features: int, lam: float) -> None:

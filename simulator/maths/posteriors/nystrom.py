@@ -41,9 +41,7 @@ class NystromModel(Predictor):
     Made by ``fit`` from statistics and by ``updated`` from another version.
 
     Attributes:
-        dictionary: the dictionary of m points.
         statistics: A and b, kept as exact sums whatever became of P.
-        lam: ridge parameter.
         predictor: the part that evaluates, a quarter of the memory.
     """
 
@@ -81,7 +79,6 @@ class NystromModel(Predictor):
         return cls(dictionary, statistics, lam, _inverse(statistics.A, lam))
 
     def embed(self, X: FloatArray) -> FloatArray:
-        """Embeddings z of X (n, d), as rows (n, m)."""
         return self.dictionary.embed(X)
 
     def predict(self, arms: Points) -> tuple[FloatArray, FloatArray]:
@@ -169,7 +166,6 @@ class NystromPosterior(Posterior):
         sigma(x)^2 = sigma_base(x)^2 - sum_j (f.H_j)^2 / c_j,    w_j = w_(j-1) + H_j (y_j - mu_(j-1)(x_j)) / c_j.
 
     Attributes:
-        base: the shared model.
         base_variance: sigma_base^2, given the model's data alone, of the arms of the last ``predict``.
     """
 
@@ -182,7 +178,6 @@ class NystromPosterior(Posterior):
 
     @property
     def size(self) -> int:
-        """Number of own points."""
         return self._H.size
 
     @property

@@ -31,7 +31,6 @@ def greedy_choice(kernel: Kernel, points: FloatArray, relevance: FloatArray, siz
     """Numbers of the points of a dictionary, in the order in which they are taken.
 
     Args:
-        kernel: the kernel k.
         points: (n, d), the newest last.
         relevance: rho of every point, (n,).
         size: how many points are taken at most.

@@ -47,7 +47,6 @@ class Observations:
 
     @classmethod
     def pull(cls, arms: ArmSet, arm: int, reward: float) -> Observations:
-        """The pull of one arm of an arm set."""
         return cls(arms.select(arm), np.array([reward]))
 
     def __len__(self) -> int:
@@ -106,16 +105,13 @@ class GrowingObservations:
 
     @property
     def points(self) -> FloatArray:
-        """All points, a view."""
         return self._points[: self.size]
 
     @property
     def rewards(self) -> FloatArray:
-        """All rewards, a view."""
         return self._rewards[: self.size]
 
     def append(self, point: FloatArray, reward: float) -> None:
-        """Add one observation."""
         if self.size == len(self._rewards):
             self._points = np.concatenate([self._points, np.empty_like(self._points)])
             self._rewards = np.concatenate([self._rewards, np.empty_like(self._rewards)])
@@ -124,7 +120,6 @@ class GrowingObservations:
         self.size += 1
 
     def extend(self, observations: Observations) -> None:
-        """Add observations in their order."""
         for point, reward in zip(observations.features, observations.rewards.tolist(), strict=True):
             self.append(point, reward)
 

@@ -15,10 +15,7 @@ class OwnPoints:
     """The factor of an agent's own points on top of the first ``known`` rows of a log.
 
     Args:
-        kernel: the kernel.
-        lam: ridge parameter lam > 0.
         prefix_whitened: z = L^(-1) y over the known rows, shape (known,).
-        dimension: d of the points.
     """
 
     def __init__(self, kernel: Kernel, lam: float, prefix_whitened: FloatArray, dimension: int) -> None:

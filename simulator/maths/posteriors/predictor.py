@@ -20,8 +20,6 @@ class NystromPredictor(Predictor):
     It holds one m x m matrix, and so is what an agent that only evaluates should keep of a model version.
 
     Args:
-        dictionary: the dictionary of m points.
-        lam: ridge parameter.
         embeds: whether features are embeddings z(x) rather than kernel rows k_S(x).
         w: weights (m,).
         Q: quadratic form (m, m).
@@ -39,7 +37,6 @@ class NystromPredictor(Predictor):
 
     @property
     def size(self) -> int:
-        """Dictionary size m."""
         return len(self.w)
 
     def features(self, arms: Points) -> FloatArray:

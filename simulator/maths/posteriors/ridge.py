@@ -62,7 +62,6 @@ class Ridge(Posterior):
 
     @property
     def dimension(self) -> int:
-        """Number of features p."""
         return len(self.b)
 
     @property
@@ -177,8 +176,6 @@ class RidgeRegression(Ridge):
     That is O(p^2) per observation; V is factored afresh every ``cadence`` observations, which bounds the drift.
 
     Args:
-        dimension: p.
-        lam: ridge parameter lam > 0.
         cadence: observations between two factorisations of V.
         block: rows of updates that are kept apart before they are added to V^(-1), p^2 numbers; 1 where many
             observations come at a time.

@@ -37,7 +37,6 @@ class Statistics:
 
     @property
     def size(self) -> int:
-        """Dictionary size m."""
         return len(self.b)
 
     def padded(self, m: int) -> Statistics:

@@ -23,9 +23,6 @@ class RidgeVersion:
     """A ridge regression that does not change, and those that followed it: agents with one history share all of it.
 
     Each version is held by the agents that act on it alone, so agents may act on different ones.
-
-    Args:
-        ridge: of this version.
     """
 
     def __init__(self, ridge: Ridge) -> None:

@@ -22,7 +22,7 @@ from coband.simulator.analysis.claims.samples import SampleError
 from coband.simulator.experiments.runs import driver
 from coband.simulator.experiments.runs.workers import InProcess
 from coband.simulator.experiments.scenario.input_problems import ScenarioError
-from coband.simulator.experiments.sweep.result_cache import ResultCache
+from coband.simulator.experiments.sweep.directory import ResultCache
 
 SCENARIO = """\
 name: small

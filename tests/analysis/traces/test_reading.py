@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from coband.simulator.analysis.traces.pairs import pairs
+from coband.simulator.analysis.traces.difference import pairs
 from coband.simulator.analysis.traces.reading import TraceReader, one_job
 from coband.simulator.experiments.store.store import StoreError, open_run
 from tests.experiments.runs.fake_runs import perform

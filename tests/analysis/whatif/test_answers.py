@@ -11,7 +11,7 @@ import pytest
 
 from coband.simulator.analysis.traces.reading import TraceReader
 from coband.simulator.analysis.whatif.answer import Answer, answers
-from coband.simulator.analysis.whatif.question import QuestionError, question
+from coband.simulator.analysis.whatif.question import Question, QuestionError
 from coband.simulator.analysis.whatif.split import STEPS, Split, _split, split_study, splits
 from coband.simulator.analysis.whatif.study import WhatIfStudy, place, study_of
 from coband.simulator.experiments.runs.counterfactual import NotRepeatableError
@@ -54,7 +54,7 @@ def first_event(job: StoredJob, event: str) -> int:
 
 def test_a_value_that_stays_changes_nothing(stored: StoredRun, tmp_path: Path) -> None:
     """Five algorithms over lossy links, with stragglers and times of handling."""
-    found = answered(stored, study_of(stored, question(settings=("network.loss=0.2",))), tmp_path / "out")
+    found = answered(stored, study_of(stored, Question(settings=("network.loss=0.2",))), tmp_path / "out")
     assert [answer.label for answer in found] == ["Async", "Sync", "Dis", "One", "Alone"]
     with open_run(tmp_path / "out") as changed:
         assert len({job.record["fingerprint"] for job in changed.jobs if job.record is not None}) == 10
@@ -67,7 +67,7 @@ def test_a_value_that_stays_changes_nothing(stored: StoredRun, tmp_path: Path) -
 @pytest.mark.parametrize("text", [GRAPH, DOMAIN, TASKS], ids=["graph", "domain", "tasks"])
 def test_a_value_that_stays_changes_nothing_elsewhere(text: str, tmp_path: Path) -> None:
     with open_run(perform(text, tmp_path / "stored")) as run:
-        (answer,) = answered(run, study_of(run, question(settings=("share=false",))), tmp_path / "out")
+        (answer,) = answered(run, study_of(run, Question(settings=("share=false",))), tmp_path / "out")
     assert [parting.same for parting in answer.parting.values()] == [True]
 
 
@@ -78,7 +78,7 @@ def test_a_graph_whose_copies_travel_one_by_one(tmp_path: Path) -> None:
         (job,) = run.jobs
         send = first_event(job, "send")
         copies = TraceReader(job).at(send).value
-        (answer,) = answered(run, study_of(run, question(drops=(send,))), tmp_path / "out")
+        (answer,) = answered(run, study_of(run, Question(drops=(send,))), tmp_path / "out")
     changes = {change.name: change.difference.mean for change in answer.changes}
     assert (changes["dropped"], changes["deliveries"], changes["expired"]) == (copies, 0, 0)
     assert changes["wire_messages"] == copies
@@ -86,7 +86,7 @@ def test_a_graph_whose_copies_travel_one_by_one(tmp_path: Path) -> None:
 
 
 def test_a_what_if_run_says_so(stored: StoredRun, folder: Path, tmp_path: Path) -> None:
-    asked = question(settings=("network.loss=0",), agents=((3, "speed=1"), (3, "compute=0.5")))
+    asked = Question(settings=("network.loss=0",), agents=((3, "speed=1"), (3, "compute=0.5")))
     report = ran(study_of(stored, asked, "Async"), tmp_path / "out")
     with open_run(report.directory) as changed:
         about = changed.manifest["whatif"]
@@ -98,7 +98,7 @@ def test_a_what_if_run_says_so(stored: StoredRun, folder: Path, tmp_path: Path) 
         (variant,) = variants(changed).values()
         assert (variant.entry, variant.scenario()["network"]["loss"]) == ("Async", 0.0)
         with pytest.raises(QuestionError, match="is itself a what-if run"):
-            study_of(changed, question(settings=("network.loss=0",)))
+            study_of(changed, Question(settings=("network.loss=0",)))
 
 
 def test_messages_that_are_lost(stored: StoredRun, tmp_path: Path) -> None:
@@ -106,7 +106,7 @@ def test_messages_that_are_lost(stored: StoredRun, tmp_path: Path) -> None:
     job = stored.select("Async", 1)[0]
     delivery = first_event(job, "deliver")
     for good in (False, True):
-        asked = question(drops=(delivery,), for_good=good)
+        asked = Question(drops=(delivery,), for_good=good)
         (answer,) = answered(stored, study_of(stored, asked, "Async", 1), tmp_path / str(good))
         changes = {change.name: change.difference.mean for change in answer.changes}
         assert (answer.replications, changes["expired"]) == ((1,), int(good))
@@ -133,20 +133,20 @@ def test_messages_that_are_lost(stored: StoredRun, tmp_path: Path) -> None:
 )
 def test_a_bad_question_has_one_answer(stored: StoredRun, changes: dict[str, object], label: str, text: str) -> None:
     with pytest.raises(StoreError) as error:
-        study_of(stored, question(**changes), label, 0)  # type: ignore[arg-type]
+        study_of(stored, Question(**changes), label, 0)  # type: ignore[arg-type]
     assert text in str(error.value)
 
 
 def test_events_belong_to_one_job(stored: StoredRun) -> None:
     with pytest.raises(StoreError, match=r"choose --label \(Async, .*\) and --replication \(0, 1\)"):
-        study_of(stored, question(drops=(5,)))
+        study_of(stored, Question(drops=(5,)))
 
 
 def test_a_run_without_trace_has_no_events(tmp_path: Path) -> None:
     with open_run(perform(STAR, tmp_path / "stored", "trace=off", only=("Async",))) as run:
         with pytest.raises(StoreError, match="kept no trace"):
-            study_of(run, question(drops=(5,)))
-        (answer,) = answered(run, study_of(run, question(settings=("network.loss=0.3",))), tmp_path / "out")
+            study_of(run, Question(drops=(5,)))
+        (answer,) = answered(run, study_of(run, Question(settings=("network.loss=0.3",))), tmp_path / "out")
         assert not answer.parting
         assert {change.name: change.difference.mean for change in answer.changes}["dropped"] > 0
 
@@ -155,7 +155,7 @@ def test_messages_that_are_handed_over_together_cannot_be_lost_one_by_one(tmp_pa
     with open_run(perform(GRAPH, tmp_path / "stored")) as run:
         send = first_event(run.jobs[0], "send")
         with pytest.raises(QuestionError, match="local.mode=hop_by_hop"):
-            study_of(run, question(drops=(send,)))
+            study_of(run, Question(drops=(send,)))
 
 
 def test_a_run_that_cannot_be_repeated_is_refused(folder: Path, tmp_path: Path) -> None:
@@ -163,7 +163,7 @@ def test_a_run_that_cannot_be_repeated_is_refused(folder: Path, tmp_path: Path) 
         for job in run.jobs:
             assert job.record is not None
             job.record["fingerprint"] = "0" * 64
-        study = study_of(run, question(settings=("network.loss=0",)), "Async", 0)
+        study = study_of(run, Question(settings=("network.loss=0",)), "Async", 0)
         with pytest.raises(NotRepeatableError, match="cannot be repeated here"):
             ran(study, tmp_path / "out")
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from coband.simulator.core.fleet.presets import PRESETS, Preset
+from coband.simulator.core.fleet.presets import Preset, presets
 from coband.simulator.core.fleet.public import FedScale, Flash
 from tests.data_files import data_file
 
@@ -126,10 +126,10 @@ def test_what_is_no_pickle_of_fedscale(tmp_path: Path) -> None:
             FedScale(kind="fedscale", device_file=str(tmp_path / "devices"))
 
 
-@pytest.mark.parametrize("name", PRESETS)
+@pytest.mark.parametrize("name", presets())
 def test_presets(name: str) -> None:
     """They draw what their sources say, and each number has one."""
-    kit = PRESETS[name]
+    kit = presets()[name]
     fleet = Preset(kind="preset", name=name).draw(20_000, np.random.default_rng(1))
     for key, classes in kit.numbers.items():
         assert all(len(drawn.source) > 20 for drawn in classes)

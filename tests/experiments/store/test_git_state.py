@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from coband.simulator.experiments.store.git_state import git_state
+from coband.simulator.experiments.store.manifest import git_state
 
 
 @pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
