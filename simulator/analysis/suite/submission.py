@@ -20,11 +20,10 @@ from coband.simulator.experiments.runs.results import Record
 from coband.simulator.experiments.runs.workers import WorkerPool
 from coband.simulator.experiments.store.directory import replace_bytes
 from coband.simulator.experiments.sweep.address import address
-from coband.simulator.experiments.sweep.directory import SweepDirectory
+from coband.simulator.experiments.sweep.directory import ResultCache, SweepDirectory
 from coband.simulator.experiments.sweep.foreign_code import code_of
-from coband.simulator.experiments.sweep.result_cache import ResultCache
+from coband.simulator.experiments.sweep.planner import FIRST_REPLICATION
 from coband.simulator.experiments.sweep.study import Sweep
-from coband.simulator.experiments.sweep.tuning import FIRST_REPLICATION
 from coband.simulator.scenario_errors import RequestError
 
 MEASURED = ("bits", "scalars", "simulated_time")

@@ -22,8 +22,7 @@ from coband.simulator.analysis.suite.suites import REFERENCES, Suite
 from coband.simulator.experiments.registry.registry import Registry
 from coband.simulator.experiments.runs.driver import drive
 from coband.simulator.experiments.runs.workers import WorkerPool
-from coband.simulator.experiments.sweep.directory import SweepDirectory
-from coband.simulator.experiments.sweep.result_cache import ResultCache
+from coband.simulator.experiments.sweep.directory import ResultCache, SweepDirectory
 
 
 @dataclass(frozen=True)
