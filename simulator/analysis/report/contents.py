@@ -15,7 +15,7 @@ from coband.simulator.analysis.report.analysis import Analysis
 from coband.simulator.analysis.report.data import REGRET
 from coband.simulator.analysis.report.drawing import styled
 from coband.simulator.analysis.report.multiples import regret_multiples, totals_multiples
-from coband.simulator.analysis.report.palette import LineStyle
+from coband.simulator.analysis.report.palette import LineStyle, line_style
 from coband.simulator.analysis.report.population import population_figure
 
 MAX_PANELS = 3
@@ -113,11 +113,9 @@ def lines(analysis: Analysis) -> list[curves.Line]:
 
 
 def entry_styles(analysis: Analysis) -> dict[str, LineStyle]:
-    """Algorithm -> the style of the first of its variants."""
-    found: dict[str, LineStyle] = {}
-    for one, style in zip(analysis.contenders, analysis.styles, strict=True):
-        found.setdefault(one.entry, style)
-    return found
+    """Algorithm -> its style, whatever its parameters."""
+    entries = analysis.shared.entries
+    return {one.entry: line_style(entries.index(one.entry)) for one in analysis.contenders}
 
 
 def _trade_off(analysis: Analysis) -> Figure | None:

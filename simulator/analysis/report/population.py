@@ -11,6 +11,7 @@ from matplotlib.ticker import FuncFormatter, NullFormatter
 from coband.simulator.analysis.devices import Devices, devices_of
 from coband.simulator.analysis.report.analysis import Analysis
 from coband.simulator.analysis.report.drawing import add_legend, figure, legend_height, tick
+from coband.simulator.analysis.report.figures import LOG
 from coband.simulator.analysis.report.palette import SERIES
 from coband.simulator.arrays import FloatArray
 
@@ -49,6 +50,7 @@ def _distribution(axis: Axes, title: str, columns: dict[str, FloatArray], looks:
     axis.xaxis.set_minor_formatter(NullFormatter())
     axis.set_ylim(0.0, 1.0)
     axis.set_title(title)
+    axis.set_xlabel(title + LOG)
     axis.set_ylabel("share of devices below")
     axis.grid(visible=True)
 

@@ -10,7 +10,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from coband.simulator.analysis.report.drawing import add_legend, figure, legend_height, tick
-from coband.simulator.analysis.report.figures import UNITS
+from coband.simulator.analysis.report.figures import LOG, UNITS
 from coband.simulator.analysis.theory.growth import Growth
 from coband.simulator.experiments.statistics.estimates import Estimate
 
@@ -45,8 +45,8 @@ def theory_figure(found: Sequence[Growth], colours: Mapping[str, str]) -> Figure
         axis.set_xscale("log")
         axis.set_yscale("log")
         axis.set_title(f"growth of {count}, and of its bounds (dashed)")
-        axis.set_xlabel(UNITS["turns"])
-        axis.set_ylabel(HEIGHTS.get(count, count))
+        axis.set_xlabel(UNITS["turns"] + LOG)
+        axis.set_ylabel(HEIGHTS.get(count, count) + LOG)
         axis.grid(visible=True, which="both")
         for side in (axis.xaxis, axis.yaxis):
             side.set_major_formatter(FuncFormatter(tick))
