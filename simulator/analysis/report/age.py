@@ -9,11 +9,10 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.ticker import FuncFormatter
 
 from coband.simulator.analysis.report.analysis import Analysis
 from coband.simulator.analysis.report.data import Contender
-from coband.simulator.analysis.report.drawing import add_legend, figure, legend_height, tick
+from coband.simulator.analysis.report.drawing import add_legend, figure, legend_height, plain
 from coband.simulator.analysis.report.figures import BAND, MAX_BANDS
 from coband.simulator.analysis.report.hover import note
 from coband.simulator.analysis.report.multiples import MAX_CURVES, best_labels
@@ -55,12 +54,8 @@ def age_figure(analysis: Analysis) -> Figure | None:
             if curve is not None:
                 drawn_as = (labels[number], styles[number], (number + 1) / len(labels))
                 _draw(axis, curve.turns, curve.ages[name], drawn_as, banded=len(labels) <= MAX_BANDS)
-        axis.set_title(title)
-        axis.set_xlabel("turns")
         axis.set_ylim(bottom=0.0)
-        axis.grid(visible=True)
-        axis.xaxis.set_major_formatter(FuncFormatter(tick))
-        axis.yaxis.set_major_formatter(FuncFormatter(tick))
+        plain(axis, title, "turns")
     looks = [(label, style) for label, style, curve in zip(labels, styles, found, strict=True) if curve is not None]
     add_legend(drawn, [Line2D([], [], label=label, markersize=5, **style.look) for label, style in looks])
     return drawn

@@ -12,7 +12,7 @@ from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
-from matplotlib.ticker import LogLocator, MaxNLocator
+from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator
 
 from coband.simulator.analysis.report.palette import INK, MUTED, RULE
 
@@ -124,6 +124,14 @@ def tick(value: float, position: int | None = None) -> str:
         if abs(value) >= size:
             return f"{value / size:.4g}{suffix}".replace("-", "−")
     return f"{value:.4g}".replace("-", "−")
+
+
+def plain(axis: Axes, title: str = "", across: str = "", up: str = "") -> None:
+    """Name a pair of axes; they get a grid, and numbers as :func:`tick` writes them."""
+    axis.set(title=title, xlabel=across, ylabel=up)
+    axis.grid(visible=True)
+    axis.xaxis.set_major_formatter(FuncFormatter(tick))
+    axis.yaxis.set_major_formatter(FuncFormatter(tick))
 
 
 def figure(height: float) -> Figure:

@@ -9,7 +9,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.ticker import FuncFormatter, NullFormatter
+from matplotlib.ticker import NullFormatter
 
 from coband.simulator.analysis.report import curves
 from coband.simulator.analysis.report.curves import Axis, Height
@@ -21,7 +21,7 @@ from coband.simulator.analysis.report.drawing import (
     few_ticks,
     figure,
     legend_height,
-    tick,
+    plain,
     wrapped,
 )
 from coband.simulator.analysis.report.hover import note
@@ -162,17 +162,12 @@ def _draw_curve(axis: Axes, line: Line, panel: Panel, offset: float, banded: boo
 
 
 def _finish(axis: Axes, panel: Panel) -> None:
-    axis.set_title(panel.title)
-    axis.set_xlabel(UNITS[panel.x])
-    axis.set_ylabel(HEIGHTS[panel.y])
     lowest = min((float(np.min(line.get_ydata())) for line in axis.lines), default=0.0)
     axis.set_ylim(bottom=min(0.0, 1.05 * lowest))  # realised regret may be negative
-    axis.grid(visible=True)
-    if panel.x == "scalars" and axis.lines and any(len(np.atleast_1d(line.get_xdata())) > 2 for line in axis.lines):
+    log = panel.x == "scalars" and any(len(np.atleast_1d(line.get_xdata())) > 2 for line in axis.lines)
+    if log:
         axis.set_xscale("log")
-        axis.set_xlabel(UNITS[panel.x] + LOG)
         axis.xaxis.set_minor_formatter(NullFormatter())
     else:
         axis.set_xlim(left=0)
-    axis.xaxis.set_major_formatter(FuncFormatter(tick))
-    axis.yaxis.set_major_formatter(FuncFormatter(tick))
+    plain(axis, panel.title, UNITS[panel.x] + (LOG if log else ""), HEIGHTS[panel.y])

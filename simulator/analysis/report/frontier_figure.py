@@ -8,9 +8,9 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.ticker import FuncFormatter, NullFormatter
+from matplotlib.ticker import NullFormatter
 
-from coband.simulator.analysis.report.drawing import add_legend, figure, legend_height, tick
+from coband.simulator.analysis.report.drawing import add_legend, figure, legend_height, plain
 from coband.simulator.analysis.report.figures import LOG, UNITS
 from coband.simulator.analysis.report.frontier import TradeOff, curves
 from coband.simulator.analysis.report.hover import note
@@ -132,9 +132,5 @@ def _scale(axis: Axes, points: Sequence[TradeOff], cost: Measure, aim: Measure) 
     axis.set_xlim(left=0.0 if free else None)
     if aim.better == "lower":
         axis.set_ylim(bottom=min(0.0, *(point.gain.mean for point in points)))
-    axis.set_title(f"{aim.title} against {cost.title}, at the end")
-    axis.set_xlabel(across)
-    axis.set_ylabel("cumulative regret" if aim.key == "regret" else aim.title)
-    axis.grid(visible=True)
-    axis.xaxis.set_major_formatter(FuncFormatter(tick))
-    axis.yaxis.set_major_formatter(FuncFormatter(tick))
+    up = "cumulative regret" if aim.key == "regret" else aim.title
+    plain(axis, f"{aim.title} against {cost.title}, at the end", across, up)

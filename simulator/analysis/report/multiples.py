@@ -42,8 +42,8 @@ def totals_multiples(analysis: Analysis, measures: Sequence[Measure]) -> Figure:
     if sole(analysis):
         drawn, axes = rows.rows_figure([one.environment for one in shown], len(measures))
         for axis, measure in zip(axes, measures, strict=True):
-            found = [one.estimates(measure)[0] for one in shown]
-            rows.draw_totals(axis, measure, found, [one.styles[0] for one in shown])
+            means = [one.estimates(measure)[0] for one in shown]
+            rows.draw_totals(axis, measure, means, [one.styles[0] for one in shown])
         return drawn
     alone = len(shown) == 1
     columns = len(measures) if alone else columns_for([one.environment for one in shown], COLUMNS)

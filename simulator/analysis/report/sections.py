@@ -226,7 +226,8 @@ def _rounds(sheet: Sheet) -> Section | None:
     if not paths:
         return None
     found = [
-        sheet.table(lambda one, make=make: make(one.timings)) for make in (tables.critical_paths, tables.waited_for)
+        sheet.table(lambda one: tables.critical_paths(one.timings)),
+        sheet.table(lambda one: tables.waited_for(one.timings)),
     ]
     body = sheet.fill("rounds", tables=found, paths=paths)
     return Section("rounds", "Rounds", "Critical path of communication rounds", body)

@@ -10,7 +10,6 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.ticker import FuncFormatter
 
 from coband.simulator.analysis.report.drawing import (
     NARROW,
@@ -20,6 +19,7 @@ from coband.simulator.analysis.report.drawing import (
     columns_for,
     figure,
     legend_height,
+    plain,
     tick,
     wrapped,
 )
@@ -191,14 +191,11 @@ def _responses(
         for style, aside, entry in _styled(surface):
             means = [panel.best(surface, entry, text) for text in panel.values]
             _draw_response(axis, entry, style, aside, means, panel.values)
+        heading = wrapped(named(panel.said), TITLES // columns)
+        plain(axis, heading, panel.name, title if place % columns == 0 else "")
         axis.set_xticks(range(len(panel.values)), list(panel.values))
         axis.set_xlim(-0.3, len(panel.values) - 0.7)
-        axis.set_title(wrapped(named(panel.said), TITLES // columns))
-        axis.set_xlabel(panel.name)
-        axis.set_ylabel(title if place % columns == 0 else "")
-        axis.yaxis.set_major_formatter(FuncFormatter(tick))
         axis.set_ylim(bottom=min(0.0, axis.get_ylim()[0]))
-        axis.grid(visible=True)
     same_height(drawn.axes)
     add_legend(drawn, [one for one in _handles(surface) if one.get_label() in entries])
     return drawn
@@ -279,10 +276,10 @@ def heat_figure(surface: ResponseSurface, title: str) -> Figure | None:
 
 
 def _draw_heat(axis: Axes, means: np.ndarray[tuple[int, int], np.dtype[np.float64]]) -> None:
-    image = axis.imshow(means, cmap="cividis", aspect="auto")
+    colours = axis.imshow(means, cmap="cividis", aspect="auto").to_rgba(means)
     for (row, column), mean in np.ndenumerate(means):
         if not np.isnan(mean):
-            light = np.dot(image.to_rgba(mean)[:3], (0.2126, 0.7152, 0.0722)) > MIDDLE
+            light = np.dot(colours[row, column, :3], (0.2126, 0.7152, 0.0722)) > MIDDLE
             colour = "#1c1c1f" if light else "#ffffff"
             axis.text(column, row, tick(mean), ha="center", va="center", color=colour, fontsize=8)
 

@@ -122,7 +122,8 @@ for (const one of document.querySelectorAll("body *")) {
     const onCell = svg && !(one.getAttribute("style") || "").includes("var(");  // a number in a heat map
     if (texts && !onCell) {
         const [high, low] = [light(paper(one)), light(svg ? style.fill : style.color)].sort((a, b) => b - a);
-        if ((high + 0.05) / (low + 0.05) < 4.5) wrong.add(`contrast ${((high + 0.05) / (low + 0.05)).toFixed(2)}: ${name}`);
+        const contrast = (high + 0.05) / (low + 0.05);
+        if (contrast < 4.5) wrong.add(`contrast ${contrast.toFixed(2)}: ${name}`);
     }
     if (one.matches(".scroll")) {
         const over = one.scrollWidth > one.clientWidth + 1;

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 from typing import Any
 
@@ -71,7 +72,7 @@ def shown(driver: Any, page: Path) -> dict[str, Any]:
 
 def test_pages_fit_their_screens(tmp_path: Path) -> None:
     """Nothing is cut, texts have contrast, pages are small, and neighbouring parameters have colours of their own."""
-    short = ("--replications", "2", "--set", "schedule.turns=5")
+    short = ("--replications", "2", "--set", "schedule.turns=3")
     quick = made(tmp_path, "quick", "run", QUICKSTART, *short)
     six, many = swept(tmp_path, "six", "[0.5, 1, 2]", ENVIRONMENTS), swept(tmp_path, "many", MANY)
     with browser(tmp_path / "profile") as driver:
@@ -82,7 +83,7 @@ def test_pages_fit_their_screens(tmp_path: Path) -> None:
         for screen in SCREENS[:2]:
             looks(driver, screen)
             lightness = sorted(driver.execute_script(SHADES))
-            steps = [b - a for a, b in zip(lightness, lightness[1:], strict=False) if b - a > 0.01]
+            steps = [b - a for a, b in itertools.pairwise(lightness) if b - a > 0.01]
             assert len(steps) == 2
             assert min(steps) > LIGHTNESS
     for page, most in ((quick, 0.6e6), (six, 2.5e6), (many, 1.5e6)):
